@@ -12,29 +12,29 @@ import click
 from hpcbench.errors import UserError, nearest
 from hpcbench.util.text import printable
 
-# By folder of hpcbench.commands. The one-line helps stand here so that listing the commands imports none of them.
+# By folder of hpcbench.commands. The one-line descriptions are here so that `hpcbench --help` imports no command.
 GROUPS = {
     "run": {
         "sweep": "Plan an experiment, render its scripts, submit or run them.",
-        "tune": "Search the best setting, instead of measuring all of them.",
-        "resume": "Run again only what is missing or failed.",
+        "tune": "Search for the best configuration instead of measuring all of them.",
+        "resume": "Run what is missing or failed.",
         "cancel": "Cancel the jobs of a sweep that have not ended.",
     },
     "inspect": {
-        "status": "Count the repetitions of a sweep by state, and say why and where.",
-        "show": "Tell all about one case: samples, interference, machine, script, log.",
+        "status": "Count the repetitions of a sweep by state, with reasons and nodes.",
+        "show": "Show one case: samples, interference, machine, script, log.",
     },
     "analyse": {
-        "report": "Print the results, best first; write CSV or Parquet.",
-        "compare": "Say of each case whether it is faster or slower than in another sweep.",
-        "history": "Follow an experiment over all its sweeps, and mark where it changed.",
+        "report": "Print the results, best first; write a page, figures, tables.",
+        "compare": "Compare each case with the same case of another sweep.",
+        "history": "Follow an experiment over all its sweeps, and mark changes.",
     },
     "setup": {
-        "init": "Make a workspace with a probed site file and examples.",
-        "env": "Build and check the environments that frameworks run in.",
-        "doctor": "Say what works here, and what makes numbers worse.",
-        "archive": "Make one file of a sweep, to keep or to read elsewhere.",
-        "completion": "Print the code that makes your shell complete commands.",
+        "init": "Create a workspace with a site file and examples.",
+        "env": "Build, check and remove the environments of the frameworks.",
+        "doctor": "Check Slurm, environments and machines for problems.",
+        "archive": "Pack a sweep into one file, to store or to read elsewhere.",
+        "completion": "Print the completion code for a shell.",
     },
 }
 TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "setup": "Set up"}
@@ -67,7 +67,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         unknown = args and args[0] not in FOLDERS and not args[0].startswith("-")
         if unknown and not context.resilient_parsing:  # completing must not print
-            raise click.UsageError(f"no command is called '{args[0]}': {nearest(args[0], FOLDERS)}", context)
+            raise click.UsageError(f"unknown command '{args[0]}'; {nearest(args[0], FOLDERS)}", context)
         return super().resolve_command(context, args)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -108,7 +108,7 @@ def group(context: click.Context, workspace: str) -> None:
 
 
 def main() -> None:
-    """The entry point: every mistake of a user ends in a message and exit status 2, never in a traceback."""
+    """Run the command line. A usage error ends in a message and exit status 2, never in a traceback."""
     try:
         status = group.main(standalone_mode=False)
     except click.exceptions.Abort:
@@ -120,7 +120,7 @@ def main() -> None:
         sys.exit(2)
     except UserError as error:
         _fail(str(error), 2)
-    except BrokenPipeError:  # the reader of our output, `head` say, had enough
+    except BrokenPipeError:  # the reader of the output has closed it, for example `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
@@ -129,9 +129,9 @@ def main() -> None:
 
 
 def _of_system(error: OSError) -> str:
-    told = f"{error.filename or 'reading or writing'}: {error.strerror}"
+    message = f"{error.filename or 'reading or writing'}: {error.strerror}"
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return f"{told}\n  make room where jobs/ and results/ of the workspace are" if full else told
+    return f"{message}\n  free space in the file system of the workspace (jobs/ and results/)" if full else message
 
 
 def _fail(message: str, status: int) -> None:

@@ -25,7 +25,7 @@ class UserError(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint that names those of `known` that begin with `word`, or else the closest one, or else all of them."""
+    """Return a hint with the known names that begin with `word`, otherwise the closest one, otherwise all."""
     import difflib  # only when something went wrong: --help stays quick
 
     word, names = word.lower(), {name.lower(): name for name in sorted(known)}

@@ -84,10 +84,10 @@ class Results:
 
     def label(self, case: pd.Series[Any]) -> str:
         """Return the label of a case: the columns that identify it in its workload, or all if it was not measured."""
-        return labels.label(case, self._told.get((case["sweep"], case["case"]), list(self.shown)))
+        return labels.label(case, self._reported.get((case["sweep"], case["case"]), list(self.shown)))
 
     @cached_property
-    def _told(self) -> dict[tuple[str, str], list[str]]:
+    def _reported(self) -> dict[tuple[str, str], list[str]]:
         return {
             key: work.shown
             for work in self.workloads

@@ -27,7 +27,7 @@ def energy_columns(record: Record) -> dict[str, Any]:
     items = _items(record)
     columns: dict[str, Any] = dict.fromkeys(COLUMNS)
     unwatched = _unwatched(record)
-    reasons = [f"nothing was seen of {host}" for host in unwatched]
+    reasons = [f"no data of a monitor on {host}" for host in unwatched]
     for kind in KINDS:
         parts = [part for node in record.monitors for part in parts_of(record, node, kind)]
         missing = [part for part in parts if part.joules is None]
@@ -62,7 +62,7 @@ def measured(columns: dict[str, Any], *, on_gpus: bool) -> dict[str, Any]:
 
 
 def _computes_on_gpus(record: Record) -> bool:
-    """A framework says so by its device, a command by asking for GPUs."""
+    """Return whether the case uses GPUs: by the device of a framework, or the requested GPUs of a command."""
     parameters = record.parameters
     if parameters.get("framework") == COMMAND:
         return int(parameters["gpus_per_task"]) > 0
@@ -70,43 +70,42 @@ def _computes_on_gpus(record: Record) -> bool:
 
 
 def _unwatched(record: Record) -> list[str]:
-    """The hosts that took part in the samples, and that no monitor has told of."""
+    """Return the hosts of samples without data of a monitor."""
     watched = {node.host for node in record.monitors}
     hosts = dict.fromkeys(rank.host for rank in record.ranks)
     return [host for host in hosts if host not in watched] if record.samples else []
 
 
 def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
-    """All parts of a kind on a node, told by one source: what another tells is the same energy once more.
+    """All parts of a kind on a node, as one source estimates them: another source would report the same energy again.
 
-    It is the first source that knows all of them, else the first of all.
+    Return those of the first source that knows all parts, otherwise those of the first source.
     """
     by_source: dict[str | None, list[Energy]] = {}
     for part in node.energy:
         if part.kind == kind:
             by_source.setdefault(part.source, []).append(part)
-    told = list(by_source.values())
+    estimates = list(by_source.values())
     if kind == "gpu":
         given = _gpus_given(record, node.host)
-        told = [_given(parts, given) for parts in told]
-    complete = [parts for parts in told if all(part.joules is not None for part in parts)]
-    return next(iter(complete or told), [])
+        estimates = [_given(parts, given) for parts in estimates]
+    complete = [parts for parts in estimates if all(part.joules is not None for part in parts)]
+    return next(iter(complete or estimates), [])
 
 
 def _gpus_given(record: Record, host: str) -> int:
-    """How many GPUs the case had on a node. A rank of a framework that ran on CPUs says that it used none; one of a
-    command says nothing."""
+    """Return how many GPUs the case had on a node; None for a command. Ranks that ran on CPUs used none."""
     ranks = [rank for rank in record.ranks if rank.host == host and rank.gpus != []]
     return len(ranks) * int(record.parameters["gpus_per_task"])
 
 
 def _given(parts: list[Energy], given: int) -> list[Energy]:
-    """Of the GPUs that one source tells of, those that the case was given: the first of those that the job may use."""
+    """Return the energy of the GPUs that the case was given: the first ones that the job may use."""
     source = parts[0].source
     if not given:
         return []
     if source == _BLADE and given < _GPUS_OF_PACKAGE * len(parts):
-        return [_untold(f"the counters are of all GPUs of the blade, and the case was given {given}")]
+        return [_untold(f"the counters are of all GPUs of the blade, but the case was given {given}")]
     if source not in (_BLADE, None) and len(parts) < given:
         return [_untold(f"the monitor saw {len(parts)} of the {given} that the case was given")]
     return parts[:given]

@@ -33,6 +33,6 @@ def _listed(values: Iterable[str]) -> str | None:
 
 
 def _software(record: Record) -> str | None:
-    """`python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu`."""
+    """Return e.g. `python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu`."""
     versions = {"python": record.python, **(record.packages or {})}
     return ", ".join(f"{name} {version}" for name, version in versions.items() if version) or None

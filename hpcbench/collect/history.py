@@ -56,7 +56,7 @@ class Heads(NamedTuple):
 
 
 def heads(workspace: Workspace) -> Heads:
-    """Every sweep, by its first record."""
+    """Return all sweeps with the first record of each."""
     found, left_out = [], {}
     for folder in sorted((workspace.root / "results").glob("[!.]*/records")):
         paths = workspace.paths(folder.parent.name)
@@ -65,13 +65,13 @@ def heads(workspace: Workspace) -> Heads:
             if any(folder.rglob("*.jsonl")):
                 left_out[paths.name] = _NO_RECORDS
             continue
-        told = [str(record.get(name)) for name in ("experiment", "site", "started_at")]
-        found.append(Head(paths, *told))
+        fields = [str(record.get(name)) for name in ("experiment", "site", "started_at")]
+        found.append(Head(paths, *fields))
     return Heads(sorted(found, key=lambda head: (head.started_at, head.paths.name)), left_out)
 
 
 def read_past(sweeps: Sequence[Head], report: Report) -> Past:
-    """The repetitions of these sweeps. A sweep that cannot be read is left out, with the reason."""
+    """Return the repetitions of these sweeps. A sweep that cannot be read is left out, with the reason."""
     past = Past()
     for number, head in enumerate(sweeps):
         report(number, len(sweeps))
@@ -126,7 +126,7 @@ def _work(work: Work | None) -> tuple[Any, ...]:
 
 
 def drivers(paths: SweepPaths) -> tuple[str, ...]:
-    """The versions of the GPU drivers on the nodes of a sweep, as far as these have told."""
+    """Return the known versions of the GPU drivers on the nodes of a sweep."""
     files = (file for file in (paths.results / "nodes").glob("*/*.json") if file.parent.name != SLURM_CONFIGURATIONS)
     return tuple(sorted(set(_drivers(files))))
 

@@ -65,7 +65,7 @@ def _metered(record: Record) -> list[tuple[str, str, str]]:
 
 
 def _file(paths: SweepPaths, record: Record) -> Path:
-    """Where the job of a record has put its timelines; see the names in templates/job.sh.j2."""
+    """Return the file of the timelines of a record's job; see the names in templates/job.sh.j2."""
     slurm, batch = record.slurm, record.batch
     if record.attempt is None:
         return Path(timelines_beside(str(paths.records / batch / RECONCILED)))
@@ -79,7 +79,7 @@ def _file(paths: SweepPaths, record: Record) -> Path:
 
 
 def _runs(path: Path, records: list[Record]) -> dict[str, Run]:
-    """All that may be of one of these, by the name of the run, as they were kept."""
+    """Return the timelines that may belong to one of these records, by the name of the run and host."""
     found: dict[str, Run] = {}
     for seen in timeline.read_kept(
         str(path), lambda header: any(_may_be_of(str(header.get("run")), record) for record in records)
@@ -89,17 +89,16 @@ def _runs(path: Path, records: list[Record]) -> dict[str, Run]:
 
 
 def _may_be_of(run: str, record: Record) -> bool:
-    """By ELEMENT-JOBID-RESTART-ATTEMPT. A record that was made up later, or one of this machine, knows less than that;
-    and how often the job was started, one of an attempt that was cut off knows of a later start."""
+    """Return whether a timeline ELEMENT-JOBID-RESTART-ATTEMPT may be of the record, which may lack some numbers."""
     parts = run.split("-")
     known = [str(record.element), record.slurm.get("job_id"), None, record.attempt]
     return len(parts) == len(known) and all(
-        told is None or str(told) == part for told, part in zip(known, parts, strict=True)
+        value is None or str(value) == part for value, part in zip(known, parts, strict=True)
     )
 
 
 def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
-    """The times of samples are those of the clock of rank 0's node."""
+    """Yield the power of each meter on the clock of rank 0's node, on which the samples are."""
     windows = record.samples.windows if record.samples else ()
     if not windows:
         return
@@ -121,15 +120,13 @@ def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
 
 
 def _saw(seen: Timeline, start_s: float, end_s: float) -> bool:
-    """Whether something was read from before the samples until after them: another start of the machine has another
-    clock."""
+    """Return whether the timeline covers the samples; one of another boot of the machine has another clock."""
     spans = filter(None, map(seen.span, seen.columns))
     return any(first_s <= start_s and end_s <= last_s for first_s, last_s in spans)
 
 
 def _ahead_s(own: Timeline, other: Timeline) -> float | None:
-    """By how much the clock of another node is ahead. They have nothing in common but that one pipe, which closes, ends
-    all monitors of a repetition; None where one was killed before that."""
+    """Return how far the clock of another node is ahead, by the common end of all monitors; None if one was killed."""
     if other is own:
         return 0.0
     return other.ended["ended_s"] - own.ended["ended_s"] if own.ended and other.ended else None
@@ -145,7 +142,7 @@ def _watts(seen: Timeline, meter: Meter, start_s: float, end_s: float) -> tuple[
 
 
 def _readings(seen: Timeline, column: str, start_s: float, end_s: float) -> tuple[Floats, Floats]:
-    """Between two times, those that are no nonsense."""
+    """Return the valid readings between two times."""
     series = seen.around(column, start_s, end_s)
     times, values = np.asarray(series.times_s, dtype=np.float64), np.asarray(series.values, dtype=np.float64)
     good = (times >= start_s) & (times <= end_s) & np.isfinite(values) & (values >= 0)
@@ -153,7 +150,7 @@ def _readings(seen: Timeline, column: str, start_s: float, end_s: float) -> tupl
 
 
 def _thinned(times: Floats, watts: Floats) -> tuple[Floats, Floats]:
-    """The means of equal intervals."""
+    """Return the means of equal intervals."""
     places = (MOST_POINTS * (times - times[0]) / (times[-1] - times[0])).astype(int).clip(max=MOST_POINTS - 1)
     counts = np.bincount(places)
     there = counts > 0
@@ -162,8 +159,7 @@ def _thinned(times: Floats, watts: Floats) -> tuple[Floats, Floats]:
 
 
 def _gained(seen: Timeline, meter: Meter, times: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """What a counter gained in equal intervals, over their length: none so short that the steps in which the counter
-    itself is told show as power, and none in which it fell."""
+    """Return the rate of a counter in equal intervals, longer than its own steps and without those in which it fell."""
     if times.size < 2:
         return np.empty(0), np.empty(0)
     shortest_s = energy.NEEDED * SENSORS[meter.counter_sensor].period_s

@@ -40,7 +40,7 @@ class Charges:
         self.g_per_kwh = self._site.carbon.g_per_measured_kwh
 
     def of(self, job: str, record: Record) -> Charge:
-        """Of those repetitions that a job runs side by side, each takes an equal part of what the job takes."""
+        """Return what a run takes: an equal share of the job for each of its concurrent runs."""
         cpus = _cpus(record)
         if (job, cpus) not in self._known:  # all repetitions of a job ask for the same
             width = self._sweep.width(job)
@@ -59,7 +59,7 @@ class Charges:
 
 
 def _cpus(record: Record) -> int | None:
-    """Of all nodes together, as they have told; None unless each of them has."""
+    """Return the CPUs of all nodes; None if one is unknown."""
     counts = [node.cpu_count for node in record.nodes if node.cpu_count is not None]
     return sum(counts) if len(counts) == len(record.nodes) == record.parameters["nodes"] else None
 
@@ -101,7 +101,7 @@ class _Attempt(NamedTuple):
 
 
 def used(progress: Progress) -> Used:
-    """What a sweep has used."""
+    """Return what a sweep has used."""
     charges = Charges(progress.sweep)
     tried = [_attempt(charges, run.job, record) for run in progress.runs for record in run.attempts]
     attempts = [each for each in tried if each is not None]
@@ -126,7 +126,7 @@ def used(progress: Progress) -> Used:
 
 
 def _attempt(charges: Charges, job: str, record: Record) -> _Attempt | None:
-    """None where it is not known how long it ran."""
+    """Return what an attempt used; None if its duration is unknown."""
     hours, watched = _hours(record), record.monitors
     if hours is None:
         return None
@@ -136,7 +136,7 @@ def _attempt(charges: Charges, job: str, record: Record) -> _Attempt | None:
 
 
 def _hours(record: Record) -> float | None:
-    """How long it ran; None where that is not known. A record that was made up later was not made when it ended."""
+    """Return the duration in hours; None if unknown, as for a record that was synthesized later."""
     if record.attempt is not None:
         end = record.ended_at
     elif record.ranks:

@@ -59,7 +59,7 @@ _WHOLE += [*THREAD_COUNTS, "physical_cores_per_task"]
 
 
 def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
-    """One row per record, its samples as an array of seconds in the column `times_s`."""
+    """Return one row per record, its samples as an array of seconds in the column `times_s`."""
     rows = [_row(record) for record in records]
     frame = pd.DataFrame(rows)
     for column in _WHOLE:  # from the rows: beside a null, the frame holds numbers as floats already
@@ -77,14 +77,14 @@ def identifying_columns(table: pd.DataFrame) -> list[str]:
 
 
 def _whole_numbers(values: list[int | None]) -> Any:
-    """As text where one is too large for all the ways that a number takes through a table."""
+    """Return whole numbers, as text if one is too large for exact conversions in tables."""
     if any(value is not None and abs(value) > LARGEST_EXACT for value in values):
         return [None if value is None else str(value) for value in values]
     return pd.array(values, dtype="Int64")
 
 
 def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """One row per sample of the completed repetitions, numbered from 0 in the order of time."""
+    """Return one row per sample of the completed repetitions, numbered from 0 in the order of time."""
     keys = ["sweep", "case", "repetition"]
     filled = repetitions[repetitions[SAMPLES].map(len) > 0]
     frame = filled[[*keys, *PARAMETERS, SAMPLES]].explode(SAMPLES, ignore_index=True)
@@ -146,10 +146,7 @@ def _of_each_task(values: Sequence[int | None]) -> int | None:
 
 
 def _compile_s(record: Record) -> float | None:
-    """What the first step took beyond a usual one, where the execution traces or compiles it.
-
-    None where no step was measured: the one sample of a training to an accuracy is all of it.
-    """
+    """Return the time of the first step beyond a usual one, if the execution compiles; None without steps."""
     samples, execution = record.samples, record.parameters.get("execution")
     if not samples or samples.first_step_s is None or record.learning or execution in (None, "eager"):
         return None
@@ -159,7 +156,7 @@ def _compile_s(record: Record) -> float | None:
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:
-    """`npz:digits.npz`."""
+    """Return e.g. `npz:digits.npz`."""
     given = [f"{kind}:{path}" for kind, path in (data or {}).items() if path]
     return given[0] if given else None
 
@@ -179,7 +176,7 @@ class MetricColumn:
 
     @property
     def averages_rates(self) -> bool:
-        """Whether it is the arithmetic mean of rates, which is not the rate of the whole."""
+        """Return whether a metric is an arithmetic mean of rates, which is not the rate of the whole."""
         return self.reduce == "mean" and self.unit.endswith("/s")
 
 

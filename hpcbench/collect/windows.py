@@ -27,7 +27,7 @@ def samples_over_time(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def disturbed_windows(records: Iterable[Record]) -> pd.DataFrame:
-    """One row per stretch of windows that the same causes disturbed, such as `cpu, memory`, in seconds since the
+    """Return one row per stretch of windows that the same causes disturbed, such as `cpu, memory`, in seconds since the
     repetition's first sample. What nobody watched is not in it."""
     rows = [row for record in records for row in _disturbed(record)]
     return pd.DataFrame(rows, columns=WINDOW_COLUMNS)
@@ -47,8 +47,7 @@ def _timed(repetition: int, samples: Samples) -> pd.DataFrame:
 
 
 def _parts_before(lengths: Any) -> Any:
-    """What part of a window had passed when each of its samples began: they fill it one after another. That of several
-    ranks is no time that any of them took, but a share of the window all the same."""
+    """Return the fraction of a window that had passed when each of its samples began."""
     if not (lengths >= 0).all() or not 0 < lengths.sum() < np.inf:
         lengths = np.ones_like(lengths)
     return (np.cumsum(lengths) - lengths) / lengths.sum()
@@ -67,7 +66,7 @@ def _disturbed(record: Record) -> Iterator[dict[str, Any]]:
 
 
 def _in_words(evidence: Mapping[str, float] | None) -> str:
-    """Of what was found in a window, which names the causes that no counter tells apart together: `cpu,memory`."""
+    """Return the causes in a window, e.g. `cpu,memory`; causes that no counter separates count as one."""
     return ", ".join(sorted({cause for causes in evidence or () for cause in causes.split(",")}))
 
 

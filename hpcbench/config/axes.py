@@ -30,7 +30,7 @@ class Range(Model):
         factor = self._factor()
         step = None if factor else _number(self.step)
         if not all(map(math.isfinite, (first, last, factor or 1, step or 1))):
-            raise ValueError("a range and its step are finite numbers")
+            raise ValueError("a range and its step must be finite numbers")
         if first > last:
             raise ValueError(f"the range starts at {first}, above its end {last}")
         if step is not None and step <= 0:
@@ -53,7 +53,7 @@ class Range(Model):
 
 
 def _tidy(value: int | float) -> int | float:
-    """0.3 instead of 0.30000000000000004."""
+    """Return 0.3 instead of 0.30000000000000004."""
     return round(value, 12) if isinstance(value, float) else value
 
 
@@ -63,7 +63,7 @@ def _number(text: int | float | str) -> int | float:
     try:
         return int(text) if re.fullmatch(r"\s*[-+]?\d+\s*", text) else float(text)
     except ValueError:
-        raise ValueError(f'the step {text!r} is not a number, nor "*" and a number') from None
+        raise ValueError(f'the step {text!r} must be a number, or "*" and a number') from None
 
 
 Axis = list[Any] | Range

@@ -17,7 +17,7 @@ def check_single_lines(values: list[str]) -> list[str]:
     """Return the words. Raises ValueError for one that would be more than one line of a script."""
     for value in values:
         if "\n" in value or "\0" in value:
-            raise ValueError(f"{value!r} has more than one line: make it several entries")
+            raise ValueError(f"{value!r} has more than one line: write several entries")
     return values
 
 
@@ -33,17 +33,17 @@ class Container(Model):
     """A container that a Python runs in."""
 
     runtime: Literal["apptainer", "singularity", "charliecloud", "podman", "pyxis"] = Field(
-        description="what starts it"
+        description="the container runtime"
     )
     image: str = Field(
         min_length=1,
-        description="as the runtime takes it: a file, a folder or a name; what begins with . is in the workspace",
+        description="a file, a directory or a name, as for the runtime; a path that begins with . is in the workspace",
     )
     mounts: list[str] = Field(
         default_factory=list,
-        description="folders to mount in addition to the workspace, as in [/data, /scratch/me:/mnt]",
+        description="folders to mount in addition to the workspace, e.g. [/data, /scratch/me:/mnt]",
     )
-    options: list[str] = Field(default_factory=list, description="more options of the runtime, as in [--no-home]")
+    options: list[str] = Field(default_factory=list, description="additional options of the runtime, e.g. [--no-home]")
     gpu_options: list[str] | None = Field(
         default=None,
         description="its options for a case with GPUs; unset: those for NVIDIA's, `--nv` say; AMD's want [--rocm]",
@@ -66,9 +66,9 @@ class Container(Model):
     def _folders(cls, value: list[str]) -> list[str]:
         for text in check_single_lines(value):
             if not _MOUNT.match(text):
-                raise ValueError(f"{text!r} is no mount: it is /FOLDER, or /FOLDER:/INSIDE")
+                raise ValueError(f"{text!r} is not a mount: write /FOLDER or /FOLDER:/INSIDE")
             if "," in text:
-                raise ValueError(f"{text!r} has a comma, which container runtimes take as the end of a mount")
+                raise ValueError(f"{text!r} has a comma, which separates mounts in container runtimes")
         return value
 
     @property

@@ -48,12 +48,12 @@ def check_no_given_secret(word: str) -> str:
 
 
 def _as_text(value: object) -> object:
-    """A mapping with its values as a shell would write them: `1` as "1", `true` as "true"."""
+    """Return a mapping with its values as a shell would write them: `1` as "1", `true` as "true"."""
     return {key: _text(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _check(variables: dict[str, str]) -> dict[str, str]:
-    """Raises ValueError for what is no name of a variable, or not one for a file; and for more than a program takes."""
+    """Raise ValueError for an invalid or reserved name, a secret, and a value that is too large."""
     total = 0
     for name, value in variables.items():
         if not _NAME.match(name):
@@ -65,7 +65,7 @@ def _check(variables: dict[str, str]) -> dict[str, str]:
         size = len(name) + len(value.encode())
         total += size
         if size > _MOST_EACH or total > _MOST_BYTES:
-            raise ValueError(f"{name} is larger than what a program can be started with")
+            raise ValueError(f"{name} is larger than the kernel's limit for one variable")
     return variables
 
 

@@ -1,4 +1,4 @@
-"""The experiment file: constants, axes, how to measure, and what to ask Slurm for."""
+"""The experiment file: constants, axes, measurement and Slurm options."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Measure(Model):
         default=0.01,
         gt=0,
         lt=1,
-        description="sample until the 95 % CI of the median is narrower than this fraction of it (0.01 or 1 %), or "
-        "does not narrow any more",
+        description="sample until the 95 % CI of the median is narrower than this fraction of the median (0.01 or "
+        "1 %), or no longer narrows",
     )
-    min_samples: int = Field(default=10, ge=1, description="and take at least this many samples")
-    min_time_s: float = Field(default=1.0, gt=0, description="and sample for at least this many seconds")
-    max_time_s: float = Field(default=10.0, gt=0, description="but for no more than this many")
+    min_samples: int = Field(default=10, ge=1, description="minimum number of samples")
+    min_time_s: float = Field(default=1.0, gt=0, description="minimum sampling time in seconds")
+    max_time_s: float = Field(default=10.0, gt=0, description="maximum sampling time in seconds")
     max_warmup_s: float = Field(
-        default=10.0, ge=0, description="steps are thrown away until they are steady, for at most this many seconds"
+        default=10.0, ge=0, description="maximum warm-up time in seconds; it ends earlier if the step time is steady"
     )
-    repetitions: int = Field(default=6, ge=1, le=1000, description="fresh processes for each case")
+    repetitions: int = Field(default=6, ge=1, le=1000, description="runs of each case, each in new processes")
     quiet: Literal["ignore", "wait", "require"] = Field(
         default="ignore",
         description="check first whether other processes use the node: `wait` until it is idle, for at most half of "
@@ -47,7 +47,7 @@ class Measure(Model):
     @field_validator("precision", mode="before")
     @classmethod
     def _of_percent(cls, value: Any) -> Any:
-        """0.02 for `2 %`."""
+        """Return 0.02 for `2 %`."""
         if isinstance(value, str) and value.endswith("%"):
             with contextlib.suppress(ValueError):
                 return float(value.removesuffix("%")) / 100
@@ -65,40 +65,40 @@ class Tune(Model):
 
     held_out: list[dict[str, Any]] = Field(
         default_factory=list,
-        description="other shapes, as `{batch_size: 24}`: how much of the gain of `threads: dynamic` stays on each",
+        description="other shapes, e.g. `{batch_size: 24}`, on which `hpcbench tune` measures the gain of a schedule",
     )
 
 
 class Experiment(Model):
     """A checked experiment file. The values of its parameters are checked when they are resolved, case by case."""
 
-    name: str = Field(description="names the sweep; letters, digits, dot, dash and underscore")
-    description: str = Field(default="", description="one line for people")
+    name: str = Field(description="name of the experiment: letters, digits, dot, dash and underscore")
+    description: str = Field(default="", description="description in one line")
     parameters: dict[str, Any] = Field(
-        default_factory=dict, description='constants, or "{{ expressions }}" over other parameters'
+        default_factory=dict, description='constants, or "{{ expressions }}" of other parameters'
     )
-    matrix: Axes = Field(default_factory=dict, description="axes whose product is measured")
-    zip: list[Axes] = Field(default_factory=list, description="groups of axes, each group walked together")
+    matrix: Axes = Field(default_factory=dict, description="axes; all combinations of their values are measured")
+    zip: list[Axes] = Field(default_factory=list, description="groups of axes, combined element by element")
     exclude: list[dict[str, Any] | str] = Field(
-        default_factory=list, description='points to drop: values to match, or a "{{ condition }}"'
+        default_factory=list, description='points to remove: values to match, or a "{{ condition }}"'
     )
     include: list[dict[str, Any]] = Field(default_factory=list, description="points to add; a value may be a list")
-    tags: list[str] = Field(default_factory=list, description="names of parameters of your own, carried into the table")
-    measure: Measure = Field(default_factory=Measure, description="how each repetition is timed")
-    tune: Tune = Field(default_factory=Tune, description="what `hpcbench tune` does besides searching the matrix")
-    retry: Retry = Field(default_factory=Retry, description="which repetitions are run again by themselves")
+    tags: list[str] = Field(default_factory=list, description="names of user parameters, columns of the table")
+    measure: Measure = Field(default_factory=Measure, description="how each repetition is measured")
+    tune: Tune = Field(default_factory=Tune, description="additional measurements of `hpcbench tune`")
+    retry: Retry = Field(default_factory=Retry, description="which repetitions are retried automatically")
     monotone: list[str] = Field(
         default_factory=list,
-        description="numbers of which a larger one never needs less memory: once a case has run out of memory, those "
+        description="parameters whose larger values never need less memory: after a case has run out of memory, cases "
         "that are larger in these and otherwise equal are skipped",
     )
     metrics: dict[str, Metric] = Field(
-        default_factory=dict, description="numbers to find in the output or the files of a command, by name"
+        default_factory=dict, description="metrics to read from the output or the files of a command, by name"
     )
     expect: list[str] = Field(
-        default_factory=list, description="patterns that a command's output must contain, or it has failed"
+        default_factory=list, description="regular expressions without which the output of a command is a failure"
     )
-    slurm: dict[str, Any] = Field(default_factory=dict, description="what to ask Slurm for")
+    slurm: dict[str, Any] = Field(default_factory=dict, description="Slurm options")
     shared: bool = Field(
         default=False,
         description="let others read the sweep's folders, and resume it where the umask lets them write; otherwise "
@@ -114,7 +114,7 @@ class Experiment(Model):
     @classmethod
     def _something(cls, value: Any) -> Any:
         if not value:
-            raise ValueError("it is empty: give it an axis, or leave the key out for a single case")
+            raise ValueError("it is empty: add an axis, or remove the key for a single case")
         return value
 
     @property
@@ -170,9 +170,9 @@ def _check_axes(document: Document) -> None:
 def _check_parameter_names(experiment: Experiment, document: Document) -> None:
     for index, tag in enumerate(experiment.tags):
         if tag in NAMES:
-            raise document.error(f"'{tag}' is a standard parameter and needs no tag", ("tags", index))
+            raise document.error(f"'{tag}' is a standard parameter: remove it from tags", ("tags", index))
         if not tag.isidentifier():
-            raise document.error(f"the tag {tag!r} must be a plain word, as in run_of_the_week", ("tags", index))
+            raise document.error(f"the tag {tag!r} must be a plain word, e.g. run_of_the_week", ("tags", index))
     known = NAMES | set(experiment.tags)
     groups: list[tuple[KeyPath, dict[str, Any]]] = [(("parameters",), experiment.parameters)]
     groups.append((("matrix",), dict(experiment.matrix)))
@@ -193,7 +193,7 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
 
 
 def _check_held_out(experiment: Experiment, document: Document) -> None:
-    """A shape is what the network or its input has, and no setting."""
+    """Raise UserError for parameters of a shape that are not sizes of the network or its input."""
     known = {"batch_size", *OPTIONS}
     for index, shape in enumerate(experiment.tune.held_out):
         if not shape:
@@ -202,23 +202,23 @@ def _check_held_out(experiment: Experiment, document: Document) -> None:
             if name not in known:
                 hint = nearest(name, known)
                 raise document.error(
-                    f"'{name}' is no size of a network or its input", ("tune", "held_out", index), hint
+                    f"'{name}' is not a size of a network or its input", ("tune", "held_out", index), hint
                 )
 
 
 def _parameter_hint(name: str, known: set[str] | frozenset[str]) -> str:
-    return f"{nearest(name, known)}\n  a parameter of your own is declared in tags: [{name}]"
+    return f"{nearest(name, known)}\n  declare user parameters in tags: [{name}]"
 
 
 def _check_axes_apart(experiment: Experiment, document: Document) -> None:
-    """One parameter on two axes has no meaning."""
+    """Raise UserError for a parameter that is on two axes."""
     seen: dict[str, str] = dict.fromkeys(experiment.matrix, "matrix")
     for index, group in enumerate(experiment.zip):
         lengths = {name: len(axis_values(axis)) for name, axis in group.items()}
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name} has {count}" for name, count in lengths.items())
-            raise document.error(f"axes that are walked together need equal lengths: {shown}", ("zip", index))
+            raise document.error(f"the axes of a group must have equal lengths: {shown}", ("zip", index))
         for name in group:
             if name in seen:
-                raise document.error(f"'{name}' is an axis twice, here and in {seen[name]}", ("zip", index, name))
+                raise document.error(f"duplicate axis '{name}', also in {seen[name]}", ("zip", index, name))
             seen[name] = f"zip[{index}]"

@@ -31,16 +31,16 @@ class Metric(Model):
         alias="json",
         min_length=1,
         description="a path such as `runs[0].rate`, or `runs[*].rate` for all; "
-        "the text is JSON, or has JSON on lines of its own",
+        "the text must be JSON, or have lines of JSON",
     )
-    csv: str | None = Field(default=None, min_length=1, description="a column, by the name in its header")
+    csv: str | None = Field(default=None, min_length=1, description="name of a CSV column in the header")
     file: str | None = Field(
         default=None,
-        description="the file with it, relative to `$HPCBENCH_RUN`; unset: the command's output",
+        description="file with the metric, relative to `$HPCBENCH_RUN`; unset: the output of the command",
     )
-    unit: str = Field(default="", description="unit of the number, as in `it/s`")
+    unit: str = Field(default="", description="unit, e.g. `it/s`")
     reduce: Literal["last", "first", "mean", "median", "max", "sum", "min"] | None = Field(
-        default=None, description="what to make of several numbers; unset: there must be exactly one"
+        default=None, description="how to reduce several numbers to one; unset: exactly one number must be found"
     )
     better: Literal["higher", "lower"] | None = Field(
         default=None, description="which is better; unset: higher if the unit ends in `/s`, lower for a time"
@@ -63,18 +63,22 @@ class Metric(Model):
     @field_validator("file")
     @classmethod
     def _inside(cls, value: str | None) -> str | None:
-        """A file elsewhere could be that of an earlier repetition."""
+        """Return the name of a file in the run's folder: another one could be from an earlier repetition."""
         if value is not None and (not value or PurePosixPath(value).is_absolute() or ".." in value.split("/")):
-            raise ValueError("the file must lie in $HPCBENCH_RUN, the folder of the repetition: give its name there")
+            raise ValueError(
+                "the file must be in $HPCBENCH_RUN, the folder of the repetition: give its name in this folder"
+            )
         return value
 
     @model_validator(mode="after")
     def _one_way(self) -> Metric:
         ways = [self.regex, self.json_path, self.csv]
         if sum(way is not None for way in ways) != 1:
-            raise ValueError("a metric is found in exactly one way: give regex, json or csv")
+            raise ValueError("give exactly one of regex, json and csv")
         if self.regex and "unit" in metrics.compiled(self.regex).groupindex and self.unit not in metrics.TIMES:
-            raise ValueError(f"a pattern with a group `unit` needs a time as unit: one of {', '.join(metrics.TIMES)}")
+            raise ValueError(
+                f"a pattern with a group `unit` requires a unit of time: one of {', '.join(metrics.TIMES)}"
+            )
         return self
 
 
@@ -83,11 +87,11 @@ def check_metrics(wanted: Mapping[str, Metric], expect: list[str], document: Doc
     columns: dict[str, str] = {}
     for name, metric in wanted.items():
         if not name.isidentifier() or not name.isascii():
-            raise document.error(f"the metric {name!r} must be a plain word, as in step_rate", ("metrics", name))
+            raise document.error(f"the metric {name!r} must be a plain word, e.g. step_rate", ("metrics", name))
         column = column_of(name, metric.unit)
         for made in (column, *interval_columns(column)):
             if made in columns:
-                both = f"'{name}' and '{columns[made]}' would both be the column {made}"
+                both = f"'{name}' and '{columns[made]}' would have the same column {made}"
                 raise document.error(both, ("metrics", name), "rename one of them")
             columns[made] = name
     for index, pattern in enumerate(expect):

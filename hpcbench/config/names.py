@@ -12,6 +12,6 @@ def check_name(value: str) -> str:
     """Return a name that becomes a folder. Raises ValueError if it could leave its parent or confuse a shell."""
     if not NAME_PATTERN.match(value) or ".." in value:
         raise ValueError(
-            "a name has letters, digits, '.', '-' and '_' only, starts with a letter or digit, and has no '..'"
+            "a name has only letters, digits, '.', '-' and '_', begins with a letter or digit, and has no '..'"
         )
     return value

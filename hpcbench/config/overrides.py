@@ -23,7 +23,7 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
         key, equals, text = setting.partition("=")
         where = f"--set {key}"
         if not equals or not key:
-            raise UserError("a setting is written KEY=VALUE", where=f"--set {setting}", hint="--set batch_size=64")
+            raise UserError("write --set as KEY=VALUE", where=f"--set {setting}", hint="--set batch_size=64")
         value = parse_value(text, where)
         path = tuple(key.split("."))
         if path[0] not in Experiment.model_fields:
@@ -66,5 +66,5 @@ def _put(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) ->
     for part in path[:-1]:
         target = target.setdefault(part, {}) if isinstance(target, dict) else None
     if not isinstance(target, dict):
-        raise UserError("no key of the experiment lies there", where=where)
+        raise UserError("the experiment has no such key", where=where)
     target[path[-1]] = value

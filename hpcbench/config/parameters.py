@@ -73,16 +73,18 @@ class DataSource(Model):
     """The files with the items of a case. Paths are relative to the workspace."""
 
     npz: str | None = Field(
-        default=None, min_length=1, description="a NumPy file with `x`, (items, *shape of one), and `y`, (items,)"
+        default=None,
+        min_length=1,
+        description="a NumPy file with `x` of shape (items, *shape of one item) and `y` of shape (items,)",
     )
     imagefolder: str | None = Field(
-        default=None, min_length=1, description="a folder with a folder of PNG or JPEG files for each class"
+        default=None, min_length=1, description="a directory with one subdirectory of PNG or JPEG files per class"
     )
 
     @model_validator(mode="after")
     def _one(self) -> DataSource:
         if (self.npz is None) == (self.imagefolder is None):
-            raise ValueError("data is either npz or imagefolder")
+            raise ValueError("give either npz or imagefolder")
         return self
 
 
@@ -90,17 +92,15 @@ class _Work(Model):
     """What a case computes, and on which resources."""
 
     framework: str = Field(
-        description=f"what runs the model: {_names(FRAMEWORKS)}; command is any program, and runs no model"
+        description=f"the framework: {_names(FRAMEWORKS)}; `command` runs any program instead of a model"
     )
-    command: str | None = Field(
-        default=None, description="the program, if framework is command: one or more lines of bash"
-    )
+    command: str | None = Field(default=None, description="one or more lines of bash, if framework is command")
     model: str | None = Field(
         default=None, description=f"the network, unless framework is command: {_names(catalog.MODELS)}"
     )
     model_options: dict[str, Scalar] = Field(
         default_factory=dict,
-        description="sizes of the network that differ from the model's defaults",
+        description="options of the model that differ from its defaults",
     )
     task: Task = Field(
         default="training",
@@ -109,22 +109,21 @@ class _Work(Model):
     )
     strategy: str = Field(
         default="single",
-        description=f"how several tasks share the work: {_names(STRATEGIES)}, as far as the framework has it; "
-        "single is one task",
+        description=f"parallel strategy: {_names(STRATEGIES)}, if the framework has it; `single` is one task",
     )
-    device: Device = Field(default="cpu", description="where the model runs")
+    device: Device = Field(default="cpu", description="device of the model")
     dtype: Dtype = Field(
         default="float32", description="number format; training in 16 bits is mixed precision (autocast)"
     )
     execution: str | None = Field(
         default=None,
         description="`eager`: operation by operation. `graph`: traced once (tf.function, MXNet's hybridize). "
-        "`compiled`: fused by a compiler (torch.compile, XLA). Unset: what the framework's users get by themselves",
+        "`compiled`: fused by a compiler (torch.compile, XLA). Unset: the framework's default",
     )
-    batch_size: int = Field(default=32, ge=1, le=MOST_ITEMS, description="items in one step of one task")
+    batch_size: int = Field(default=32, ge=1, le=MOST_ITEMS, description="items per step and task")
     nodes: int = Field(default=1, ge=1, le=MOST, description="nodes of the job")
     tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="processes on each node")
-    cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs that each process may use")
+    cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs per process")
     gpus_per_task: int = Field(
         default=0,
         ge=0,
@@ -158,21 +157,26 @@ else:
 class Parameters(_Settings):
     """All that determines what a case does. Cases with equal parameters are the same case."""
 
-    oversubscribe: bool = Field(default=False, description="whether there may be more threads than CPUs for them")
-    learning_rate: float = Field(default=0.01, gt=0, le=1000, description="of plain SGD with momentum 0.9")
+    oversubscribe: bool = Field(default=False, description="whether threads may outnumber CPUs")
+    learning_rate: float = Field(default=0.01, gt=0, le=1000, description="learning rate of SGD with momentum 0.9")
     data: DataSource | None = Field(
-        default=None, description="real data, read by the framework's own input pipeline; unset: synthetic input"
+        default=None, description="real data, read by the framework's input pipeline; unset: synthetic input"
     )
     held_out: float = Field(default=0.2, gt=0, lt=1, description="fraction of the data in the validation split")
     target_accuracy: float | None = Field(
-        default=None, gt=0, le=1, description="of time_to_accuracy: the accuracy to reach on the validation split"
+        default=None, gt=0, le=1, description="with time_to_accuracy: accuracy to reach on the validation split"
     )
-    max_epochs: int = Field(default=100, ge=1, le=MOST, description="of time_to_accuracy: then it has failed")
+    max_epochs: int = Field(
+        default=100,
+        ge=1,
+        le=MOST,
+        description="with time_to_accuracy: maximum number of epochs; if exceeded, the run has failed",
+    )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(
         default=None,
-        description="the environment of the framework; unset: the one named like it, `horovod-FRAMEWORK` for the "
-        "strategy horovod",
+        description="environment of the framework; unset: the one with the framework's name, `horovod-FRAMEWORK` for "
+        "the strategy horovod",
     )
 
     @field_validator("framework")
@@ -198,12 +202,12 @@ class Parameters(_Settings):
 
     def _network(self) -> Parameters:
         if self.command is not None:
-            raise ValueError(f"a command is run where framework is {COMMAND}, not {self.framework}")
+            raise ValueError(f"'command' requires framework: {COMMAND}, not {self.framework}")
         if self.model is None:
-            raise ValueError(f"'model' is missing: {self.framework} needs one of {', '.join(catalog.MODELS)}")
+            raise ValueError(f"'model' is missing: {self.framework} requires one of {', '.join(catalog.MODELS)}")
         options = catalog.resolved_options(self.model, self.model_options)
         if self.data and self.data.imagefolder and "image_size" not in options:
-            raise ValueError(f"'data' is an image folder, and {self.model} takes no images")
+            raise ValueError(f"'data' is an image folder, but {self.model} does not use images")
         self._check_target()
         framework = frameworks.FRAMEWORKS[self.framework]
         if self.strategy not in framework.strategies:
@@ -214,54 +218,55 @@ class Parameters(_Settings):
             raise ValueError(f"{self.framework} has no execution '{self.execution}'; it has: {known}")
         if self.strategy == "single" and self.tasks > 1:
             others = ", ".join(name for name in framework.strategies if name != "single")
-            raise ValueError(f"the strategy single is one task, not {self.tasks}; {self.framework} has: {others}")
+            raise ValueError(
+                f"the strategy single allows one task, not {self.tasks}; {self.framework} also has: {others}"
+            )
         self._check_threads()
         return self
 
     def _check_threads(self) -> None:
         given = [name for name in THREAD_COUNTS if getattr(self, name) is not None]
         if self.threads == "none" and given:
-            raise ValueError(f"threads is none, and {given[0]} is {getattr(self, given[0])}: leave one of them out")
+            raise ValueError(f"threads: none cannot be used with {given[0]}: {getattr(self, given[0])}")
         if self.threads == "fixed" and not given:
-            raise ValueError("threads is fixed: say how many, as intra_op_threads or inter_op_threads")
+            raise ValueError("threads: fixed requires intra_op_threads or inter_op_threads")
         if self.threads == DYNAMIC:
             self._check_dynamic()
             return
         for name in _OF_SECTIONS:
             if getattr(self, name) is not None:
-                ways = self.threads or "framework defaults"
-                raise ValueError(f"a {name.replace('_', ' ')} is of threads: dynamic, not of {ways}")
+                mode = self.threads or "the framework defaults"
+                raise ValueError(f"{name} requires threads: dynamic, not {mode}")
 
     def _check_dynamic(self) -> None:
-        """What hooks on modules of one process cannot do."""
+        """Raises ValueError for what hooks on the modules of one process cannot do."""
         for name, wanted in _OF_DYNAMIC.items():
             value = getattr(self, name)
             if value is not None and value not in wanted:
                 unset = " or unset" if getattr(type(self).model_fields[name], "default", "") is None else ""
-                raise ValueError(f"threads: dynamic needs {name} {' or '.join(wanted)}{unset}, not {value}")
+                raise ValueError(f"threads: dynamic requires {name} {' or '.join(wanted)}{unset}, not {value}")
         if self.schedule is not None and self.section_depth is not None:
-            raise ValueError("a schedule has its sections: leave section_depth out")
+            raise ValueError("schedule cannot be used with section_depth")
         if self.instances > 1:  # tasks are one already: the strategy is single
-            advice = "leave out instances, or threads: dynamic"
-            raise ValueError(f"threads: dynamic is of one instance, not of {self.instances}: {advice}")
+            raise ValueError(f"threads: dynamic cannot be used with instances: {self.instances}")
 
     def _check_target(self) -> None:
         if self.task != TIME_TO_ACCURACY:
             if self.target_accuracy is not None:
-                raise ValueError(f"a target_accuracy is of the task {TIME_TO_ACCURACY}, not of {self.task}")
+                raise ValueError(f"target_accuracy requires task: {TIME_TO_ACCURACY}, not {self.task}")
         elif self.target_accuracy is None:
-            raise ValueError(f"the task {TIME_TO_ACCURACY} needs a target_accuracy, as in 0.95")
+            raise ValueError(f"the task {TIME_TO_ACCURACY} requires target_accuracy, e.g. 0.95")
         elif self.data is None:
-            raise ValueError(f"the task {TIME_TO_ACCURACY} needs data: synthetic input cannot be learned")
+            raise ValueError(f"the task {TIME_TO_ACCURACY} requires data: synthetic input cannot be learned")
 
     def _program(self) -> Parameters:
         if not (self.command or "").strip():
-            raise ValueError("'command' is missing: say what to run, as in ./bench --size 4")
+            raise ValueError("'command' is missing, e.g. ./bench --size 4")
         for name in ("model", "model_options", "execution", "data", "target_accuracy", "threads", *_OF_SECTIONS):
             if getattr(self, name):
-                raise ValueError(f"'{name}' means nothing to a command: leave it out")
+                raise ValueError(f"'{name}' cannot be used with framework: {COMMAND}")
         if self.strategy != "single":
-            raise ValueError(f"a command has no strategy '{self.strategy}': its tasks are started side by side")
+            raise ValueError(f"strategy: {self.strategy} cannot be used with framework: {COMMAND}")
         return self
 
     @property
@@ -284,7 +289,7 @@ class Parameters(_Settings):
         usual = self.model_copy(update={"environment": None}).environment_name
         if content.get("environment") == usual:  # what it is anyway
             del content["environment"]
-        if content.get("threads") != DYNAMIC:  # it says of the numbers of threads what they say themselves
+        if content.get("threads") != DYNAMIC:  # follows from the numbers of threads
             content.pop("threads", None)
         if self.model is None:
             return content
@@ -310,5 +315,5 @@ def _without(content: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _one_of(value: str, known: Any, kind: str) -> str:
     if value not in known:
-        raise ValueError(f"no {kind} has this name: {nearest(value, known)}")
+        raise ValueError(f"unknown {kind} '{value}'; {nearest(value, known)}")
     return value

@@ -51,12 +51,12 @@ def price_per_hour(cost: Cost, allocation: Allocation) -> Price:
     if allocation.whole_nodes and cost.node_hour is not None:
         return Price(allocation.nodes * cost.node_hour)
     if allocation.unknown:
-        return Price(None, f"{allocation.unknown} is not known, and whole nodes are paid")
+        return Price(None, f"{allocation.unknown} is unknown, and whole nodes are charged")
     if cost.core_hour is None:
-        shared = "" if cost.node_hour is None else ", and jobs that share their nodes do not pay cost.node_hour"
+        shared = "" if cost.node_hour is None else ", and cost.node_hour applies only to exclusive jobs"
         return Price(None, f"cost.core_hour is not set{shared}")
     if allocation.gpus and cost.gpu_hour is None:
-        return Price(None, "cost.gpu_hour is not set, and GPUs are used")
+        return Price(None, "the job uses GPUs, and cost.gpu_hour is not set")
     return Price(allocation.cores * cost.core_hour + allocation.gpus * (cost.gpu_hour or 0.0))
 
 

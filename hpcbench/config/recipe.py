@@ -21,7 +21,7 @@ def _requirement(text: str) -> Requirement:
     try:
         return Requirement(text)
     except InvalidRequirement as error:
-        raise ValueError(f"{text!r} is no package as pip takes it, such as numpy==2.4.6") from error
+        raise ValueError(f"{text!r} is not a requirement for pip such as numpy==2.4.6") from error
 
 
 def _check_packages(texts: list[str]) -> list[str]:
@@ -36,14 +36,13 @@ Packages = Annotated[list[str], AfterValidator(_check_packages)]
 class Compile(Model):
     """How packages are compiled on this machine, against what the earlier steps installed."""
 
-    tools: Packages = Field(
-        default_factory=list, description="packages that compiling needs and the environment does not keep"
-    )
+    tools: Packages = Field(default_factory=list, description="packages needed only for compiling")
     needs: list[str] = Field(
-        default_factory=list, description="programs and headers of the system, as in [g++, make, Python.h]"
+        default_factory=list, description="programs and headers of the system, e.g. [g++, make, Python.h]"
     )
     cxx_standard: int | None = Field(
-        default=None, description="the oldest C++ standard to compile by, as in 17, whatever the package asks for"
+        default=None,
+        description="the oldest C++ standard to compile with, e.g. 17, even if the package requests an older one",
     )
 
     @field_validator("cxx_standard")
@@ -57,13 +56,14 @@ class Compile(Model):
 class Step(Model):
     """Packages that are installed together."""
 
-    install: Packages = Field(min_length=1, description="packages with their versions, as pip takes them")
+    install: Packages = Field(min_length=1, description="requirements for pip, with versions")
     index: str | None = Field(
         default=None, description="an additional package index, used only if the default one does not have all packages"
     )
-    env: Variables = Field(default_factory=dict, description="environment variables while they are installed and tried")
+    env: Variables = Field(default_factory=dict, description="environment variables during installation and checks")
     compile: Compile | None = Field(
-        default=None, description="compile them here, without what they depend on; the wheels are kept for next time"
+        default=None,
+        description="compile the packages on this machine, without their dependencies; hpcbench caches the wheels",
     )
 
     @property
@@ -81,10 +81,10 @@ class Step(Model):
 class Recipe(Model):
     """A checked recipe."""
 
-    description: str = Field(description="one line for people")
-    python: str = Field(description='the Pythons that it works with, as in ">=3.8,<3.12"')
-    imports: list[str] = Field(min_length=1, description="modules that its Python can import once it is built")
-    steps: list[Step] = Field(min_length=1, description="what is installed, in this order")
+    description: str = Field(description="description in one line")
+    python: str = Field(description='supported versions of Python, e.g. ">=3.8,<3.12"')
+    imports: list[str] = Field(min_length=1, description="modules that the finished environment must import")
+    steps: list[Step] = Field(min_length=1, description="installation steps, in order")
 
     @field_validator("python")
     @classmethod
@@ -92,7 +92,7 @@ class Recipe(Model):
         try:
             SpecifierSet(value)
         except InvalidSpecifier as error:
-            raise ValueError('versions are written as in ">=3.8,<3.12"') from error
+            raise ValueError('write versions like ">=3.8,<3.12"') from error
         return value
 
     def allows(self, version: str) -> bool:

@@ -12,9 +12,9 @@ from hpcbench.config.yaml_document import Model
 class Retry(Model):
     """Which runs are repeated automatically."""
 
-    max: int = Field(default=2, ge=0, le=100, description="run a repetition again, this often at most")
+    max: int = Field(default=2, ge=0, le=100, description="maximum number of retries of a repetition")
     on: list[Literal["node_failure", "preempted", "failed", "timeout", "out_of_memory"]] = Field(
-        default=["node_failure", "preempted"], description="outcomes after which to run it again"
+        default=["node_failure", "preempted"], description="outcomes after which a repetition is retried"
     )
 
     @property

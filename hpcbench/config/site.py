@@ -23,9 +23,9 @@ class Environment(Model):
     )
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
     module_paths: list[str] = Field(default_factory=list, description="arguments of `module use`, before the modules")
-    setup: list[str] = Field(default_factory=list, description="lines of shell to run first; they are your own code")
-    env: Variables = Field(default_factory=dict, description="environment variables, quoted as data")
-    container: Container | None = Field(default=None, description="the container that the Python runs in")
+    setup: list[str] = Field(default_factory=list, description="lines of shell to run first, unquoted")
+    env: Variables = Field(default_factory=dict, description="environment variables; hpcbench quotes their values")
+    container: Container | None = Field(default=None, description="the container in which the Python runs")
 
     @field_validator("python")
     @classmethod
@@ -48,9 +48,9 @@ class Environment(Model):
 class Partition(Model):
     """Limits of one partition. A limit that is unset is not checked."""
 
-    max_time: str | None = Field(default=None, description="longest wall time, as in 2-00:00:00")
-    nodes: int | None = Field(default=None, ge=1, description="nodes in it")
-    max_nodes: int | None = Field(default=None, ge=1, description="most nodes for one job")
+    max_time: str | None = Field(default=None, description="maximum wall time, e.g. 2-00:00:00")
+    nodes: int | None = Field(default=None, ge=1, description="number of nodes")
+    max_nodes: int | None = Field(default=None, ge=1, description="maximum number of nodes of one job")
     cpus_per_node: int | None = Field(default=None, ge=1, description="CPUs of its largest node")
     gpus_per_node: int | None = Field(default=None, ge=0, description="GPUs of its largest node")
     memory_mb_per_node: int | None = Field(default=None, ge=1, description="memory of its largest node in MB")
@@ -75,13 +75,15 @@ class Limits(Model):
     max_array_size: int = Field(
         default=1001, ge=1, description="MaxArraySize of slurm.conf, or max_array_tasks if that is smaller"
     )
-    max_submit_jobs: int | None = Field(default=None, ge=1, description="most jobs of one user in the queue")
+    max_submit_jobs: int | None = Field(
+        default=None, ge=1, description="maximum number of jobs of one user in the queue"
+    )
 
 
 class Launcher(Model):
     """How tasks are started inside a job."""
 
-    srun: list[str] = Field(default_factory=list, description="more arguments for srun, as in [--mpi=pmix]")
+    srun: list[str] = Field(default_factory=list, description="additional arguments of srun, e.g. [--mpi=pmix]")
 
     @field_validator("srun")
     @classmethod
@@ -92,19 +94,16 @@ class Launcher(Model):
 class Cost(Model):
     """Prices. null is unknown, not free. Which of them a job pays: pricing.py."""
 
-    currency: str = Field(default="EUR", description="the unit of the prices, which may be a centre's own")
+    currency: str = Field(default="EUR", description="unit of the prices, e.g. EUR or the site's own credits")
     core_hour: float | None = Field(
-        default=None, ge=0, description="price of one core (what Slurm calls a CPU) for an hour"
+        default=None, ge=0, description="price of one core (a CPU in Slurm's terms) for an hour"
     )
     node_hour: float | None = Field(
         default=None,
         ge=0,
-        description="price of a whole node for an hour, with all in it; paid instead of the others by jobs that do "
-        "not share their nodes",
+        description="price of a whole node for an hour; exclusive jobs pay it instead of the other prices",
     )
-    gpu_hour: float | None = Field(
-        default=None, ge=0, description="price of one GPU for an hour, in addition to its cores"
-    )
+    gpu_hour: float | None = Field(default=None, ge=0, description="price of one GPU for an hour, in addition to cores")
 
 
 class Carbon(Model):
@@ -132,18 +131,16 @@ class Carbon(Model):
 class Site(Model):
     """A checked site file."""
 
-    name: str = Field(description="name of the cluster or machine")
-    description: str = Field(default="", description="one line for people")
-    scheduler: Literal["slurm", "local"] = Field(description="slurm, or local: this machine, no scheduler")
+    name: str = Field(description="name of the site")
+    description: str = Field(default="", description="description in one line")
+    scheduler: Literal["slurm", "local"] = Field(description="slurm, or local (this machine without a scheduler)")
     partitions: dict[str, Partition] = Field(default_factory=dict, description="partitions and their limits")
     limits: Limits = Field(default_factory=Limits, description="limits of the cluster")
-    slurm: SlurmOptions = Field(default_factory=SlurmOptions, description="defaults for the experiment's slurm section")
-    environments: dict[str, Environment] = Field(
-        default_factory=dict, description="how each framework becomes available"
-    )
+    slurm: SlurmOptions = Field(default_factory=SlurmOptions, description="defaults of the experiment's slurm section")
+    environments: dict[str, Environment] = Field(default_factory=dict, description="environments of the frameworks")
     launcher: Launcher = Field(default_factory=Launcher, description="how tasks are started")
     cost: Cost = Field(default_factory=Cost, description="prices")
-    carbon: Carbon = Field(default_factory=Carbon, description="what electricity emits")
+    carbon: Carbon = Field(default_factory=Carbon, description="emissions of electricity")
 
     @field_validator("name")
     @classmethod

@@ -27,7 +27,7 @@ OWN_OPTIONS = {
 class SlurmOptions(Model):
     """Slurm options in addition to the resources that the parameters give. Values may be expressions."""
 
-    time: str = Field(default="01:00:00", description="wall time of one repetition: M, M:S, H:M:S, D-H[:M[:S]]")
+    time: str = Field(default="01:00:00", description="time limit per repetition: M, M:S, H:M:S, D-H[:M[:S]]")
     partition: str | None = Field(default=None, description="partition; unset: the site's, otherwise Slurm's default")
     account: str | None = Field(default=None, description="account to charge")
     qos: str | None = Field(default=None, description="quality of service")
@@ -35,30 +35,29 @@ class SlurmOptions(Model):
     reservation: str | None = Field(default=None, description="reservation")
     nodelist: str | None = Field(default=None, description="nodes that must be used")
     exclude: str | None = Field(default=None, description="nodes that must not be used")
-    mem: str | None = Field(default=None, description="memory per node, as in 16G")
-    mem_per_cpu: str | None = Field(default=None, description="memory per CPU, as in 2G")
-    gpu_type: str | None = Field(default=None, description="type of the GPUs, if Slurm needs one, as in v100")
+    mem: str | None = Field(default=None, description="memory per node, e.g. 16G")
+    mem_per_cpu: str | None = Field(default=None, description="memory per CPU, e.g. 2G")
+    gpu_type: str | None = Field(default=None, description="type of the GPUs, e.g. v100")
     exclusive: bool = Field(default=False, description="whole nodes, not shared with other jobs")
     hint: Literal["compute_bound", "memory_bound", "multithread", "nomultithread"] | None = Field(
         default=None, description="Slurm's --hint"
     )
-    max_running: int | None = Field(default=None, ge=1, description="jobs of one array that run at once")
+    max_running: int | None = Field(default=None, ge=1, description="maximum number of running jobs of one array")
     pack_walltime: str | None = Field(
         default=None,
-        description="let repetitions share a job of at most this wall time; unset: each has a job of its own",
+        description="combine repetitions into jobs of at most this wall time; unset: one job per repetition",
     )
     pack: Literal["serial", "parallel"] = Field(
         default="serial",
-        description="repetitions that share a job run one after another, or side by side on CPUs and GPUs of their "
-        "own, as many as the site's cpus_per_node allows: they disturb each other",
+        description="run the repetitions of a job one after another, or concurrently on separate CPUs and GPUs, as "
+        "many as the site's cpus_per_node allows; concurrent repetitions disturb each other",
     )
     follow_on: bool = Field(
         default=False,
-        description="submit what does not fit into the queue by a small job that starts when there is room; otherwise, "
-        "run `hpcbench resume`",
+        description="submit jobs that exceed the queue limit by a continuation job; otherwise, run `hpcbench resume`",
     )
     options: dict[str, str | int | bool] = Field(
-        default_factory=dict, description="any other sbatch option by its long name; true for a bare flag"
+        default_factory=dict, description="other sbatch options by long name; true for a flag"
     )
 
     @field_validator("time", "pack_walltime", "mem", "mem_per_cpu", mode="before")
@@ -70,14 +69,14 @@ class SlurmOptions(Model):
     @classmethod
     def _valid_time(cls, value: str | None) -> str | None:
         if value is not None and (not _TIME.match(value) or walltime_s(value) == 0):
-            raise ValueError('a time is written M, M:S, H:M:S or D-H:M:S, as in "00:30:00"')
+            raise ValueError('write a time as M, M:S, H:M:S or D-H:M:S, e.g. "00:30:00"')
         return value
 
     @field_validator("mem", "mem_per_cpu")
     @classmethod
     def _valid_memory(cls, value: str | None) -> str | None:
         if value is not None and not _MEMORY.match(value):
-            raise ValueError("memory is written as a whole number with K, M, G or T, as in 16G")
+            raise ValueError("write memory as a whole number with K, M, G or T, e.g. 16G")
         return value
 
     @field_validator("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude", "gpu_type")
@@ -92,11 +91,11 @@ class SlurmOptions(Model):
     def _safe_options(cls, value: dict[str, str | int | bool]) -> dict[str, str | int | bool]:
         for name, setting in value.items():
             if not _OPTION_NAME.match(name):
-                raise ValueError(f"'{name}' is not the long name of an sbatch option, as in 'mail-type'")
+                raise ValueError(f"'{name}' is not the long name of an sbatch option such as 'mail-type'")
             if name in OWN_OPTIONS:
                 raise ValueError(f"hpcbench sets --{name} itself")
             if name.replace("-", "_") in cls.model_fields:
-                raise ValueError(f"write it as slurm.{name.replace('-', '_')}")
+                raise ValueError(f"use slurm.{name.replace('-', '_')} instead")
             cls._check_not_short_for(name)
             check_option_value(str(setting))
             check_no_given_secret(str(setting))
@@ -104,20 +103,20 @@ class SlurmOptions(Model):
 
     @classmethod
     def _check_not_short_for(cls, name: str) -> None:
-        """sbatch takes the beginning of an option for the whole: `outp` would be a second --output."""
+        """Raise ValueError for abbreviations, which sbatch accepts: `outp` would be a second --output."""
         known = sorted({*OWN_OPTIONS, *(field.replace("_", "-") for field in cls.model_fields)})
         longer = next((option for option in known if option.startswith(name)), None)
         if longer:
-            raise ValueError(f"sbatch takes --{name} for --{longer}: write options in full")
+            raise ValueError(f"--{name} is an abbreviation of --{longer}: write options in full")
 
     @model_validator(mode="after")
     def _consistent(self) -> SlurmOptions:
         if self.mem and self.mem_per_cpu:
-            raise ValueError("give mem or mem_per_cpu, not both")
+            raise ValueError("mem cannot be used with mem_per_cpu")
         if self.pack_walltime and walltime_s(self.pack_walltime) < walltime_s(self.time):
             raise ValueError(f"pack_walltime is {self.pack_walltime}, less than time, {self.time}, of one repetition")
         if self.pack == "parallel" and not self.pack_walltime:
-            raise ValueError("pack: parallel needs pack_walltime, the most that a job may take")
+            raise ValueError("pack: parallel requires pack_walltime")
         return self
 
 

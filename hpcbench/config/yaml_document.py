@@ -111,7 +111,7 @@ def _compose(text: str, name: str) -> yaml.Node | None:
 
 
 def _check_depth(text: str, name: str) -> None:
-    """The composer recurses in C, where a deep file ends the interpreter: so the depth is counted before."""
+    """Raise an error for deep nesting, before the composer, which recurses in C, crashes the interpreter."""
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -192,7 +192,7 @@ class _Builder:
                 raise self._error(
                     key_node,
                     (*path, key),
-                    f"the key '{key}' stands twice",
+                    f"duplicate key '{key}'",
                     f"it is first on line {seen[key]}",
                 )
             seen[key] = line
@@ -201,7 +201,9 @@ class _Builder:
 
     def _check_writable(self, node: yaml.ScalarNode, path: KeyPath) -> None:
         if found := _UNWRITABLE.search(node.value):
-            raise self._error(node, path, f"the text contains {found.group()!r}, which no file or command can carry")
+            raise self._error(
+                node, path, f"the text contains {found.group()!r}, which cannot be used in files or commands"
+            )
 
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
         self._check_writable(node, path)
@@ -257,7 +259,7 @@ def schema_error(
 
 
 def _written_part(location: KeyPath, document: Document, prefix: KeyPath) -> KeyPath:
-    """`location` without what pydantic adds to it: the names of the alternatives that it tried."""
+    """Return `location` without the names of alternatives that pydantic adds."""
     here: Any = document.data
     for part in prefix:
         here = _inside(here, part)
@@ -285,7 +287,7 @@ def _shown(value: Any) -> str:
 
 
 def _fields_at(model: type[BaseModel], path: KeyPath) -> set[str]:
-    """The keys that the schema allows at `path`, found by following its annotations."""
+    """Return the keys that the schema allows at `path`, found by following its annotations."""
     annotation: Any = model
     for part in path:
         annotation = _unwrapped(annotation)

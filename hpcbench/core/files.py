@@ -19,7 +19,7 @@ def make_folder(path: str) -> None:
     for end in range(first + 1, len(parts) + 1):
         folder = os.sep.join(parts[:end])
         if os.path.islink(folder):
-            raise OSError(errno.ELOOP, "it is a link, and nothing is written there", folder)
+            raise OSError(errno.ELOOP, "it is a symbolic link; hpcbench does not write to it", folder)
     os.makedirs(path, exist_ok=True)
 
 
@@ -31,7 +31,7 @@ def no_link(path: str, flags: int) -> int:
     handle = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(errno.ELOOP, "it is no file, and nothing is written there", path)
+        raise OSError(errno.ELOOP, "it is not a regular file; hpcbench does not write to it", path)
     if flags & os.O_TRUNC:
         os.ftruncate(handle, 0)
     return handle

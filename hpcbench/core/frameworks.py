@@ -72,7 +72,7 @@ SETTINGS = (
     Setting(
         "intra_op_threads",
         int,
-        "threads inside one operation; unset: the framework's own choice",
+        "threads inside one operation; unset: the framework's default",
         effective=("threads", "intra_op"),
         calls=_calls(_TORCH, "torch.set_num_threads({})")
         + _calls(_TENSORFLOW, "tf.config.threading.set_intra_op_parallelism_threads({})"),
@@ -80,7 +80,7 @@ SETTINGS = (
     Setting(
         "inter_op_threads",
         int,
-        "operations that may run concurrently; unset: the framework's own choice",
+        "operations that may run concurrently; unset: the framework's default",
         effective=("threads", "inter_op"),
         calls=_calls(_TORCH, "torch.set_num_interop_threads({})")
         + _calls(_TENSORFLOW, "tf.config.threading.set_inter_op_parallelism_threads({})"),
@@ -88,7 +88,7 @@ SETTINGS = (
     Setting(
         "threads",
         str,
-        "`none`: the framework's own choice. `fixed`: as set. `dynamic`, of PyTorch on the CPU: by section "
+        "`none`: the framework's default. `fixed`: as set. `dynamic`, of PyTorch on the CPU: by section "
         "of the network, up to `intra_op_threads` or all usable CPUs. Unset: fixed if a number of threads is set",
         values=(NONE, FIXED, DYNAMIC),
     ),
@@ -121,7 +121,7 @@ SETTINGS = (
     Setting(
         "openmp",
         str,
-        "the OpenMP runtime, by LD_PRELOAD; unset: the one that the framework comes with",
+        "the OpenMP runtime, by LD_PRELOAD; unset: the one of the framework",
         values=("gnu", "intel", "llvm"),
         frameworks=_OPENMP,
         effective=("settings", "openmp"),
@@ -129,7 +129,7 @@ SETTINGS = (
     Setting(
         "wait_policy",
         str,
-        "whether OpenMP's threads spin or sleep while they wait; unset: the runtime's choice",
+        "whether OpenMP's threads spin or sleep while they wait; unset: the runtime's default",
         values=("active", "passive"),
         frameworks=_OPENMP,
         effective=("settings", "wait_policy"),
@@ -138,8 +138,8 @@ SETTINGS = (
     Setting(
         "allocator",
         str,
-        "the memory allocator, by LD_PRELOAD; `glibc-retain`: the C library's, which keeps freed memory; unset: "
-        "the C library's",
+        "the memory allocator, by LD_PRELOAD; `glibc-retain`: the C library's, configured to keep freed memory; "
+        "unset: the C library's",
         values=("jemalloc", "tcmalloc", "glibc-retain"),
         frameworks=tuple(FRAMEWORKS),
         effective=("settings", "allocator"),
@@ -147,7 +147,7 @@ SETTINGS = (
     Setting(
         "flush_denormals",
         bool,
-        "whether numbers too small for full precision become 0; unset: the framework's choice",
+        "whether numbers too small for full precision become 0; unset: the framework's default",
         frameworks=_TORCH,
         effective=("settings", "flush_denormals"),
         verified=ALWAYS,
@@ -157,7 +157,7 @@ SETTINGS = (
     Setting(
         "onednn",
         bool,
-        "whether oneDNN's kernels are used; unset: the framework's choice",
+        "whether oneDNN's kernels are used; unset: the framework's default",
         frameworks=(*_TORCH, *_TENSORFLOW, "mxnet"),
         effective=("settings", "onednn"),
         verified=ALWAYS,
@@ -166,7 +166,7 @@ SETTINGS = (
     Setting(
         "compile_mode",
         str,
-        "of torch.compile, if execution is `compiled`; unset: `default`",
+        "mode of torch.compile, if execution is `compiled`; unset: `default`",
         values=("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"),
         frameworks=_TORCH,
     ),

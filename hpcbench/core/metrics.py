@@ -65,7 +65,7 @@ def value_of(name: str, spec: Spec, texts: Iterable[str], place: str) -> Dict[st
     if spec["reduce"] is None and len(values) > 1:
         found = ", ".join("%g" % value for value in values[:5]) + (", ..." if len(values) > 5 else "")
         counted = "%s was found %d times in %s: %s" % (looked_for, len(values), place, found)
-        raise MetricError("metric '%s': %s; say with `reduce` what to make of them" % (name, counted))
+        raise MetricError("metric '%s': %s; set `reduce` to combine them" % (name, counted))
     value = REDUCTIONS[spec["reduce"] or "first"](values)
     kept = {"count": len(values), "values": values[:KEPT]}
     return {"value": value, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], **kept}
@@ -165,7 +165,7 @@ def _documents(text: str) -> List[Any]:
                 documents.append(json.loads(line))
             except (ValueError, RecursionError) as error:
                 if _CUT_OBJECT.match(line):
-                    raise MetricError("a line begins with an object and is no JSON: %.100s" % line.strip()) from error
+                    raise MetricError("a line begins with an object, but is not JSON: %.100s" % line.strip()) from error
     return documents
 
 

@@ -56,15 +56,15 @@ def notes(planned: PlannedRun, results: str) -> List[Note]:
     except OSError:
         return []
     read = [_read(os.path.join(folder, name), (planned.monotone or {})["values"]) for name in names]
-    return [told for told in read if told is not None]
+    return [found for found in read if found is not None]
 
 
 def _read(path: str, like: Dict[str, float]) -> Optional[Note]:
     try:
         with open(path, encoding="utf-8", opener=no_link) as file:
-            told = Note(**json.loads(file.read(_MOST_BYTES)))
-        numbers = all(isinstance(told.values[name], (int, float)) for name in like)
-        return told if numbers and len(told.values) == len(like) else None
+            found = Note(**json.loads(file.read(_MOST_BYTES)))
+        numbers = all(isinstance(found.values[name], (int, float)) for name in like)
+        return found if numbers and len(found.values) == len(like) else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -77,25 +77,25 @@ def too_large(planned: PlannedRun, known: List[Note]) -> Optional[str]:
     if planned.monotone is None:
         return None
     values = planned.monotone["values"]
-    smaller = [told for told in _standing(known) if told.values != values and _reaches(values, told.values)]
+    smaller = [found for found in _standing(known) if found.values != values and _reaches(values, found.values)]
     if not smaller:
         return None
-    told = min(smaller, key=lambda told: sorted(told.values.items()))
-    said = (_shown(told.values), told.case, told.repetition, _shown(values))
-    return "%s ran out of memory (case %s, repetition %s), and %s is larger" % said
+    found = min(smaller, key=lambda each: sorted(each.values.items()))
+    values_shown = (_shown(found.values), found.case, found.repetition, _shown(values))
+    return "%s ran out of memory (case %s, repetition %s), and %s is larger" % values_shown
 
 
 def _says_nothing_new(status: str, values: Dict[str, float], known: List[Note]) -> bool:
     if status == COMPLETED:
-        return any(told.status == status and _reaches(told.values, values) for told in known)
-    return any(_reaches(values, told.values) for told in _standing(known))
+        return any(earlier.status == status and _reaches(earlier.values, values) for earlier in known)
+    return any(_reaches(values, earlier.values) for earlier in _standing(known))
 
 
 def _standing(known: List[Note]) -> List[Note]:
     """Return the cases that ran out of memory, without those that completed or for which a larger case completed."""
-    fits = [told.values for told in known if told.status == COMPLETED]
-    exhausted = [told for told in known if told.status == OUT_OF_MEMORY]
-    return [told for told in exhausted if not any(_reaches(values, told.values) for values in fits)]
+    fits = [each.values for each in known if each.status == COMPLETED]
+    exhausted = [each for each in known if each.status == OUT_OF_MEMORY]
+    return [each for each in exhausted if not any(_reaches(values, each.values) for values in fits)]
 
 
 def _reaches(one: Dict[str, float], other: Dict[str, float]) -> bool:

@@ -60,7 +60,7 @@ def build(place: EnvironmentDir, recipe: Recipe, python: Python, report: Report,
         raise UserError(
             f"'{place.name}' cannot be built: {'the disk is full' if full else error.strerror or error}",
             where=str(error.filename or place.folder),
-            hint="HPCBENCH_ENVS names another folder for environments",
+            hint="set HPCBENCH_ENVS to another directory for environments",
         ) from error
 
 
@@ -76,8 +76,8 @@ def remove(place: EnvironmentDir) -> int:
 
 def _check_ours(place: EnvironmentDir) -> None:
     if not place.exists:
-        what = "was not made by hpcbench" if place.folder.exists() else "is not built"
-        hint = "hpcbench env list shows what there is"
+        what = "was not created by hpcbench" if place.folder.exists() else "is not built"
+        hint = "hpcbench env list shows the environments"
         raise UserError(f"the environment '{place.name}' {what}", where=str(place.folder), hint=hint)
 
 
@@ -109,7 +109,7 @@ class _Builder:
         done = 0 if self.fresh else self._done_before()
         if done == 0:
             self._clear()
-            self._tell(1, f"making {self.place.folder} with Python {self.python.version}")
+            self._report(1, f"making {self.place.folder} with Python {self.python.version}")
             self._run(self.python.path, "-m", "venv", self.place.folder, what="making the virtual environment")
         self._note(max(done, 1))
         for number, step in enumerate(self.recipe.steps, 2):
@@ -123,11 +123,11 @@ class _Builder:
     def _last(self) -> int:
         return len(self.recipe.steps) + 2
 
-    def _tell(self, number: int, what: str) -> None:
+    def _report(self, number: int, what: str) -> None:
         self.report(number, self._last, what)
 
     def _done_before(self) -> int:
-        """How many steps an interrupted build of the same recipe with the same Python has done."""
+        """Return how many steps an interrupted build of the same recipe with the same Python has done."""
         try:
             noted = json.loads(self.place.progress.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -141,13 +141,13 @@ class _Builder:
 
     def _clear(self) -> None:
         if self.place.exists:
-            self._tell(1, f"removing the earlier {self.place.folder}")
+            self._report(1, f"removing the earlier {self.place.folder}")
             _remove_folder(self.place)
         elif self.place.folder.exists() and any(self.place.folder.iterdir()):
             raise UserError(
-                "there is something here that hpcbench did not make",
+                "the directory exists, but hpcbench did not create it",
                 where=str(self.place.folder),
-                hint="move it away, or name another folder of environments: HPCBENCH_ENVS",
+                hint="move it away, or set HPCBENCH_ENVS to another directory for environments",
             )
         self.place.folder.mkdir(exist_ok=True)
         self._note(0)
@@ -164,7 +164,7 @@ class _Builder:
             self._install_compiled(number, step, named)
             return
         what = f"installing {named}"
-        self._tell(number, what)
+        self._report(number, what)
         install = ("install", "--progress-bar=off", *step.install)
         try:
             self._pip(*install, what=what, variables=step.env)
@@ -178,16 +178,16 @@ class _Builder:
         key = wheel_cache.ingredients(step, wheel_cache.Target(facts.tag, self._named_before(step, facts.packages)))
         kept = [] if self.fresh else wheel_cache.kept_wheels(key)
         if kept:
-            self._tell(number, f"installing {named}, compiled before")
+            self._report(number, f"installing {named}, compiled before")
             self._install_wheels(kept, named)
             return
         wheel_cache.check_needs(step, facts.include)
-        self._tell(number, f"compiling {named}, which may take minutes")
+        self._report(number, f"compiling {named}, which may take several minutes")
         with wheel_cache.workshop(step) as (folder, variables):
             tools = step.compile.tools if step.compile else []
             if tools:
                 into = ("install", "--progress-bar=off", f"--target={folder / 'tools'}")
-                self._pip(*into, *tools, what=f"installing what compiling {named} needs")
+                self._pip(*into, *tools, what=f"installing the build dependencies of {named}")
             # pip's own cache knows a compiled wheel by its name alone, not by what it was compiled against.
             how = ("--no-cache-dir", "--no-deps", "--no-build-isolation", f"--no-binary={','.join(step.packages)}")
             into = ("wheel", "--progress-bar=off", f"--wheel-dir={folder / 'wheels'}")
@@ -206,12 +206,12 @@ class _Builder:
 
     def _import(self) -> None:
         modules = ", ".join(self.recipe.imports)
-        self._tell(self._last, f"importing {modules}")
+        self._report(self._last, f"importing {modules}")
         variables = {name: value for step in self.recipe.steps for name, value in step.env.items()}
         try:
             self._run(self.place.python, "-c", f"import {modules}", what=f"importing {modules}", variables=variables)
         except ProgramError as error:
-            error.hint = error.hint or f"hpcbench env build {self.place.name} --force builds it anew"
+            error.hint = error.hint or f"hpcbench env build {self.place.name} --force rebuilds it"
             raise
 
     def _declare(self, seconds: float) -> Built:
@@ -235,7 +235,7 @@ class _Builder:
                 command, env=clean_variables({}), capture_output=True, text=True, timeout=300, check=True
             )
         except subprocess.SubprocessError as error:
-            hint = f"hpcbench env build {self.place.name} --force builds it anew"
+            hint = f"hpcbench env build {self.place.name} --force rebuilds it"
             raise UserError("the Python of the environment does not run", where=command[0], hint=hint) from error
         found = json.loads(done.stdout)
         named = sorted(found["packages"].items())

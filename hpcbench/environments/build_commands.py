@@ -36,17 +36,17 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         r"No space left on device|Disk quota exceeded|\[Errno (?:28|122)\]",
         "the disk is full",
-        "make room, or name another folder: HPCBENCH_ENVS for environments, TMPDIR for what is only needed meanwhile",
+        "free space, or set HPCBENCH_ENVS (environments) or TMPDIR (temporary files) to another directory",
     ),
     (
         "|".join(_NO_NETWORK),
         "no package index can be reached",
-        "build where there is a network, on a login node say, or tell pip of your mirror: PIP_INDEX_URL",
+        "build on a machine with network access, e.g. a login node, or set PIP_INDEX_URL to your mirror",
     ),
     (
         r"Killed signal terminated program|virtual memory exhausted|Cannot allocate memory",
         "the compiler ran out of memory",
-        "build where there is more of it, or compile one file at a time: MAKEFLAGS=-j1",
+        "build on a machine with more memory, or compile one file at a time: MAKEFLAGS=-j1",
     ),
 )
 
@@ -120,7 +120,7 @@ def _cause(output: str) -> tuple[str, str]:
     if missing:
         return (
             f"pip finds no {missing.group(1).strip()} for this Python and machine",
-            "another Python may do (--python); a recipe of your own may name other versions or another index",
+            "try another Python (--python), or write a recipe with other versions or another index",
         )
     return "", ""
 

@@ -42,8 +42,8 @@ def choose_python(name: str, recipe: Recipe, given: str | None) -> Python:
     if _output(python.path, _CAN_MAKE) is None:
         minor = python.version.rpartition(".")[0]
         raise UserError(
-            f"{python.path} cannot make virtual environments",
-            hint=f"install what it lacks (Debian, Ubuntu: apt-get install python{minor}-venv), or use --python",
+            f"{python.path} cannot create virtual environments",
+            hint=f"install the missing package (Debian, Ubuntu: apt-get install python{minor}-venv), or use --python",
         )
     return python
 
@@ -54,7 +54,7 @@ def _first_that_fits(name: str, recipe: Recipe) -> Python:
             return python
     raise UserError(
         f"no Python that {name} works with is on the PATH",
-        hint=f"{_which_would_do(recipe)}; install one, load a module that has one, or name it with --python",
+        hint=f"{_which_would_do(recipe)}; install one, load a module with one, or give its path with --python",
     )
 
 
@@ -62,8 +62,8 @@ def probe(given: str) -> Python:
     """Return the Python that the user names. Raise UserError if it does not run."""
     python = _probed(given)
     if python is None:
-        hint = "name a program on the PATH, or a file: --python /opt/python3.11/bin/python3"
-        raise UserError("this is no Python that runs", where=f"--python {given}", hint=hint)
+        hint = "give a program on the PATH, or a file: --python /opt/python3.11/bin/python3"
+        raise UserError("it is not a working Python", where=f"--python {given}", hint=hint)
     return python
 
 

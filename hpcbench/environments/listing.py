@@ -16,7 +16,7 @@ from hpcbench.environments.resolve import brings_python, is_beside_hpcbench
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace
 
-FROM_SITE, BESIDE, BROKEN = "from the site", "beside hpcbench", "bad recipe"
+FROM_SITE, OWN_PYTHON, BROKEN = "from the site", "hpcbench Python", "bad recipe"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def rows(workspace: Workspace, site: Site | None) -> list[Row]:
     found = []
     for name in sorted({*files, *built, *named}):
         if name in named:
-            found.append(Row(name, None, FROM_SITE, _told_by_site(named[name])))
+            found.append(Row(name, None, FROM_SITE, _described_by_site(named[name])))
         else:
             found.append(_row(workspace, name, files.get(name)))
     return found
@@ -57,7 +57,7 @@ def _row(workspace: Workspace, name: str, file: RecipeFile | None) -> Row:
         return Row(name, source, BROKEN, problem=str(error))
     state, marker = state_of(there, recipe), read_marker(there)
     if state == NOT_BUILT:
-        state = BESIDE if recipe and is_beside_hpcbench(recipe) else state
+        state = OWN_PYTHON if recipe and is_beside_hpcbench(recipe) else state
         return Row(there.name, source, state, recipe.description if recipe else "")
     named = recipe.packages if recipe else []
     return Row(
@@ -76,7 +76,7 @@ def _says_where(environment: Environment) -> bool:
     return environment.python is not None or brings_python(environment)
 
 
-def _told_by_site(environment: Environment) -> str:
+def _described_by_site(environment: Environment) -> str:
     """Return what a site defines of an environment, in a few words."""
     parts = [f"module {name}" for name in environment.modules]
     parts += [environment.python] if environment.python else []
@@ -97,9 +97,9 @@ def as_table(found: list[Row]) -> Table:
         table.add_column(column, justify="right" if column == "size" else "left", no_wrap=column != "versions")
     for row in found:
         versions = ", ".join(f"{name} {version}" for name, version in (row.versions or {}).items())
-        told = row.problem or versions or row.description
+        details = row.problem or versions or row.description
         shown = size(row.size_bytes) if row.size_bytes is not None else "-"
-        table.add_row(escape(row.name), row.recipe or "-", row.state, shown, row.python or "-", escape(told))
+        table.add_row(escape(row.name), row.recipe or "-", row.state, shown, row.python or "-", escape(details))
     return table
 
 

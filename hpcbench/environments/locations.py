@@ -58,9 +58,9 @@ class EnvironmentDir:
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         taken = UserError(
-            f"'{self.name}' is being built or removed already",
+            f"'{self.name}' is being built or removed by another hpcbench",
             where=str(self.folder),
-            hint="wait until that is done; a build that was killed may still have a pip or a compiler running",
+            hint="wait until it has finished; pip or a compiler of a killed build may still be running",
         )
         with exclusive(self.folder.parent / f".{self.name}.lock", taken) as lock:
             yield lock
@@ -74,7 +74,7 @@ def environments_folder(workspace: Workspace) -> Path:
         raise UserError(
             "the folder of environments has a colon or a control character in its path",
             where=str(folder),
-            hint="HPCBENCH_ENVS names another folder for environments",
+            hint="set HPCBENCH_ENVS to another directory for environments",
         )
     return folder
 

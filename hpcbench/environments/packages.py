@@ -37,9 +37,9 @@ def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
     return {name: answer for name, answer in zip(here, answers, strict=True) if answer is not None}
 
 
-def keep(paths: SweepPaths, told: Mapping[str, Packages]) -> None:
+def keep(paths: SweepPaths, found: Mapping[str, Packages]) -> None:
     """Write what is known. Raises OSError where the disk is full."""
-    for name, packages in told.items():
+    for name, packages in found.items():
         file = paths.packages(name)
         make_folder(str(file.parent))
         write_json(file, {"told_by": platform.node(), **packages})
@@ -48,10 +48,10 @@ def keep(paths: SweepPaths, told: Mapping[str, Packages]) -> None:
 def read(paths: SweepPaths, environment: str) -> Packages | None:
     """Return the packages of an environment of a sweep; None if they were not recorded."""
     try:
-        told = decoded(content(paths.packages(environment)))
+        document = decoded(content(paths.packages(environment)))
     except (OSError, ValueError):
         return None
-    return told if isinstance(told, dict) and isinstance(told.get("packages"), dict) else None
+    return document if isinstance(document, dict) and isinstance(document.get("packages"), dict) else None
 
 
 def _variables(name: str, found: Resolved) -> tuple[tuple[str, str], ...]:
@@ -75,7 +75,7 @@ def _asked(python: str, variables: tuple[tuple[str, str], ...]) -> Packages | No
             timeout=ANSWER_S,
             check=True,
         )
-        told: Packages = decoded(done.stdout)
+        packages: Packages = decoded(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    return told
+    return packages

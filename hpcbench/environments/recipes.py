@@ -42,5 +42,5 @@ def recipe_file(workspace: Workspace, name: str) -> RecipeFile:
     known = recipe_files(workspace)
     if name not in known:
         hint = nearest(name, known)
-        raise UserError(f"no recipe is called '{name}'", where="configs/environments", hint=hint)
+        raise UserError(f"recipe '{name}' not found", where="configs/environments", hint=hint)
     return known[name]

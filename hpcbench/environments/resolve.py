@@ -72,13 +72,13 @@ def check_still_there(site: Site, name: str, python: str, workspace: Workspace) 
             raise _half_built(there, False)
         if state == NOT_BUILT:
             raise UserError(
-                f"the environment '{name}' is no longer there",
+                f"the environment '{name}' no longer exists",
                 where=str(there.folder),
-                hint=f"build it again: hpcbench env build {name}; or start a new sweep",
+                hint=f"rebuild it: hpcbench env build {name}; or start a new sweep",
             )
     elif not brings_python(site.environment(name)) and shutil.which(python) is None:
-        what = f"the Python of environment '{name}' is no longer there"
-        raise UserError(what, where=python, hint="bring it back, or start a new sweep")
+        what = f"the Python of environment '{name}' no longer exists"
+        raise UserError(what, where=python, hint="restore it, or start a new sweep")
 
 
 def brings_python(environment: Environment) -> bool:
@@ -101,22 +101,22 @@ def _unused(environment: Environment, there: EnvironmentDir) -> str:
 
 
 def _outdated(name: str) -> str:
-    return f"the recipe of '{name}' has changed since it was built; to build it anew: hpcbench env build {name}"
+    return f"the recipe of '{name}' has changed since it was built; to rebuild it: hpcbench env build {name}"
 
 
 def _half_built(there: EnvironmentDir, dispensable: bool) -> NotBuiltError:
     hint = f"build it: hpcbench env build {there.name}"
     if dispensable:
-        hint += f"; or do without it: hpcbench env remove {there.name}"
-    return NotBuiltError(f"the environment '{there.name}' is only half built", there, hint)
+        hint += f"; or remove it: hpcbench env remove {there.name}"
+    return NotBuiltError(f"the environment '{there.name}' is incomplete", there, hint)
 
 
 def _not_there(name: str, there: EnvironmentDir, recipe: Recipe | None, site: Site, workspace: Workspace) -> UserError:
     if recipe is None:
         known = {*site.environments, *recipe_files(workspace)}
         what = f"there is no environment '{name}': the site '{site.name}' names none, and no recipe is called so"
-        return UserError(what, hint=f"{nearest(name, known)}\n  or add it under `environments:` in the site file")
-    hint = f"build it: hpcbench env build {name}; or name its Python under `environments:` in the site file"
+        return UserError(what, hint=f"{nearest(name, known)}\n  or add it to `environments:` in the site file")
+    hint = f"build it: hpcbench env build {name}; or add its Python to `environments:` in the site file"
     return NotBuiltError(f"the environment '{name}' is not built", there, hint)
 
 

@@ -93,7 +93,7 @@ def check_needs(step: Step, include: Path) -> None:
     if missing:
         minor = include.name.removeprefix("python")
         raise UserError(
-            f"compiling {' '.join(step.install)} needs {', '.join(missing)}, which is not here",
+            f"compiling {' '.join(step.install)} needs {', '.join(missing)}, not found on this machine",
             hint=f"install it (Debian, Ubuntu: apt-get install g++ make python{minor}-dev), "
             "or load a module that has it; CXX names another C++ compiler",
         )
@@ -114,7 +114,7 @@ def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
 
 
 def _wrapper(file: Path, standard: int) -> Path:
-    """A compiler that takes an older standard for this one: a build that asks for too little still compiles."""
+    """Return a compiler that replaces an older C++ standard by the required one."""
     names = _STANDARDS[: _STANDARDS.index(str(standard))]
     older = "|".join(f"-std=c++{name}|-std=gnu++{name}" for name in names)
     file.write_text(

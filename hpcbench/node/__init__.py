@@ -5,7 +5,7 @@ Each sweep carries this package as one zipapp, so that it runs in whatever envir
 
 
 def __getattr__(name: str) -> object:
-    """What users' own programs want of it; it needs torch, and is imported when it is asked for."""
+    """Import what users' programs need on demand, since it requires torch."""
     if name == "apply_schedule":
         from .thread_schedule import apply_schedule
 

@@ -36,7 +36,7 @@ def _parser() -> Any:
 
 
 def _calls(module: str, function: str) -> Callable[[Any], int]:
-    """The function of a module that is imported when it is called."""
+    """Return a function that imports a module and calls its function."""
 
     def call(arguments: Any) -> int:
         found: Callable[[Any], int] = getattr(importlib.import_module(module, __package__), function)
@@ -46,46 +46,46 @@ def _calls(module: str, function: str) -> Callable[[Any], int]:
 
 
 def _add_job(commands: Any) -> None:
-    """What a job script starts, and what watches beside it."""
-    job = commands.add_parser("job", help="run the elements of a job, each to its record")
+    """Add the commands that a job script starts, and the monitor."""
+    job = commands.add_parser("job", help="run the elements of a job, and write their records")
     job.add_argument("job_file", help="jobs/SWEEP/JOB.jsonl")
     job.add_argument("elements", type=int, nargs="*", help="lines of it, from 0 [default: those of the array index]")
-    job.add_argument("--serve", type=int, metavar="FD", help="take the elements from a connected socket, one by one")
+    job.add_argument("--serve", type=int, metavar="FD", help="read the elements from a connected socket, one by one")
     job.add_argument("--results", required=True, help="results/SWEEP")
-    job.add_argument("--batch", required=True, help="the submission that this job came from")
-    job.add_argument("--limit", type=float, required=True, help="seconds of wall time for each run")
-    job.add_argument("--python", required=True, help="the words that start the Python of the workload")
-    job.add_argument("--srun", default="", help="the words that start the tasks of a run [default: processes here]")
+    job.add_argument("--batch", required=True, help="the submission of this job")
+    job.add_argument("--limit", type=float, required=True, help="time limit per run, in seconds")
+    job.add_argument("--python", required=True, help="command that starts the Python of the workload")
+    job.add_argument("--srun", default="", help="command that starts the tasks of a run [default: local processes]")
     job.set_defaults(function=_calls(".job.commands", "job"))
 
-    monitor = commands.add_parser("monitor", help="write down what happens on this node, as told by standard input")
-    monitor.add_argument("--nodes", default="", help="the folder of what is known of each node, written at the end")
+    monitor = commands.add_parser("monitor", help="monitor this node; commands come from standard input")
+    monitor.add_argument("--nodes", default="", help="folder for the description of each node, written at the end")
     monitor.set_defaults(function=_calls(".monitor.commands", "monitor"))
 
 
 def _add_tasks(commands: Any) -> None:
-    """What runs a task of a run. The arguments of `rank` are those of RankTask."""
+    """Add the commands that run a task of a run. The arguments of `rank` are those of RankTask."""
     commands.add_parser(RANK, help="run one task of a run, and supervise it")
 
-    work = commands.add_parser("work", help="the task itself")
+    work = commands.add_parser("work", help="run the workload of a task")
     work.add_argument("job_file")
     work.add_argument("element", type=int)
     work.add_argument("--result-fd", type=int, required=True)
-    work.add_argument("--found-fd", type=int, help="a file of the threads by section that it has found before")
+    work.add_argument("--found-fd", type=int, help="file with a per-layer thread plan that was found before")
     work.set_defaults(function=_calls(".worker.commands", "work"))
 
 
 def _add_doctor(commands: Any) -> None:
-    """What `hpcbench doctor --on-node` asks for."""
-    doctor = commands.add_parser("checkup", help="what makes numbers worse on this machine, as lines of JSON")
-    doctor.add_argument("--seconds", type=int, required=True, help="how long to measure the noise floor")
-    doctor.add_argument("--turns", required=True, help="the folder by which checkups take turns on a node")
+    """Add the commands of `hpcbench doctor --on-node`."""
+    doctor = commands.add_parser("checkup", help="check this machine, and print the results as lines of JSON")
+    doctor.add_argument("--seconds", type=int, required=True, help="duration of the noise measurement, in seconds")
+    doctor.add_argument("--turns", required=True, help="folder with the lock by which checkups take turns on a node")
     doctor.set_defaults(function=_calls(".checks.commands", "checkup"))
 
-    measurer = commands.add_parser("peaks", help="the peak performance of this machine, as a line of JSON")
-    measurer.add_argument("--turns", required=True, help="the folder by which checkups take turns on a node")
-    measurer.add_argument("--python", action="append", default=[], help="another Python that may have numpy or torch")
+    measurer = commands.add_parser("peaks", help="measure the peak performance of this machine, as a line of JSON")
+    measurer.add_argument("--turns", required=True, help="folder with the lock by which checkups take turns on a node")
+    measurer.add_argument("--python", action="append", default=[], help="another Python to try for numpy or torch")
     measurer.set_defaults(function=_calls(".checks.commands", "peaks"))
 
-    task = commands.add_parser("placement", help="the CPUs and GPUs that this task was given, as a line of JSON")
+    task = commands.add_parser("placement", help="print the CPUs and GPUs of this task as a line of JSON")
     task.set_defaults(function=_calls(".checks.commands", "placement"))

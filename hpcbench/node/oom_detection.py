@@ -69,17 +69,19 @@ _BY_SLURM = (
 
 
 def last_word(lines: List[str]) -> Optional[str]:
-    """What an uncaught exception says as the last thing on standard error, where it is that memory ran out."""
+    """Return the last uncaught exception on standard error, if it says that memory ran out."""
     begun = max((place for place, line in enumerate(lines) if line.endswith(_TRACEBACK)), default=None)
-    told = [] if begun is None else [line for line in lines[begun + 1 :] if line.strip() and not line.startswith(" ")]
-    raised = re.match(_RAISED, told[0]) if told else None
-    if raised is None or not all(re.match(_AFTER, line) for line in told[1:]):
+    message = (
+        [] if begun is None else [line for line in lines[begun + 1 :] if line.strip() and not line.startswith(" ")]
+    )
+    raised = re.match(_RAISED, message[0]) if message else None
+    if raised is None or not all(re.match(_AFTER, line) for line in message[1:]):
         return None
     name, words = raised.group(1), raised.group(2) or ""
     sure = name in _BY_NAME or (name in _BY_WORDS and re.search(_BY_WORDS[name], words))
-    return told[0] if sure else None
+    return message[0] if sure else None
 
 
 def by_slurm(lines: List[str]) -> bool:
-    """Whether Slurm says in a log that it, or the kernel, has killed tasks of the job because memory ran out."""
+    """Return whether a log says that Slurm or the kernel killed tasks of the job because memory ran out."""
     return any(re.search(_BY_SLURM, line) for line in lines)

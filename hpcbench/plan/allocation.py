@@ -26,9 +26,9 @@ def allocation_of(resources: Resources, site: Site, width: int = 1, cpus: int | 
     all_gpus = _of_all(resources.nodes, partition.gpus_per_node)
     unknown = None
     if all_cores is None:
-        unknown = "how many CPUs its nodes have"
+        unknown = "the number of CPUs per node"
     elif gpus and all_gpus is None:
-        unknown = "how many GPUs its nodes have"
+        unknown = "the number of GPUs per node"
     return Allocation(resources.nodes, max(cores, all_cores or 0), max(gpus, all_gpus or 0), True, unknown)
 
 

@@ -109,14 +109,14 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions,
         if len(cases) == limit:
             return Expansion(tuple(cases.values()), ())
     if not cases:
-        raise document.error("every point is excluded: there is nothing to run", ("exclude",))
+        raise document.error("all points of the matrix are excluded", ("exclude",))
     _check_metrics_used(experiment, document, cases.values())
-    warnings = [f"exclude[{index}] drops no point" for index, count in enumerate(excluded) if not count]
+    warnings = [f"exclude[{index}] matches no point" for index, count in enumerate(excluded) if not count]
     if repeated:
-        warnings.append(f"{repeated} points repeat a case that is already there and were dropped")
+        warnings.append(f"{repeated} duplicate points were removed")
     if experiment.monotone and nothing_to_skip(case.size for case in cases.values()):
         names = ", ".join(experiment.monotone)
-        what = f"no two cases differ in {names} alone, so nothing can be skipped; name what follows from it, too"
+        what = f"no two cases differ only in {names}, so no case can be skipped; also name what depends on it"
         warnings.append(f"monotone: {what}")
     return Expansion(tuple(cases.values()), tuple(warnings))
 
@@ -124,7 +124,7 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions,
 def _check_metrics_used(experiment: Experiment, document: Document, cases: Iterable[Case]) -> None:
     for key in ("metrics", "expect"):
         if getattr(experiment, key) and all(case.parameters.framework != COMMAND for case in cases):
-            raise document.error(f"'{key}' is for cases whose framework is {COMMAND}, and there is none", (key,))
+            raise document.error(f"'{key}' requires a case with framework: {COMMAND}", (key,))
 
 
 class _CaseBuilder:
@@ -166,10 +166,10 @@ class _CaseBuilder:
             raise self.document.error(str(error), ("monotone", error.index)) from error
 
     def excluded_by(self, resolver: Resolver, point: Point) -> int | None:
-        """The index of the first `exclude` entry that matches."""
+        """Return the index of the first `exclude` entry that matches."""
         for index, condition in enumerate(self.experiment.exclude):
             if isinstance(condition, str) and not is_expression(condition):
-                raise self.document.error('a condition is written "{{ ... }}"', ("exclude", index))
+                raise self.document.error('write a condition as "{{ ... }}"', ("exclude", index))
             with self._located(point, ("exclude", index)):
                 if isinstance(condition, str):
                     matches = bool(resolver.value(condition, _CONDITION))
@@ -196,7 +196,7 @@ class _CaseBuilder:
             raise schema_error(error, Parameters, self.document, where, hint) from error
 
     def _slurm(self, values: Mapping[str, Any]) -> SlurmOptions:
-        """The experiment's options on top of the site's; one object for equal options."""
+        """Return the experiment's options on top of the site's; one object for equal options."""
         defaults = self.site_slurm
         if values.keys() & {"mem", "mem_per_cpu"}:  # two ways to say one thing: the experiment's wins
             defaults = {key: value for key, value in defaults.items() if key not in ("mem", "mem_per_cpu")}
@@ -209,7 +209,7 @@ class _CaseBuilder:
             raise schema_error(error, SlurmOptions, self.document, ("slurm",)) from error
 
     def _path(self, name: str, point: Point) -> KeyPath:
-        """Where the value of a parameter was written."""
+        """Return where the value of a parameter is written."""
         if point.included is not None and name in point.values:
             return ("include", point.included, name)
         return where_written(name, self.document)
@@ -232,16 +232,16 @@ class _CaseBuilder:
 
 
 def _named(what: str, point: Point) -> list[str]:
-    """The parameters of a point that a message is about, in its order."""
+    """Return the parameters of a point that a message is about, in its order."""
     return [word for word in dict.fromkeys(re.findall(r"\w+", what)) if word in point.values]
 
 
 def _leave_out(what: str, point: Point) -> str:
-    """How to drop a combination that makes no sense; empty where it is none."""
+    """Return how to exclude an invalid combination; empty for a single value."""
     named = {name: point.values[name] for name in _named(what, point)}
     if len(named) < 2:
         return ""
-    return f"or leave the combination out, as with `exclude: [{json.dumps(named)}]`"
+    return f"or exclude the combination, e.g. `exclude: [{json.dumps(named)}]`"
 
 
 def where_written(name: str, document: Document) -> KeyPath:

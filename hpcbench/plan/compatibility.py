@@ -23,17 +23,19 @@ def incompatibility(parameters: Parameters) -> Incompatibility | None:
 
 
 def _setting(parameters: Parameters) -> Incompatibility | None:
-    """A setting that the framework does not have would say that it was measured under it, and it was not."""
+    """Reject settings that the framework does not have: the record would claim that they were in effect."""
     framework = parameters.framework
     if framework == COMMAND and parameters.affinity is not None:
-        return Incompatibility("affinity", "'affinity' means nothing to a command: it binds itself, as by taskset")
+        return Incompatibility(
+            "affinity", "'affinity' cannot be used with framework: command; bind the command itself, e.g. by taskset"
+        )
     for setting in SETTINGS:
         lacks = setting.frameworks is not None and framework not in setting.frameworks
         if lacks and getattr(parameters, setting.name) is not None:
             known = ", ".join(runtime_settings(framework)) or "none of these settings"
             return Incompatibility(setting.name, f"{framework} has no '{setting.name}'; it has: {known}")
     if parameters.compile_mode is not None and parameters.execution != COMPILED:
-        what = f"a compile_mode is of the execution {COMPILED}, not of {parameters.execution or 'the usual one'}"
+        what = f"'compile_mode' requires execution: {COMPILED}, not {parameters.execution or 'the default'}"
         return Incompatibility("compile_mode", what)
     return None
 
@@ -42,24 +44,19 @@ def _instances(parameters: Parameters) -> Incompatibility | None:
     if parameters.instances == 1:
         return None
     if parameters.framework == COMMAND:
-        return Incompatibility(
-            "instances", "a command is one process; its tasks are started side by side by 'tasks_per_node'"
-        )
+        return Incompatibility("instances", "'instances' cannot be used with framework: command; use 'tasks_per_node'")
     if parameters.strategy != "single":
-        what = f"instances share the CPUs of one task, and the strategy {parameters.strategy} has tasks of its own"
-        return Incompatibility("instances", what, "leave out 'strategy', or 'instances'")
+        what = f"'instances' cannot be used with strategy: {parameters.strategy}"
+        return Incompatibility("instances", what, "remove 'strategy' or 'instances'")
     if parameters.device != "cpu":
-        return Incompatibility("instances", f"instances share CPUs, and the device is {parameters.device}")
+        return Incompatibility("instances", f"'instances' cannot be used with device: {parameters.device}")
     if parameters.task == TIME_TO_ACCURACY:
-        return Incompatibility(
-            "instances", f"each instance has its own model, and {parameters.task} is the training of one"
-        )
+        return Incompatibility("instances", f"'instances' cannot be used with task: {parameters.task}")
     return None
 
 
 def _threads(parameters: Parameters) -> Incompatibility | None:
-    """Threads of a kind that all want a CPU at once. Those inside operations and those for operations side by side are
-    not multiplied: how many of these there are depends on the network."""
+    """Check each kind of threads by itself: how many operations run concurrently depends on the network."""
     if parameters.oversubscribe:
         return None
     for name in THREAD_COUNTS:
@@ -75,7 +72,5 @@ def _too_many(parameters: Parameters, blamed: str, kind: str) -> Incompatibility
     if instances > 1:
         asked = f"{instances} instances, and {asked}" if asked else f"{instances} instances"
     needed = instances * (threads or 1)
-    hint = f"ask for them, as `cpus_per_task: {needed}`, or say `oversubscribe: true`"
-    return Incompatibility(
-        blamed, f"{asked}: more than the {parameters.cpus_per_task} CPUs of a task (cpus_per_task)", hint
-    )
+    hint = f"set cpus_per_task: {needed}, or oversubscribe: true"
+    return Incompatibility(blamed, f"{asked}: this exceeds cpus_per_task, {parameters.cpus_per_task}", hint)

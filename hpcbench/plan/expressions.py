@@ -29,12 +29,12 @@ MAX_BITS = 63
 def _round(number: float, digits: int = 0) -> int | float:
     """Python's round, which would compute 10 ** digits however many there are."""
     if abs(digits) > 15:
-        raise ValueError("a number has at most 15 digits to round to")
+        raise ValueError("numbers can be rounded to at most 15 digits")
     return round(number, digits) if digits else round(number)
 
 
 def _quote(value: object) -> str:
-    """One word for a shell, whatever is in it."""
+    """Return a text as one word of a shell."""
     return shlex.quote(str(value))
 
 
@@ -45,7 +45,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _small(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter whose result is no larger than a value may be: a chain of them would make it grow without end."""
+    """Return a filter with limited results, since a chain of filters could grow without limit."""
 
     @functools.wraps(function)
     def filtered(*arguments: Any, **named: Any) -> Any:
@@ -99,10 +99,10 @@ class ExpressionError(Exception):
 
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
-    """The function of the parameters that `text` stands for, and the names that it needs."""
+    """Return the function of the parameters that `text` stands for, and the names that it needs."""
     syntax = _SANDBOX.parse(text.strip())
     if not all(isinstance(part, nodes.Output) for part in syntax.body):
-        raise jinja2.TemplateSyntaxError("only expressions are allowed, no statements", 1)
+        raise jinja2.TemplateSyntaxError("only expressions are allowed, not statements", 1)
     names = frozenset(meta.find_undeclared_variables(syntax) - set(_SANDBOX.globals))
     parts = [node for part in syntax.body for node in part.nodes]  # type: ignore[attr-defined]
     if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData):
@@ -115,7 +115,7 @@ def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
 
 @lru_cache(maxsize=4096)
 def _once(text: str, *values: tuple[str, type, Any]) -> Any:
-    """The value of `text` over plain values, each with its name and type, as 1 equals true: most cases share them."""
+    """Return the value of `text`, cached by names, types and values, since 1 equals true."""
     return _compiled(text)[0]({name: value for name, _, value in values})
 
 
@@ -177,13 +177,13 @@ class Resolver:
 
     def _evaluate(self, text: str, where: str) -> Any:
         if len(text) > MAX_SIZE:
-            raise ExpressionError(f"{_short(text)} is too long an expression", where)
+            raise ExpressionError(f"{_short(text)} is too long", where)
         try:
             function, names = _compiled(text)
         except jinja2.TemplateSyntaxError as error:
             raise ExpressionError(f"{_short(text)} is not an expression: {error.message}", where) from error
         except (RecursionError, MemoryError, SyntaxError) as error:
-            raise ExpressionError(f"{_short(text)} is too long an expression", where) from error
+            raise ExpressionError(f"{_short(text)} is too long", where) from error
         for name in sorted(names):
             if name not in self._given:
                 raise ExpressionError(f"'{name}' is not defined in {_short(text)}", where, nearest(name, self._given))
@@ -198,13 +198,13 @@ class Resolver:
                 result = function(values)
         except Exception as error:  # whatever a user's expression can raise: a division by zero, a wrong type
             unset = [name for name in sorted(names) if values[name] is None] if isinstance(error, TypeError) else []
-            hint = f"'{unset[0]}' is not set, and so is none: write ({unset[0]} or 1), say" if unset else ""
+            hint = f"'{unset[0]}' is unset, i.e. none: write e.g. ({unset[0]} or 1)" if unset else ""
             raise ExpressionError(f"{_short(text)} cannot be evaluated: {error}", where, hint) from error
         return _bounded(result, text, where)
 
 
 def _bounded(result: Any, text: str, where: str) -> Any:
-    """`result`, if JSON and a job script can carry it."""
+    """Return `result` if JSON and a job script can contain it."""
     if isinstance(result, jinja2.Undefined) or not isinstance(result, bool | int | float | str | list | dict | None):
         raise ExpressionError(f"{_short(text)} is not a plain value", where)
     if isinstance(result, float) and not math.isfinite(result):
@@ -215,7 +215,7 @@ def _bounded(result: Any, text: str, where: str) -> Any:
 
 
 def _is_large(value: Any) -> bool:
-    """Whether more than MAX_SIZE characters and values are in it, on all levels: a list may hold one list often."""
+    """Return whether a value has more than MAX_SIZE characters and values on all levels."""
     if not isinstance(value, list | dict | tuple):
         return isinstance(value, str) and len(value) > MAX_SIZE
     size, waiting = 0, [value]

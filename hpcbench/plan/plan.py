@@ -65,25 +65,26 @@ def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
         return []
     warnings = []
     if asked > MANY_JOBS:
-        told = f"the sweep has {asked} jobs in {len(jobs)} arrays"
-        warnings.append(f"{told}: with slurm.pack_walltime, repetitions share a job, which is easier on Slurm")
+        message = f"the sweep has {asked} jobs in {len(jobs)} arrays"
+        warnings.append(f"{message}; slurm.pack_walltime combines repetitions into fewer jobs")
     if most is None or asked <= most:
         return warnings
     if any(job.resources.slurm.follow_on for job in jobs):
-        how = "a follow-on job submits the rest"
+        how = "a continuation job submits the rest"
     else:
-        how = "`hpcbench resume` submits the rest (slurm.follow_on: true does by itself)"
-    return [*warnings, f"the sweep has {asked} jobs, and you may have {most} in the queue: {how}"]
+        how = "`hpcbench resume` submits the rest, or a continuation job (slurm.follow_on: true)"
+    return [*warnings, f"the sweep has {asked} jobs, and the limit of the queue is {most}: {how}"]
 
 
 def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
-    """Where the samples alone may take longer than the job may: it would be ended before it can tell them."""
+    """Warn if the time limit of a run may end before its samples are complete, and are lost."""
     most = experiment.measure.max_time_s
     sampled = [job for job in jobs if any(run.case.parameters.model for run in job.runs)]
     shortest = min((job.resources.limit_s for job in sampled), default=math.inf)
     if most < shortest:
         return []
-    return [f"measure.max_time_s is {most:g} s, and the wall time {shortest:g} s: what samples for so long is lost"]
+    what = f"measure.max_time_s ({most:g} s) exceeds the time limit of a repetition ({shortest:g} s)"
+    return [f"{what}: its samples may be lost"]
 
 
 def budget(jobs: tuple[Job, ...], site: Site) -> Budget:
@@ -111,10 +112,10 @@ def sharing(resources: Resources, experiment: Experiment, site: Site, document: 
 
 
 def _side_by_side(resources: Resources, experiment: Experiment, site: Site, document: Document) -> int:
-    """How many repetitions fit on one node; one of several nodes shares none."""
+    """Return how many repetitions fit on one node; 1 for those of several nodes."""
     if experiment.measure.quiet != "ignore":
-        what = f"measure.quiet is {experiment.measure.quiet}, and repetitions side by side disturb each other"
-        raise _option_error(what, "pack", site, document, "take pack: serial, or quiet: ignore")
+        what = f"measure.quiet: {experiment.measure.quiet} cannot be used with slurm.pack: parallel"
+        raise _option_error(what, "pack", site, document, "use pack: serial, or quiet: ignore")
     if resources.nodes > 1:
         return 1
     name = resources.slurm.partition or site.default_partition
@@ -123,8 +124,8 @@ def _side_by_side(resources: Resources, experiment: Experiment, site: Site, docu
     for kind, key, each in (("CPUs", "cpus_per_node", resources.cores), ("GPUs", "gpus_per_node", resources.gpus)):
         sizes = [getattr(partition, key) for partition in known]
         if each and (not sizes or None in sizes):
-            what = f"how many {kind} a node of partition '{name}' has is not known"
-            hint = f"say it in the site file, partitions: {{NAME: {{{key}: 8}}}}"
+            what = f"the number of {kind} per node of partition '{name}' is unknown"
+            hint = f"add it to the site file, e.g. partitions: {{NAME: {{{key}: 8}}}}"
             raise _option_error(what, "pack", site, document, hint)
         if each:
             fitting.append(min(sizes) // each)
@@ -135,7 +136,7 @@ def _side_by_side(resources: Resources, experiment: Experiment, site: Site, docu
 
 
 def _check_partition(job: Job, site: Site, document: Document) -> None:
-    """What the site file knows of a partition is checked before Slurm is asked; what it does not know is not."""
+    """Check a job against the limits in the site file, before Slurm is asked. Missing limits are not checked."""
     resources = job.resources
     name = resources.slurm.partition or site.default_partition
     if not site.partitions or name is None:
@@ -144,7 +145,7 @@ def _check_partition(job: Job, site: Site, document: Document) -> None:
     for one in names:
         if one not in site.partitions:
             hint = nearest(one, site.partitions)
-            what = f"the site '{site.name}' has no partition '{one}'"
+            what = f"partition '{one}' not found in the site '{site.name}'"
             raise _option_error(what, "partition", site, document, hint)
     problems = [_over_limit(job, one, site.partitions[one]) for one in names]
     if all(problems):
@@ -155,7 +156,7 @@ def _check_partition(job: Job, site: Site, document: Document) -> None:
 
 
 def _option_error(what: str, key: str, site: Site, document: Document, hint: str = "") -> UserError:
-    """At the experiment's own line, or at the site file where the option comes from its defaults."""
+    """Return an error at the line of the experiment, or at the site file if the option is one of its defaults."""
     if ("slurm", key) in document.places or key not in site.slurm.model_fields_set:
         return document.error(what, ("slurm", key), hint)
     return UserError(what, where=f"site file of '{site.name}': slurm.{key}", hint=hint)
@@ -166,16 +167,16 @@ def _over_limit(job: Job, name: str, partition: Partition) -> tuple[str, tuple[s
     for key in ("time", "pack_walltime"):  # which resume fills, though the first packs may be shorter
         time = getattr(r.slurm, key)
         if time and partition.max_time_s and walltime_s(time) > partition.max_time_s:
-            return f"{time} is over the limit {partition.max_time} of partition '{name}'", ("slurm", key)
+            return f"{time} exceeds the limit of partition '{name}', {partition.max_time}", ("slurm", key)
     limits = (
-        ("mem", _memory_mb(r), partition.memory_mb_per_node, "MB of memory on a node"),
+        ("mem", _memory_mb(r), partition.memory_mb_per_node, "MB of memory per node"),
         ("nodes", r.nodes, partition.max_nodes or partition.nodes, "nodes"),
-        ("cpus_per_task", r.tasks_per_node * r.cpus_per_task, partition.cpus_per_node, "CPUs on a node"),
-        ("gpus_per_task", r.tasks_per_node * r.gpus_per_task, partition.gpus_per_node, "GPUs on a node"),
+        ("cpus_per_task", r.tasks_per_node * r.cpus_per_task, partition.cpus_per_node, "CPUs per node"),
+        ("gpus_per_task", r.tasks_per_node * r.gpus_per_task, partition.gpus_per_node, "GPUs per node"),
     )
     for parameter, wanted, most, unit in limits:
         if most is not None and wanted > most:
-            what = f"a case asks for {wanted} {unit}, and partition '{name}' has {most}"
+            what = f"a case requests {wanted} {unit}, and partition '{name}' has {most}"
             return what, ("slurm" if parameter == "mem" else "parameters", parameter)
     return None
 
@@ -184,7 +185,7 @@ _MB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
 
 
 def _memory_mb(r: Resources) -> int:
-    """Memory that a job asks for on each node; 0 where it leaves that to Slurm. A bare number is in MB (sbatch(1))."""
+    """Return the requested memory per node in MB; 0 if Slurm decides. A bare number is in MB (sbatch(1))."""
     text = r.slurm.mem or r.slurm.mem_per_cpu
     if text is None:
         return 0
@@ -198,5 +199,5 @@ def check_size(count: int, most: int, document: Document) -> None:
         raise UserError(
             f"the matrix has {count:,} points, more than {most:,}",
             where=document.name,
-            hint="if it is meant to be that large, say so with --yes; --limit N runs the first N cases",
+            hint="add --yes to allow it, or --limit N to run only the first N cases",
         )

@@ -61,5 +61,5 @@ def nothing_to_skip(sizes: Iterable[Size | None]) -> bool:
 
 def _number(value: Any, name: str, index: int) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise NotANumberError(f"monotone is about numbers, and '{name}' is {value!r} in a case", index)
+        raise NotANumberError(f"monotone requires numbers, and '{name}' is {value!r} in a case", index)
     return value

@@ -129,8 +129,8 @@ def find_by_name(name: str, uid: int) -> str | None:
     """
     queued = [f"--user={uid}", f"--name={name}", "--format=%F"]
     known = ["--allocations", f"--user={uid}", "--name", name, "--starttime=now-30days", "--format=JobID"]
-    for look, arguments in ((_squeue, queued), (sacct, known), (_squeue, queued)):
-        for line in look(arguments):
+    for ask, arguments in ((_squeue, queued), (sacct, known), (_squeue, queued)):
+        for line in ask(arguments):
             return line.split("_")[0]
     return None
 

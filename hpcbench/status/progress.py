@@ -79,7 +79,7 @@ class Progress:
 
     @property
     def follows_on(self) -> bool:
-        """Whether a continuation job will start, which submits what is left."""
+        """Whether a continuation job will start, which submits the remaining jobs."""
         return any(not why for why in self.follow_on.values())
 
     def case_counts(self) -> dict[str, int]:

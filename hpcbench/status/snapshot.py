@@ -179,7 +179,7 @@ def _accounting(queued: Queue, gone: set[Element]) -> tuple[Accounting, list[str
     try:
         entries.update(queue.accounted(unanswered))
     except UserError as error:
-        warning = f"{error.what}; how jobs ended that left no record is not known yet"
+        warning = f"{error.what}; the outcome of jobs without a record is still unknown"
         return Accounting(entries, frozenset(unanswered)), [warning]
     return Accounting(entries, known_arrays=frozenset(array for array, _ in (*queued.entries, *entries))), []
 
@@ -209,8 +209,7 @@ def _running_here(snapshot: Snapshot) -> frozenset[RunKey]:
 
 
 def _is_run_by(process: str, runs: Path) -> bool:
-    """Return whether a process of this machine is the driver of a job, whose planned runs are in the file `runs`: after
-    a crash its number may be another's."""
+    """Return whether a process is the driver of the job with the file `runs`: process IDs are reused after a crash."""
     try:
         words = Path("/proc", process, "cmdline").read_bytes().split(b"\0")
     except OSError:

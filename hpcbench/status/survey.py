@@ -17,7 +17,7 @@ from hpcbench.status.snapshot import ArrayIndex, RunKey, Snapshot
 from hpcbench.store.records import array_of, best_attempt, disturbed_by, in_order, index_of, is_disturbed
 from hpcbench.store.run_record import run_record
 
-OTHERS_FIRST = "its job runs others first"
+OTHERS_FIRST = "waits for other runs of its job"
 NO_RECORD = "its job ended without leaving a record"
 
 
@@ -121,12 +121,12 @@ class _Run:
         """Return its state if its job has gone, and yet that is no outcome: unknown, or planned again."""
         snapshot = self.snapshot
         if place.batch.uid != snapshot.uid:
-            return self._at(UNKNOWN, place, "only the user who submitted it may say how it ended")
+            return self._at(UNKNOWN, place, "only the user who submitted it can find out how it ended")
         if place.element in snapshot.accounting.unanswered:
             return self._at(UNKNOWN, place)
         entry = snapshot.accounting.entries.get(place.element)
         if entry and not entry.ended and states.phase_of(entry.state) == states.RUNNING:
-            return self._at(UNKNOWN, place, f"it has left the queue, and the accounting still says {entry.state}")
+            return self._at(UNKNOWN, place, f"it has left the queue, but accounting still reports {entry.state}")
         if self._had_no_turn(place) and not (entry and states.outcome_of(entry.state) == status.CANCELLED):
             ended = f" ({entry.state})" if entry else ""
             return self._at(PLANNED, place, f"its job ended{ended} before its turn")

@@ -26,11 +26,11 @@ def search_state(sweep: Sweep) -> SearchState:
     """Return the state of a search. Raise UserError if squeue does not answer."""
     name = sweep.paths.name
     if has_ended(sweep):
-        return SearchState(f"ended; what it found: hpcbench resume {name}")
+        return SearchState(f"ended; for its result: hpcbench resume {name}")
     jobs = searching(name, Journal.read(sweep.paths)) if sweep.is_searched_by_job else {}
     if jobs:
         words = "; ".join(f"job {job} is {entry.in_words}" for job, entry in jobs.items())
         return SearchState(words, not all(entry.waits_for_ever for entry in jobs.values()))
     if is_held(lock_of(sweep.paths.jobs)):
-        return SearchState("an hpcbench searches", True)
-    return SearchState(f"not ended, and nobody searches; go on with: hpcbench resume {name}")
+        return SearchState("running", True)
+    return SearchState(f"interrupted; to continue: hpcbench resume {name}")

@@ -133,7 +133,7 @@ class Journal:
 
 def _check(paths: SweepPaths, value: object, pattern: re.Pattern[str]) -> None:
     if not (isinstance(value, str) and pattern.match(value)):
-        raise UserError(f"it names {value!r:.100}, and hpcbench gives no such name", where=str(paths.journal))
+        raise UserError(f"hpcbench never gives the name {value!r:.100}", where=str(paths.journal))
 
 
 def _end_cut_line(file: Any) -> None:
@@ -157,13 +157,13 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
                 yield event
 
 
-def locked(folder: Path, patience_s: float = 0) -> AbstractContextManager[Lease]:
+def locked(folder: Path, timeout_s: float = 0) -> AbstractContextManager[Lease]:
     """Return the lock that lets one hpcbench at a time change a sweep.
 
-    Entering it raises UserError, which names the holder, if another process still holds it after `patience_s`
+    Entering it raises UserError, which names the holder, if another process still holds it after `timeout_s`
     seconds.
     """
-    return lease(lock_of(folder), "this sweep", patience_s)
+    return lease(lock_of(folder), "this sweep", timeout_s)
 
 
 def lock_of(folder: Path) -> Path:

@@ -37,7 +37,7 @@ def _check(folder: Path, shared: bool) -> None:
     if not stat.S_ISDIR(status.st_mode):
         kind = "a link" if stat.S_ISLNK(status.st_mode) else "a file"
         raise UserError(
-            f"it is {kind} of {_user(status.st_uid)}, and no folder of a sweep",
+            f"it is {kind} of {_user(status.st_uid)}, not the directory of a sweep",
             where=str(folder),
             hint="remove it; jobs/ and results/ as a whole may be links",
         )
@@ -45,7 +45,7 @@ def _check(folder: Path, shared: bool) -> None:
         raise UserError(
             f"the sweep is {_user(status.st_uid)}'s, and you are {_user(os.geteuid())}",
             where=str(folder),
-            hint="start one of your own; a sweep of an experiment with `shared: true` can be resumed by others",
+            hint="start your own sweep; others can resume sweeps only with `shared: true` in the experiment",
         )
 
 

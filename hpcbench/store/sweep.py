@@ -111,7 +111,7 @@ class Sweep:
                 added = lines(file, whole=self.tuning is not None)
                 yield from (PlannedRun(**decoded(line)) for line in added)
         except (TypeError, ValueError) as error:
-            raise UserError(f"holds what is no planned run: {error}", where=str(path)) from error
+            raise UserError(f"has an invalid run specification: {error}", where=str(path)) from error
 
 
 def add_run(paths: SweepPaths, job: str, run: PlannedRun) -> None:
@@ -141,5 +141,5 @@ def load(paths: SweepPaths) -> Sweep:
         )
     jobs = description.get("jobs")
     if not isinstance(jobs, dict) or not all(JOB_NAME.match(name) for name in jobs):
-        raise UserError("its jobs have no names such as hpcbench gives", where=str(paths.description))
+        raise UserError("its jobs have names that hpcbench does not use", where=str(paths.description))
     return Sweep(paths, description)

@@ -113,7 +113,7 @@ class Workspace:
         sweeps = self.sweeps()
         if not sweeps:
             raise UserError(
-                "there is no sweep in this workspace",
+                "no sweep found in this workspace",
                 where=str(self.root),
                 hint="start one: hpcbench sweep FILE",
             )
@@ -123,8 +123,8 @@ class Workspace:
         if len(matches) == 1:
             return self.paths(matches[0])
         if matches:
-            raise UserError(f"'{name}' could be any of: {', '.join(sorted(matches))}", hint="give more letters")
-        raise UserError(f"no sweep is called '{name}'", where=str(self.root / "jobs"), hint=nearest(name, sweeps))
+            raise UserError(f"'{name}' matches several sweeps: {', '.join(sorted(matches))}", hint="be more specific")
+        raise UserError(f"sweep '{name}' not found", where=str(self.root / "jobs"), hint=nearest(name, sweeps))
 
     def new_name(self, experiment: str, now: datetime.datetime) -> str:
         """Return a new name, `EXPERIMENT-DATE-TIME`, with a number if that name is taken."""
@@ -149,7 +149,7 @@ def check_root(root: Path, scheduler: str) -> None:
     odd = (_ODD if scheduler == "slurm" else _CONTROL).search(str(root))
     if odd:
         raise UserError(
-            f"the path of the workspace contains {odd.group()!r}, which a job script cannot carry",
+            f"the path of the workspace contains {odd.group()!r}, which is not allowed in a job script",
             where=str(root),
-            hint="use a folder with plain letters, digits and . _ - in its path",
+            hint="use a path of letters, digits and . _ -",
         )

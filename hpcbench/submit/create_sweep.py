@@ -17,14 +17,14 @@ from hpcbench.plan.plan import Plan
 from hpcbench.store import ownership, packs
 from hpcbench.store.provenance import provenance_files
 from hpcbench.store.provenance.git import git_state
-from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import SCHEMA, Sweep
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.script import ScriptWriter
 from hpcbench.submit.template import OF_FOLLOW_ON, Template
 from hpcbench.submit.zipapp import node_zipapp
 
-_AS_WRITTEN = Asked()
+_AS_WRITTEN = SweepOptions()
 
 
 def create(
@@ -32,7 +32,7 @@ def create(
     paths: SweepPaths,
     plan: Plan,
     source: Path,
-    asked: Asked = _AS_WRITTEN,
+    asked: SweepOptions = _AS_WRITTEN,
     template: Path | None = None,
     *,
     ask_packages: bool = True,
@@ -132,7 +132,7 @@ def _not_built(missing: list[NotBuiltError]) -> UserError:
     if len(missing) == 1:
         return missing[0]
     names = [error.name for error in missing]
-    hint = f"hpcbench env build {' '.join(names)}; or name their Pythons under `environments:` in the site file"
+    hint = f"hpcbench env build {' '.join(names)}; or add their Pythons to `environments:` in the site file"
     return UserError(f"these environments are not built: {', '.join(names)}", hint=f"build them: {hint}")
 
 

@@ -111,10 +111,7 @@ class _Driver:
         return False
 
     def _stop(self) -> None:
-        """SIGTERM to the whole group, as Slurm does; the driver outlives it and writes the record. Then SIGKILL.
-
-        If the driver has died, its ranks outlive it, which end what they have started.
-        """
+        """Send SIGTERM to the group, as Slurm does, and SIGKILL later; the driver writes the record in between."""
         self._socket.close()
         until_s = time.monotonic() + STOP_GRACE_S
         try:

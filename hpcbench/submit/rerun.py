@@ -18,7 +18,7 @@ from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
 from hpcbench.store.provenance import git
 from hpcbench.store.provenance.provenance_files import DIFF, SITE, TEMPLATES, read_provenance
-from hpcbench.store.provenance.sweep_options import Asked, Origin
+from hpcbench.store.provenance.sweep_options import Origin, SweepOptions
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.script import TEMPLATE
@@ -35,14 +35,14 @@ class Rerun:
     """A sweep that is run again."""
 
     sweep: Sweep
-    asked: Asked
+    asked: SweepOptions
 
     @classmethod
     def of(cls, paths: SweepPaths) -> Rerun:
         """Return the rerun of the sweep in a folder. Raise UserError if its description is incomplete."""
         sweep = load(paths)
         try:
-            return cls(sweep, Asked.of(sweep.description))
+            return cls(sweep, SweepOptions.of(sweep.description))
         except _INVALID as error:
             what = f"the sweep cannot be run again: {error}"
             hint = "run the experiment.yaml in the same folder instead"
@@ -64,9 +64,9 @@ class Rerun:
         created = str(self.sweep.description.get("created_at"))
         return Origin(self.sweep.paths.name, created, None if archive is None else str(archive))
 
-    def asked_also(self, settings: tuple[str, ...], limit: int | None, local: bool) -> Asked:
+    def asked_also(self, settings: tuple[str, ...], limit: int | None, local: bool) -> SweepOptions:
         """Return the options of the new sweep: those of this one, and the given ones."""
-        return Asked((*self.asked.settings, *settings), limit or self.asked.limit, local, self.origin)
+        return SweepOptions((*self.asked.settings, *settings), limit or self.asked.limit, local, self.origin)
 
     def site(self, local: bool) -> Site:
         """Return the site of the sweep; with `local`, for this machine. Raise UserError if it cannot be read.

@@ -92,8 +92,7 @@ class MeasurementRunner:
 
 
 def _was_cut_short(record: Record) -> bool:
-    """Return whether a run says nothing about its configuration: it was not started, its script could not continue or
-    was lost, or it was ended from outside."""
+    """Return whether a run is invalid: not started, not continued, lost, or ended from outside."""
     kind = record.error_type
     waited = record.status == status.SKIPPED and kind == status.SKIPPED
     return waited or kind in (SETUP, LOST) or record.status in (status.CANCELLED, status.NODE_FAILURE)

@@ -99,7 +99,7 @@ def objective_of(name: str, experiment: Experiment) -> Objective:
     better = way or metrics.better(metric.model_dump())
     if better is None:
         raise UserError(
-            f"whether more or less of '{plain}' is better is not known",
+            f"the better direction of '{plain}' is unknown",
             where="--metric",
             hint=f"say it: --metric {plain}:higher or --metric {plain}:lower",
         )

@@ -63,5 +63,5 @@ def read_results(paths: SweepPaths) -> list[TuningResult] | None:
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", where=str(paths.findings)) from error
     except ValueError as error:
-        told = first_message(error) if isinstance(error, ValidationError) else error
-        raise UserError(f"is damaged: {told}", where=str(paths.findings), hint="remove it, and resume") from error
+        reason = first_message(error) if isinstance(error, ValidationError) else error
+        raise UserError(f"is damaged: {reason}", where=str(paths.findings), hint="remove it, and resume") from error

@@ -30,7 +30,7 @@ class Context:
     """The configurations that are compared: `cases` of equal work. `default` is the index of the one with nothing
     set.
 
-    `names` are the parameters and tags in which they differ. `dynamic` is the case that asks for threads by section,
+    `names` are the parameters and tags in which they differ. `dynamic` is the case that asks for per-layer threads,
     if there is one. `apart` distinguishes the context from others, in addition to the title.
     """
 
@@ -52,10 +52,10 @@ class Context:
             lines = dict.fromkeys(str(case.parameters.command) for case in self.cases)
             return next(iter(lines)) if len(lines) == 1 else "commands"
         words = [str(getattr(parameters, name)) for name in _TITLE[:-1] if name not in self.names]
-        told = [" ".join(words), *(f"{name}={value}" for name, value in self.apart.items())]
+        parts = [" ".join(words), *(f"{name}={value}" for name, value in self.apart.items())]
         if "batch_size" not in self.names:
-            told.insert(1, f"batch size {parameters.batch_size}")
-        return ", ".join(told)
+            parts.insert(1, f"batch size {parameters.batch_size}")
+        return ", ".join(parts)
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -101,35 +101,35 @@ def _named(case: Case, names: Iterable[str]) -> dict[str, Any]:
 def _check_resources(cases: Sequence[Case], document: Document) -> None:
     for case in cases:
         if case.parameters.nodes > 1:
-            what = f"a search measures on one node, and a case asks for {case.parameters.nodes}"
-            hint = "hpcbench sweep measures cases of several nodes"
+            what = f"a search uses one node, but a case requests {case.parameters.nodes}"
+            hint = "use hpcbench sweep for cases of several nodes"
             raise document.error(what, where_written("nodes", document), hint)
         first, other = _asked(cases[0]), _asked(case)
         for name in ("tasks_per_node", "cpus_per_task", "gpus_per_task", "slurm"):
             if getattr(first, name) != getattr(other, name):
-                what = "settings are compared on the same nodes and CPUs, and the cases ask for others: "
+                what = "all configurations must use the same nodes and CPUs, but the cases request different ones: "
                 what += f"{name} is {getattr(first, name)} and {getattr(other, name)}"
-                hint = "ask for the same in every case"
+                hint = "request the same in all cases"
                 if name != "slurm":
                     most = max(getattr(_asked(each), name) for each in cases)
-                    hint += f", as what the largest of them needs: --set {name}={most}"
+                    hint += f", e.g. what the largest needs: --set {name}={most}"
                 raise document.error(what, ("matrix",), hint)
 
 
 def _check_throughput(cases: Sequence[Case], objective: Objective) -> None:
     if objective.is_throughput and any(case.parameters.framework == COMMAND for case in cases):
-        what = "commands have no throughput: nothing says how many items they work on"
+        what = "commands have no throughput: their number of items is unknown"
         raise UserError(what, where="--metric throughput", hint="--metric time, or a metric of the experiment")
 
 
 def _check_dynamic(cases: Sequence[Case], document: Document) -> None:
     if any(case.parameters.schedule is not None for case in cases):
-        what = "a search finds a schedule itself, and a case follows one of a file"
+        what = "a search finds a schedule itself, but a case uses the one of a file"
         raise document.error(what, where_written("schedule", document), "hpcbench sweep measures it")
     depths = dict.fromkeys(case.parameters.section_depth for case in cases)
     if len(depths) > 1:
-        told = " and ".join(str(depth) for depth in depths)
-        what = f"threads by section are searched at one section_depth, and the cases ask for {told}"
+        listed = " and ".join(str(depth) for depth in depths)
+        what = f"per-layer threads are searched at one section_depth, and the cases ask for {listed}"
         raise document.error(what, where_written("section_depth", document), "hpcbench sweep measures them all")
 
 

@@ -97,7 +97,7 @@ def _why_none(record: Record) -> str | None:
 
 
 _OF_ONE_COUNT = ("instances", "execution", "compile_mode", "schedule")  # a schedule has its own
-_ASKED = ("threads", "intra_op_threads", "section_depth")  # of a case of threads by section
+_ASKED = ("threads", "intra_op_threads", "section_depth")  # of a case of per-layer threads
 
 
 def searching_case(best: Case, dynamic: Case) -> Case:

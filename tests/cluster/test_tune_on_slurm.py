@@ -59,7 +59,7 @@ def test_one_job_searches_all_settings_and_tells_what_it_found(cluster, rates, s
     assert "searches it" in submitted.stderr
     assert "see: hpcbench status found" in submitted.stderr
     watched = cluster("status", "found", "--watch")
-    assert "found: ended; what it found: hpcbench resume found" in watched.stderr
+    assert "found: ended; for its result: hpcbench resume found" in watched.stderr
     told = cluster("resume", "found")
     assert "best       workers=4: 4." in told.stdout
     (job,) = {line.split("|")[0] for line in ended(slurm) if line.startswith("found.search.")}
@@ -73,7 +73,7 @@ def test_a_search_that_was_cancelled_goes_on_in_another_job(cluster, rates, slur
     while len(cluster.records()) < 2 and time.monotonic() < deadline:
         time.sleep(0.2)
     cluster("cancel", "found")
-    until(cluster, "not ended, and nobody searches")
+    until(cluster, "interrupted; to continue")
     before = len([record for record in cluster.records() if record["status"] == "completed"])
     awaited = cluster("resume", "found", "--wait")
     assert "searches it" in awaited.stderr
@@ -105,7 +105,7 @@ def test_a_job_that_never_starts_is_not_waited_for(cluster, rates):
     assert "(JobHeldUser)" in done.stderr
     assert "(JobHeldUser)" in cluster("status", "found", "--watch", expect=1).stderr
     cluster("cancel", "found")
-    assert "nobody searches" in cluster("status", "found", "--watch", expect=1).stderr
+    assert "interrupted; to continue" in cluster("status", "found", "--watch", expect=1).stderr
 
 
 def test_a_bare_sbatch_of_its_script_searches(cluster, rates):
@@ -114,11 +114,11 @@ def test_a_bare_sbatch_of_its_script_searches(cluster, rates):
     cluster("cancel", "found")
     script = cluster.workspace / "jobs" / "found" / "search.sh"
     subprocess.run(["sbatch", "--begin=now", script], env=cluster.variables, check=True, cwd="/", capture_output=True)
-    until(cluster, "ended; what it found: hpcbench resume found")
+    until(cluster, "ended; for its result: hpcbench resume found")
     assert "best       workers=4: 4." in cluster("resume", "found").stdout
 
 
 def test_cases_of_several_nodes_are_refused(cluster, rates):
     done = cluster("tune", rates, "--metric", "rate", "--set", "nodes=2", expect=2)
-    assert "a search measures on one node" in done.stderr
+    assert "a search uses one node" in done.stderr
     assert not list(cluster.workspace.glob("jobs/*/sweep.json"))

@@ -23,7 +23,12 @@ def told(kind: str, source: str | None, **joules: float | None) -> list[Energy]:
     """What one source tells of the domains of a kind; None is what it could not measure."""
     return [
         Energy(
-            kind, source, domain, number, number and number / 10, reason=None if number else "its counter stood still"
+            kind,
+            source,
+            domain,
+            number,
+            number and number / 10,
+            reason=None if number else "its counter did not change",
         )
         for domain, number in joules.items()
     ]
@@ -80,7 +85,7 @@ def test_where_a_part_was_not_measured_there_is_no_sum_but_the_reason(columns: C
         node(told("cpu", "rapl", cpu0=100.0, cpu1=None), [Energy("memory", None, "memory", reason="no RAPL")])
     )
     assert (found["energy_cpu_j"], found["energy_memory_j"]) == (None, None)
-    assert found["energy_reason"] == "cpu1: its counter stood still; memory: no RAPL"
+    assert found["energy_reason"] == "cpu1: its counter did not change; memory: no RAPL"
 
 
 @given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=4), st.lists(st.floats(0.1, 1e6), max_size=4))
@@ -147,13 +152,13 @@ def test_where_a_blade_alone_tells_of_gpus_and_not_whose_they_are_that_is_the_re
 ) -> None:
     packages = node(told("gpu", "cray", accelerator0=600.0, accelerator1=600.0))
     reason = columns(packages, parameters=GPU, ranks=ranks("n1", gpus=["MI250X"]))["energy_reason"]
-    assert reason == "gpu: the counters are of all GPUs of the blade, and the case was given 1"
+    assert reason == "gpu: the counters are of all GPUs of the blade, but the case was given 1"
 
 
 def test_a_node_that_nobody_watched_empties_all_and_is_named(columns: Callable[..., dict[str, Any]]) -> None:
     found = columns(node(told("cpu", "rapl", cpu0=100.0)), ranks=ranks("n1", "n2", "n3", "n3", gpus=[]))
     assert [found[name] for name in COLUMNS] == [None] * len(COLUMNS)
-    assert found["energy_reason"] == "nothing was seen of n2; nothing was seen of n3"
+    assert found["energy_reason"] == "no data of a monitor on n2; no data of a monitor on n3"
 
 
 def test_a_repetition_that_did_not_complete_has_no_energy_and_needs_no_reason(

@@ -61,7 +61,7 @@ def test_nodes_that_have_not_told_are_as_large_as_the_site_file_says(
     partitions = {"main": {"default": True, "cpus_per_node": 40}}
     of_two = make_record(parameters={"nodes": 2, "strategy": "ddp"}, nodes=[NODE])
     assert Charges(sweep(partitions=partitions)).of("job-1", of_two).allocation == Allocation(2, 80, 0, True)
-    assert Charges(sweep()).of("job-1", of_two).allocation.unknown == "how many CPUs its nodes have"
+    assert Charges(sweep()).of("job-1", of_two).allocation.unknown == "the number of CPUs per node"
 
 
 def test_the_table_has_the_price_of_an_hour_and_what_a_kwh_emits(
@@ -114,7 +114,7 @@ def test_records_that_were_made_up_later_do_not_tell_when_it_ended(
     assert (found.node_hours, found.attempts, found.untimed) == (0.5, 2, 1)
     assert found.unknown is None, "what never ran took nothing"
     assert use_in_words(found) == (
-        "sweep-1 used 0.5 node-hours (24 core-hours) in 2 attempts; 1 more have left no times, and are not counted"
+        "sweep-1 used 0.5 node-hours (24 core-hours) in 2 attempts; 1 more without times are not included"
     )
 
 
@@ -126,5 +126,5 @@ def test_a_price_that_is_not_known_is_told_where_the_site_has_others(
     assert (found.gpu_hours, found.price.amount) == (1.5, None)
     assert use_in_words(found) == (
         "sweep-1 used 1.5 node-hours (1.5 core-hours, 1.5 GPU-hours) in 1 attempt; "
-        "its price is not known: cost.gpu_hour is not set, and GPUs are used"
+        "its price is unknown: the job uses GPUs, and cost.gpu_hour is not set"
     )

@@ -1,4 +1,4 @@
-"""Samples over time, and the windows that others disturbed, by hand from the windows of a record."""
+"""Samples over time, and the windows with interference, by hand from the windows of a record."""
 
 from __future__ import annotations
 

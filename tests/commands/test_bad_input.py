@@ -24,7 +24,7 @@ MISTAKES = {
     "empty matrix": ({"matrix": {}}, ["matrix", "empty"]),
     "empty axis": ({"matrix": {"nodes": []}}, ["matrix.nodes", "no values"]),
     "huge matrix": ({"matrix": {"seed": {"range": [1, 1000]}, "batch_size": {"range": [1, 1000]}}}, ["--yes"]),
-    "all excluded": ({"matrix": {"nodes": [1]}, "exclude": [{"nodes": 1}]}, ["nothing to run"]),
+    "all excluded": ({"matrix": {"nodes": [1]}, "exclude": [{"nodes": 1}]}, ["all points of the matrix are excluded"]),
     "shell in an option": ({"slurm": {"partition": "$(reboot)"}}, ["slurm.partition", "cannot contain"]),
     "newline in an option": ({"slurm": {"account": "a\nb"}}, ["slurm.account", "cannot contain"]),
     "newline in an extra option": ({"slurm": {"options": {"comment": "a\n#SBATCH -n9"}}}, ["cannot contain"]),
@@ -34,13 +34,13 @@ MISTAKES = {
         ["metrics.rate.regex", "needs a group for the number"],
     ),
     "broken pattern": ({"expect": ["("]}, ["expect[0]", "not a regular expression"]),
-    "metrics of a network": ({"metrics": {"rate": {"csv": "rate"}}}, ["metrics", "framework is command"]),
+    "metrics of a network": ({"metrics": {"rate": {"csv": "rate"}}}, ["metrics", "framework: command"]),
     "command of a network": ({"parameters": {"command": "./bench"}}, ["not pytorch"]),
     "schedule that is not there": (
         {"parameters": {"threads": "dynamic", "schedule": "nowhere.json"}},
-        ["parameters.schedule", "no file nowhere.json in the workspace", "hpcbench tune"],
+        ["parameters.schedule", "nowhere.json not found in the workspace", "hpcbench tune"],
     ),
-    "unknown framework": ({"parameters": {"framework": "tensorflw"}}, ["no framework has this name"]),
+    "unknown framework": ({"parameters": {"framework": "tensorflw"}}, ["unknown framework 'tensorflw'"]),
 }
 
 
@@ -55,7 +55,7 @@ def test_a_mistake_in_an_experiment_is_explained(command_line, mistake):
 
 
 FILES = {
-    "duplicate key": ("name: a\nname: b\n", ["bad.yaml:2", "stands twice"]),
+    "duplicate key": ("name: a\nname: b\n", ["bad.yaml:2", "duplicate key"]),
     "tab": ("name: a\nmatrix:\n\tnodes: [1]\n", ["bad.yaml:3", "tabs"]),
     "alias bomb": (
         "name: a\na: &a [x,x,x,x,x,x,x,x,x]\n"
@@ -80,17 +80,17 @@ def test_a_file_that_is_no_experiment_is_explained(command_line, mistake):
 
 
 COMMANDS = {
-    "no such file": (["sweep", "nothing.yaml"], ["nothing.yaml", "no such file"]),
+    "no such file": (["sweep", "nothing.yaml"], ["nothing.yaml", "file not found"]),
     "no such experiment": (["sweep", "quickstrt"], ["did you mean 'quickstart'?"]),
     "the beginning of several": (["sweep", "framework"], ["did you mean one of frameworks, frameworks-scaling?"]),
     "other capitals": (["sweep", "Frameworks"], ["did you mean 'frameworks'?"]),
     "the beginning of one": (["sweep", "lstm-t"], ["did you mean 'lstm-threads'?"]),
     "no such command": (["swep"], ["did you mean 'sweep'?"]),
     "no such site": (["sweep", "quickstart", "--site", "labtop"], ["did you mean 'laptop'?"]),
-    "no sweep yet": (["report"], ["no sweep in this workspace"]),
+    "no sweep yet": (["report"], ["no sweep found in this workspace"]),
     "bad setting": (["sweep", "quickstart", "--set", "nodes"], ["KEY=VALUE"]),
     "bad sweep name": (["sweep", "quickstart", "--local", "--name", "../up"], ["--name ../up"]),
-    "no such workspace": (["-C", "nowhere", "status"], ["no such folder"]),
+    "no such workspace": (["-C", "nowhere", "status"], ["directory not found"]),
     "unknown option": (["sweep", "quickstart", "--locl"], ["--local"]),
 }
 

@@ -74,9 +74,9 @@ def test_a_program_and_its_metrics_become_a_table(programs):
 
 
 UNRANKED = {
-    "loss": "whether more or less of 'loss' is better is not known (say it: --metric loss:higher",
-    "rte": "no metric is called 'rte' (did you mean 'rate'?",
-    "rate:up": "no metric is called 'rate:up'",
+    "loss": "the better direction of 'loss' is unknown (say it: --metric loss:higher",
+    "rte": "unknown metric 'rte' (did you mean 'rate'?",
+    "rate:up": "unknown metric 'rate:up'",
 }
 
 

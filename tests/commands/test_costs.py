@@ -12,9 +12,9 @@ SLEEP = {"framework": "command", "command": "sleep 0.1", "model": None, "model_o
 @pytest.mark.parametrize(
     ("cost", "said"),
     [
-        ({"core_hour": 0.5, "currency": "CHF"}, "At the site's prices that is at most 8.00 CHF."),
-        ({"core_hour": 0.5, "node_hour": 3}, "At the site's prices that is at most 3.00 EUR."),
-        ({"gpu_hour": 0.5}, "What it costs is not known: cost.core_hour is not set."),
+        ({"core_hour": 0.5, "currency": "CHF"}, "At the site's prices, this costs at most 8.00 CHF."),
+        ({"core_hour": 0.5, "node_hour": 3}, "At the site's prices, this costs at most 3.00 EUR."),
+        ({"gpu_hour": 0.5}, "The cost is unknown: cost.core_hour is not set."),
     ],
 )
 def test_a_dry_run_tells_the_price_or_what_is_missing(command_line: Any, cost: dict[str, Any], said: str) -> None:
@@ -27,7 +27,7 @@ def test_a_dry_run_tells_the_price_or_what_is_missing(command_line: Any, cost: d
 def test_a_dry_run_without_prices_says_nothing_of_them(command_line: Any) -> None:
     shown = command_line("sweep", command_line.experiment(), "--site", command_line.site(), "--dry-run").stdout
     assert "core-hours" in shown
-    assert "What it costs" not in shown
+    assert "The cost" not in shown
     assert "At the site's prices" not in shown
 
 
@@ -42,4 +42,4 @@ def test_a_report_tells_what_a_run_costs_and_what_the_sweep_used(command_line: A
     assert "core-hours) in 1 attempt, " in line
     assert "EUR" in line
     refused = command_line("report", "--metric", "price_per_million_items", expect=2).stderr
-    assert "cases cannot be ranked by price_per_million_items: no case has it" in refused
+    assert "cases cannot be ranked by price_per_million_items: no case has a value" in refused

@@ -22,6 +22,6 @@ def test_cases_are_ranked_by_price_within_one_currency(command_line: Any) -> Non
         assert float(row["price_per_million_items"]) == pytest.approx(10 / items * 1e6)
     assert rows[0]["pareto"] == "front"
     shown = command_line("report", "EUR", "--metric", "price_per_million_items").stdout
-    assert "price of a million items" in " ".join(shown.split())
+    assert "price per million items" in " ".join(shown.split())
     both = command_line("report", "EUR", "CHF", "--metric", "price_per_million_items", expect=2)
     assert "prices are in EUR and CHF" in both.stderr

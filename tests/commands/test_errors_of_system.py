@@ -13,8 +13,8 @@ from hpcbench import cli
 @pytest.mark.parametrize(
     ("number", "name", "said"),
     [
-        (errno.ENOSPC, None, "hpcbench: reading or writing: No space left on device\n  make room where"),
-        (errno.EDQUOT, "jobs/study/journal.jsonl", "hpcbench: jobs/study/journal.jsonl: Disk quota exceeded\n  make"),
+        (errno.ENOSPC, None, "hpcbench: reading or writing: No space left on device\n  free space"),
+        (errno.EDQUOT, "jobs/study/journal.jsonl", "hpcbench: jobs/study/journal.jsonl: Disk quota exceeded\n  free"),
         (errno.EACCES, "configs/x.yaml", "hpcbench: configs/x.yaml: Permission denied\n"),
     ],
 )
@@ -30,4 +30,4 @@ def test_what_and_where_and_what_to_do(
     assert ended.value.code == 2
     told = capsys.readouterr().err
     assert told.startswith(said)
-    assert ("make room" in told) == (number != errno.EACCES)
+    assert ("free space" in told) == (number != errno.EACCES)

@@ -58,7 +58,7 @@ def test_what_others_disturb_is_measured_again_and_every_attempt_is_kept(command
 @pytest.mark.usefixtures("somebody_else")
 def test_nothing_is_begun_on_a_node_that_must_be_quiet_and_is_not(command_line, sweep) -> None:
     done = sweep(quiet="require", expect=1)
-    assert "skipped: the node is not quiet" in done.stderr
+    assert "skipped: the node is not idle" in done.stderr
     (record,) = records(command_line.workspace)
     assert record["status"] == "skipped"
     assert record["samples"] is None

@@ -47,7 +47,7 @@ def test_a_metric_goes_before_what_is_called_so_in_short() -> None:
 
 
 def test_which_way_is_better_has_to_be_said_where_an_option_needs_it() -> None:
-    with pytest.raises(UserError, match="whether more or less of 'loss' is better is not known") as told:
+    with pytest.raises(UserError, match="the better direction of 'loss' is unknown") as told:
         named("loss", QUANTITIES, METRICS, needed_by="--fail-on")
     assert (told.value.where, told.value.hint) == ("--fail-on", "say it: --metric loss:higher or --metric loss:lower")
     assert named("loss", QUANTITIES, METRICS, needed_by=None) == LOSS
@@ -62,7 +62,7 @@ def test_which_way_is_better_has_to_be_said_where_an_option_needs_it() -> None:
     ],
 )
 def test_what_is_no_metric_is_told_with_what_is_near(asked: str, hint: str) -> None:
-    with pytest.raises(UserError, match=f"no metric is called '{asked}'") as told:
+    with pytest.raises(UserError, match=f"unknown metric '{asked}'") as told:
         named(asked, QUANTITIES, METRICS)
     assert told.value.hint == hint
 

@@ -44,7 +44,11 @@ def test_a_mount_is_a_folder_and_where_it_is_seen() -> None:
         ('runtime: podman, image: x, mounts: ["/a:/b:ro"]', "environments.pytorch.container.mounts", "FOLDER"),
         ('runtime: podman, image: x, mounts: ["/a,b"]', "environments.pytorch.container.mounts", "comma"),
         ('runtime: podman, image: x, options: ["a\\nb"]', "environments.pytorch.container.options", "several entries"),
-        ('runtime: podman, image: x, gpu_options: ["a\\0b"]', "environments.pytorch.container.gpu_options", "no file"),
+        (
+            'runtime: podman, image: x, gpu_options: ["a\\0b"]',
+            "environments.pytorch.container.gpu_options",
+            "cannot be used in files",
+        ),
         ('runtime: podman, image: "a\\nb"', "site.yaml:5: environments.pytorch.container.image", "several entries"),
     ],
 )

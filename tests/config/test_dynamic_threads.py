@@ -1,4 +1,4 @@
-"""Which cases may ask for threads by section, and what the parameter is where nobody sets it."""
+"""Which cases may ask for per-layer threads, and what the parameter is where nobody sets it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ DYNAMIC = {**CASE, "threads": "dynamic"}
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({**CASE, "threads": "none", "intra_op_threads": 2}, "threads is none, and intra_op_threads is 2"),
-        ({**CASE, "threads": "fixed"}, "threads is fixed: say how many"),
-        ({**CASE, "schedule": "s.json"}, "a schedule is of threads: dynamic"),
-        ({**CASE, "threads": "fixed", "intra_op_threads": 1, "schedule": "s.json"}, "not of fixed"),
-        ({**CASE, "section_depth": 1}, "a section depth is of threads: dynamic"),
-        ({**DYNAMIC, "schedule": "s.json", "section_depth": 1}, "a schedule has its sections"),
-        ({**DYNAMIC, "framework": "jax"}, "needs framework pytorch, not jax"),
-        ({**DYNAMIC, "device": "gpu", "gpus_per_task": 1}, "needs device cpu, not gpu"),
-        ({**DYNAMIC, "execution": "compiled"}, "needs execution eager or unset, not compiled"),
-        ({**DYNAMIC, "strategy": "ddp", "nodes": 2}, "needs strategy single, not ddp"),
-        ({**DYNAMIC, "instances": 2}, "of one instance, not of 2: leave out instances, or threads: dynamic"),
-        ({**DYNAMIC, "nodes": 2}, "the strategy single is one task, not 2"),
-        ({"framework": "command", "command": "true", "threads": "dynamic"}, "'threads' means nothing to a command"),
+        ({**CASE, "threads": "none", "intra_op_threads": 2}, "threads: none cannot be used with intra_op_threads: 2"),
+        ({**CASE, "threads": "fixed"}, "threads: fixed requires intra_op_threads"),
+        ({**CASE, "schedule": "s.json"}, "schedule requires threads: dynamic"),
+        ({**CASE, "threads": "fixed", "intra_op_threads": 1, "schedule": "s.json"}, "not fixed"),
+        ({**CASE, "section_depth": 1}, "section_depth requires threads: dynamic"),
+        ({**DYNAMIC, "schedule": "s.json", "section_depth": 1}, "schedule cannot be used with section_depth"),
+        ({**DYNAMIC, "framework": "jax"}, "requires framework pytorch, not jax"),
+        ({**DYNAMIC, "device": "gpu", "gpus_per_task": 1}, "requires device cpu, not gpu"),
+        ({**DYNAMIC, "execution": "compiled"}, "requires execution eager or unset, not compiled"),
+        ({**DYNAMIC, "strategy": "ddp", "nodes": 2}, "requires strategy single, not ddp"),
+        ({**DYNAMIC, "instances": 2}, "threads: dynamic cannot be used with instances: 2"),
+        ({**DYNAMIC, "nodes": 2}, "the strategy single allows one task, not 2"),
+        (
+            {"framework": "command", "command": "true", "threads": "dynamic"},
+            "'threads' cannot be used with framework: command",
+        ),
     ],
 )
 def test_contradictions_are_refused(given: dict[str, Any], reason: str) -> None:

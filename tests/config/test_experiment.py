@@ -104,12 +104,12 @@ def test_a_plain_name_is_a_name(name: str) -> None:
     "name", ["", "a/b", "..", "a..b", "../x", ".hidden", "-rf", "a b", "a\n", "$(id)", "a;b", "'a'", "é", "a" * 81]
 )
 def test_a_name_that_could_leave_its_folder_or_surprise_a_shell_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="a name has letters"):
+    with pytest.raises(ValueError, match="a name has only letters"):
         check_name(name)
 
 
 def test_a_bad_name_is_refused_with_its_place() -> None:
-    with pytest.raises(UserError, match=r"^study.yaml:1: name: '../x' is not valid: a name has letters"):
+    with pytest.raises(UserError, match=r"^study.yaml:1: name: '../x' is not valid: a name has only letters"):
         load_experiment(parse_yaml("name: ../x\n", "study.yaml"))
 
 
@@ -117,8 +117,8 @@ def test_a_bad_name_is_refused_with_its_place() -> None:
     ("text", "words"),
     [
         ("zip: [{batch_size: [1, 2], seed: [1]}]", "batch_size has 2, seed has 1"),
-        ("matrix: {seed: [1]}\nzip: [{seed: [1]}]", "'seed' is an axis twice, here and in matrix"),
-        ("zip: [{seed: [1]}, {seed: [1]}]", "'seed' is an axis twice, here and in zip[0]"),
+        ("matrix: {seed: [1]}\nzip: [{seed: [1]}]", "duplicate axis 'seed', also in matrix"),
+        ("zip: [{seed: [1]}, {seed: [1]}]", "duplicate axis 'seed', also in zip[0]"),
         ("tags: [nodes]", "'nodes' is a standard parameter"),
         ("tags: [run of the week]", "must be a plain word"),
     ],

@@ -23,7 +23,7 @@ WHOLE = Allocation(nodes=2, cores=96, gpus=8, whole_nodes=True)
         ({"core_hour": 0.01, "gpu_hour": 0.9}, WHOLE, 0.96 + 7.2),
         ({"node_hour": 3, "core_hour": 0.01, "gpu_hour": 0.9}, WHOLE, 6.0),
         ({"node_hour": 3, "core_hour": 0.01}, SHARED, 0.16),
-        ({"node_hour": 3}, WHOLE._replace(unknown="how many CPUs its nodes have"), 6.0),
+        ({"node_hour": 3}, WHOLE._replace(unknown="the number of CPUs per node"), 6.0),
     ],
 )
 def test_an_hour_costs_what_the_prices_that_apply_add_up_to(
@@ -37,12 +37,12 @@ def test_an_hour_costs_what_the_prices_that_apply_add_up_to(
     [
         ({}, SHARED, "the site file has no prices"),
         ({"gpu_hour": 0.9}, ON_GPUS, "cost.core_hour is not set"),
-        ({"core_hour": 0.01}, ON_GPUS, "cost.gpu_hour is not set, and GPUs are used"),
-        ({"node_hour": 3}, SHARED, "cost.core_hour is not set, and jobs that share their nodes do not pay"),
+        ({"core_hour": 0.01}, ON_GPUS, "the job uses GPUs, and cost.gpu_hour is not set"),
+        ({"node_hour": 3}, SHARED, "cost.core_hour is not set, and cost.node_hour applies only to exclusive jobs"),
         (
             {"core_hour": 0.01},
-            WHOLE._replace(unknown="how many CPUs its nodes have"),
-            "how many CPUs its nodes have is",
+            WHOLE._replace(unknown="the number of CPUs per node"),
+            "the number of CPUs per node is",
         ),
     ],
 )

@@ -39,12 +39,12 @@ def test_a_shipped_recipe_pins_what_was_tested(file: Path) -> None:
     [
         ("steps: []", "mine.yaml:4: steps", "at least 1"),
         ("steps: [{install: []}]", "mine.yaml:4: steps[0].install", "at least 1"),
-        ("steps: [{install: [--pre]}]", "mine.yaml:4: steps[0].install", "no package as pip takes it"),
-        ("steps: [{install: ['a b']}]", "mine.yaml:4: steps[0].install", "no package as pip takes it"),
+        ("steps: [{install: [--pre]}]", "mine.yaml:4: steps[0].install", "not a requirement for pip"),
+        ("steps: [{install: ['a b']}]", "mine.yaml:4: steps[0].install", "not a requirement for pip"),
         ("steps: [{install: [a], instal: [a]}]", "mine.yaml:4: steps[0].instal", "did you mean 'install'"),
         ("steps: [{install: [a], env: {1A: x}}]", "mine.yaml:4: steps[0].env", "'1A' is not the name"),
         ("steps: [{install: [a], compile: {cxx_standard: 18}}]", "steps[0].compile.cxx_standard", "11, 14, 17"),
-        ("steps: [{install: [a], compile: {tools: [-r]}}]", "steps[0].compile.tools", "no package"),
+        ("steps: [{install: [a], compile: {tools: [-r]}}]", "steps[0].compile.tools", "not a requirement"),
         ("steps: [{install: [a], compile: {needed: [g++]}}]", "steps[0].compile.needed", "did you mean 'needs'"),
     ],
 )
@@ -57,7 +57,7 @@ def test_a_wrong_recipe_is_refused_with_its_place(text: str, place: str, words: 
 
 def test_a_wrong_range_of_pythons_is_refused() -> None:
     text = (START + "steps: [{install: [a]}]").replace(">=3.8,<3.12", "3.8 or so")
-    with pytest.raises(UserError, match=r"mine\.yaml:2: python.*versions are written as in"):
+    with pytest.raises(UserError, match=r"mine\.yaml:2: python.*write versions like"):
         load_recipe(parse_yaml(text, "mine.yaml"))
 
 

@@ -25,7 +25,7 @@ def test_a_shipped_site_loads(file: Path) -> None:
         ("partitons: {}", "site.yaml:3: partitons", "did you mean 'partitions'"),
         ("partitions: {cpu: {max_tim: 1}}", "site.yaml:3: partitions.cpu.max_tim", "did you mean 'max_time'"),
         ("partitions:\n  cpu:\n    nodes: 0", "site.yaml:5: partitions.cpu.nodes", "0 is not valid"),
-        ("partitions: {cpu: {max_time: soon}}", "site.yaml:3: partitions.cpu.max_time", "a time is written"),
+        ("partitions: {cpu: {max_time: soon}}", "site.yaml:3: partitions.cpu.max_time", "write a time as"),
         ("environments: {pytorch: {pyton: x}}", "site.yaml:3: environments.pytorch.pyton", "did you mean 'python'"),
         ("environments: {pytorch: {env: {1A: x}}}", "site.yaml:3: environments.pytorch.env", "'1A' is not the name"),
         ('environments: {pytorch: {env: {"A;B": x}}}', "site.yaml:3: environments.pytorch.env", "'A;B' is not"),

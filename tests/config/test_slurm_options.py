@@ -108,18 +108,18 @@ def test_an_option_that_has_no_long_name_is_refused(name: str) -> None:
 
 
 def test_an_option_with_a_key_of_its_own_is_pointed_to_it() -> None:
-    with pytest.raises(ValidationError, match=r"write it as slurm\.mem_per_cpu"):
+    with pytest.raises(ValidationError, match=r"use slurm\.mem_per_cpu"):
         options(options={"mem-per-cpu": "1G"})
 
 
 @pytest.mark.parametrize("mem", ["16GB", "much", "1.5G", "-1G", "16 G"])
 def test_a_memory_that_slurm_does_not_know_is_refused(mem: str) -> None:
-    with pytest.raises(ValidationError, match="memory is written"):
+    with pytest.raises(ValidationError, match="write memory as"):
         options(mem=mem)
 
 
 def test_two_kinds_of_memory_are_refused() -> None:
-    with pytest.raises(ValidationError, match="not both"):
+    with pytest.raises(ValidationError, match="mem cannot be used with mem_per_cpu"):
         options(mem="1G", mem_per_cpu="1G")
 
 
@@ -127,9 +127,9 @@ def test_two_kinds_of_memory_are_refused() -> None:
     ("given", "words"),
     [
         ({"time": "01:00:00", "pack_walltime": "00:59:59"}, "less than time, 01:00:00, of one repetition"),
-        ({"pack": "parallel"}, "pack: parallel needs pack_walltime"),
-        ({"pack_walltime": "soon"}, "a time is written"),
-        ({"pack_walltime": "0"}, "a time is written"),
+        ({"pack": "parallel"}, "pack: parallel requires pack_walltime"),
+        ({"pack_walltime": "soon"}, "write a time as"),
+        ({"pack_walltime": "0"}, "write a time as"),
         ({"pack": "sideways"}, "'serial' or 'parallel'"),
     ],
 )

@@ -82,7 +82,7 @@ def test_a_tab_is_refused_and_named() -> None:
 )
 def test_a_key_that_stands_twice_is_refused_with_both_lines(text: str, where: str, first: int) -> None:
     message = refusal(text)
-    assert message.startswith(f"{where}: the key 'a' stands twice")
+    assert message.startswith(f"{where}: duplicate key 'a'")
     assert f"first on line {first}" in message
 
 

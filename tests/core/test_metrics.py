@@ -74,7 +74,7 @@ def test_no_match_is_an_error_that_names_metric_pattern_and_place_and_shows_the_
 def test_two_matches_without_reduce_are_an_error_that_shows_them() -> None:
     with pytest.raises(MetricError) as caught:
         found("r: 1\nr: 2.5\n", regex="r: ([0-9.]+)")
-    assert "was found 2 times in the output: 1, 2.5; say with `reduce`" in str(caught.value)
+    assert "was found 2 times in the output: 1, 2.5; set `reduce`" in str(caught.value)
 
 
 def test_a_group_that_took_no_part_in_the_match_is_no_number() -> None:
@@ -142,7 +142,7 @@ def test_json_may_stand_on_lines_of_its_own_between_others() -> None:
 
 
 def test_a_json_line_that_is_cut_off_is_an_error_and_a_dictionary_of_python_is_none() -> None:
-    with pytest.raises(MetricError, match=r"a line begins with an object and is no JSON: \{\"loss\": 0\.2"):
+    with pytest.raises(MetricError, match=r"a line begins with an object, but is not JSON: \{\"loss\": 0\.2"):
         found('{"loss": 0.5}\n{"loss": 0.2\n', json="loss", reduce="sum")
     assert found("{'loss': 0.1}\n[INFO] go\n{\"loss\": 0.5}\n", json="loss") == 0.5
 

@@ -31,4 +31,4 @@ def test_of_two_versions_it_is_the_one_that_is_imported(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, check=True)
     told = json.loads(done.stdout)["packages"]
     assert told["odd-name"] == "2.0"
-    assert "gone" not in told, "nothing is known of it"
+    assert "gone" not in told, "unknown"

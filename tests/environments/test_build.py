@@ -183,16 +183,16 @@ def test_a_folder_that_hpcbench_did_not_make_is_left_alone(bench, build):
     precious = bench.place("demo").folder / "thesis.tex"
     precious.parent.mkdir(parents=True)
     precious.write_text("years of work")
-    with pytest.raises(UserError, match="something here that hpcbench did not make"):
+    with pytest.raises(UserError, match="the directory exists, but hpcbench did not create it"):
         build("demo", fresh=True)
-    with pytest.raises(UserError, match="was not made by hpcbench"):
+    with pytest.raises(UserError, match="was not created by hpcbench"):
         remove(bench.place("demo"))
     assert precious.read_text() == "years of work"
 
 
 def test_a_second_build_of_the_same_name_is_refused_while_one_runs(bench, build):
     bench.recipe("demo", TINY)
-    with bench.place("demo").locked(), pytest.raises(UserError, match="is being built or removed already"):
+    with bench.place("demo").locked(), pytest.raises(UserError, match="is being built or removed by another hpcbench"):
         build("demo")
     build("demo")
 
@@ -207,7 +207,7 @@ def test_environments_can_lie_in_a_folder_of_their_own(bench, build, monkeypatch
 
 @pytest.mark.parametrize("name", ["../demo", "", "a b", "-x"])
 def test_a_name_cannot_leave_the_folder_of_environments(bench, name):
-    with pytest.raises(UserError, match="a name has letters"):
+    with pytest.raises(UserError, match="a name has only letters"):
         bench.place(name)
 
 

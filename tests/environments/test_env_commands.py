@@ -63,7 +63,7 @@ def test_list_shows_every_state(cli, bench):
         "half": "incomplete",
         "absent": "from the site",
         "mine": "from the site",
-        "beside": "beside hpcbench",
+        "beside": "hpcbench Python",
     }
     assert {name: found[name]["state"] for name in wanted} == wanted
     assert listed(cli)["absent"]["state"] == "not built"
@@ -144,7 +144,7 @@ MISTAKES = {
     "not there to remove": (["remove", "beside"], "the environment 'beside' is not built"),
     "not built": (["check", "mxnet"], "hpcbench env build mxnet"),
     "unknown command": (["biuld"], "biuld"),
-    "no Python": (["build", "beside", "--python", "no-such-python"], "this is no Python that runs"),
+    "no Python": (["build", "beside", "--python", "no-such-python"], "it is not a working Python"),
 }
 
 
@@ -195,8 +195,8 @@ def test_a_sweep_whose_python_was_removed_meanwhile_is_not_resumed(cli, bench):
     cli("sweep", cli.experiment(parameters={"framework": "mxnet", "environment": "mxnet-tiny"}), "--render-only")
     cli("env", "remove", "mxnet-tiny")
     told = cli("resume", "latest", expect=2).stderr
-    assert "the environment 'mxnet-tiny' is no longer there" in told
-    assert "build it again: hpcbench env build mxnet-tiny" in told
+    assert "the environment 'mxnet-tiny' no longer exists" in told
+    assert "rebuild it: hpcbench env build mxnet-tiny" in told
     assert not cli.records()
 
 
@@ -229,8 +229,8 @@ def test_after_a_kill_nobody_builds_beside_what_still_runs_and_then_it_goes_on(
     wait_until(lambda: "tiny " in bench.built)
     running.kill()
     running.communicate(timeout=60)
-    assert "is being built or removed already" in cli.build("demo", expect=1).stderr
-    assert "is being built or removed already" in cli("env", "remove", "demo", expect=2).stderr
+    assert "is being built or removed by another hpcbench" in cli.build("demo", expect=1).stderr
+    assert "is being built or removed by another hpcbench" in cli("env", "remove", "demo", expect=2).stderr
     assert listed(cli)["demo"]["state"] == "incomplete"
     (tmp_path / "go").touch()
     wait_until(lambda: processes_in(bench) == [])

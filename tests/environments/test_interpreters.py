@@ -61,7 +61,7 @@ def test_a_python_that_the_user_names_must_fit(fake_pythons):
 
 @pytest.mark.parametrize("name", ["python3.10", "no-such-python", "/", ""])
 def test_what_is_no_python_is_refused(fake_pythons, name):
-    with pytest.raises(UserError, match="this is no Python that runs"):
+    with pytest.raises(UserError, match="it is not a working Python"):
         choose_python("demo", recipe(">=3.8"), name)
 
 
@@ -70,6 +70,6 @@ def test_a_python_without_what_makes_virtual_environments_is_refused(tmp_path, m
     bare.write_text('#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\necho 3.9.9\n')
     bare.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    with pytest.raises(UserError, match="cannot make virtual environments") as caught:
+    with pytest.raises(UserError, match="cannot create virtual environments") as caught:
         choose_python("demo", recipe(">=3.8"), "python3.9")
     assert "apt-get install python3.9-venv" in caught.value.hint

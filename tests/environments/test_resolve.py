@@ -108,7 +108,7 @@ def test_what_is_half_built_is_refused(bench, build):
     bench.recipe("demo", {"install": ["late==1.0"]})
     with pytest.raises(UserError):
         build("demo")
-    with pytest.raises(UserError, match="the environment 'demo' is only half built"):
+    with pytest.raises(UserError, match="the environment 'demo' is incomplete"):
         resolve(site(), "demo", bench.workspace)
 
 
@@ -118,17 +118,17 @@ def test_what_is_gone_since_it_was_found_is_told(bench, build, tmp_path):
     python = str(bench.place("demo").python)
     check_still_there(site(), "demo", python, bench.workspace)
     bench.place("demo").marker.rename(bench.place("demo").progress)
-    with pytest.raises(UserError, match="only half built"):
+    with pytest.raises(UserError, match="is incomplete"):
         check_still_there(site(), "demo", python, bench.workspace)
     bench.place("demo").progress.unlink()
-    with pytest.raises(UserError, match="no longer there") as caught:
+    with pytest.raises(UserError, match="no longer exists") as caught:
         check_still_there(site(), "demo", python, bench.workspace)
     assert "hpcbench env build demo" in caught.value.hint
 
 
 @pytest.mark.parametrize("python", ["/opt/gone/bin/python", "python3.99"])
 def test_a_python_of_the_site_that_is_gone_is_told(workspace, python):
-    with pytest.raises(UserError, match="no longer there") as caught:
+    with pytest.raises(UserError, match="no longer exists") as caught:
         check_still_there(site(demo=Environment(python=python)), "demo", python, workspace)
     assert "env build" not in caught.value.hint
 
@@ -163,7 +163,7 @@ def test_what_is_half_built_is_refused_also_where_hpcbench_has_it_itself(bench, 
     bench.recipe("demo", {"install": ["late==1.0"]}, imports=("json",))
     with pytest.raises(ProgramError):
         build("demo")
-    with pytest.raises(UserError, match="only half built") as caught:
+    with pytest.raises(UserError, match="is incomplete") as caught:
         resolve(site(), "demo", bench.workspace)
     assert "hpcbench env remove demo" in caught.value.hint
 

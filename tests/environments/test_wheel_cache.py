@@ -36,7 +36,7 @@ def test_a_second_environment_takes_the_wheel_of_the_first(bench, build, reporte
         assert build(name).packages["tiny"] == "1.0"
     assert bench.built.count("tiny ") == 1
     assert [what for number, _, what in reported if number == 3] == [
-        "compiling tiny==1.0, which may take minutes",
+        "compiling tiny==1.0, which may take several minutes",
         "installing tiny==1.0, compiled before",
     ]
     (key,) = wheel_cache.cache_folder().glob("*/key.json")
@@ -120,7 +120,7 @@ def test_tools_do_not_stay_in_the_environment(bench, build):
 
 def test_what_a_build_needs_of_the_system_is_named(bench, build):
     bench.recipe("one", compiled(compile={"needs": ["sh", "no-such-compiler", "no-such.h"]}))
-    with pytest.raises(UserError, match=r"needs no-such-compiler, no-such\.h, which is not here") as caught:
+    with pytest.raises(UserError, match=r"needs no-such-compiler, no-such\.h, not found on this machine") as caught:
         build("one")
     assert "apt-get install" in caught.value.hint
     assert bench.built == []

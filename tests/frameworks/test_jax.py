@@ -68,7 +68,7 @@ def test_what_jax_cannot_do_is_unsupported_and_says_why(framework, with_environm
     axes = {"zip": [cases]}
     records = run_cases(with_environments(framework), framework, expect=1, axes=axes, oversubscribe=True)
     assert {record["status"] for record in records} == {"unsupported"}
-    for words in ("it cannot have 1000 on", "no setting for operations side by side", "float32 or bfloat16 here"):
+    for words in ("it cannot use 1000 on", "no setting for inter_op_threads", "float32 or bfloat16 here"):
         assert [record for record in records if words in record["error"]["message"]], words
 
 
@@ -77,7 +77,7 @@ def test_a_gpu_that_is_not_there_is_unsupported(framework, with_environments):
     parameters = {"device": "gpu", "gpus_per_task": 1}
     (record,) = run_cases(with_environments(framework), framework, expect=1, **parameters)
     assert record["status"] == "unsupported"
-    assert "a GPU is asked for, and JAX" in record["error"]["message"]
+    assert "a GPU is requested, but JAX" in record["error"]["message"]
 
 
 def test_bfloat16_that_xla_computes_in_float32_is_remarked(framework, with_environments):

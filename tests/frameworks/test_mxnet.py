@@ -43,7 +43,7 @@ def test_threads_are_refused_once_mxnet_has_started_with_others(start):
     (process,) = start("mxnet_probe.py", "threads", "graph", framework="mxnet", INTRA=2, INTER=0)
     _, error = process.communicate(timeout=100)
     assert process.returncode
-    assert "MXNet takes its threads from OMP_NUM_THREADS, which must be set before it starts" in error
+    assert "MXNet reads its number of threads from OMP_NUM_THREADS, which must be set before it starts" in error
 
 
 @pytest.mark.parametrize(("execution", "calls"), [("eager", 3), ("graph", 1)])

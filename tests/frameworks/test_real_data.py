@@ -152,7 +152,7 @@ def test_a_target_that_is_missed_is_a_failure_that_says_how_far_it_came(command_
     ("arrays", "options", "words"),
     [
         ({"x": np.zeros((9, 5), np.float32)}, {}, "no array 'y'"),
-        ({"x": np.zeros((9, 5), np.float32), "y": np.zeros(9, int)}, {}, "items of shape (5,), and the model takes"),
+        ({"x": np.zeros((9, 5), np.float32), "y": np.zeros(9, int)}, {}, "items of shape (5,), but the model requires"),
         ({"x": np.zeros((9, 4), np.float32), "y": np.full(9, 10)}, {}, "labels from 10 to 10"),
         ({"x": np.zeros((9, 4), np.float32), "y": np.zeros(8, int)}, {}, "one whole number for each"),
         ({"x": np.full((9, 4), np.nan), "y": np.zeros(9, int)}, {}, "finite numbers"),

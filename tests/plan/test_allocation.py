@@ -32,8 +32,8 @@ def site(scheduler: str = "slurm", partitions: Any = PARTITIONS) -> Site:
         (resources(exclusive=True), 1, 128, Allocation(2, 128, 0, True)),  # as the nodes themselves have told
         (resources(exclusive=True, partition="gpu"), 1, None, Allocation(2, 80, 8, True)),
         (resources(gpus=1, exclusive=True, partition="gpu"), 1, None, Allocation(2, 80, 8, True)),
-        (resources(gpus=1, exclusive=True), 1, None, Allocation(2, 96, 6, True, "how many GPUs its nodes have")),
-        (resources(exclusive=True, partition="x"), 1, None, Allocation(2, 24, 0, True, "how many CPUs its nodes have")),
+        (resources(gpus=1, exclusive=True), 1, None, Allocation(2, 96, 6, True, "the number of GPUs per node")),
+        (resources(exclusive=True, partition="x"), 1, None, Allocation(2, 24, 0, True, "the number of CPUs per node")),
         (resources(exclusive=True, partition="x"), 1, 96, Allocation(2, 96, 0, True)),
     ],
 )

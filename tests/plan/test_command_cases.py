@@ -90,13 +90,13 @@ def test_a_point_of_a_network_and_one_of_a_command_stand_in_one_experiment() -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("  nodes: 2", "study.yaml:2: parameters: 'command' is missing: say what to run"),
-        ("  command: ''", "study.yaml:2: parameters: 'command' is missing: say what to run"),
+        ("  nodes: 2", "study.yaml:2: parameters: 'command' is missing, e.g. ./bench"),
+        ("  command: ''", "study.yaml:2: parameters: 'command' is missing, e.g. ./bench"),
         ("  command: [a]", "study.yaml:4: parameters.command: ['a'] is not valid"),
-        ("  command: a\n  model: mlp", "'model' means nothing to a command: leave it out"),
-        ("  command: a\n  model_options: {layers: 2}", "'model_options' means nothing to a command"),
-        ("  command: a\n  execution: graph", "'execution' means nothing to a command"),
-        ("  command: a\n  strategy: ddp", "a command has no strategy 'ddp'"),
+        ("  command: a\n  model: mlp", "'model' cannot be used with framework: command"),
+        ("  command: a\n  model_options: {layers: 2}", "'model_options' cannot be used with framework: command"),
+        ("  command: a\n  execution: graph", "'execution' cannot be used with framework: command"),
+        ("  command: a\n  strategy: ddp", "strategy: ddp cannot be used with framework: command"),
         ("  command: '{{ sise }}'", "study.yaml:4: parameters.command: 'sise' is not defined"),
         ("  command: '{{ x | qoute }}'", "study.yaml:4: parameters.command: "),
     ],
@@ -110,13 +110,13 @@ def test_a_command_that_cannot_be_run_is_refused(text: str, message: str) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("  model: mlp\n  command: a", "a command is run where framework is command, not pytorch"),
-        ("  task: inference", "'model' is missing: pytorch needs one of mlp, "),
+        ("  model: mlp\n  command: a", "'command' requires framework: command, not pytorch"),
+        ("  task: inference", "'model' is missing: pytorch requires one of mlp, "),
         (
             "  model: mlp\nmetrics:\n  m: {csv: a}",
-            "study.yaml:5: metrics: 'metrics' is for cases whose framework is command",
+            "study.yaml:5: metrics: 'metrics' requires a case with framework: command",
         ),
-        ("  model: mlp\nexpect: [a]", "study.yaml:5: expect: 'expect' is for cases whose framework is command"),
+        ("  model: mlp\nexpect: [a]", "study.yaml:5: expect: 'expect' requires a case with framework: command"),
     ],
 )
 def test_what_is_for_commands_is_refused_elsewhere(text: str, message: str) -> None:

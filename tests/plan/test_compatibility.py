@@ -33,29 +33,44 @@ def refused(plan: Callable[..., Any]) -> Callable[[str], UserError]:
 @pytest.mark.parametrize(
     ("text", "line", "key", "words"),
     [
-        ("  intra_op_threads: 2\n", 5, "parameters.intra_op_threads", "intra_op_threads is 2: more than the 1 CPUs"),
+        (
+            "  intra_op_threads: 2\n",
+            5,
+            "parameters.intra_op_threads",
+            "intra_op_threads is 2: this exceeds cpus_per_task, 1",
+        ),
         ("  cpus_per_task: 4\n  inter_op_threads: 5\n", 6, "parameters.inter_op_threads", "inter_op_threads is 5"),
         ("matrix:\n  intra_op_threads: [1, 2]\n", 6, "matrix.intra_op_threads", "intra_op_threads is 2"),
-        ("  instances: 2\n", 5, "parameters.instances", "2 instances: more than the 1 CPUs"),
+        ("  instances: 2\n", 5, "parameters.instances", "2 instances: this exceeds cpus_per_task, 1"),
         (
             "  cpus_per_task: 4\n  instances: 2\n  intra_op_threads: 3\n",
             7,
             "parameters.intra_op_threads",
-            "2 instances, and intra_op_threads is 3: more than the 4 CPUs",
+            "2 instances, and intra_op_threads is 3: this exceeds cpus_per_task, 4",
         ),
-        ("  compile_mode: max-autotune\n", 5, "parameters.compile_mode", "of the execution compiled, not of eager"),
+        (
+            "  compile_mode: max-autotune\n",
+            5,
+            "parameters.compile_mode",
+            "'compile_mode' requires execution: compiled, not eager",
+        ),
         (
             "  cpus_per_task: 2\n  tasks_per_node: 2\n  strategy: ddp\n  instances: 2\n",
             8,
             "parameters.instances",
-            "the strategy ddp has tasks of its own",
+            "'instances' cannot be used with strategy: ddp",
         ),
-        ("  cpus_per_task: 2\n  instances: 2\n  device: gpu\n", 6, "parameters.instances", "the device is gpu"),
+        (
+            "  cpus_per_task: 2\n  instances: 2\n  device: gpu\n",
+            6,
+            "parameters.instances",
+            "'instances' cannot be used with device: gpu",
+        ),
         (
             ALONE,
             6,
             "parameters.instances",
-            "the training of one",
+            "'instances' cannot be used with task: time_to_accuracy",
         ),
     ],
 )
@@ -69,8 +84,8 @@ def test_what_does_not_fit_is_refused_at_its_file_line_and_key(
 
 def test_too_many_threads_come_with_what_to_do(refused: Callable[[str], UserError]) -> None:
     hint = refused("  cpus_per_task: 4\n  instances: 3\n  intra_op_threads: 2\n").hint
-    assert "`cpus_per_task: 6`" in hint
-    assert "`oversubscribe: true`" in hint
+    assert "cpus_per_task: 6" in hint
+    assert "oversubscribe: true" in hint
 
 
 @pytest.mark.parametrize(

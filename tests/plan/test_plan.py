@@ -64,9 +64,9 @@ def test_a_budget_of_packs_is_that_of_all_turns_and_of_all_that_stand_side_by_si
         (
             4,
             "false",
-            ["the sweep has 5 jobs, and you may have 4 in the queue: `hpcbench resume` submits the rest (slurm."],
+            ["the sweep has 5 jobs, and the limit of the queue is 4: `hpcbench resume` submits the rest"],
         ),
-        (4, "true", ["the sweep has 5 jobs, and you may have 4 in the queue: a follow-on job submits the rest"]),
+        (4, "true", ["the sweep has 5 jobs, and the limit of the queue is 4: a continuation job submits the rest"]),
         (5, "false", []),
     ],
 )
@@ -83,9 +83,7 @@ def test_more_jobs_than_the_queue_takes_are_warned_of_with_how_the_rest_is_submi
 def test_a_job_for_each_of_very_many_repetitions_is_warned_of(plan: MakePlan) -> None:
     text = "matrix: {seed: {range: [1, 1700]}}\nslurm: {time: 10"
     (warning,) = plan(text + "}").warnings
-    assert warning.startswith(
-        "the sweep has 10200 jobs in 11 arrays: with slurm.pack_walltime, repetitions share a job"
-    )
+    assert warning.startswith("the sweep has 10200 jobs in 11 arrays; slurm.pack_walltime combines repetitions")
     assert plan(text + ", pack_walltime: 30}").warnings == ()
 
 
@@ -104,7 +102,9 @@ def test_a_limit_keeps_the_first_cases(plan: MakePlan) -> None:
 def test_an_unknown_partition_is_refused_with_the_nearest(plan: MakePlan) -> None:
     with pytest.raises(UserError) as caught:
         plan("slurm:\n  partition: gpus", site=PARTITIONS)
-    assert str(caught.value).startswith("study.yaml:6: slurm.partition: the site 'cluster' has no partition 'gpus'")
+    assert str(caught.value).startswith(
+        "study.yaml:6: slurm.partition: partition 'gpus' not found in the site 'cluster'"
+    )
     assert "did you mean 'gpu'" in str(caught.value)
 
 
@@ -116,21 +116,21 @@ def test_what_the_site_does_not_know_is_left_to_slurm(site: str, plan: MakePlan)
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("slurm:\n  time: '02:00:01'", "study.yaml:6: slurm.time: 02:00:01 is over the limit 02:00:00 of partition 'c"),
+        ("slurm:\n  time: '02:00:01'", "study.yaml:6: slurm.time: 02:00:01 exceeds the limit of partition 'c"),
         (
             "slurm:\n  time: '00:10:00'\n  pack_walltime: '02:00:01'",
-            "study.yaml:7: slurm.pack_walltime: 02:00:01 is over the limit 02:00:00 of partition 'cpu'",
+            "study.yaml:7: slurm.pack_walltime: 02:00:01 exceeds the limit of partition 'cpu'",
         ),
-        ("  strategy: ddp\n  nodes: 5", "study.yaml:6: parameters.nodes: a case asks for 5 nodes, and partition 'cpu'"),
-        ("  cpus_per_task: 17", "study.yaml:5: parameters.cpus_per_task: a case asks for 17 CPUs on a node"),
-        ("  strategy: ddp\n  tasks_per_node: 4\n  cpus_per_task: 5", "a case asks for 20 CPUs on a node"),
-        ("  device: gpu", "a case asks for 1 GPUs on a node, and partition 'cpu' has 0"),
-        ("  device: gpu\n  gpus_per_task: 5\nslurm: {partition: gpu}", "a case asks for 5 GPUs on a node"),
-        ("  strategy: ddp\n  nodes: 3\nslurm: {partition: gpu}", "a case asks for 3 nodes, and partition 'gpu' has 2"),
-        ("  cpus_per_task: 33\nslurm: {partition: 'cpu,gpu'}", "a case asks for 33 CPUs"),
+        ("  strategy: ddp\n  nodes: 5", "study.yaml:6: parameters.nodes: a case requests 5 nodes, and partition 'cpu'"),
+        ("  cpus_per_task: 17", "study.yaml:5: parameters.cpus_per_task: a case requests 17 CPUs per node"),
+        ("  strategy: ddp\n  tasks_per_node: 4\n  cpus_per_task: 5", "a case requests 20 CPUs per node"),
+        ("  device: gpu", "a case requests 1 GPUs per node, and partition 'cpu' has 0"),
+        ("  device: gpu\n  gpus_per_task: 5\nslurm: {partition: gpu}", "a case requests 5 GPUs per node"),
+        ("  strategy: ddp\n  nodes: 3\nslurm: {partition: gpu}", "a case requests 3 nodes, and partition 'gpu' has 2"),
+        ("  cpus_per_task: 33\nslurm: {partition: 'cpu,gpu'}", "a case requests 33 CPUs"),
         ("slurm: {partition: gpu, mem: 2G}", "partition 'gpu'"),
         ("  cpus_per_task: 2\nslurm: {partition: gpu, mem_per_cpu: 600M}", "partition 'gpu'"),
-        ("matrix:\n  cpus_per_task: [1, 17]", "study.yaml:6: matrix.cpus_per_task: a case asks for 17 CPUs"),
+        ("matrix:\n  cpus_per_task: [1, 17]", "study.yaml:6: matrix.cpus_per_task: a case requests 17 CPUs"),
     ],
 )
 def test_a_case_over_the_limits_of_its_partition_is_refused(text: str, words: str, plan: MakePlan) -> None:
@@ -175,7 +175,7 @@ def test_fixing_the_only_axis_keeps_the_case_beside_the_included_points(plan: Ma
 @pytest.mark.parametrize(("time", "warned"), [("00:01:40", True), ("00:01:41", False)])
 def test_samples_that_may_take_the_whole_wall_time_are_warned_of(plan: MakePlan, time: str, warned: bool) -> None:
     made = plan(f'measure: {{max_time_s: 100}}\nslurm: {{time: "{time}"}}')
-    said = ["measure.max_time_s is 100 s, and the wall time 100 s: what samples for so long is lost"]
+    said = ["measure.max_time_s (100 s) exceeds the time limit of a repetition (100 s): its samples may be lost"]
     assert list(made.warnings) == (said if warned else [])
 
 

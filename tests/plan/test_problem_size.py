@@ -52,7 +52,7 @@ def test_what_follows_from_a_value_keeps_cases_apart_and_the_plan_says_so(plan: 
     assert len({case.size.group for case in made.cases if case.size}) == 2
     (warning,) = made.warnings
     assert warning == (
-        "monotone: no two cases differ in batch_size alone, so nothing can be skipped; name what follows from it, too"
+        "monotone: no two cases differ only in batch_size, so no case can be skipped; also name what depends on it"
     )
 
 

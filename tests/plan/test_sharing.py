@@ -59,9 +59,14 @@ def test_as_many_share_a_job_as_the_time_and_the_node_have_room_for(
 @pytest.mark.parametrize(
     ("parameters", "partition", "site", "words"),
     [
-        ("", "", "", "how many CPUs a node of partition 'None' has is not known"),
-        ("", "", "partitions: {a: {default: true}}", "how many CPUs a node of partition 'a' has is not known"),
-        ("  device: gpu\n", "  partition: small\n", PARTITIONS, "how many GPUs a node of partition 'small' has is not"),
+        ("", "", "", "the number of CPUs per node of partition 'None' is unknown"),
+        ("", "", "partitions: {a: {default: true}}", "the number of CPUs per node of partition 'a' is unknown"),
+        (
+            "  device: gpu\n",
+            "  partition: small\n",
+            PARTITIONS,
+            "the number of GPUs per node of partition 'small' is unknown",
+        ),
     ],
 )
 def test_how_many_fit_must_be_known(plan: MakePlan, parameters: str, partition: str, site: str, words: str) -> None:
@@ -69,15 +74,15 @@ def test_how_many_fit_must_be_known(plan: MakePlan, parameters: str, partition: 
         plan(parameters + MANY % "" + PARALLEL + partition, site=site)
     assert words in str(caught.value)
     assert "slurm.pack" in str(caught.value)
-    assert "say it in the site file, partitions:" in str(caught.value)
+    assert "add it to the site file, e.g. partitions:" in str(caught.value)
 
 
 @pytest.mark.parametrize("quiet", ["wait", "require"])
 def test_a_quiet_node_and_neighbours_cannot_both_be_had(plan: MakePlan, quiet: str) -> None:
     with pytest.raises(UserError) as caught:
         plan(MANY % f", quiet: {quiet}" + PARALLEL, site=PARTITIONS)
-    assert f"measure.quiet is {quiet}, and repetitions side by side disturb each other" in str(caught.value)
-    assert "take pack: serial, or quiet: ignore" in str(caught.value)
+    assert f"measure.quiet: {quiet} cannot be used with slurm.pack: parallel" in str(caught.value)
+    assert "use pack: serial, or quiet: ignore" in str(caught.value)
     assert shared(plan(MANY % f", quiet: {quiet}" + PACKED, site=PARTITIONS)) == (3, 1)
 
 

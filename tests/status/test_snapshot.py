@@ -56,7 +56,7 @@ def test_an_accounting_that_gives_no_answer_is_a_warning_and_the_queue_still_cou
     snapshot = take_snapshot(cluster.sweep)
     assert (snapshot.accounting.entries.keys(), snapshot.accounting.unanswered) == ({("7", 2)}, {("7", 1)})
     assert snapshot.warnings == (
-        "sacct failed: Connection refused; how jobs ended that left no record is not known yet",
+        "sacct failed: Connection refused; the outcome of jobs without a record is still unknown",
     )
     assert (folder / "sacct.called").read_text().count("--jobs") == 1
 

@@ -80,7 +80,7 @@ def test_what_had_no_turn_stays_planned_when_the_outcome_of_the_one_before_it_is
 
 
 def test_what_was_cut_off_as_the_time_of_its_job_was_over_is_missing(queued_sweep: QueuedSweep) -> None:
-    error = {"type": "job_time", "message": "the time of its job was over", "last_lines": []}
+    error = {"type": "job_time", "message": "the job reached its time limit", "last_lines": []}
     queued_sweep.record(0)
     queued_sweep.record(1, "cancelled", error=error)
     queued_sweep.record(3, "cancelled")
@@ -138,7 +138,7 @@ def test_an_array_that_was_cancelled_as_a_whole_before_it_started_is_cancelled(q
 
 def test_what_the_accounting_calls_running_is_unknown_until_it_cannot_run_any_more(queued_sweep: QueuedSweep) -> None:
     run = queued_sweep.survey({}, ended("RUNNING", 1, ended=False)).runs[3]
-    assert (run.state, run.reason) == ("unknown", "it has left the queue, and the accounting still says RUNNING")
+    assert (run.state, run.reason) == ("unknown", "it has left the queue, but accounting still reports RUNNING")
     assert queued_sweep.states({}, ended("RUNNING", 1))[3] == "node_failure"
 
 
@@ -189,7 +189,7 @@ def test_only_the_user_who_submitted_it_says_how_a_job_ended(queued_sweep: Queue
     queued_sweep.submit("job-1.bb", "9", [(3,)], uid=os.getuid() + 1)
     progress = queued_sweep.survey(entries("0|RUNNING", "2|RUNNING"), ended("FAILED", 0, array="9"))
     run = progress.runs[3]
-    assert (run.state, run.reason) == ("unknown", "only the user who submitted it may say how it ended")
+    assert (run.state, run.reason) == ("unknown", "only the user who submitted it can find out how it ended")
     assert elements(progress.to_do()) == []
 
 

@@ -139,7 +139,7 @@ def test_a_link_in_its_place_is_not_followed(workspace: Workspace, tmp_path: Pat
 
 
 def test_no_sweep_can_have_the_name_of_the_folder(workspace: Workspace) -> None:
-    with pytest.raises(ValueError, match="starts with a letter or digit"):
+    with pytest.raises(ValueError, match="begins with a letter or digit"):
         check_name(workspace.machines.name)
     keep_peaks(workspace, machine(peak(1, 1e11)))
     assert workspace.sweeps() == []

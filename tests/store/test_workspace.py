@@ -38,11 +38,11 @@ def test_a_sweep_is_found_by_name_prefix_or_latest(name: str, found: str, tmp_pa
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("l", "'l' could be any of: lstm-1, lstm-2"),
-        ("lstm-3", "no sweep is called 'lstm-3'"),
+        ("l", "'l' matches several sweeps: lstm-1, lstm-2"),
+        ("lstm-3", "sweep 'lstm-3' not found"),
         ("ltsm-1", "did you mean 'lstm-1'"),
-        ("../jobs/lstm-1", "no sweep is called"),
-        ("", "could be any of"),
+        ("../jobs/lstm-1", "not found"),
+        ("", "matches several sweeps"),
     ],
 )
 def test_a_name_that_is_no_or_several_sweeps_is_refused(name: str, words: str, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_name_that_is_no_or_several_sweeps_is_refused(name: str, words: str, t
 
 @pytest.mark.parametrize("name", ["latest", "lstm"])
 def test_a_workspace_without_sweeps_says_so(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no sweep in this workspace"):
+    with pytest.raises(UserError, match="no sweep found in this workspace"):
         workspace(tmp_path).find(name)
 
 

@@ -58,7 +58,7 @@ def test_ones_own_follow_on_is_kept_where_it_may_be_submitted(make_sweep: MakeSw
 def test_a_sweep_whose_jobs_could_lead_elsewhere_is_refused(make_sweep: MakeSweep, jobs: object) -> None:
     sweep = make_sweep()
     sweep.paths.description.write_text(json.dumps({**sweep.description, "jobs": jobs}))
-    with pytest.raises(UserError, match="its jobs have no names such as hpcbench gives"):
+    with pytest.raises(UserError, match="its jobs have names that hpcbench does not use"):
         load(sweep.paths)
 
 
@@ -66,7 +66,7 @@ def test_a_sweep_whose_jobs_could_lead_elsewhere_is_refused(make_sweep: MakeSwee
 def test_what_is_no_plan_is_a_mistake_and_no_traceback(make_sweep: MakeSweep, text: str) -> None:
     sweep = make_sweep()
     sweep.paths.runs("job-001").write_text(text)
-    with pytest.raises(UserError, match="holds what is no planned run"):
+    with pytest.raises(UserError, match="has an invalid run specification"):
         list(sweep.runs("job-001"))
     sweep.paths.description.write_text(text)
     with pytest.raises(UserError):

@@ -67,7 +67,7 @@ def test_an_sbatch_that_outlives_hpcbench_keeps_others_out_until_it_has_its_answ
     assert not (folder / "answered").exists()
     with locked(sweep.paths.jobs):
         assert (folder / "answered").exists()
-    assert "waiting for what an earlier hpcbench has started" in capfd.readouterr().err
+    assert "waiting for processes of an earlier hpcbench" in capfd.readouterr().err
 
 
 def test_nothing_is_submitted_once_another_one_has_taken_over_with_fake_slurm_commands(

@@ -1,4 +1,4 @@
-"""The cases that put a schedule of threads by section beside the best fixed setting."""
+"""The cases that put a schedule of per-layer threads beside the best fixed setting."""
 
 from __future__ import annotations
 

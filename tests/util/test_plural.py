@@ -9,7 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from hpcbench.report.text.omitted_rows import say_more
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.util.text import plural
 
 
@@ -20,10 +20,10 @@ def test_one_is_told_as_one(count: int, words: str) -> None:
     assert plural(count, "more case") == words
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "... and 1 more case: see"), (3, "... and 3 more cases: see")])
+@pytest.mark.parametrize(("count", "words"), [(1, "... and 1 more case: show"), (3, "... and 3 more cases: show")])
 def test_what_is_left_out_is_counted(count: int, words: str) -> None:
     console = Console(file=io.StringIO(), width=200)
-    say_more(count, console, "--csv", "case")
+    print_omitted(count, console, "--csv", "case")
     assert console.file.getvalue().startswith(words)  # type: ignore[attr-defined]
 
 

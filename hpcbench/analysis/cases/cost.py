@@ -5,7 +5,7 @@
 - Energy is the median over the repetitions of what each took for an item, and the interval of that median.
 - Emissions are that energy, times the PUE of the data centre, times the grams for a kWh (Lannelongue, Grealey and
   Inouye, 2021, "Green Algorithms: quantifying the carbon footprint of computation", Advanced Science 8, 2100707).
-- The energy-delay product is the energy of an item times the time for an item, J s, in which saving energy by being
+- The energy-delay product is the energy per item times the time for an item, J s, in which saving energy by being
   slow gains nothing (Horowitz, Indermaur and Gonzalez, 1994, "Low-power digital design", IEEE Symposium on Low Power
   Electronics; Gonzalez and Horowitz, 1996, "Energy dissipation in general purpose microprocessors", IEEE Journal of
   Solid-State Circuits 31).
@@ -75,7 +75,7 @@ def incomparable(cases: pd.DataFrame, column: str) -> str | None:
     known = cases[cases[column].notna()]
     if known.empty:
         reasons = cases["price_reason" if column == PRICE else "energy_reason"].dropna()
-        return f"no case has it ({reasons.iloc[0]})" if len(reasons) else "no case has it"
+        return f"no case has a value ({reasons.iloc[0]})" if len(reasons) else "no case has a value"
     differing = known["currency"] if column == PRICE else known["energy_scope"].map(scope_of_host)
     several = differing.unique()
     if len(several) < 2:

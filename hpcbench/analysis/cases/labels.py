@@ -13,7 +13,7 @@ from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
 MAX_NAMED = 6  # columns that a sentence names
-_COUNTS = {"parameter_count": "parameters", "flops_per_item": "operations an item", "held_out": "of the data held out"}
+_COUNTS = {"parameter_count": "parameters", "flops_per_item": "FLOPs per item", "held_out": "of the data held out"}
 # What often follows from something else that tells cases apart, and then says nothing new.
 _OFTEN_DERIVED = (
     "environment",
@@ -78,12 +78,12 @@ def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
     """Return short titles that identify each workload: `lstm inference`.
 
     If that is not unique, tags are added, `lstm with network=wide`, otherwise counts, `mlp with 1,000 parameters and
-    2,000 operations an item`.
+    2,000 FLOPs per item`.
     """
     firsts = [cases.iloc[0] for cases in works]
     words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
     names: list[tuple[str, ...]] = [(_in_words(first, words),) for first in firsts]
-    tagged = [(*name, *told) for name, told in zip(names, _tags(works), strict=True)]
+    tagged = [(*name, *tagged_with) for name, tagged_with in zip(names, _tags(works), strict=True)]
     if len(set(names)) < len(names) == len(set(tagged)):
         names = tagged
     for column, unit in _COUNTS.items():

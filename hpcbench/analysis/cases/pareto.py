@@ -107,10 +107,10 @@ def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[pd.DataFrame]
     keys = {COST: cases["currency"], ENERGY: cases["energy_scope"].map(cost.scope_of_host, na_action="ignore")}
     works = work_groups(cases)
     for _, works_alike in cases.groupby(works[works >= 0], sort=False):
-        told = [keys[name][works_alike.index] for name in wanted if name in keys]
-        told = [each for each in told if each.notna().any()]
-        if told:
-            yield from (rows for _, rows in works_alike.groupby(told, sort=False))
+        merged = [keys[name][works_alike.index] for name in wanted if name in keys]
+        merged = [each for each in merged if each.notna().any()]
+        if merged:
+            yield from (rows for _, rows in works_alike.groupby(merged, sort=False))
         else:
             yield works_alike
 

@@ -27,7 +27,7 @@ class Quantity:
 
     @property
     def axis(self) -> str:
-        """Return the title of an axis: `time of a step (s)`."""
+        """Return the title of an axis: `step time (s)`."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     @property
@@ -36,17 +36,17 @@ class Quantity:
         return self.irregular or interval_columns(self.column)
 
 
-TIME = Quantity("time_median_s", "time of a step", "s", better="faster", irregular=("time_ci_low_s", "time_ci_high_s"))
+TIME = Quantity("time_median_s", "step time", "s", better="faster", irregular=("time_ci_low_s", "time_ci_high_s"))
 THROUGHPUT = Quantity("throughput_items_per_s", "throughput", "items/s", more_is_better=True, better="faster")
 SPEEDUP = Quantity("speedup", "speedup", more_is_better=True, better="faster")
 MEMORY = Quantity("peak_memory_bytes", "peak memory of a task", "B", better="smaller")
 LATENCIES = tuple(
-    Quantity(column, f"{short_name(column)} of the time of a step", "s", better="faster") for column in PERCENTILES
+    Quantity(column, f"{short_name(column)} of the step time", "s", better="faster") for column in PERCENTILES
 )
-PRICE = Quantity("price_per_million_items", "price of a million items", better="cheaper")  # in the site's currency
+PRICE = Quantity("price_per_million_items", "price per million items", better="cheaper")  # in the site's currency
 ENERGY = Quantity(
     "energy_kwh_per_million_items",
-    "energy of a million items",
+    "energy per million items",
     "kWh",
     better="thriftier",
     measured_as="energy_measured_j_per_item",

@@ -155,8 +155,7 @@ def rank_sum_tail(few: int, many: int) -> Floats:
 
 
 def _beyond(changes: list[Change], values: Floats, margin: float) -> list[Change]:
-    """Return the changes above the margin. The smallest is removed first, since merging its sides changes its
-    neighbours."""
+    """Remove changes within the margin, the smallest first, since merging its sides changes its neighbours."""
     while changes:
         steps = [_step(change, values) for change in changes]
         least = steps.index(min(steps))

@@ -71,7 +71,9 @@ def evaluate(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
 def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> Verdict:
     """Return a verdict; `margin` is of logarithms, so that twice and half as long are equally far."""
     if ratio.low is None or ratio.high is None or p_value is None:
-        reason = f"{_counts(pair)}: an interval needs two a side, and faster or slower needs {MIN_REPETITIONS}"
+        reason = (
+            f"{_counts(pair)}: an interval requires two per side, and a verdict of faster or slower {MIN_REPETITIONS}"
+        )
         return Verdict(CANNOT_TELL, ratio, reason=reason, repetitions_needed=MIN_REPETITIONS)
     if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
         return Verdict(SAME, ratio, p_value)
@@ -82,11 +84,11 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
         word = FASTER if (ratio.estimate > 1) == pair.more_is_better else SLOWER
         return Verdict(word, ratio, p_value, ranks)
     if not beyond:
-        doubt = "the interval reaches beyond the margin"
+        doubt = "the interval exceeds the margin"
     elif few:
-        doubt = f"{_counts(pair)} are too few to be sure"
+        doubt = f"{_counts(pair)} are too few for a verdict"
     elif ranks is None:
-        doubt = f"it could be noise (corrected p = {p_value:.2g})"
+        doubt = f"not significant (corrected p = {p_value:.2g})"
     else:
         doubt = f"repetitions of both sides overlap (rank-sum p = {ranks:.2g})"
     needed = _needed(pair, ratio, margin)
@@ -109,11 +111,11 @@ def _needed(pair: Pair, ratio: Ratio, margin: float) -> int | None:
 
 def _advice(needed: int | None) -> str:
     if needed is None:
-        return f"more than {MAX_REPETITIONS} repetitions a side would be needed: measure on an idle machine"
-    return f"about {needed} repetitions a side would tell"
+        return f"more than {MAX_REPETITIONS} repetitions per side would be needed: measure on an idle machine"
+    return f"about {needed} repetitions per side would suffice"
 
 
 def _counts(pair: Pair) -> str:
     if pair.base.size == pair.new.size:
-        return f"{pair.new.size} repetitions a side" if pair.new.size > 1 else "1 repetition a side"
+        return f"{pair.new.size} repetitions per side" if pair.new.size > 1 else "1 repetition per side"
     return f"{pair.base.size} and {pair.new.size} repetitions"

@@ -13,7 +13,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from hpcbench.analysis.stats.intervals import LEVEL, Floats, exponential, median_of
 
-MIN_REPETITIONS = 5  # repetitions a side of which the rank-sum test can reach 1 %
+MIN_REPETITIONS = 5  # repetitions per side of which the rank-sum test can reach 1 %
 _POWER = 0.9
 _ROUNDING = 1e-12  # of logarithms: what is less is none
 

@@ -138,17 +138,17 @@ def _distinct(column: pd.Series[Any]) -> list[str]:
 
 
 def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
-    """Yield what is unusual about the cases of a side that the other side has, too."""
+    """Return what is unusual about the cases of a side that the other side has, too."""
     cases = [case for key, case in side.cases.items() if key in other.cases]
-    said = Counter(case["warnings"] for case in cases if not pd.isna(case["warnings"]))
+    warnings = Counter(case["warnings"] for case in cases if not pd.isna(case["warnings"]))
     for case in cases:
         if case["status"] != COMPLETED and case["repetitions"] > 0:
-            said["some repetitions did not complete; the others are compared"] += 1
+            warnings["some repetitions did not complete; the others are compared"] += 1
         if case["disturbed"] and case["interference"] != DISTURBED:
-            said["some repetitions had interference; the others are compared"] += 1
+            warnings["some repetitions had interference; the others are compared"] += 1
         if case["unmonitored"]:
-            said["whether some repetitions had interference is unknown; they are compared anyway"] += 1
-    return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in said.items()]
+            warnings["whether some repetitions had interference is unknown; they are compared anyway"] += 1
+    return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in warnings.items()]
 
 
 def _measured(row: Row) -> Iterator[tuple[str, float]]:
@@ -177,7 +177,7 @@ def _rows(case: str, base: _Side, new: _Side, metrics: Collection[Quantity]) -> 
 
 def _row(case: str, quantity: Quantity, old: Floats, now: Floats) -> _Row:
     if quantity.more_is_better is None:
-        reason = "whether more or less is better is not known: give the metric `better` in the experiment"
+        reason = "the better direction is unknown: set `better` for the metric in the experiment"
         return _Row(case, quantity.column, None, NOT_COMPARED, reason)
     if min(old.min(), now.min()) <= 0:
         return _Row(case, quantity.column, None, NOT_COMPARED, "a value is 0 or less, so there is no ratio")
@@ -196,8 +196,8 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
     disturbed = {side: case for side, case in (("BASE", base), ("NEW", new)) if case["interference"] == DISTURBED}
     if disturbed:
         causes = ", ".join(dict.fromkeys(", ".join(case["disturbed_by"] for case in disturbed.values()).split(", ")))
-        said = f"interference in every repetition of {' and of '.join(disturbed)} ({causes})"
-        return NOT_COMPARED, f"{said}; measure again: hpcbench resume SWEEP --disturbed, or a new search"
+        cause = f"interference in every repetition of {' and of '.join(disturbed)} ({causes})"
+        return NOT_COMPARED, f"{cause}; measure again: hpcbench resume SWEEP --disturbed, or a new search"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None
 

@@ -7,7 +7,7 @@ count.
 
 A slower configuration counts against a rule only if its interval and that of the best do not overlap: otherwise rules
 with fewer configurations would win by luck. Such contexts are counted as unclear, and a rule that mostly rests on them
-is not reported. If noise hides everything, the rule without conditions is the best.
+is not found. If noise hides everything, the rule without conditions is the best.
 
 Rules are found by extending those that enough contexts can follow (Agrawal and Srikant, 1994, "Fast algorithms for
 mining association rules", VLDB 20). Shares have Wilson's interval (1927, "Probable inference, the law of succession,
@@ -87,10 +87,10 @@ class Guideline(NamedTuple):
         """Return `intra_op_threads = physical cores: within 2 % of the best in 47 of 50 contexts (94 % [84 %, 98 %]);
         ...`."""
         limits = f"{percent(self.share.estimate)} [{percent(self.share.low or 0)}, {percent(self.share.high or 1)}]"
-        said = f"{self.words}: within {100 * self.tolerance:g} % of the best"
-        said += f" in {self.within:,} of {self.support:,} contexts ({limits})"
-        noise = [f"in {self.unclear:,} of them as far as noise lets one tell"] if self.unclear else []
-        return "; ".join([said, *noise, *map(_at_worst, self.counter_examples[:1])])
+        text = f"{self.words}: within {100 * self.tolerance:g} % of the best"
+        text += f" in {self.within:,} of {self.support:,} contexts ({limits})"
+        noise = [f"in {self.unclear:,} of them within the noise"] if self.unclear else []
+        return "; ".join([text, *noise, *map(_at_worst, self.counter_examples[:1])])
 
 
 def mine(
@@ -115,11 +115,11 @@ def mine(
         if found.support >= fewest and (found.share.low or 0) > BAR and not _is_implied(rule, found, good):
             good.append(Guideline(rule, tolerance, *found))
     good.sort(key=lambda each: (-(each.share.low or 0), len(each.conditions), -each.support))
-    told: list[Guideline] = []
+    best: list[Guideline] = []
     for each in good:
-        if each.unclear <= most_unclear * each.support and not _is_surpassed(settings, each, told) and len(told) < most:
-            told.append(each)
-    return [each._replace(counter_examples=_examples(settings, each.conditions, tolerance)) for each in told]
+        if each.unclear <= most_unclear * each.support and not _is_surpassed(settings, each, best) and len(best) < most:
+            best.append(each)
+    return [each._replace(counter_examples=_examples(settings, each.conditions, tolerance)) for each in best]
 
 
 def _candidates(

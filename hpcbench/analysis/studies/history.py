@@ -191,7 +191,7 @@ def _shift(history: CaseHistory, change: Change, quantity: Quantity, drivers: Ma
     before, after = history.compared[change.place - 1], history.compared[change.place]
     changed = dict(_also_changed(history, change))
     if before.on_gpus:
-        changed |= _told(DRIVER, drivers.get(before.sweep, ()), drivers.get(after.sweep, ()))
+        changed |= _fact_changes(DRIVER, drivers.get(before.sweep, ()), drivers.get(after.sweep, ()))
     return Shift(history.case, before, after, ratio, change.p_value, _word(quantity, ratio), changed)
 
 
@@ -209,16 +209,16 @@ def _also_changed(history: CaseHistory, change: Change) -> Iterator[tuple[str, t
     before, after = (history.compared[place].facts for place in (change.place - 1, change.place))
     packages = _packages(before[SOFTWARE], after[SOFTWARE])
     for name in FACTS:
-        told = _told(name, before[name], after[name])
+        changes = _fact_changes(name, before[name], after[name])
         if name == SOFTWARE:
             yield from packages.items()
-        elif name == VERSION and told.get(name) in packages.values():
-            continue  # told by the name of its package
+        elif name == VERSION and changes.get(name) in packages.values():
+            continue  # changes by the name of its package
         elif name != PLACE or _stays(history.compared, change.place):
-            yield from told.items()
+            yield from changes.items()
 
 
-def _told(name: str, before: tuple[str, ...], after: tuple[str, ...]) -> FactChanges:
+def _fact_changes(name: str, before: tuple[str, ...], after: tuple[str, ...]) -> FactChanges:
     if not before or not after or set(before) & set(after):
         return {}
     return {name: ("; ".join(before), "; ".join(after))}
@@ -235,10 +235,10 @@ def _packages(before: tuple[str, ...], after: tuple[str, ...]) -> FactChanges:
     old, new = _versions(before), _versions(after)
     if not old or not new:
         return {}
-    told: FactChanges = {}
+    changes: FactChanges = {}
     for name in dict.fromkeys((*old, *new)):
-        told |= _told(name, old.get(name, _NO_VERSION), new.get(name, _NO_VERSION))
-    return told
+        changes |= _fact_changes(name, old.get(name, _NO_VERSION), new.get(name, _NO_VERSION))
+    return changes
 
 
 def _versions(lists: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

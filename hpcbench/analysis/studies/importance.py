@@ -98,11 +98,11 @@ def importance(cases: pd.DataFrame, repetitions: pd.DataFrame, names: Sequence[s
     if known.repetitions - known.cases < MIN_REPEATS:
         counted = f"{known.repetitions} of {known.cases} cases"
         return _nothing(
-            known, f"too few repetitions to know the noise: {counted}, and {MIN_REPEATS} more than cases are needed"
+            known, f"too few repetitions to estimate the noise: {counted}, and {MIN_REPEATS} more than cases are needed"
         )
     factors, left_out = _factors(data, names)
     if not factors:
-        return _nothing(known, "no parameter differs between the cases", left_out)
+        return _nothing(known, "all cases have the same parameters", left_out)
     return _explained(data, factors, left_out)
 
 

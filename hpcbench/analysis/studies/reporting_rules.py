@@ -29,19 +29,19 @@ class Rule(NamedTuple):
 RULES = {
     1: Rule(
         "base case",
-        "a speedup is over the case that --base names, or, of a case alone in its workload, over itself",
+        "speedups are over the case of --base, or over itself for the only case of a workload",
     ),
     2: Rule("subsets", "every case of these sweeps was measured"),
-    3: Rule("means", "rates are work over time, not means of rates; means are of times"),
-    4: Rule("ratios", "a speedup is a ratio of medians; no ratios are averaged"),
-    5: Rule("intervals", "the interval of each time is over several runs, and within 5 % of the median"),
-    6: Rule("normality", "no distribution is assumed: what intervals there are, are bootstrapped"),
+    3: Rule("means", "rates are work over time, not means of rates; only times are averaged"),
+    4: Rule("ratios", "speedups are ratios of medians; ratios are not averaged"),
+    5: Rule("intervals", "each time has an interval over several runs, within 5 % of the median"),
+    6: Rule("normality", "intervals are bootstrapped and assume no distribution"),
     7: Rule("comparison", "the intervals of neighbours in the ranking do not overlap"),
-    8: Rule("percentiles", "the tails of latencies are known, as far as there are latencies"),
-    9: Rule("factors", "what differs between cases was asked for, and the setup is in the records"),
-    10: Rule("parallel time", "tasks that wait for each other: the slowest; replicas that infer: their rates added"),
-    11: Rule("bounds", "among cases on one kind of device, no speedup is over one with fewer or more CPUs or GPUs"),
-    12: Rule("plots", "figures show medians with their intervals, join what is on one axis only, and name their units"),
+    8: Rule("percentiles", "tail latencies are known, if there are latencies"),
+    9: Rule("factors", "only requested parameters differ between cases, and the records have the setup"),
+    10: Rule("parallel time", "for synchronized tasks the slowest counts; rates of independent replicas are added"),
+    11: Rule("bounds", "speedups on one kind of device are over the same number of CPUs or GPUs"),
+    12: Rule("plots", "figures show medians with intervals and units, and connect only points of one axis"),
 }
 
 
@@ -60,7 +60,7 @@ class Evidence:
     results: Results
 
     def were_searched(self, cases: pd.DataFrame) -> bool:
-        """Whether all of them are of searches, which decide by themselves what they measure."""
+        """Return whether all of these cases are of searches, which decide themselves what to measure."""
         return bool(cases["sweep"].isin(list(self.results.searches)).all())
 
     @cached_property

@@ -24,7 +24,7 @@ from hpcbench.models.catalog import MODELS
 
 MEMORY, COMPUTE = "memory", "compute"
 STEPS = ("inference", "training")  # tasks of which a sample is steps
-_MEASURE = "hpcbench doctor measures them, on a cluster with --on-node --whole-node"
+_MEASURE = "measure them by hpcbench doctor, on a cluster with --on-node --whole-node"
 
 POINT = (
     "sweep",
@@ -163,7 +163,7 @@ def _under(rate: float, intensity: float, ground: Ground, roofs: Mapping[Ground,
     peaks = {"peak_flops_per_s": roof.flops_per_s, "peak_bytes_per_s": roof.bytes_per_s}
     attainable = roof.attainable(intensity)
     if attainable is None:
-        return {**peaks, "reason": "the memory bandwidth was not measured there"}
+        return {**peaks, "reason": "the memory bandwidth was not measured on this machine"}
     return {
         **peaks,
         "attainable_flops_per_s": attainable,
@@ -175,23 +175,21 @@ def _under(rate: float, intensity: float, ground: Ground, roofs: Mapping[Ground,
 
 def _remark(rate: float, attainable: float, peak: float) -> str | None:
     if rate > peak:
-        return (
-            f"{rate / peak:.2f} times the peak, which others may have disturbed when it was measured: measure it again"
-        )
+        return f"{rate / peak:.2f} times the peak, whose measurement may have had interference: measure it again"
     if rate > attainable:
-        return f"{rate / attainable:.2f} times what is attainable: caches or fused layers save traffic that is counted"
+        return f"{rate / attainable:.2f} times what is attainable: caches or fused layers avoid counted traffic"
     return None
 
 
 def _unknown(ground: Ground, roofs: Mapping[Ground, Roof]) -> str:
     """Return why there is no roof."""
-    named = ground.processor or f"its {ground.device.upper()}, whose model is not known"
+    named = ground.processor or f"its {ground.device.upper()} (model unknown)"
     alike = [known for known in roofs if known[:2] == ground[:2]]
     if not alike:
-        return f"no peaks are known of {named}: {_MEASURE}"
+        return f"the peaks of {named} are unknown: {_MEASURE}"
     in_dtype = sorted(known.cpus for known in alike if known.dtype == ground.dtype and known.cpus is not None)
     if not in_dtype:
-        return f"no peak in {ground.dtype} is known of {named}"
+        return f"no peak in {ground.dtype} is known for {named}"
     return f"peaks of {named} are known for {', '.join(map(str, in_dtype))} cores of a node, and it used {ground.cpus}"
 
 

@@ -26,7 +26,7 @@ _SEARCH_AGAIN = "fix the failures, then search again: hpcbench tune"
 
 
 def check(evidence: Evidence) -> list[RuleViolation]:
-    """What the report does not keep, the worst first."""
+    """Return what the report does not keep, the worst first."""
     return [finding for each in CHECKS if (finding := each(evidence)) is not None]
 
 
@@ -51,11 +51,11 @@ def single_runs(evidence: Evidence) -> RuleViolation | None:
 
 
 def _more_runs(evidence: Evidence, cases: pd.DataFrame) -> str:
-    """Where others disturbed some of them, more may be there already."""
+    """Return how to get more runs: those that had interference may suffice."""
     if evidence.were_searched(cases):
-        return "a search measures once what it drops: hpcbench tune --exhaustive measures all as the experiment asks"
+        return "a search measures what it drops only once; hpcbench tune --exhaustive measures all configurations fully"
     if (cases["disturbed"] > 0).any():
-        return f"{_resume(cases)} --disturbed measures again what others disturbed"
+        return f"{_resume(cases)} --disturbed reruns those with interference"
     return f"set measure.repetitions to {MIN_TO_RESAMPLE} or more"
 
 
@@ -68,17 +68,17 @@ def disturbed_runs(evidence: Evidence) -> RuleViolation | None:
     lost = cases[cases["interference"] == DISTURBED]
     left_out = int(cases["disturbed"].sum()) - int(lost["disturbed"].sum())
     kept = [f"{left_out:,} left out"] if left_out else []
-    kept += [f"{lost['disturbed'].sum():,} used, of cases that have no other"] if len(lost) else []
+    kept += [f"{lost['disturbed'].sum():,} used, of cases without others"] if len(lost) else []
     completed = int(evidence.measured["repetitions"].sum()) + left_out
     runs = f"{cases['disturbed'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
-    lacking = f"others disturbed {runs} ({causes}), each time that they were measured; {', '.join(kept)}"
+    lacking = f"interference in {runs} ({causes}), in all attempts; {', '.join(kept)}"
     again = "a new search" if evidence.were_searched(cases) else f"{_resume(cases)} --disturbed, or a new sweep"
     remedy = f"{again} on whole nodes (exclusive: true) or with measure.quiet"
     return RuleViolation(9, lacking, remedy)
 
 
 def _resume(cases: pd.DataFrame) -> str:
-    """The command, with the name of the sweep where it is a single one."""
+    """Return the command to resume, with the name of the sweep if there is only one."""
     sweeps = cases["sweep"].unique()
     return f"hpcbench resume {sweeps[0] if len(sweeps) == 1 else 'SWEEP'}"
 
@@ -87,12 +87,12 @@ def unmonitored_runs(evidence: Evidence) -> RuleViolation | None:
     cases = evidence.measured[evidence.measured["unmonitored"] > 0]
     if cases.empty:
         return None
-    lacking = f"whether others disturbed {_share(cases, evidence.measured)} is not known"
-    return RuleViolation(9, lacking, "the records say why: interference.reason; commands of moments cannot be judged")
+    lacking = f"whether there was interference in {_share(cases, evidence.measured)} is not known"
+    return RuleViolation(9, lacking, "see interference.reason in the records; very short commands cannot be monitored")
 
 
 def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
-    """A mean of what still changes is of nothing in particular."""
+    """Check that runs were stationary: the mean of a drifting time describes nothing."""
     rows = evidence.valid
     unsteady = rows[(rows["steady"] == False) | (rows["drift"].astype(float).abs() > WIDE)]  # noqa: E712 - or not known
     cases = unsteady[["sweep", "case"]].drop_duplicates()
@@ -100,15 +100,15 @@ def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(cases, evidence.measured, "was", "were")
     lacking = f"{share} not steady after warm-up, or drifted by over {100 * WIDE:.0f} %"
-    return RuleViolation(5, lacking, "raise measure.max_warmup_s, or see what changes: --csv - --level sample")
+    return RuleViolation(5, lacking, "increase measure.max_warmup_s, or inspect the samples: --csv - --level sample")
 
 
 def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
     found = confounders.uncontrolled(evidence.valid)
     if not found:
         return None
-    lacking = f"not the same for all that is compared, and no axis: {', '.join(map(_described, found.items()))}"
-    return RuleViolation(9, lacking, "hold it fixed (slurm options, environment), or make it an axis with a tag")
+    lacking = f"not the same in all cases, and not an axis: {', '.join(map(_described, found.items()))}"
+    return RuleViolation(9, lacking, "fix it (slurm options, environment), or make it an axis with a tag")
 
 
 def missing_intervals(evidence: Evidence) -> RuleViolation | None:
@@ -131,15 +131,15 @@ def wide_intervals(evidence: Evidence) -> RuleViolation | None:
     lacking = f"the intervals of {_share(wide, evidence.measured)} reach over {100 * WIDE:.0f} % from the median"
     widest = evidence.measured.loc[wide.nlargest(1).index].iloc[0]
     worst = f"{100 * wide.max():.0f} % ({evidence.results.label(widest)})"
-    return RuleViolation(5, f"{lacking}, up to {worst}", "more repetitions, longer ones, or a quieter machine")
+    return RuleViolation(5, f"{lacking}, up to {worst}", "use more or longer repetitions, or an idle machine")
 
 
 def uncertain_order(evidence: Evidence) -> RuleViolation | None:
-    """Where intervals do not overlap, the cases differ; where they do, they may or may not (section 3.2)."""
+    """Check that the intervals of neighbours do not overlap; if they do, cases may not differ (section 3.2)."""
     quantity = evidence.results.quantity
     if quantity in _WITHOUT_INTERVAL:
         lacking = f"the ranking is by {quantity.column}, which has no interval"
-        return RuleViolation(7, lacking, "see in --csv - --level repetition whether its order is more than chance")
+        return RuleViolation(7, lacking, "inspect --csv - --level repetition to see whether the order is significant")
     after = evidence.intervals
     before = after.groupby(evidence.measured[WORK]).shift()
     neighbours = after["centre"].notna() & before["centre"].notna()
@@ -150,7 +150,7 @@ def uncertain_order(evidence: Evidence) -> RuleViolation | None:
     missing = "" if known.equals(neighbours) else ", or none"
     counts = f"{uncertain.sum():,} of {neighbours.sum():,}"
     lacking = f"{counts} neighbours in the ranking have intervals that overlap{missing}"
-    return RuleViolation(7, lacking, "read nothing into their order, or narrow the intervals with more repetitions")
+    return RuleViolation(7, lacking, "ignore their order, or narrow the intervals with more repetitions")
 
 
 def unknown_tails(evidence: Evidence) -> RuleViolation | None:
@@ -163,16 +163,16 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
         return None
     fewest = f"{minimum_samples(PERCENTILES[column]):,}"
     causes = {
-        STEPS: ("timed in blocks of steps", "a larger batch_size makes steps long enough to be timed one by one"),
-        TASKS: ("means over tasks", "infer on a single task"),
+        STEPS: ("timed in blocks of steps", "increase batch_size, so that single steps are long enough to be timed"),
+        TASKS: ("means over tasks", "use a single task"),
         INSTANCES: ("means over instances", "run a single instance"),
         _NOTHING: (
             f"with fewer than {fewest} samples",
-            f"raise min_samples and max_time_s: {fewest} in all repetitions",
+            f"increase min_samples and max_time_s: {fewest} in all repetitions",
         ),
     }
     counts = unknown[AVERAGED_OVER].fillna(_NOTHING).value_counts()
-    causes = {cause: told for cause, told in causes.items() if cause in counts}
+    causes = {cause: reason for cause, reason in causes.items() if cause in counts}
     lacking = ", ".join(f"{counts[cause]:,} {words}" for cause, (words, _) in causes.items())
     remedy = "; ".join(remedy for _, remedy in causes.values())
     return RuleViolation(8, f"{short_name(column)} is not known for {_share(unknown, cases)} ({lacking})", remedy)
@@ -193,7 +193,7 @@ def unstated_base(evidence: Evidence) -> RuleViolation | None:
     over = f"the first case, {evidence.results.label(first)} ({first['time_median_s']:.3g} s)"
     if len(bases) > 1:
         over = f"the first case of each of {len(bases):,} workloads (1.00x)"
-    return RuleViolation(1, f"no base case was named, so that speedups are over {over}", "name one with --base")
+    return RuleViolation(1, f"without a base case, speedups are over {over}", "set one with --base")
 
 
 def few_runs(evidence: Evidence) -> RuleViolation | None:
@@ -202,7 +202,7 @@ def few_runs(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(few, evidence.measured, "rests", "rest")
     lacking = f"{share} on fewer than {MIN_TO_RESAMPLE} runs, taken for log-normal"
-    return RuleViolation(6, lacking, f"{_more_runs(evidence, few)}; {MIN_TO_RESAMPLE} or more assume nothing")
+    return RuleViolation(6, lacking, f"{_more_runs(evidence, few)}; {MIN_TO_RESAMPLE} or more require no assumption")
 
 
 def missing_bounds(evidence: Evidence) -> RuleViolation | None:
@@ -214,8 +214,8 @@ def missing_bounds(evidence: Evidence) -> RuleViolation | None:
     ideal = (processors / cases[WORK].map(processors[cases["is_base"]].set_axis(bases.index)))[comparable]
     if ideal.eq(1).all():
         return None
-    lacking = "speedups on more or fewer CPUs or GPUs than the base's stand without a bound"
-    bound = f"hold them against ideal scaling, here {ideal.min():g}x to {ideal.max():g}x"
+    lacking = "speedups on other numbers of CPUs or GPUs than the base's have no bound"
+    bound = f"compare them with ideal scaling, here {ideal.min():g}x to {ideal.max():g}x"
     return RuleViolation(11, lacking, f"{bound}: the figures of --html and --figures do")
 
 
@@ -223,7 +223,9 @@ def unknown_factors(evidence: Evidence) -> RuleViolation | None:
     unknown = confounders.unknown(evidence.valid)
     if not unknown:
         return None
-    return RuleViolation(9, f"not known of every run: {', '.join(unknown)}", "ask the administrators, and report it")
+    return RuleViolation(
+        9, f"unknown for some runs: {', '.join(unknown)}", "ask the administrators, and report the value"
+    )
 
 
 def uncommitted_changes(evidence: Evidence) -> RuleViolation | None:
@@ -231,7 +233,7 @@ def uncommitted_changes(evidence: Evidence) -> RuleViolation | None:
     if not dirty.size:
         return None
     sweeps = ", ".join(dirty) if dirty.size <= _MAX_VALUES else f"{dirty.size} sweeps"
-    return RuleViolation(9, f"uncommitted changes in the workspace of {sweeps}", "commit before a sweep")
+    return RuleViolation(9, f"uncommitted changes in the workspace of {sweeps}", "commit changes before a sweep")
 
 
 CHECKS: tuple[Callable[[Evidence], RuleViolation | None], ...] = (  # the worst first: a terminal shows the beginning
@@ -255,12 +257,12 @@ CHECKS: tuple[Callable[[Evidence], RuleViolation | None], ...] = (  # the worst 
 
 
 def _share(some: pd.DataFrame | pd.Series[Any], cases: pd.DataFrame, one: str = "", many: str = "") -> str:
-    """`1 of 3 cases rests`, where a verb is given."""
+    """Return `1 of 3 cases`, with a verb if given."""
     verb = one if len(some) == 1 else many
     return f"{len(some):,} of {len(cases):,} {'case' if len(cases) == 1 else 'cases'} {verb}".rstrip()
 
 
 def _described(factor: tuple[str, list[str]]) -> str:
     name, values = factor
-    told = len(values) <= _MAX_VALUES and max(map(len, values)) <= _LONGEST
-    return f"{name} ({', '.join(values) if told else f'{len(values)} values'})"
+    listed = len(values) <= _MAX_VALUES and max(map(len, values)) <= _LONGEST
+    return f"{name} ({', '.join(values) if listed else f'{len(values)} values'})"

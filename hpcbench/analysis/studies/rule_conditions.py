@@ -47,7 +47,7 @@ class Condition(NamedTuple):
         if self.of is not None:
             return f"{name} = {_SHARES[self.value]}{_NAMES.get(self.of, self.of)}"
         if self.value is None:
-            return f"{name} {UNSET} (the framework's own choice)" if self.column in THREAD_COUNTS else f"{name} {UNSET}"
+            return f"{name} {UNSET} (the framework's default)" if self.column in THREAD_COUNTS else f"{name} {UNSET}"
         return f"{name} = {text(self.value)}"
 
 

@@ -183,8 +183,7 @@ def _columns(name: str, intervals: list[Interval]) -> dict[str, list[float | Non
 
 
 def _pays(counts: Floats, rates: Floats, drawn: Floats) -> list[bool]:
-    """Return whether each case is significantly faster than all with fewer processors; without intervals, whether it is
-    faster."""
+    """Return whether each case is (significantly, given intervals) faster than all with fewer processors."""
     pays = [True]
     for place in range(1, len(counts)):
         fewer = np.flatnonzero(counts < counts[place])

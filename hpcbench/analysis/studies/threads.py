@@ -215,7 +215,7 @@ def _mode(name: str, rows: list[Row], timed: _ModeTime, shares: Mapping[Key, flo
     setting = {column: int(best[column]) for column in THREAD_COUNTS if pd.notna(best[column])}
     in_force = best.get(_IN_FORCE)
     energy = _energy_of_step(best)
-    why = None if energy else (best["energy_reason"] or "no sensor has measured it")
+    why = None if energy else (best["energy_reason"] or "not measured (no sensor)")
     return ThreadMode(
         name,
         _key(best),

@@ -13,8 +13,8 @@ from hpcbench.commands.shared.context import (
     archives_of_anybody,
     json_option,
     open_sweep,
+    print_written,
     sweep_argument,
-    tell_written,
     workspace_of,
 )
 from hpcbench.errors import UserError
@@ -37,44 +37,46 @@ FAILING = {
 
 EPILOG = """\b
 Examples:
-  hpcbench compare main latest                               what changed since the sweep main
-  hpcbench compare main latest --margin 2%                   2 % are the same to us
+  hpcbench compare main latest                               what changed since the sweep `main`
+  hpcbench compare main latest --margin 2%                   differences up to 2 % count as equal
   hpcbench compare main latest --fail-on slower --fail-on missing --junit compare.xml
   hpcbench compare main latest --json | jq .verdicts
 
-A case is compared by its repetitions, of which five a side are the fewest for a verdict of faster or slower.
+A verdict of faster or slower requires at least five repetitions of the case in each sweep.
 
-Exit status: 0 all is well; 1 a verdict of --fail-on was given, or nothing could be compared; 2 a mistake.
+Exit status: 0 success; 1 a case has a verdict of --fail-on, or no case could be compared; 2 usage error.
 """
 
 
 def _part(context: click.Context, parameter: click.Parameter, value: str) -> float:
-    """0.02 for `2%` and for `0.02`."""
+    """Return 0.02 for `2%` and for `0.02`."""
     try:
         number = float(value.rstrip("% "))
     except ValueError:
-        raise click.BadParameter(f"'{value}' is no number; give 2% or 0.02") from None
+        raise click.BadParameter(f"'{value}' is not a number; give 2% or 0.02") from None
     part = number / 100 if "%" in value else number
     if not 0 <= part < 1:
         raise click.BadParameter(f"'{value}' is not between 0 and 100 %; give 2% or 0.02")
     return part
 
 
-@click.command(
-    "compare", epilog=EPILOG, short_help="Say of each case whether it is faster or slower than in another sweep."
-)
+@click.command("compare", epilog=EPILOG)
 @sweep_argument("base")
 @sweep_argument("new")
 @click.option(
-    "--margin", callback=_part, default=f"{MARGIN:.0%}", show_default=True, help="What counts as the same: 2% or 0.02."
+    "--margin",
+    callback=_part,
+    default=f"{MARGIN:.0%}",
+    show_default=True,
+    help="Largest difference that counts as equal, e.g. 2% or 0.02.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(list(FAILING)),
     multiple=True,
-    help="End with exit status 1 where this verdict is given; may be repeated. missing: BASE has it, NEW has not.",
+    help="Exit with status 1 if a case has this verdict; may be repeated. missing: BASE has the case, NEW does not.",
 )
-@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Rows to print at most.")
+@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Print at most this many rows.")
 @click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit XML to FILE, or to stdout for -.")
 @json_option()
 @click.pass_context
@@ -90,13 +92,15 @@ def compare_command(
     junit_file: str | None,
     json_file: str | None,
 ) -> int:
-    """Say of each case of NEW whether it is faster, slower or the same as in BASE, or that one cannot tell."""
+    """Compare each case of NEW with the same case of BASE: faster, slower, equal, or undecided."""
     if junit_file == json_file == "-":
-        raise UserError("only one of them can be written to stdout", where="--junit - --json -")
+        raise UserError("--junit - cannot be used with --json -", hint="write one of them to a file")
     workspace = workspace_of(context)
     old, now = (open_sweep(context, workspace, name) for name in (base, new))
     if old.name == now.name and (old.archive is None) == (now.archive is None) and old.archive == now.archive:
-        raise UserError(f"both are the sweep {old.name}", where="BASE NEW", hint="name two sweeps")
+        raise UserError(
+            f"BASE and NEW are the same sweep, {old.name}", where="BASE NEW", hint="name two different sweeps"
+        )
     records = latest_records(old), latest_records(now)
     tables = repetition_table(records[0]), repetition_table(records[1])
     metrics = quantities_of(metric_columns([*records[0], *records[1]]))
@@ -109,7 +113,7 @@ def compare_command(
         write_text(junit(found, describing, metrics, failing | {SLOWER, words.WORSE}), junit_file)
     if json_file:
         write_text(comparison_json(found), json_file)
-    tell_written(f"{len(found.rows)} comparisons", junit_file, json_file)
+    print_written(f"{len(found.rows)} comparisons", junit_file, json_file)
     if not found.compared:
-        err.print("nothing could be compared")
+        err.print("no case could be compared")
     return int(not found.compared or bool(failing & set(found.rows["verdict"])))

@@ -13,7 +13,7 @@ from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, short
 from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import identifying_columns, repetition_table
-from hpcbench.commands.shared.context import file_in, json_option, not_empty, tell_written, workspace_of
+from hpcbench.commands.shared.context import file_in, json_option, not_empty, print_written, workspace_of
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.config.yaml_document import load_yaml
@@ -39,37 +39,44 @@ Examples:
   hpcbench history nightly                          every sweep of the experiment `nightly`, and its changes
   hpcbench history nightly.yaml --since 2026-05-01  the experiment that this file names
   hpcbench history nightly --last 100 --fail-on slower
-  hpcbench history nightly --html history.html      a page: the plot with its changes, and every value
+  hpcbench history nightly --html history.html      a page with the plot, the changes and every value
   hpcbench history nightly --figures plots --format pdf --theme paper
-  hpcbench history nightly --csv history.csv        a row for each sweep and case, with what else changed
+  hpcbench history nightly --csv history.csv        one row per sweep and case
   hpcbench history bench --metric rate:higher       a metric of commands
 
-Only the record files of the workspace are read. A change takes 10 sweeps of a case at least, 5 of them after it.
+Only the record files of the workspace are read. To detect a change, a case needs at least 10 sweeps, 5 of them
+after the change.
 
-Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was measured; 2 a mistake.
+Exit status: 0 success; 1 --fail-on applies, or nothing was measured; 2 usage error.
 """
 
 
-@click.command(
-    "history", epilog=EPILOG, short_help="Follow an experiment over all its sweeps, and mark where it changed."
-)
+@click.command("history", epilog=EPILOG)
 @click.argument("experiment")
-@click.option("--site", metavar="NAME", help="Sweeps on this site only.  [default: that of the latest sweep]")
+@click.option("--site", metavar="NAME", help="Use only sweeps on this site.  [default: the site of the latest sweep]")
 @click.option(
     "--metric",
     metavar="NAME",
     default=short_column(TIME.column),
     show_default=True,
-    help=f"What to follow: {', '.join(map(short_column, FOLLOWED))}, or a metric of commands, with :higher or :lower "
-    "where it is not known which is better.",
+    help=f"Follow this metric: {', '.join(map(short_column, FOLLOWED))}, or a metric of commands, with :higher or "
+    ":lower if its better direction is unknown.",
 )
-@click.option("--since", type=click.DateTime(), metavar="DATE", help="Sweeps from this day on, as 2026-05-01 (UTC).")
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="The last N sweeps only.")
-@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Cases and changes to print.")
+@click.option(
+    "--since", type=click.DateTime(), metavar="DATE", help="Use only sweeps from this day on, e.g. 2026-05-01 (UTC)."
+)
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Use only the last N sweeps.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=40,
+    show_default=True,
+    help="Print at most this many cases and changes.",
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["slower"]),
-    help="End with exit status 1 where the latest change of a case of the latest sweep made it slower, or worse.",
+    help="Exit with status 1 if the latest change made a case of the latest sweep slower or worse.",
 )
 @click.option("--csv", "csv_file", metavar="FILE", callback=not_empty, help="Write CSV to FILE, or to stdout for -.")
 @json_option()
@@ -78,7 +85,7 @@ Exit status: 0 all is well; 1 --fail-on found what it looks for, or nothing was 
     "html_file",
     metavar="FILE",
     callback=not_empty,
-    help="Write a page that needs no network: answers, plot, changes, table.",
+    help="Write a self-contained page with summary, plot, changes and table.",
 )
 @figure_options
 @click.pass_context
@@ -99,30 +106,31 @@ def history_command(
     formats: str,
     theme: str,
 ) -> int:
-    """Follow EXPERIMENT over all sweeps of this workspace on one site: a row for each case, a line for each change of
-    its median, and what else changed. EXPERIMENT is its name, or its file.
+    """Follow EXPERIMENT, a name or a file, over all sweeps of this workspace on one site.
+
+    Print a row for each case, and a line for each change of its median with what changed in the setup.
     """
     wanted = formats_of(context, figures, formats)
     files = {"--csv": csv_file, "--json": json_file, "--html": html_file}
     to_stdout = [f"{option} -" for option, file in files.items() if file == "-"]
     if len(to_stdout) > 1:
-        raise UserError("only one of them can be written to stdout", where=" ".join(to_stdout))
+        raise UserError(f"{to_stdout[0]} cannot be used with {to_stdout[1]}", hint="write one of them to a file")
     workspace = workspace_of(context)
     name = _name(workspace, experiment)
     all_heads = heads(workspace)
     chosen = _limited(_on_one_site(_of_experiment(all_heads, name, workspace), site), since, last)
     with shown_after_a_while("reading sweeps") as report:
         past = read_past(chosen, report)
-    _tell_left_out({**all_heads.left_out, **past.left_out}, past.damaged)
+    _print_left_out({**all_heads.left_out, **past.left_out}, past.damaged)
     if not past.rows:
-        err.print("nothing was read")
+        err.print("no records could be read")
         return 1
     quantity = named(metric, FOLLOWED, quantities_of(past.metrics), "--fail-on" if fail_on else None)
     made = _history(past, chosen, quantity, intervals=bool(figures or any(files.values())))
     if not to_stdout:
         print_history(made, top, out)
     if len(made.sweeps) == 1:
-        err.print("it is one sweep only: there is nothing yet that it could differ from")
+        err.print("there is only one sweep; changes can be detected after more sweeps")
     if csv_file:
         write_csv(history_table(made), csv_file)
     if json_file:
@@ -132,7 +140,7 @@ def history_command(
         write_figures(drawn, figures, wanted, theme, "nothing was measured")
     if html_file:
         _write_page(made, drawn, html_file)
-    tell_written(plural(len(made.sweeps), "sweep"), *files.values())
+    print_written(plural(len(made.sweeps), "sweep"), *files.values())
     measured = any(each.compared for each in made.histories)
     return int(not measured or bool(fail_on and made.got_worse))
 
@@ -151,56 +159,53 @@ def _write_page(made: History, drawn: list[Figure], file: str) -> None:
 
 
 def _name(workspace: Workspace, experiment: str) -> str:
-    """The name that stands in a file, or the argument itself."""
+    """Return the name in an experiment file, or the argument itself if it is a name."""
     if not experiment.endswith((".yaml", ".yml")) and "/" not in experiment:
         return experiment
     document = load_yaml(file_in(workspace, "experiments", experiment))
     if not isinstance(document.data.get("name"), str):
-        raise UserError("the file names no experiment: it has no key `name`", where=experiment)
+        raise UserError("the key `name` is missing", where=experiment)
     return str(document.data["name"])
 
 
 def _of_experiment(all_heads: Heads, name: str, workspace: Workspace) -> list[Head]:
-    """Raises UserError where there is none."""
+    """Return the sweeps of an experiment. Raises UserError if it has none with records."""
     chosen = [head for head in all_heads.found if head.experiment == name]
     if not chosen:
         known = {head.experiment for head in all_heads.found}
-        hint = nearest(name, known) or f"there is no record yet: hpcbench sweep {name}"
-        raise UserError(f"no sweep of an experiment '{name}' has records", where=str(workspace.root), hint=hint)
+        hint = nearest(name, known) or f"run it: hpcbench sweep {name}"
+        raise UserError(f"no records of an experiment '{name}' found", where=str(workspace.root), hint=hint)
     return chosen
 
 
 def _on_one_site(found: list[Head], site: str | None) -> list[Head]:
-    """Those on the site, or on that of the latest, which is told where there are others.
-
-    Raises UserError where there is none.
-    """
+    """Return the sweeps on a site (default: that of the latest). Raises UserError if no sweep ran there."""
     sites = dict.fromkeys(head.site for head in reversed(found))  # the latest first
     if site is not None and site not in sites:
         raise UserError(f"no sweep ran on the site '{site}'", where="--site", hint=nearest(site, sites))
     chosen = site or next(iter(sites))
     others = [name for name in sites if name != chosen]
     if site is None and others:
-        told = f"sweeps on {chosen}, where the latest ran; there are others on {', '.join(others)}: --site NAME"
-        err.print(told, soft_wrap=True, markup=False)
+        notice = f"sweeps on {chosen}, the site of the latest; for those on {', '.join(others)}: --site NAME"
+        err.print(notice, soft_wrap=True, markup=False)
     return [head for head in found if head.site == chosen]
 
 
 def _limited(found: list[Head], since: datetime.datetime | None, last: int | None) -> list[Head]:
-    """Raises UserError where nothing is left."""
+    """Return the sweeps since a time, at most the last ones. Raises UserError if none is left."""
     begin = since.isoformat() if since else ""
     recent = [head for head in found if head.started_at >= begin]
     if not recent:
-        hint = f"the latest began at {found[-1].started_at}"
-        raise UserError(f"no sweep has begun since {begin}", where="--since", hint=hint)
+        hint = f"the latest started at {found[-1].started_at}"
+        raise UserError(f"no sweep found since {begin}", where="--since", hint=hint)
     return recent[-last:] if last else recent
 
 
-def _tell_left_out(left_out: Mapping[str, str], damaged: list[str]) -> None:
+def _print_left_out(left_out: Mapping[str, str], damaged: list[str]) -> None:
     for sweep, reason in list(left_out.items())[:MOST_NAMED]:
         err.print(f"left out: {sweep}: {reason}", soft_wrap=True, markup=False)
     if len(left_out) > MOST_NAMED:
-        err.print(f"and {plural(len(left_out) - MOST_NAMED, 'more sweep')} that cannot be read")
+        err.print(f"and {plural(len(left_out) - MOST_NAMED, 'more sweep')} that could not be read")
     if damaged:
         err.print(f"left out: {plural(len(damaged), 'damaged line')}, as {damaged[0]}", soft_wrap=True, markup=False)
 
@@ -218,7 +223,7 @@ def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: b
 
 
 def _shifts(found: list[CaseHistory], quantity: Quantity, sweeps: Mapping[str, Head]) -> list[Shift]:
-    """The latest first."""
+    """Return the changes, the latest first."""
     around = {
         each.compared[place].sweep
         for each in found

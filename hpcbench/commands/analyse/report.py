@@ -25,7 +25,7 @@ from hpcbench.report.export import csv_parquet
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.results import results_of
-from hpcbench.report.load.tuning_results import TuningSummary, default_of_search, searches, told_of_searches
+from hpcbench.report.load.tuning_results import TuningSummary, default_of_search, searches, tuning_summaries
 from hpcbench.report.terminal.reporting_rules import print_rules, print_violations
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
@@ -43,40 +43,43 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   hpcbench report                                   the latest sweep, best first
-  hpcbench report --html results.html               a page with figures, to look at and to pass on
+  hpcbench report --html results.html               a self-contained page with figures
   hpcbench report --csv results.csv                 one row per case
   hpcbench report --csv - --level sample            every sample, to stdout
   hpcbench report --metric p99                      by tail latency
   hpcbench report --figures plots --format pdf --theme paper
   hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
   hpcbench report --tables latex > results.tex      for a paper, with booktabs
-  hpcbench report lstm.tar.gz                       what `hpcbench archive` has made, on any machine
+  hpcbench report lstm.tar.gz                       an archive, on any machine
   hpcbench report base new --base intra_op_threads=1,inter_op_threads=1
 
-Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
+Exit status: 0 success; 1 a case did not complete; 2 usage error.
 """
 
 
-@click.command("report", epilog=EPILOG, short_help="Print the results, best first; write a page, figures, tables.")
+@click.command("report", epilog=EPILOG)
 @sweep_argument(nargs=-1)
 @click.option(
     "--metric",
     metavar="NAME",
-    help=f"What to rank by: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
-    f":lower where it is not known which is better.  [default: {short_column(THROUGHPUT.column)}; of commands, their "
+    help=f"Rank by this metric: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
+    f":lower if its better direction is unknown.  [default: {short_column(THROUGHPUT.column)}; for commands, their "
     "first metric]",
 )
-@click.option("--base", metavar="CASE", help="Base case of the speedup: an id, or KEY=VALUE[,KEY=VALUE...].")
+@click.option("--base", metavar="CASE", help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...].")
 @click.option(
     "--level",
     type=click.Choice(["case", "repetition", "sample"]),
     default="case",
     show_default=True,
-    help="What a row of the files stands for.",
+    help="Write a row for each of these to --csv and --parquet.",
 )
-@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Rows to print at most.")
+@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Print at most this many rows.")
 @click.option(
-    "--rules", "all_rules", is_flag=True, help="Say of each rule for performance reports whether this one keeps it."
+    "--rules",
+    "all_rules",
+    is_flag=True,
+    help="Show for each rule of performance reporting whether the report follows it.",
 )
 @click.option("--csv", "csv_file", metavar="FILE", callback=not_empty, help="Write CSV to FILE, or to stdout for -.")
 @click.option("--parquet", "parquet_file", metavar="FILE", callback=not_empty, help="Write Parquet to FILE.")
@@ -85,16 +88,19 @@ Exit status: 0 all is well; 1 some case did not complete; 2 a mistake.
     "html_file",
     metavar="FILE",
     callback=not_empty,
-    help="Write a page that needs no network: answers, figures, table; - is stdout.",
+    help="Write a self-contained page with summary, figures and table to FILE, or to stdout for -.",
 )
 @figure_options
 @click.option(
     "--plot",
     metavar="x=COLUMN,...",
-    help="The figure to draw instead of those that are chosen: x=, y=, color= and facet= are columns.",
+    help="Draw this figure instead of the default ones; x=, y=, color= and facet= name columns.",
 )
 @click.option(
-    "--tables", "tables_for", type=click.Choice(["latex", "markdown"]), help="Print the rankings as such tables."
+    "--tables",
+    "tables_for",
+    type=click.Choice(["latex", "markdown"]),
+    help="Print the rankings as tables in this format.",
 )
 @click.pass_context
 @without_garbage_collection()
@@ -116,25 +122,25 @@ def report_command(
     plot: str | None,
     tables_for: str | None,
 ) -> int:
-    """Print the cases of the named sweeps, best first, with 95 % intervals; several sweeps are reported together.
+    """Print the cases of SWEEP, best first, with 95 % confidence intervals. Several sweeps are reported together.
 
-    SWEEP may also be a file that `hpcbench archive` has made.
+    SWEEP may also be a file written by `hpcbench archive`.
     """
     wanted = formats_of(context, figures, formats)
     to_stdout = _to_stdout(csv_file, html_file, tables_for)
     _check_options(level, parquet_file, bool(csv_file or parquet_file), plot, bool(figures or html_file))
     if all_rules and to_stdout:
-        raise UserError(f"--rules cannot be used with {to_stdout[0]}", hint="leave out one of them")
+        raise UserError(f"--rules cannot be used with {to_stdout[0]}", hint="use one of them")
     workspace = workspace_of(context)
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
     progresses = [surveyed(paths) for paths in found]
     records = [record for progress in progresses for record in records_of(progress)]
     if not any(record.status in status.STATUSES for record in records):
-        err.print("there are no records yet; see: hpcbench status")
+        err.print("no records found; see: hpcbench status")
         return 1
     results = results_of(records, metric, base or default_of_search(progresses), searches(progresses))
-    searched = list(told_of_searches(progresses))
+    searched = list(tuning_summaries(progresses))
     if tables_for:
         _print_tables(results, tables_for, top)
     elif not to_stdout:
@@ -149,7 +155,7 @@ def report_command(
     _write_tables(results, level, csv_file, parquet_file)
     drawn = _figures(results, plot, progresses, workspace) if figures or html_file else []
     if figures:
-        write_figures(drawn, figures, wanted, theme, "a figure takes two cases that were measured")
+        write_figures(drawn, figures, wanted, theme, "figures require at least two measured cases")
     if html_file:
         _write_page(results, drawn, progresses, searched, html_file)
     return int((results.cases["status"] != status.COMPLETED).any())
@@ -158,7 +164,7 @@ def report_command(
 def _check_options(level: str, parquet_file: str | None, tables: bool, plot: str | None, charts: bool) -> None:
     """Raise UserError for options that lack another one; `tables` and `charts` say whether these are written."""
     if parquet_file == "-":
-        raise UserError("Parquet cannot be written to stdout: name a file", where="--parquet -")
+        raise UserError("--parquet cannot write to stdout", hint="name a file")
     if level != "case" and not tables:
         raise UserError(f"--level {level} requires --csv or --parquet", hint="add --csv - or --csv FILE")
     if plot and not charts:
@@ -170,17 +176,17 @@ def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | No
     asked = {"--csv -": csv_file == "-", "--html -": html_file == "-", f"--tables {tables_for}": bool(tables_for)}
     found = [option for option, is_asked in asked.items() if is_asked]
     if len(found) > 1:
-        raise UserError("only one of them can be written to stdout", where=" ".join(found))
+        raise UserError(f"{found[0]} cannot be used with {found[1]}", hint="use one of them, or write to files")
     return found
 
 
 def _print_searched(searched: list[TuningSummary]) -> None:
-    """What searches have found: the best of all their measurements, brief ones among them, may be another."""
-    for told in searched:
-        for line in (told.title or told.headline, *told.lines):
+    """Print what searches found; their best need not be the best of all measurements, which include brief ones."""
+    for summary in searched:
+        for line in (summary.title or summary.headline, *summary.lines):
             out.print(line, markup=False, soft_wrap=True)
     if searched:
-        out.print("Every measurement of the search, brief ones among them:")
+        out.print("All measurements of the search, including brief ones:")
 
 
 def _print_tables(results: Results, kind: str, top: int) -> None:
@@ -188,7 +194,7 @@ def _print_tables(results: Results, kind: str, top: int) -> None:
 
     write_text(KINDS[kind](results, top), "-")
     if not results.workloads:
-        _say("there is nothing to show: no case was measured")
+        _print_note("no case was measured")
 
 
 def _write_tables(results: Results, level: str, csv_file: str | None, parquet_file: str | None) -> None:
@@ -206,7 +212,7 @@ def _write_tables(results: Results, level: str, csv_file: str | None, parquet_fi
         csv_parquet.write_parquet(frame, parquet_file)
     for file in (csv_file, parquet_file):
         if file and file != "-":
-            _say(f"wrote {plural(len(frame), 'row')} to {file}")
+            _print_note(f"wrote {plural(len(frame), 'row')} to {file}")
 
 
 def _figures(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:
@@ -225,23 +231,23 @@ def _write_page(
 
     write_page(results, figures, progresses, searched, file)
     if file != "-":
-        _say(f"wrote {file}")
+        _print_note(f"wrote {file}")
 
 
-def _say(words: str) -> None:
+def _print_note(words: str) -> None:
     err.print(words, soft_wrap=True, markup=False)
 
 
 def _check_different(names: list[str]) -> None:
-    """Raises UserError for two sweeps of one name, of which one came in an archive: the table knows them by it."""
+    """Raises UserError if two sweeps have the same name, e.g. one in an archive: tables identify them by name."""
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        hint = "report each by itself, or put them side by side: hpcbench compare BASE NEW"
-        raise UserError(f"two of these are called {twice[0]}", where="SWEEP...", hint=hint)
+        hint = "report each separately, or compare them: hpcbench compare BASE NEW"
+        raise UserError(f"two sweeps have the name {twice[0]}", where="SWEEP...", hint=hint)
 
 
 def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:
-    """Which sweeps on which machines, and where they were read from if not in this workspace."""
+    """Return the names of the sweeps with their machines, and with archives that they were read from."""
     sweeps = ", ".join(
         f"{sweep} on {site}" for sweep, site in repetitions.groupby("sweep", sort=False)["site"].first().items()
     )

@@ -27,19 +27,17 @@ LINES = 10
 
 EPILOG = """\b
 Examples:
-  hpcbench show c1a2b3c4d5e6                    a case of the latest sweep, by its id or the beginning of that
-  hpcbench show intra_op_threads=2 nodes=1      as `hpcbench report` names it
+  hpcbench show c1a2b3c4d5e6                    a case of the latest sweep, by its ID or the beginning of it
+  hpcbench show intra_op_threads=2 nodes=1      by its parameters, as `hpcbench report` shows them
   hpcbench show batch_size=64,nodes=2 --sweep lstm --lines 40
-  hpcbench show c1a2 --sweep lstm.tar.gz        in what `hpcbench archive` has made
+  hpcbench show c1a2 --sweep lstm.tar.gz        from an archive
   hpcbench show c1a2 --json | jq '.repetitions[].record.samples.times_s'
 
-Exit status: 0 the case has completed; 1 it has not, or not yet; 2 a mistake.
+Exit status: 0 the case has completed; 1 it has not completed; 2 usage error.
 """
 
 
-@click.command(
-    "show", epilog=EPILOG, short_help="Tell all about one case: samples, interference, machine, script, log."
-)
+@click.command("show", epilog=EPILOG)
 @click.argument("case", nargs=-1)
 @click.option(
     "--sweep",
@@ -47,20 +45,24 @@ Exit status: 0 the case has completed; 1 it has not, or not yet; 2 a mistake.
     default="latest",
     show_default=True,
     shell_complete=complete_sweep,
-    help="The sweep that it is of: a name, a unique prefix, or an archive.",
+    help="Show a case of this sweep: a name, a unique prefix, or an archive.",
 )
 @click.option(
-    "--lines", type=click.IntRange(min=0), default=LINES, show_default=True, help="Lines from the end of the log."
+    "--lines",
+    type=click.IntRange(min=0),
+    default=LINES,
+    show_default=True,
+    help="Print this many lines from the end of the log.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the records of all attempts.")
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
 def show_command(context: click.Context, case: tuple[str, ...], sweep: str, lines: int, as_json: bool) -> int:
-    """Tell all about CASE: what it is, what it measured, its samples, who disturbed it, where it ran and how it ended.
+    """Show CASE: parameters, results, samples, interference, machine, script and log.
 
-    CASE is its id, the beginning of that, or KEY=VALUE of its parameters and tags, until it is the only one; none is
-    needed where the sweep has no other.
+    CASE is an ID, the beginning of one, or as many KEY=VALUE of parameters and tags as identify one case. It may be
+    omitted if the sweep has one case.
     """
     view = _view(surveyed(open_sweep(context, workspace_of(context), sweep)), ",".join(case))
     if as_json:
@@ -71,10 +73,12 @@ def show_command(context: click.Context, case: tuple[str, ...], sweep: str, line
 
 
 def _view(progress: Progress, words: str) -> CaseView:
-    """The one case that is meant. Raises UserError where it is none, or one of several."""
+    """Return the case with these words. Raises UserError unless they identify exactly one."""
     cases = _cases(progress)
     if not words and len(cases) > 1:
-        raise UserError(f"say which of the {plural(len(cases), 'case')}", where="CASE", hint=any_of(cases))
+        raise UserError(
+            f"CASE is missing, and the sweep has {plural(len(cases), 'case')}", where="CASE", hint=any_of(cases)
+        )
     row = cases.iloc[row_of_case(cases, words, "CASE")]
     runs = [run for run in progress.runs if run.planned.case_id == row["case"]]
     alone = replace(progress, runs=tuple(sorted(runs, key=lambda run: run.planned.repetition)))
@@ -82,7 +86,7 @@ def _view(progress: Progress, words: str) -> CaseView:
 
 
 def _cases(progress: Progress) -> pd.DataFrame:
-    """A row for each case, with what it may be called by."""
+    """Return a row for each case, with the columns that can identify it."""
     one = {run.planned.case_id: run for run in sorted(progress.runs, key=lambda run: run.planned.case_index)}
     table = repetition_table([record_of(progress.sweep, run) for run in one.values()])
     tags = [name for name in map(str, table) if name.startswith(TAG)]

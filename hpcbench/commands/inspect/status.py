@@ -23,28 +23,29 @@ from hpcbench.util.console import err, out
 EPILOG = """\b
 Examples:
   hpcbench status                  the latest sweep
-  hpcbench status lstm --json      for a program: every repetition, axes, reasons, failures
-  hpcbench status --watch          a live view, until nothing more will happen
-  hpcbench status --watch | tee log           a line for each change and each failure
-  hpcbench status --watch --json   a line of JSON for each change of counts, nodes, reasons or failures
+  hpcbench status lstm --json      for programs: every repetition, axes, reasons, failures
+  hpcbench status --watch          a live view until all jobs have ended
+  hpcbench status --watch | tee log           one line per change and failure
+  hpcbench status --watch --json   one line of JSON per change
 
-Exit status: 0 all is well; 1 with --watch: some repetition did not complete, or a search
-has no answer; 2 a mistake; 130 interrupted.
+Exit status: 0 success; 1 with --watch: a repetition did not complete, or a search has no result;
+2 usage error; 130 interrupted.
 """
 
 
-@click.command("status", epilog=EPILOG, short_help="Count the repetitions of a sweep by state, and say why and where.")
+@click.command("status", epilog=EPILOG)
 @sweep_argument(default="latest")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
 @click.pass_context
 def status_command(context: click.Context, sweep: str, as_json: bool, watch: bool) -> int:
-    """Cases and repetitions by state, then a line for each state and reason.
+    """Count cases and repetitions by state, with a line for each state and reason.
 
-    With --watch also by value of each axis, with the nodes at work, the expected end and each failure as it comes.
-    Slurm is asked every 2 to 10 seconds while something happens, and every minute when nothing does.
+    --watch also shows the counts by value of each axis, the nodes in use, the expected end and each new failure. It
+    queries Slurm every 2 to 10 seconds while states change, and every minute otherwise.
 
-    Without --watch nothing is written. With it, how a run ended that left no record is saved, as `resume` does.
+    Without --watch, the command writes nothing. With --watch, it saves the outcome of runs that left no record, as
+    `resume` does.
     """
     found = load(workspace_of(context).find(sweep))
     if watch:
@@ -64,7 +65,7 @@ def status_command(context: click.Context, sweep: str, as_json: bool, watch: boo
 def _print(progress: Progress, now: datetime.datetime) -> None:
     site = escape(str(progress.sweep.description["site"]["name"]))
     out.print(f"[bold]{progress.sweep.paths.name}[/bold] on {site}")
-    told = {
+    shown = {
         "cases": counted(progress.case_counts()),
         "repetitions": counted(progress.counts()),
         "tried again": tried_again_in_words(progress),
@@ -72,7 +73,7 @@ def _print(progress: Progress, now: datetime.datetime) -> None:
         "follow-on": follow_on_in_words(progress),
         "search": search_state(progress.sweep).words if progress.sweep.tuning else "",
     }
-    for name, words in told.items():
+    for name, words in shown.items():
         if words:
             out.print(f"  {name + ':':13} {words}", soft_wrap=True)
     for line in lines(progress):

@@ -19,17 +19,17 @@ Examples:
 """
 
 
-@click.command("cancel", epilog=EPILOG, short_help="Cancel the jobs of a sweep that have not ended.")
+@click.command("cancel", epilog=EPILOG)
 @sweep_argument()
 @click.pass_context
 def cancel_command(context: click.Context, sweep: str) -> int:
-    """Cancel every job of SWEEP that is pending or running. What has completed stays."""
+    """Cancel all pending and running jobs of SWEEP. Completed runs remain."""
     found = load(workspace_of(context).find(sweep))
     found.check_writable()
     if found.tuning and found.tuning.get("scheduler") == "slurm":
         return _cancel_search(found)
     if found.scheduler == "local":
-        err.print("a local sweep runs in the foreground: stop it there with Ctrl-C")
+        err.print("a local sweep runs in the foreground: stop it with Ctrl-C")
         return 0
     from hpcbench.submit.slurm_executor import adopt_orphans
     from hpcbench.submit.slurm_executor import cancel as cancel_arrays

@@ -31,29 +31,31 @@ EPILOG = """\b
 Examples:
   hpcbench resume latest
   hpcbench resume lstm-threads-20260311-101500 --wait
-  hpcbench resume latest --disturbed      and what others disturbed
+  hpcbench resume latest --disturbed      also runs with interference
 
-Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mistake; 130 interrupted.
+Exit status: 0 success; 1 a case did not complete (local, or with --wait); 2 usage error; 130 interrupted.
 """
 
 
-@click.command("resume", epilog=EPILOG, short_help="Run again only what is missing or failed.")
+@click.command("resume", epilog=EPILOG)
 @sweep_argument()
-@click.option("--disturbed", is_flag=True, help="Measure again, too, what others disturbed in every attempt.")
-@click.option("--missing", is_flag=True, help="Only what has no outcome yet, or one that the experiment retries.")
-@click.option("--wait", is_flag=True, help="Return when every job has ended.")
-@click.option("--json", "as_json", is_flag=True, help="Of a search: print what it found as JSON.")
+@click.option("--disturbed", is_flag=True, help="Also rerun what had interference in all attempts.")
+@click.option(
+    "--missing", is_flag=True, help="Run only what has no outcome, or an outcome that the experiment retries."
+)
+@click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result of a search as JSON.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
 @click.pass_context
 def resume_command(
     context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool, as_json: bool, here: bool
 ) -> int:
-    """Run what SWEEP still lacks: repetitions never submitted, failed, timed out, cancelled or lost.
+    """Run what is missing in SWEEP: repetitions that were never submitted, failed, timed out, were cancelled or lost.
 
-    What has completed, waits in the queue, runs, or cannot run here, is left alone.
+    Completed, pending and running repetitions are left alone, and those that cannot run here.
     """
     if disturbed and missing:
-        raise UserError("what others disturbed is not missing", where="--missing --disturbed", hint="take one of them")
+        raise UserError("--missing cannot be used with --disturbed", hint="use one of them")
     workspace = workspace_of(context)
     found = load(workspace.find(sweep))
     found.check_writable()
@@ -62,12 +64,15 @@ def resume_command(
         from hpcbench.commands.shared.tuning import resume_search
 
         if disturbed or missing:
-            what, hint = "a search decides by itself what it measures", "measure.quiet, and search anew: hpcbench tune"
+            what, hint = (
+                "these options cannot be used with a search",
+                "set measure.quiet, then start a new search: hpcbench tune",
+            )
             raise UserError(what, where="--disturbed, --missing", hint=hint)
         return resume_search(found, workspace, here=here, wait=wait, in_json=as_json)
     if as_json:
-        hint = f"hpcbench status {paths.name} --json tells how this sweep stands"
-        raise UserError("it prints what a search has found, and this sweep is none", where="--json", hint=hint)
+        hint = f"for the state of this sweep: hpcbench status {paths.name} --json"
+        raise UserError("--json requires a search, and this sweep is not one", hint=hint)
     with locked(paths.jobs) as lease, resumable(paths.name):
         if found.scheduler == "local":
             return run_here(found, _to_run(reconcile(found), workspace, disturbed, missing), lease)
@@ -89,7 +94,7 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
 
 
 def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: bool) -> list[RunProgress]:
-    """What is to run. Raises UserError where its environment is gone."""
+    """Return the runs to start. Raises UserError if one of their environments is missing."""
     sweep = progress.sweep
     for warning in progress.warnings:
         err.print(f"warning: {warning}", soft_wrap=True, markup=False)
@@ -97,11 +102,11 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
     err.print(f"{sweep.paths.name}: {plural(len(runs), 'repetition')} to run")
     refused = sum(run.state == status.UNSUPPORTED for run in progress.runs)
     if refused:
-        told = f"{plural(refused, 'repetition')} could not run here; if that has changed, start a new sweep"
-        err.print(told, soft_wrap=True)
+        message = f"{plural(refused, 'repetition')} cannot run here; if that has changed, start a new sweep"
+        err.print(message, soft_wrap=True)
     too_large = len(progress.still_too_large)
     if too_large:
-        err.print(f"left skipped: {plural(too_large, 'repetition')} larger than what ran out of memory", soft_wrap=True)
+        err.print(f"skipped: {plural(too_large, 'repetition')} larger than one that ran out of memory", soft_wrap=True)
     site = sweep.site
     for name, python in sorted({sweep.environment(run.job) for run in runs}):
         check_still_there(site, name, python, workspace)
@@ -109,7 +114,7 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
 
 
 def _arrays(progress: Progress, runs: list[RunProgress]) -> list[Array]:
-    """What is to run as arrays, one for each job, packed by how long it took before."""
+    """Return the runs as arrays, one per job, packed by their earlier durations."""
     from hpcbench.submit.slurm_executor import Array
 
     sweep, measured_s = progress.sweep, longest_s(progress)

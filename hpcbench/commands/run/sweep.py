@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from hpcbench.commands.shared.context import choose_site, file_in, open_sweep, resumable, workspace_of
+from hpcbench.commands.shared.context import (
+    choose_site,
+    file_in,
+    open_sweep,
+    resumable,
+    set_option,
+    site_option,
+    workspace_of,
+)
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, placed, planned
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
@@ -19,7 +27,7 @@ from hpcbench.report.terminal.dry_run import show
 from hpcbench.report.text.counts import jobs_in_words
 from hpcbench.status.query import query
 from hpcbench.store.journal import Journal, locked
-from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.create_sweep import create
@@ -30,27 +38,27 @@ from hpcbench.util.text import plural
 EPILOG = """\b
 Examples:
   hpcbench sweep quickstart                      a shipped experiment, by name
-  hpcbench sweep my.yaml --dry-run               what would run, and what it may cost
+  hpcbench sweep my.yaml --dry-run               what would run, and its maximum cost
   hpcbench sweep my.yaml --site gpu-cluster --set batch_size=64
   hpcbench sweep my.yaml --set 'matrix.nodes=[1,2,4]' --limit 3
   hpcbench sweep my.yaml --local                 on this machine, without Slurm
-  hpcbench sweep --from lstm.tar.gz --dry-run    a sweep again, by its name or from its archive
+  hpcbench sweep --from lstm.tar.gz --dry-run    repeat a sweep, by name or from an archive
 
-Exit status: 0 all is well; 1 a local or awaited case did not complete; 2 a mistake; 130 interrupted.
+Exit status: 0 success; 1 a case did not complete (local, or with --wait); 2 usage error; 130 interrupted.
 """
 
 
-@click.command("sweep", epilog=EPILOG, short_help="Plan an experiment, render its scripts, submit or run them.")
+@click.command("sweep", epilog=EPILOG)
 @click.argument("experiment", metavar="[EXPERIMENT]", required=False)
-@click.option("--from", "origin", metavar="SWEEP", help="Run a sweep again, or what `hpcbench archive` made of one.")
-@click.option("--site", help="Site file, or the name of one.  [default: HPCBENCH_SITE, else Slurm, else this machine]")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a parameter or a key of the file.")
-@click.option("--name", help="Name of the sweep.  [default: EXPERIMENT-DATE-TIME]")
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first N cases.")
+@click.option("--from", "origin", metavar="SWEEP", help="Repeat this sweep, given by name or as an archive.")
+@site_option()
+@set_option()
+@click.option("--name", help="Name the sweep.  [default: EXPERIMENT-DATE-TIME]")
+@click.option("--limit", type=click.IntRange(min=1), help="Run only the first N cases.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
-@click.option("--dry-run", is_flag=True, help="Show the cases, commands, jobs and one script; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
 @click.option("--render-only", is_flag=True, help="Write the scripts; submit nothing.")
-@click.option("--wait", is_flag=True, help="Return when every job has ended.")
+@click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
 @click.option("--yes", is_flag=True, help=f"Allow more than {MOST_POINTS:,} cases.")
 @click.pass_context
 def sweep_command(
@@ -67,17 +75,17 @@ def sweep_command(
     wait: bool,
     yes: bool,
 ) -> int:
-    """Measure every case of EXPERIMENT: a YAML file, or the name of one in configs/experiments.
+    """Measure all cases of EXPERIMENT: a YAML file, or the name of one in configs/experiments.
 
-    On a cluster it returns when the jobs are queued; on a machine without Slurm it runs them one after another. With
-    --from it is the experiment, the settings, the site and the template of an earlier sweep, as they were then.
+    On a cluster, the command returns when the jobs are queued. Without Slurm, it runs them one after another. --from
+    uses the experiment, overrides, site and template of an earlier sweep.
     """
     workspace = workspace_of(context)
     again = _again(context, workspace, experiment, origin)
     if again:
         asked = again.asked_also(settings, limit, local or (again.asked.local and site is None))
     else:
-        asked = Asked(settings, limit, local)
+        asked = SweepOptions(settings, limit, local)
     source = again.experiment if again else file_in(workspace, "experiments", experiment or "")
 
     def chosen() -> Site:
@@ -91,7 +99,7 @@ def sweep_command(
         same = not settings and limit is None
         warnings += again.differences(plan, environments, workspace, same=same, nothing_runs=nothing_runs)
         if nothing_runs:
-            warnings.append("packages of environments are not compared: that would start what the sweep names")
+            warnings.append("packages are not compared, since that would run the Python of each environment")
     for warning in warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     template = again.template if again else None
@@ -105,20 +113,20 @@ def sweep_command(
 
 
 def _check_schedules(plan: Plan, workspace: Workspace, document: Document) -> None:
-    """Raises UserError for a schedule that is not in the workspace. Elsewhere it may lie on the nodes alone."""
+    """Raises UserError for a missing schedule with a relative path; an absolute path may exist only on the nodes."""
     named = dict.fromkeys(case.parameters.schedule for case in plan.cases)
     for file in filter(None, named):
         if not Path(file).is_absolute() and not (workspace.root / file).is_file():
-            what = f"there is no file {file} in the workspace, {workspace.root}"
-            raise document.error(what, where_written("schedule", document), "hpcbench tune finds one, where it gains")
+            what = f"{file} not found in the workspace, {workspace.root}"
+            raise document.error(
+                what, where_written("schedule", document), "hpcbench tune writes one if it finds a gain"
+            )
 
 
 def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Rerun | None:
-    """The sweep of --from. Raises UsageError where not exactly one of it and EXPERIMENT is given."""
+    """Return the sweep of --from, or None. Raises UsageError unless either it or EXPERIMENT is given."""
     if (experiment is None) == (origin is None):
-        either = "name an EXPERIMENT, or --from SWEEP"
-        said = f"{either}: there is none" if experiment is None else f"{either}: not both"
-        raise click.UsageError(said, context)
+        raise click.UsageError("give either an EXPERIMENT or --from SWEEP", context)
     return Rerun.of(open_sweep(context, workspace, origin)) if origin is not None else None
 
 

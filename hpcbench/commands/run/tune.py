@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from rich.markup import escape
 from rich.text import Text
 
-from hpcbench.commands.shared.context import choose_site, file_in, workspace_of
+from hpcbench.commands.shared.context import choose_site, file_in, set_option, site_option, workspace_of
 from hpcbench.commands.shared.planning import check_slurm, placed, planned
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.yaml_document import Document, first_message
@@ -21,7 +21,7 @@ from hpcbench.plan.plan import Plan
 from hpcbench.report.terminal.dry_run import show_search
 from hpcbench.report.terminal.tuning import in_words, time_in_words
 from hpcbench.report.text.counts import or_unset
-from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.create_sweep import create
 from hpcbench.tuning.surrogate import MAX_UNSAMPLED, check_installed
@@ -33,34 +33,34 @@ if TYPE_CHECKING:
 
 EPILOG = """\b
 Examples:
-  hpcbench tune lstm-threads --set cpus_per_task=4   the best threads of four CPUs
-  hpcbench tune my.yaml --metric time                the shortest step, instead of the most items a second
-  hpcbench tune my.yaml --exhaustive                 measure the full grid, too, to check what was found
-  hpcbench tune my.yaml --dry-run                    what would be searched; write nothing
-  hpcbench tune my.yaml --json > best.json           for a program: what results/SWEEP/tuning.json holds
+  hpcbench tune lstm-threads --set cpus_per_task=4   the best thread counts for four CPUs
+  hpcbench tune my.yaml --metric time                minimize the step time instead of maximizing throughput
+  hpcbench tune my.yaml --exhaustive                 also measure the full grid, to check the result
+  hpcbench tune my.yaml --dry-run                    show what would be searched; write nothing
+  hpcbench tune my.yaml --json > best.json           for programs: the content of results/SWEEP/tuning.json
 
-Exit status: 0 all is well; 1 no setting could be measured; 2 a mistake; 130 interrupted.
+Exit status: 0 success; 1 no configuration could be measured; 2 usage error; 130 interrupted.
 """
 
 
-@click.command("tune", epilog=EPILOG, short_help="Search the best setting, instead of measuring all of them.")
+@click.command("tune", epilog=EPILOG)
 @click.argument("experiment")
-@click.option("--site", help="Site file, or the name of one.  [default: HPCBENCH_SITE, else Slurm, else this machine]")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a parameter or a key of the file.")
-@click.option("--name", help="Name of the sweep that holds what is measured.  [default: EXPERIMENT-DATE-TIME]")
+@site_option()
+@set_option()
+@click.option("--name", help="Name the sweep of the measurements.  [default: EXPERIMENT-DATE-TIME]")
 @click.option(
     "--metric",
     metavar="METRIC",
-    help="What is to be best: throughput, time (of a step), or a metric of a command, as NAME:higher.  [default: "
-    "throughput; of commands, their first metric, else time]",
+    help="Optimize throughput, time (of a step), or a metric of a command, e.g. NAME:higher.  [default: throughput; "
+    "for commands, their first metric, otherwise time]",
 )
-@click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check it.")
+@click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check the result.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
-@click.option("--wait", is_flag=True, help="Return when the job has ended, with what it found.")
+@click.option("--wait", is_flag=True, help="Wait until the job has ended, and print its result.")
 @click.option(
-    "--dry-run", is_flag=True, help="Show what would be searched, what it may take, and the job; write nothing."
+    "--dry-run", is_flag=True, help="Show what would be searched, the maximum cost, and the job; write nothing."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def tune_command(
     context: click.Context,
@@ -75,20 +75,21 @@ def tune_command(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Find the best of the settings in EXPERIMENT's matrix, with as little measuring as that takes.
+    """Find the best configuration in EXPERIMENT's matrix with few measurements.
 
-    Bad settings are measured briefly and dropped, good ones for longer; the best one is recommended if it is certainly
-    better than the default of a plain user, which is always among them. What is measured is a sweep like any other.
+    Slow configurations are measured briefly and dropped, fast ones longer. The best one is recommended if it is
+    significantly better than the framework defaults, which are always measured. The measurements are a sweep like any
+    other.
     """
     from hpcbench.commands.shared.tuning import resume_search
     from hpcbench.tuning.objective import default_metric, objective_of
     from hpcbench.tuning.search_space import contexts
 
     if dry_run and as_json:
-        raise UserError("a dry run finds nothing", where="--dry-run --json", hint="take one of them")
+        raise UserError("--dry-run cannot be used with --json", hint="use one of them")
     workspace = workspace_of(context)
     source = file_in(workspace, "experiments", experiment)
-    asked = Asked(settings, None, local)
+    asked = SweepOptions(settings, None, local)
     plan, document = planned(source, asked, lambda: choose_site(workspace, site, local))
     checked = plan.experiment
     metric = metric or default_metric(plan.cases, checked)
@@ -108,23 +109,23 @@ def tune_command(
     check_slurm(plan)
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how)
-    err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'setting')}")
+    err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'configuration')}")
     return resume_search(created, workspace, wait=wait, in_json=as_json)
 
 
 def _check_choice(searched: Sequence[Context], experiment: Experiment, document: Document) -> None:
-    """Raises UserError, with file and line, where there is nothing to search, or held-out shapes are for nothing."""
+    """Raises UserError, with file and line, if there is nothing to search, or if held-out shapes have no use."""
     dynamic = any(each.dynamic for each in searched)
     if not dynamic and all(len(each.cases) == 1 for each in searched):
-        hint = "give the matrix an axis of settings, as intra_op_threads: [1, 2]"
-        raise document.error("there is one setting, and nothing to choose from", ("matrix",), hint)
+        hint = "add an axis of settings to the matrix, e.g. intra_op_threads: [1, 2]"
+        raise document.error("the matrix has only one configuration, so there is nothing to search", ("matrix",), hint)
     if experiment.tune.held_out and not dynamic:
-        what = "held-out shapes are for threads by section, and no case has threads: dynamic"
-        raise document.error(what, ("tune", "held_out"), "leave them out, or add dynamic to an axis `threads`")
+        what = "held-out shapes require a case with threads: dynamic"
+        raise document.error(what, ("tune", "held_out"), "remove them, or add dynamic to an axis `threads`")
 
 
 def _check_shapes(context: Context, experiment: Experiment, document: Document) -> None:
-    """Raises UserError, with file and line, for a shape that makes no network: before the search, not after it."""
+    """Raises UserError, with file and line, for a shape that the network does not accept, before the search begins."""
     from hpcbench.tuning.thread_schedule_search import at_shape
 
     for index, shape in enumerate(experiment.tune.held_out):
@@ -135,30 +136,30 @@ def _check_shapes(context: Context, experiment: Experiment, document: Document) 
 
 
 def _on_this_machine(plan: Plan) -> Plan:
-    """With scripts that one process starts, one after another: on a cluster, in one job that holds the node."""
+    """Return the plan with a local scheduler: one process starts the scripts one after another, in one job."""
     return replace(plan, site=plan.site.model_copy(update={"scheduler": "local"}))
 
 
 def _show_most(
     plan: Plan, searched: Sequence[Context], exhaustive: bool, workspace: Workspace, paths: SweepPaths
 ) -> None:
-    """What it may take; on a cluster also the job, with its script."""
+    """Print the maximum cost; on a cluster also the job with its script."""
     from hpcbench.tuning.tuner import max_measurements
 
     experiment = plan.experiment
     repetitions, shapes = experiment.measure.repetitions, len(experiment.tune.held_out)
     most = max_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
-    told = f"In all about {plural(most, 'measurement')}, and what others disturb again"
+    estimate = f"In all about {plural(most, 'measurement')}, and repeats of those with interference"
     if all(case.parameters.framework != COMMAND for case in plan.cases):  # how long a program runs is not known
         each_s = experiment.measure.max_warmup_s + experiment.measure.max_time_s
-        told += f": about {time_in_words(most * each_s)} of measuring, and what it takes to start them"
-    out.print(f"{told}.", soft_wrap=True)
+        estimate += f": about {time_in_words(most * each_s)} of measurement, and the time to start the processes"
+    out.print(f"{estimate}.", soft_wrap=True)
     if plan.site.scheduler == "slurm":
         show_search(plan, most, workspace, paths)
 
 
 def _show(searched: Sequence[Context], experiment: Experiment) -> None:
-    """What would be searched."""
+    """Print what would be searched."""
     for each in searched:
         out.print(Text(each.title, style="bold"), soft_wrap=True)
         points = each.points
@@ -166,13 +167,13 @@ def _show(searched: Sequence[Context], experiment: Experiment) -> None:
         for name, values in levels.items():
             out.print(Text(f"  {name}: {', '.join(values)}"), soft_wrap=True)
         default = in_words(each.values(each.cases[each.default]))
-        how = ": all of them briefly, the better ones for longer" if len(each.cases) > 1 else ""
+        how = ": all measured briefly, the faster ones longer" if len(each.cases) > 1 else ""
         if len(each.cases) > MAX_UNSAMPLED:
-            how = ": those that a surrogate proposes, and their neighbours"
+            how = ": those proposed by a surrogate, and their neighbours"
         grid = plural(len(each.cases) * experiment.measure.repetitions, "repetition")
         out.print(Text(f"  default: {default}"), soft_wrap=True)
-        out.print(Text(f"  {plural(len(each.cases), 'setting')}{how}; the full grid is {grid}"), soft_wrap=True)
+        out.print(Text(f"  {plural(len(each.cases), 'configuration')}{how}; the full grid is {grid}"), soft_wrap=True)
         if each.dynamic:
             shapes = experiment.tune.held_out
             held_out = f", also at {plural(len(shapes), 'held-out shape')}" if shapes else ""
-            out.print(Text(f"  threads by section: a schedule against the best of them{held_out}"), soft_wrap=True)
+            out.print(Text(f"  per-layer threads: a schedule compared with the best of them{held_out}"), soft_wrap=True)

@@ -31,7 +31,7 @@ Exit status: 0 success; 2 usage error; 130 interrupted.
 """
 
 
-@click.command("archive", epilog=EPILOG, short_help="Pack a sweep into one file, to store or to read elsewhere.")
+@click.command("archive", epilog=EPILOG)
 @sweep_argument()
 @click.option("-o", "--output", metavar="FILE", help=f"Write FILE.  [default: SWEEP{SUFFIX}]")
 @click.pass_context

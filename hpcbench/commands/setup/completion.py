@@ -13,7 +13,7 @@ Examples:
 """
 
 
-@click.command("completion", epilog=EPILOG, short_help="Print the completion code for a shell.")
+@click.command("completion", epilog=EPILOG)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(context: click.Context, shell: str) -> None:

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 import hpcbench
-from hpcbench.commands.shared.context import choose_site, workspace_of
+from hpcbench.commands.shared.context import choose_site, site_option, workspace_of
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import check_option_value
 from hpcbench.core.check_result import LEAST_SECONDS, NOTE, PROBLEM, SECONDS, CheckResult, Progress
@@ -46,8 +46,8 @@ Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
 """
 
 
-@click.command("doctor", epilog=EPILOG, short_help="Check Slurm, environments and machines for problems.")
-@click.option("--site", help="Use this site file, or the site file with this name.  [default: as in hpcbench sweep]")
+@click.command("doctor", epilog=EPILOG)
+@site_option()
 @click.option("--on-node", is_flag=True, help="Check a node of each partition with a small job.")
 @click.option(
     "--partition", "partitions", multiple=True, help="Check only this partition; may be repeated. Requires --on-node."

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from hpcbench.commands.shared.context import choose_site, workspace_of
+from hpcbench.commands.shared.context import choose_site, site_option, workspace_of
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
 from hpcbench.doctor.environment_check import check_all
@@ -53,7 +53,7 @@ def complete_environment(context: click.Context, parameter: click.Parameter, inc
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-@click.group("env", epilog=EPILOG, short_help="Build, check and remove the environments of the frameworks.")
+@click.group("env", epilog=EPILOG)
 def env_command() -> None:
     """Build, check and remove the environments of the frameworks.
 
@@ -63,8 +63,8 @@ def env_command() -> None:
     """
 
 
-@env_command.command("list", short_help="List environments and their states.")
-@click.option("--site", help="Use this site file, or the site file with this name.  [default: as in hpcbench sweep]")
+@env_command.command("list")
+@site_option()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def list_command(context: click.Context, site: str | None, as_json: bool) -> int:
@@ -75,7 +75,7 @@ def list_command(context: click.Context, site: str | None, as_json: bool) -> int
     outdated          built from an earlier version of its recipe; sweeps use it with a warning
     incomplete        the build was interrupted; `hpcbench env build` continues it
     not built         not found
-    beside hpcbench   not built; cases run in the Python of hpcbench, which has the framework
+    hpcbench Python   not built; cases run in the Python of hpcbench, which has the framework
     from the site     the site file names modules, a container or a Python
     """
     from hpcbench.environments.listing import as_data, as_table, rows
@@ -96,7 +96,7 @@ def list_command(context: click.Context, site: str | None, as_json: bool) -> int
     return 0
 
 
-@env_command.command("build", epilog=FAILED, short_help="Build environments, and check them.")
+@env_command.command("build", epilog=FAILED)
 @click.argument("names", nargs=-1, metavar="NAME...", shell_complete=complete_environment)
 @click.option("--all", "everything", is_flag=True, help="Build an environment from each recipe.")
 @click.option(
@@ -126,9 +126,9 @@ def build_command(
     return build_all(workspace, files, python, force=force, check=not no_check)
 
 
-@env_command.command("check", epilog=FAILED, short_help="Run one training step in environments.")
+@env_command.command("check", epilog=FAILED)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
-@click.option("--site", help="Use this site file, or the site file with this name.  [default: as in hpcbench sweep]")
+@site_option()
 @click.option("--framework", help="Check this framework.  [default: the framework with which NAME begins]")
 @click.pass_context
 def check_command(context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None) -> int:
@@ -142,7 +142,7 @@ def check_command(context: click.Context, names: tuple[str, ...], site: str | No
     return check_all(workspace, choose_site(workspace, site, local=False), names, framework)
 
 
-@env_command.command("remove", short_help="Remove environments that hpcbench built.")
+@env_command.command("remove")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @click.pass_context
 def remove_command(context: click.Context, names: tuple[str, ...]) -> int:

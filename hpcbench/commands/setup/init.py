@@ -23,7 +23,7 @@ Examples:
 """
 
 
-@click.command("init", epilog=EPILOG, short_help="Create a workspace with a site file and examples.")
+@click.command("init", epilog=EPILOG)
 @click.argument("directory", default=".", metavar="[DIR]", type=click.Path(file_okay=False))
 def init_command(directory: str) -> int:
     """Make DIR a workspace with examples and a site file of this cluster or machine.

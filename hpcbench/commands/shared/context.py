@@ -1,4 +1,4 @@
-"""What the commands share: finding the workspace, the site and the sweep, and the two streams they print to."""
+"""Find the workspace, site and sweep that the command line names; options that several commands have."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def workspace_of(context: click.Context) -> Workspace:
-    """The workspace that the command line names. Raises UserError where there is no such folder."""
+    """Return the workspace of the command line. Raises UserError if its folder does not exist."""
     root = Path(context.obj).absolute()
     if not root.is_dir():
-        raise UserError("there is no such folder", where=str(root), hint="make a workspace: hpcbench init DIR")
+        raise UserError("directory not found", where=str(root), hint="create a workspace: hpcbench init DIR")
     return Workspace(root)
 
 
@@ -39,70 +39,82 @@ def complete_sweep(context: click.Context, parameter: click.Parameter, incomplet
 
 @contextmanager
 def resumable(sweep: str) -> Iterator[None]:
-    """Tells how a sweep goes on that was interrupted, or that something stopped."""
+    """Print how to resume the sweep if its command is interrupted or fails."""
     try:
         yield
     except (KeyboardInterrupt, OSError, UserError) as stopped:
         if "hpcbench resume" in str(stopped):
             raise
-        err.print(f"what ran or was submitted is kept; go on with: hpcbench resume {sweep}", soft_wrap=True)
+        err.print(f"runs and submitted jobs are kept; to continue: hpcbench resume {sweep}", soft_wrap=True)
         raise
 
 
 def sweep_argument(name: str = "sweep", **settings: Any) -> Callable[[Command], Command]:
-    """An argument that names a sweep: a name, a unique prefix, or latest."""
+    """Return the argument for a sweep: a name, a unique prefix, or latest."""
     return click.argument(name, shell_complete=complete_sweep, **settings)
 
 
+def site_option() -> Callable[[Command], Command]:
+    """Return the option `--site`: a site file, or the name of one."""
+    default = "[default: HPCBENCH_SITE, then Slurm, then this machine]"
+    return click.option("--site", help=f"Use this site file, or the one with this name.  {default}")
+
+
+def set_option() -> Callable[[Command], Command]:
+    """Return the option `--set KEY=VALUE`; the parameter is `settings`."""
+    text = "Override a parameter or a key of the file; may be repeated."
+    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)
+
+
 def json_option() -> Callable[[Command], Command]:
-    """`--json FILE`, or `--json` as the last word, for stdout: the parameter is `json_file`."""
-    text = "Write JSON to FILE; to stdout where it is the last word."
+    """Return the option `--json FILE`, or `--json` as the last word, for stdout; the parameter is `json_file`."""
+    text = "Write JSON to FILE, or to stdout if --json is the last word."
     return click.option("--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", help=text)
 
 
 def not_empty(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
-    """The callback of an option that names a file or folder. Raises UserError where the name is empty."""
+    """Return the value of an option for a file or folder. Raises UserError if it is empty."""
     if name == "":
         raise UserError("the name is empty", where=option.opts[0], hint=f"name a {(option.metavar or 'FILE').lower()}")
     return name
 
 
-def tell_written(what: str, *files: str | None) -> None:
-    """Into which files, of those that were asked for; of stdout nothing is told."""
+def print_written(what: str, *files: str | None) -> None:
+    """Print which of the requested files were written, without stdout."""
     for file in files:
         if file and file != "-":
             err.print(f"wrote {what} to {file}", soft_wrap=True, markup=False)
 
 
 def open_sweep(context: click.Context, workspace: Workspace, name: str) -> SweepPaths:
-    """A sweep of the workspace, or the one in an archive, which is unpacked until the command has ended.
+    """Return a sweep of the workspace, or the one in an archive, which is unpacked until the command has ended.
 
-    Raises UserError where there is neither.
+    Raises UserError if neither exists.
     """
     file = Path(name)
     if name in workspace.sweeps() or not (file.is_file() or file.name.endswith(SUFFIX) or "/" in name):
         return workspace.find(name)
     if not file.is_file():
-        raise UserError("it is a folder" if file.is_dir() else "there is no such file", where=name)
+        raise UserError("is a directory" if file.is_dir() else "file not found", where=name)
     opened_archives(context).append(file)
     return context.with_resource(unpacked(file))
 
 
 def opened_archives(context: click.Context) -> list[Path]:
-    """The archives that a command has opened so far."""
+    """Return the archives that a command has opened so far."""
     opened: list[Path] = context.meta.setdefault("hpcbench.archives", [])
     return opened
 
 
 def file_in(workspace: Workspace, kind: str, name: str) -> Path:
-    """A site or experiment by its path, or by its name in the workspace or among the shipped ones.
+    """Return the file of a site or experiment, given by path or by name in the workspace or among the shipped ones.
 
-    Raises UserError where there is none.
+    Raises UserError if it does not exist.
     """
     path = Path(name)
     if path.suffix in (".yaml", ".yml") or "/" in name:
         if not path.is_file():
-            raise UserError("it is a folder" if path.is_dir() else "there is no such file", where=name)
+            raise UserError("is a directory" if path.is_dir() else "file not found", where=name)
         return path
     folders = [workspace.root / "configs" / kind, shipped("configs") / kind]
     for folder in folders:
@@ -111,11 +123,11 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
     known = {path.stem for folder in folders for path in folder.glob("*.yaml")}
     here = [file for file in (f"{name}.yaml", f"{name}.yml") if Path(file).is_file()]
     hint = f"did you mean the file {here[0]}?" if here else nearest(name, known)
-    raise UserError(f"no file of configs/{kind} is called '{name}'", hint=hint)
+    raise UserError(f"'{name}' not found in configs/{kind}", hint=hint)
 
 
 def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
-    """--site, else HPCBENCH_SITE, else Slurm where it answers, else this machine; `local` runs here in any case."""
+    """Return the site of --site, HPCBENCH_SITE, Slurm if it responds, or this machine; `local` always runs here."""
     name = name or os.environ.get("HPCBENCH_SITE") or None
     if name:
         site = load_site(load_yaml(file_in(workspace, "sites", name)))
@@ -139,12 +151,12 @@ def _found_site(workspace: Workspace) -> Site:
 
 @contextmanager
 def archives_of_anybody() -> Iterator[None]:
-    """For commands that may read an archive: the files in it may hold what hpcbench would never write."""
+    """Turn errors of reading into UserErrors if an archive was read: its files may have any content."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         archives = opened_archives(click.get_current_context())
         if not archives:
             raise
-        what = f"holds what hpcbench does not write: {type(error).__name__}: {error}"
+        what = f"has content that hpcbench does not write: {type(error).__name__}: {error}"
         raise UserError(what, where=", ".join(map(str, archives))) from error

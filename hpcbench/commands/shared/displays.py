@@ -26,11 +26,11 @@ class Display(Protocol):
 
     def show(self, progress: Progress, now: datetime.datetime, pause_s: float) -> None: ...
 
-    def say(self, words: str) -> None: ...
+    def report(self, words: str) -> None: ...
 
 
 def display_on(console: Console) -> Display:
-    """Of what this console can do."""
+    """Return the display that suits the console."""
     return Screen(console) if console.is_terminal and not console.is_dumb_terminal else Log(console)
 
 
@@ -47,19 +47,19 @@ class Screen:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """The last state stays, without what was to come."""
+        """Leave the last state on the screen, without the footer."""
         if self._last:
             self._draw(*self._last)
         self._live.stop()
 
     def show(self, progress: Progress, now: datetime.datetime, pause_s: float) -> None:
         self._last = progress, now
-        self._draw(progress, now, f"looks again in {pause_s:.0f} s; Ctrl-C ends this view, and no job")
+        self._draw(progress, now, f"next update in {pause_s:.0f} s; Ctrl-C ends this view, but no job")
 
     def _draw(self, progress: Progress, now: datetime.datetime, footer: str = "") -> None:
         self._live.update(view(progress, now, footer, self._console.height - 1), refresh=True)
 
-    def say(self, words: str) -> None:
+    def report(self, words: str) -> None:
         self._console.print(words, markup=False, soft_wrap=True)
 
 
@@ -78,7 +78,7 @@ class Log:
         for line in self._lines.news(progress, now):
             self._console.print(line, soft_wrap=True)
 
-    def say(self, words: str) -> None:
+    def report(self, words: str) -> None:
         self._console.print(words, markup=False, soft_wrap=True)
 
 
@@ -99,5 +99,5 @@ class JsonLines:
             self._last = lasting
             click.echo(json.dumps(summary))
 
-    def say(self, words: str) -> None:
+    def report(self, words: str) -> None:
         err.print(words, markup=False, soft_wrap=True)

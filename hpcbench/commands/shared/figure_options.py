@@ -21,7 +21,7 @@ THEMES = ("screen", "paper")
 
 
 def figure_options(command: Command) -> Command:
-    """`--figures DIR`, `--format` (the parameter is `formats`) and `--theme`."""
+    """Add `--figures DIR`, `--format` (the parameter is `formats`) and `--theme` to a command."""
     options = (
         click.option("--figures", metavar="DIR", callback=not_empty, help="Write the figures into this folder."),
         click.option(
@@ -29,14 +29,14 @@ def figure_options(command: Command) -> Command:
             "formats",
             default="svg",
             show_default=True,
-            help=f"Of figures: {', '.join(FORMATS)}; or several.",
+            help=f"Write figures in this format, or several separated by commas: {', '.join(FORMATS)}.",
         ),
         click.option(
             "--theme",
             type=click.Choice(THEMES),
             default="screen",
             show_default=True,
-            help="Of figures; paper: a column of two.",
+            help="Draw figures for a screen, or for one column of a two-column paper.",
         ),
     )
     for option in reversed(options):  # as they would stand above the command
@@ -45,23 +45,27 @@ def figure_options(command: Command) -> Command:
 
 
 def formats_of(context: click.Context, folder: str | None, text: str) -> list[str]:
-    """Those that are named, with commas between. Raises UserError for one that there is not, and where it is said how
-    figures are to be and not where."""
+    """Return the named formats, which commas separate.
+
+    Raises UserError for an unknown format, and for options of figures without --figures.
+    """
     for option, name in (("--format", "formats"), ("--theme", "theme")):
         if not folder and context.get_parameter_source(name) != ParameterSource.DEFAULT:
-            raise UserError("it says how figures are written", where=option, hint="add --figures DIR")
+            raise UserError(f"{option} requires --figures", hint="add --figures DIR")
     wanted = list(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in wanted:
         if name not in FORMATS:
-            raise UserError(f"'{name}' is no format of figures", where="--format", hint=nearest(name, FORMATS))
+            raise UserError(f"unknown format '{name}'", where="--format", hint=nearest(name, FORMATS))
     return wanted
 
 
 def write_figures(drawn: Iterable[Figure], folder: str, formats: Iterable[str], theme: Any, lacking: str) -> None:
-    """Write them and tell the files; where there is none, tell what is `lacking`. Raises UserError where one cannot be
-    written."""
+    """Write figures and print their files; without figures, print what is `lacking`.
+
+    Raises UserError if one cannot be written.
+    """
     from hpcbench.report.export import figure_files
 
     written = figure_files.write(drawn, Path(folder), formats, theme)
-    for words in [f"wrote {path}" for path in written] or [f"there is nothing to draw: {lacking}"]:
+    for words in [f"wrote {path}" for path in written] or [f"no figures: {lacking}"]:
         err.print(words, soft_wrap=True, markup=False)

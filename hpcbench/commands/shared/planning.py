@@ -16,7 +16,7 @@ from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
 from hpcbench.store.provenance.secret_check import refuse_secrets
-from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import SweepPaths, Workspace, check_root
 from hpcbench.submit.create_sweep import resolved
 
@@ -24,7 +24,7 @@ MOST_POINTS = 100_000
 
 
 def planned(
-    source: Path, asked: Asked, site: Callable[[], Site], most: int | None = MOST_POINTS
+    source: Path, asked: SweepOptions, site: Callable[[], Site], most: int | None = MOST_POINTS
 ) -> tuple[Plan, Document]:
     """The plan of an experiment file with what was asked for, and the document, by which mistakes in it are told.
 
@@ -45,8 +45,10 @@ def planned(
 def placed(
     plan: Plan, workspace: Workspace, name: str | None, *, only_shown: bool
 ) -> tuple[SweepPaths, dict[str, Resolved], list[str]]:
-    """Where the sweep of a plan is going to be, its environments, and what to warn of. Raises UserError for a name that
-    is taken, or a workspace or environments that will not do."""
+    """Return the paths of a new sweep, its environments, and warnings.
+
+    Raises UserError if the name exists, or if the workspace or an environment cannot be used.
+    """
     paths = workspace.paths(sweep_name(workspace, name, plan.experiment.name))
     check_root(workspace.root, plan.site.scheduler)
     environments = resolved(plan, workspace, only_shown=only_shown)
@@ -54,23 +56,23 @@ def placed(
 
 
 def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
-    """The name of a new sweep: the given one, or one of its own. Raises UserError for one that is taken, or none."""
+    """Return the name of a new sweep: the given or a generated one. Raises UserError if it exists or is invalid."""
     if given is None:
         return workspace.new_name(experiment, datetime.datetime.now())
     if given == "latest":
-        raise UserError("this word stands for the latest sweep", where="--name latest", hint="choose another")
+        raise UserError("'latest' is reserved for the latest sweep", where="--name latest", hint="choose another name")
     try:
         check_name(given)
     except ValueError as error:
         raise UserError(str(error), where=f"--name {given}") from error
     if workspace.paths(given).jobs.exists():
-        hint = f"choose another, or go on with that one: hpcbench resume {given}"
-        raise UserError("a sweep of this name exists", where=str(workspace.paths(given).jobs), hint=hint)
+        hint = f"choose another name, or continue that sweep: hpcbench resume {given}"
+        raise UserError("the sweep already exists", where=str(workspace.paths(given).jobs), hint=hint)
     return given
 
 
 def check_slurm(plan: Plan) -> None:
-    """Raises UserError where the plan is for Slurm, and there is none to submit to."""
+    """Raises UserError if the plan is for Slurm, and sbatch is not available."""
     from hpcbench.submit.slurm_executor import check_available  # submitit, which a dry run does not need
 
     if plan.site.scheduler == "slurm":

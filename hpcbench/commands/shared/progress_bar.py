@@ -17,7 +17,7 @@ REDRAW_S = 0.2
 
 @contextmanager
 def shown_after_a_while(what: str) -> Iterator[Callable[[int, int], None]]:
-    """To be told how much is done, and of how much."""
+    """Yield a function that takes the numbers of finished and of all items, and shows them after a while."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     bar = Progress(*columns, console=err, transient=True, auto_refresh=False)
     task = bar.add_task(what, total=None)

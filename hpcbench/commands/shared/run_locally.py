@@ -37,7 +37,7 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     # Once a second: drawing more often would take time from what is being measured.
     progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
     if any(run.planned.measure["quiet"] == "wait" for run in ordered):
-        err.print("each waits until nobody else uses this machine, for up to half of its wall time", soft_wrap=True)
+        err.print("each repetition waits until this machine is idle, for up to half of its wall time", soft_wrap=True)
     disturbed = 0
     with ended_like_ctrl_c(), progress as bar, LocalExecutor(sweep.paths, lease.fileno()) as executor:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
@@ -52,8 +52,8 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
             if not err.is_terminal or record.status != status.COMPLETED:
                 err.print(_line(sweep, run, record, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
     if disturbed:
-        told = f"others disturbed {plural(disturbed, 'repetition')}; measure again: hpcbench resume {sweep.paths.name}"
-        err.print(f"{told} --disturbed", soft_wrap=True)
+        message = f"{plural(disturbed, 'repetition')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
+        err.print(f"{message} --disturbed", soft_wrap=True)
     return int(counts[status.COMPLETED] != len(ordered))
 
 

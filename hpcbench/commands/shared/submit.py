@@ -31,7 +31,7 @@ def submit_with_progress(
     if left.problem:
         raise left.problem
     if left.continuation:
-        told = f"continuation job {left.continuation} submits them when other jobs have ended"
-        err.print(f"{told}; see: hpcbench status {name}", soft_wrap=True)
+        message = f"continuation job {left.continuation} submits them when other jobs have ended"
+        err.print(f"{message}; see: hpcbench status {name}", soft_wrap=True)
         return
     err.print(f"when other jobs have ended, submit them: hpcbench resume {name} --missing", soft_wrap=True)

@@ -72,7 +72,7 @@ def resume_search(
         wait_for_search(sweep)
         found = read_results(sweep.paths)
         if found is None:
-            err.print(f"no answer; see: hpcbench status {sweep.paths.name}", soft_wrap=True)
+            err.print(f"no result; see: hpcbench status {sweep.paths.name}", soft_wrap=True)
             return 1
     elif found is None:
         tuner = Tuner(
@@ -85,7 +85,7 @@ def resume_search(
     else:
         for line in (line for finding in found for line in lines(finding, objective.quantity)):
             out.print(Text(line), soft_wrap=True)
-    err.print(f"every measurement: hpcbench report {sweep.paths.name}", soft_wrap=True)
+    err.print(f"all measurements: hpcbench report {sweep.paths.name}", soft_wrap=True)
     return int(not all_recommended(found))
 
 
@@ -112,7 +112,7 @@ def _run(tuner: Tuner, sweep: Sweep, experiment: Experiment, objective: Objectiv
         name, runs = sweep.paths.name, Runs(sweep)
         task = bar.add_task(name, total=None)
         if runs.measured:
-            err.print(f"{plural(runs.measured, 'measurement')} kept from before", soft_wrap=True)
+            err.print(f"{plural(runs.measured, 'measurement')} reused", soft_wrap=True)
         runner = MeasurementRunner(sweep, lease, executor, experiment.measure, runs)
         while (trial := tuner.ask()) is not None:
             for event in tuner.tell(runner.measure(trial)):
@@ -126,7 +126,7 @@ def _show(event: Event, objective: Objective, update_bar: Callable[[str], None])
     if isinstance(event, GridStarted):
         err.print(f"the full grid: {plural(event.measurements, 'measurement')}", soft_wrap=True)
     elif isinstance(event, ScheduleSearchStarted):
-        err.print("threads by section: looking for a schedule, with the best setting", soft_wrap=True)
+        err.print("per-layer threads: searching for a schedule, with the best configuration", soft_wrap=True)
     elif event.measurement.is_new:
         case, stage = event.measurement.trial
         line = f"{_configuration(event.context, case)}: {_outcome(event.measurement.record, stage, objective)}"
@@ -145,7 +145,7 @@ def _configuration(context: Context, case: Case) -> str:
     values |= {name: value for name, value in options if value != usual.model_options.get(name)}
     if parameters.threads != DYNAMIC:
         return in_words(values)
-    return f"{'following the' if parameters.schedule else 'looking for a'} schedule, {in_words(values)}"
+    return f"{'following the' if parameters.schedule else 'searching for a'} schedule, {in_words(values)}"
 
 
 def _outcome(record: Record, stage: Stage, objective: Objective) -> str:

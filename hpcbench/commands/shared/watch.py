@@ -28,7 +28,7 @@ SHARE = 0.1  # of the time that asking itself may take
 
 
 def pause_s(waited_s: float, quiet_s: float, asking_s: float) -> float:
-    """How long to leave Slurm alone, after `waited_s` in all of which nothing has changed for `quiet_s`.
+    """Return how long to leave Slurm alone, after `waited_s` in all of which nothing has changed for `quiet_s`.
 
     Where an answer has taken `asking_s`, Slurm is busy, and is asked less often.
     """
@@ -67,7 +67,7 @@ def wait_for_search(sweep: Sweep) -> None:
 def _watch(sweep: Sweep, display: Display) -> Progress:
     began_s = changed_s = time.monotonic()
     counts: dict[str, int] = {}
-    told = ""
+    shown = ""
     warned: set[str] = set()
     idle = False
     while True:
@@ -77,12 +77,12 @@ def _watch(sweep: Sweep, display: Display) -> Progress:
         if progress.counts() != counts:
             counts, changed_s = progress.counts(), now_s
         for warning in set(progress.warnings) - warned:
-            display.say(f"warning: {warning}")
+            display.report(f"warning: {warning}")
             warned.add(warning)
         search = _state(sweep)
-        if search.goes_on and search.words != told:
-            told = search.words
-            display.say(told)
+        if search.goes_on and search.words != shown:
+            shown = search.words
+            display.report(shown)
         pause = pause_s(now_s - began_s, now_s - changed_s, now_s - asked_s)
         display.show(progress, datetime.datetime.now().astimezone(), pause)
         if all(run.ended for run in progress.runs) and has_ended(sweep):
@@ -95,7 +95,7 @@ def _watch(sweep: Sweep, display: Display) -> Progress:
 
 
 def _is_under_way(progress: Progress, quiet_s: float) -> bool:
-    """Whether more will happen, after nothing has changed for `quiet_s`."""
+    """Return whether more will happen, if nothing has changed for `quiet_s`."""
     states = {run.state for run in progress.runs}
     lags = UNKNOWN in states and quiet_s < LAG_S
     # A job that follows on waits for jobs of the sweep to end: for ever, where these never start.
@@ -112,35 +112,35 @@ def _is_answered(sweep: Sweep) -> bool:
 
 
 def _state(sweep: Sweep) -> SearchState:
-    """Of a search, which may go on and have no repetition yet; any other sweep has ended as such."""
+    """Return the state of the search; if Slurm does not respond, a state that says so."""
     try:
         return search_state(sweep)
     except NoAnswerError as error:
-        return SearchState(f"{error.what}; asking again", goes_on=True)
+        return SearchState(f"{error.what}; trying again", goes_on=True)
 
 
 def _reconciled(sweep: Sweep, display: Display) -> Progress:
-    """The answer of Slurm, however long it takes: a controller that restarts is no reason to stop watching."""
+    """Return the reconciled state, and wait for Slurm however long it takes: slurmctld may restart."""
     silent = False
     while True:
         try:
             progress = reconcile(sweep)
         except NoAnswerError as error:
             if not silent:
-                display.say(f"{error.what}; asking again every {LONGEST_S:.0f} s")
+                display.report(f"{error.what}; trying again every {LONGEST_S:.0f} s")
             silent = True
             time.sleep(LONGEST_S)
             continue
         if silent:
-            display.say("Slurm answers again")
+            display.report("Slurm answers again")
         return progress
 
 
 def _left(progress: Progress) -> str:
-    """What did not complete, and the command that goes on."""
+    """Return what did not complete, and the command that continues."""
     name = progress.sweep.paths.name
     not_ended = Counter(run.state for run in progress.runs if not run.ended)
-    why = f"nothing is under way, and {counted(not_ended)}" if not_ended else "not all repetitions completed"
+    why = f"no job is pending or running, and {counted(not_ended)}" if not_ended else "not all repetitions completed"
     to_do = len(progress.to_do())
     if to_do:
         return f"{name}: {why}; to run {plural(to_do, 'repetition')}: hpcbench resume {name}"

@@ -32,6 +32,6 @@ def peaks(arguments: Any) -> int:
 
 
 def placement(arguments: Any) -> int:
-    """Print the CPUs and GPUs that this task was given, as a line of JSON."""
+    """Print print the CPUs and GPUs of this task as a line of JSON."""
     print(json.dumps(given.placement(this_system(), os.environ)))
     return 0

@@ -14,12 +14,12 @@ _REMEDY = "Ask for the governor `performance` on the nodes (cpupower frequency-s
 
 def check(system: System) -> List[CheckResult]:
     """Return the governor of the usable CPUs, and any frequency limit below that of the processor."""
-    told = _told(system)
+    names = _governors(system)
     governors = chosen(system)
     if not governors:
         return [_untold()]
     if len(governors) > 1:
-        parts = ["%s on CPU %s" % (name, ranges.compact(c for c in told if told[c] == name)) for name in governors]
+        parts = ["%s on CPU %s" % (name, ranges.compact(c for c in names if names[c] == name)) for name in governors]
         means = "CPUs of one job run at different speeds, and the speed of a task depends on its CPU."
         return [CheckResult("governor", WARNING, ", ".join(parts), means, _REMEDY)]
     return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]
@@ -27,10 +27,10 @@ def check(system: System) -> List[CheckResult]:
 
 def chosen(system: System) -> List[str]:
     """Return the governors of the usable CPUs, sorted; none without cpufreq."""
-    return sorted({governor for governor in _told(system).values() if governor})
+    return sorted({governor for governor in _governors(system).values() if governor})
 
 
-def _told(system: System) -> Dict[int, Optional[str]]:
+def _governors(system: System) -> Dict[int, Optional[str]]:
     return {cpu: system.text(_CPUFREQ % cpu + "scaling_governor") for cpu in system.cpus}
 
 

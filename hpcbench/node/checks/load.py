@@ -96,13 +96,13 @@ def _whose(system: System, pid: int) -> Tuple[str, str]:
 
 def _waiting(system: System) -> List[CheckResult]:
     """Return the pressure on memory and I/O in the last 10 s: https://docs.kernel.org/accounting/psi.html."""
-    told = {kind: _average(system, kind) for kind in ("memory", "io")}
-    high = ["%s %.0f %%" % (kind, value) for kind, value in told.items() if value > _PRESSURE]
+    averages = {kind: _average(system, kind) for kind in ("memory", "io")}
+    high = ["%s %.0f %%" % (kind, value) for kind, value in averages.items() if value > _PRESSURE]
     if not high:
         return []
     means = "Work on this machine stands still while it waits for memory or the disk; ours would, too."
     remedy = "Check what uses them (free, iostat), or request whole nodes and enough memory."
-    level = WARNING if max(told.values()) > _HIGH_PRESSURE else NOTE
+    level = WARNING if max(averages.values()) > _HIGH_PRESSURE else NOTE
     return [
         CheckResult("pressure", level, "of the last 10 s, part with work held up: %s" % ", ".join(high), means, remedy)
     ]

@@ -180,7 +180,7 @@ def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:
         return {"missing": "no answer in %d s" % TIMEOUT_S}
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        said = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
-        return {"missing": "it ended with status %d: %s" % (done.returncode, said[0])}
+        last_line = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
+        return {"missing": "it ended with status %d: %s" % (done.returncode, last_line[0])}
     answer: Dict[str, Any] = json.loads(lines[-1])
     return answer

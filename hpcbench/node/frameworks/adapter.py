@@ -153,5 +153,5 @@ class Adapter(ABC):
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Return whether an error of the framework means that memory ran out."""
-        told = isinstance(error, self.memory_errors) and re.search(self.memory_words, str(error))
-        return isinstance(error, (MemoryError, *self.exhausted)) or bool(told)
+        matches = isinstance(error, self.memory_errors) and re.search(self.memory_words, str(error))
+        return isinstance(error, (MemoryError, *self.exhausted)) or bool(matches)

@@ -14,21 +14,23 @@ def check_gpus(problem: Problem, visible: Sequence[str], framework: str) -> None
     own = gpus.identity(own_gpu(problem, len(visible))) if visible else None
     chosen = problem.group.gather(own)
     if not visible:
-        raise Unsupported("a GPU is asked for, and %s sees none here" % framework)
+        raise Unsupported("a GPU is requested, but %s finds none on this node" % framework)
     if own is None:
         _check_count(problem, len(visible))
         return
     sharing = [rank for rank in problem.group.local_ranks if chosen[rank] == own]
     if len(sharing) > 1:
-        told = (", ".join(map(str, sharing)), len(problem.group.local_ranks), len(visible))
-        raise Unsupported("ranks %s would share a GPU: each of %d tasks on this node needs one, and sees %d" % told)
+        values = (", ".join(map(str, sharing)), len(problem.group.local_ranks), len(visible))
+        raise Unsupported(
+            "ranks %s would share a GPU: %d tasks on this node need one each, and %d are visible" % values
+        )
 
 
 def _check_count(problem: Problem, visible: int) -> None:
     """Raise Unsupported if there are too few GPUs, for GPUs without an identity."""
     tasks = len(problem.group.local_ranks)
     if visible < tasks and not (problem.group.bound and visible == 1):  # srun may show each task its own
-        raise Unsupported("%d tasks on a node ask for a GPU each, and %d can be seen" % (tasks, visible))
+        raise Unsupported("%d tasks on this node request a GPU each, but %d are visible" % (tasks, visible))
 
 
 def own_gpu(problem: Problem, visible: int) -> int:

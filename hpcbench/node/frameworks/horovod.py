@@ -20,7 +20,7 @@ def join(problem: Problem) -> None:
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
         from horovod.runner.http.http_server import RendezvousServer
     except ImportError as error:
-        advice = "`hpcbench env build horovod-%s` makes an environment that has it" % problem.parameters["framework"]
+        advice = "`hpcbench env build horovod-%s` builds an environment with it" % problem.parameters["framework"]
         raise Unsupported("Horovod not found in %s (%s): %s" % (sys.executable, error, advice)) from error
     group = problem.group
     if group.rank == 0:

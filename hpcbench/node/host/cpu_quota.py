@@ -28,11 +28,11 @@ def folders(system: System, controller: str) -> List[str]:
 
 
 def _quota(system: System, folder: str) -> Optional[Quota]:
-    told = (system.text(folder + "/cpu.max") or "").split()
-    if not told:
-        told = [system.text(folder + "/cpu.cfs_%s_us" % name) or "" for name in ("quota", "period")]
+    fields = (system.text(folder + "/cpu.max") or "").split()
+    if not fields:
+        fields = [system.text(folder + "/cpu.cfs_%s_us" % name) or "" for name in ("quota", "period")]
     try:
-        quota_us, period_us = (int(number) for number in told)
+        quota_us, period_us = (int(number) for number in fields)
     except ValueError:  # `max 100000` is none
         return None
     if quota_us < 0 or period_us <= 0:  # so is -1

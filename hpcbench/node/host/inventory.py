@@ -76,8 +76,8 @@ def _distribution(system: System) -> Any:
 
 def _gpus(system: System) -> Dict[str, Any]:
     """Return driver and models from the kernel, otherwise from CUDA or ROCm: nvidia-smi would wake each GPU."""
-    told = [_fields(system.text(path) or "") for path in system.matching(_NVIDIA + "gpus/*/information")]
-    models = [gpu.get("Model") for gpu in told] or [gpus.name(index) for index in range(gpus.count())]
+    information = [_fields(system.text(path) or "") for path in system.matching(_NVIDIA + "gpus/*/information")]
+    models = [gpu.get("Model") for gpu in information] or [gpus.name(index) for index in range(gpus.count())]
     versions = [*system.lines(_NVIDIA + "version")[:1], *system.lines(_AMD)[:1]]
     return {"driver": versions[0] if versions else None, "models": models}
 
@@ -107,8 +107,7 @@ def _unescaped(word: str) -> str:
 
 
 def _slurm(name: str, folder: str, environment: Mapping[str, str]) -> Dict[str, Any]:
-    """Return Slurm's description of the node, and write its configuration, which nodes share, to a file named by
-    content."""
+    """Return Slurm's description of the node, and write its configuration to a file named by content."""
     reply = slurm_config.query(name, environment)
     if reply.config is None:
         return {"reason": reply.reason, "config": None, "node": reply.node}

@@ -102,7 +102,7 @@ def attempt(lane: Lane, element: int, number: int, clock: Clock, output: Output)
     )
     not_started = outcome.why_not_started(ranks, ending)
     if not_started is not None:
-        output.say("%s; this repetition has not had its turn" % not_started.value)
+        output.report("%s; this repetition was not started" % not_started.value)
         shutil.rmtree(scratch, ignore_errors=True)
         ending_job = not_started is NotStarted.JOB_IS_ENDING
         return (NextStep.JOB_IS_ENDING if ending_job else NextStep.WAIT_FOR_CONTROLLER), False
@@ -116,10 +116,10 @@ def _record(
     try:
         record = record_writer.write(planned, lane.sweep, key, ending, scratch, lane.job.records)
     except OSError as error:  # what is in the scratch folder still tells the outcome
-        output.say("%s cannot be written: %s" % (lane.job.records, error.strerror))
+        output.report("%s cannot be written: %s" % (lane.job.records, error.strerror))
         return NextStep.DONE, False
     reason = ": %s" % record.error.message if record.error else ""
-    output.say("case %s repetition %d %s%s" % (record.case_id, record.repetition, record.status, reason))
+    output.report("case %s repetition %d %s%s" % (record.case_id, record.repetition, record.status, reason))
     completed = record.status == COMPLETED
     if ending.preempted:
         return NextStep.GIVE_WAY, completed
@@ -140,7 +140,7 @@ def is_tried_again(record: Record, retry: Dict[str, Any], number: int, ending: E
         return False
     enough = ending.elapsed_s + LONGER * ending.elapsed_s / number <= ending.limit_s
     what = "disturbed" if disturbed else record.status
-    output.say("%s; %s" % (what, "once more" if enough else "no time is left to try again"))
+    output.report("%s; %s" % (what, "once more" if enough else "not enough time left for a retry"))
     return enough
 
 
@@ -158,14 +158,14 @@ def _scratch(job: Job, element: int, number: int) -> str:
 
 
 def _too_large(planned: PlannedRun, results: str) -> str:
-    """Which smaller case ran out of memory, in words; an empty text if the run may begin."""
+    """Return why the run is skipped, since a smaller case ran out of memory; an empty text if it is not."""
     if planned.monotone is None:
         return ""
     return oom_pruning.too_large(planned, oom_pruning.notes(planned, results)) or ""
 
 
 def _noise(lane: Lane, planned: PlannedRun, clock: Clock) -> str:
-    """What others do on the nodes, if the experiment wants them idle; half of the time that is left may be waited."""
+    """Return why the nodes are not idle, if the experiment requires it, after up to half of the time left."""
     if planned.measure["quiet"] == "ignore":
         return ""
     wait_s = (lane.job.limit_s - clock.elapsed_s()) / 2 if planned.measure["quiet"] == "wait" else 0.0
@@ -178,7 +178,9 @@ def _environment(lane: Lane) -> str:
 
 
 def _gives_way(ranks: List[Dict[str, Any]], stop: Stop) -> bool:
-    """Whether tasks were told to end, and the job was not, because Slurm preempts the job and gives them a time of
-    grace (GraceTime of slurm.conf(5)): a person may have ended the step as well."""
-    told = any(rank["stopped_by"] == "SIGTERM" for rank in ranks)
-    return told and not stop.requested and preemption.is_preempted(os.environ)
+    """Return whether the tasks got SIGTERM, but not the job, because Slurm preempts it with a grace time.
+
+    See GraceTime in slurm.conf(5). A person may have ended the step as well, so that Slurm is asked.
+    """
+    terminated = any(rank["stopped_by"] == "SIGTERM" for rank in ranks)
+    return terminated and not stop.requested and preemption.is_preempted(os.environ)

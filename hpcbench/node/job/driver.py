@@ -17,7 +17,7 @@ from .stop import Stop
 CONTROLLER_S = 10.0  # between two attempts while slurmctld is away; up to twice that, for not all jobs ask at once
 UNTIL_KILLED_S = 3600.0
 
-MakeMonitors = Callable[[Callable[[str], None]], Monitors]  # takes what they say
+MakeMonitors = Callable[[Callable[[str], None]], Monitors]  # takes what prints their messages
 
 
 def drive(job: Job, elements: List[int]) -> int:
@@ -67,7 +67,7 @@ def pack(job: Job, index: int) -> List[int]:
 
 
 def _was_given_up(job: Job) -> bool:
-    """Whether hpcbench took the sbatch of this batch for lost, and has submitted another one since."""
+    """Return whether hpcbench took the sbatch of this batch for lost and submitted another one."""
     path = os.path.join(os.path.dirname(job.file), "journal.jsonl")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -78,7 +78,7 @@ def _was_given_up(job: Job) -> bool:
 
 
 def _rejects(line: str, batch: str) -> bool:
-    """Whether a line of the journal takes the sbatch of a batch for lost. A damaged line says nothing."""
+    """Return whether a line of the journal takes the sbatch of a batch for lost. A damaged line says nothing."""
     try:
         event = json.loads(line)
         return bool(event["event"] == "rejected" and event["batch"] == batch)
@@ -87,7 +87,7 @@ def _rejects(line: str, batch: str) -> bool:
 
 
 def _left(job: Job, sweep: Dict[str, Any], elements: List[int]) -> List[int]:
-    """What of these elements is still to run, in a job that Slurm has started again."""
+    """Return which of these elements are still to run after a requeue."""
     count = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
     if not count:
         return elements
@@ -97,7 +97,7 @@ def _left(job: Job, sweep: Dict[str, Any], elements: List[int]) -> List[int]:
         return requeue.still_to_run(elements, start, sweep["experiment"]["retry"])
     except (OSError, ValueError, KeyError, IndexError) as error:
         print("hpcbench: %s" % error, flush=True)
-        give_up("what was done before this restart cannot be read")
+        give_up("the records from before this restart cannot be read")
 
 
 class _Driver:
@@ -122,24 +122,24 @@ class _Driver:
             return 0
         width: int = self._sweep["jobs"][self._job.name]["width"]
         nodes = int(self._job.planned(elements[0]).parameters["nodes"])
-        version, said = launcher.slurm_version() if max(nodes, width) > 1 else (None, "")
+        version, output = launcher.slurm_version() if max(nodes, width) > 1 else (None, "")
         srun: List[str] = []  # the one node of a job is the one that this runs on
         if version and version >= launcher.SHARES_NODES and nodes > 1:
             srun = launcher.on_each_node(nodes)
         elif nodes > 1:
-            told = (said or "no Slurm", os.uname().nodename)
-            self.output.say("%s: only %s is watched; to watch every node takes Slurm 22.05 or newer" % told)
+            values = (output or "no Slurm", os.uname().nodename)
+            self.output.report("%s: only %s is monitored; monitoring every node requires Slurm 22.05 or newer" % values)
         watched = nodes if srun else 1
         if width > 1:
-            self._side_by_side(elements, lambda say: self._monitors(srun, watched, say), width, version)
+            self._side_by_side(elements, lambda report: self._monitors(srun, watched, report), width, version)
         else:
             self._one_after_another(elements, self._monitors(srun, watched))
         return int(self._failed)
 
-    def _monitors(self, srun: List[str], nodes: int, say: Optional[Callable[[str], None]] = None) -> Monitors:
+    def _monitors(self, srun: List[str], nodes: int, report: Optional[Callable[[str], None]] = None) -> Monitors:
         nodes_folder = os.path.join(self._job.results, "nodes")
         words = [*srun, *launcher.monitor_words(self._job.zipapp, nodes_folder)]
-        return Monitors(words, nodes, say or self.output.say)
+        return Monitors(words, nodes, report or self.output.report)
 
     def _one_after_another(self, elements: Iterable[int], monitors: Monitors) -> None:
         lane = Lane(self._job, self._sweep, monitors, self._stop, [], self._shares_job)
@@ -166,10 +166,10 @@ class _Driver:
     def _run_lane(self, waiting: List[int], make_monitors: MakeMonitors, share: List[str]) -> None:
         output: Optional[Output] = None
 
-        def say(text: str) -> None:
-            (output or self.output).say(text)
+        def report(text: str) -> None:
+            (output or self.output).report(text)
 
-        monitors = make_monitors(say)
+        monitors = make_monitors(report)
         lane = Lane(self._job, self._sweep, monitors, self._stop, share, self._shares_job)
         while waiting and not self._stop.requested:
             try:
@@ -188,7 +188,7 @@ class _Driver:
         monitors.close()
 
     def _output_of(self, element: int) -> Output:
-        """A file for what a run prints; the job's own output if no file can be made."""
+        """Return a file for what a run prints; the job's own output if no file can be made."""
         name = "%d-%s.log" % (element, os.environ.get("SLURM_JOB_ID", ""))
         try:
             return FileOutput(os.path.join(self._job.running, name))

@@ -15,7 +15,7 @@ class Job(NamedTuple):
     batch: str  # the submission that it came from: JOB, or JOB.TOKEN
     log: str  # its own output so far; may be missing
     records: str  # the file that it appends its records to
-    python: List[str]  # the words that start the Python of the workload, in its container if it has one
+    python: List[str]  # command that starts the Python of the workload, in its container if it has one
     srun: List[str]  # the words of srun for one run
     limit_s: float  # of wall time, for each run
     zipapp: str

@@ -26,9 +26,9 @@ def slurm_version() -> Tuple[Version, str]:
         done = subprocess.run(["srun", "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except OSError:
         return None, ""
-    said = done.stdout.decode("utf-8", "replace").strip()
-    found = _VERSION.search(said)
-    return (int(found.group(1)), int(found.group(2))) if found else None, said
+    output = done.stdout.decode("utf-8", "replace").strip()
+    found = _VERSION.search(output)
+    return (int(found.group(1)), int(found.group(2))) if found else None, output
 
 
 def own_share(version: Version, width: int) -> List[str]:
@@ -60,7 +60,7 @@ def launch(job: Job, planned: PlannedRun, share: List[str], task: RankTask, outp
     The command is logged as one line, which can be pasted into a shell inside the allocation.
     """
     command = run_command(job.srun, share, job.python, task)
-    output.say(shlex.join(command))
+    output.report(shlex.join(command))
     if job.on_slurm:
         return _status(_run(command, output))
     from ..launch.local_launcher import executing, run_tasks  # nothing of it is needed on Slurm
@@ -75,7 +75,7 @@ def _run(command: List[str], output: Output) -> int:
         descriptor = output.descriptor
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=descriptor, stderr=descriptor)
     except OSError as error:
-        output.say("%s: %s" % (command[0], error.strerror))
+        output.report("%s: %s" % (command[0], error.strerror))
         return 127
     return process.wait()
 

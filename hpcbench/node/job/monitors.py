@@ -19,9 +19,9 @@ TIMEOUT_S = 30.0  # for a reply: a file system may hold a monitor up
 class Monitors:
     """Starts the monitors with the first run, and again if they have died."""
 
-    def __init__(self, words: List[str], nodes: int, say: Callable[[str], None]) -> None:
+    def __init__(self, words: List[str], nodes: int, report: Callable[[str], None]) -> None:
         self._words = words
-        self._say = say
+        self._report = report
         self._nodes = nodes
         self._process: "Optional[subprocess.Popen[bytes]]" = None
         self._buffer = b""
@@ -32,9 +32,9 @@ class Monitors:
         """Start a timeline in `scratch` on each node, whose base name marks the processes of the run."""
         replies = self._ask({"do": BEGIN, "folder": scratch})
         self._watching = True
-        self._say_reasons(replies, "cannot begin")
+        self._report_reasons(replies, "cannot begin")
         if len(replies) < self._nodes:
-            self._say("%d of %d monitors have answered" % (len(replies), self._nodes))
+            self._report("%d of %d monitors have answered" % (len(replies), self._nodes))
 
     def end(self) -> None:
         """End the timelines. A monitor that does not answer is killed; what it has written stays."""
@@ -42,22 +42,22 @@ class Monitors:
             return
         self._watching = False
         replies = self._ask({"do": END})
-        self._say_reasons(replies, "has ended")
+        self._report_reasons(replies, "has ended")
         if len(replies) < self._nodes:
             self._kill()
 
-    def _say_reasons(self, replies: List[Dict[str, Any]], what: str) -> None:
+    def _report_reasons(self, replies: List[Dict[str, Any]], what: str) -> None:
         for reply in replies:
             if reply["reason"]:
-                self._say("the monitor on %s %s: %s" % (reply["host"], what, reply["reason"]))
+                self._report("the monitor on %s %s: %s" % (reply["host"], what, reply["reason"]))
 
     def busy(self, wait_s: float, gpus: bool) -> str:
         """Return what others do on the nodes, after up to `wait_s` seconds of waiting; an empty text if nothing."""
         replies = self._ask({"do": IDLE, "wait_s": wait_s, "gpus": gpus}, wait_s)
-        busy = ["%s: %s" % (reply["host"], reply["reason"]) for reply in replies if reply["said"] == BUSY]
+        busy = ["%s: %s" % (reply["host"], reply["reason"]) for reply in replies if reply["state"] == BUSY]
         if busy or len(replies) == self._nodes:
             return "\n".join(busy)
-        return "it could not be looked at"
+        return "it could not be checked"
 
     def close(self) -> None:
         """End the monitors. The last thing that they do is to describe their nodes, if nobody has done so."""
@@ -98,7 +98,7 @@ class Monitors:
         return self._process
 
     def _line(self, until: float) -> Optional[Dict[str, Any]]:
-        """The next line that is JSON; None if the time is over, or they have ended."""
+        """Return the next line that is JSON; None if the time is over, or they have ended."""
         assert self._process is not None and self._process.stdout is not None  # noqa: S101, PT018 - it is a pipe
         pipe = self._process.stdout.fileno()
         while True:
@@ -107,7 +107,7 @@ class Monitors:
                 self._buffer = rest
                 try:
                     found = json.loads(line)
-                except ValueError:  # said by something that starts them
+                except ValueError:  # printed by something that starts them
                     continue
                 if isinstance(found, dict):
                     return found

@@ -16,7 +16,7 @@ class Output:
         self.log = log
         self.descriptor: Optional[int] = None  # of a file in place of the job's own output
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Write a line, at once: what the run prints comes after it."""
         data = ("hpcbench: %s\n" % text).encode("utf-8", "replace")
         with contextlib.suppress(OSError):  # a full disk: the record says what became of the run

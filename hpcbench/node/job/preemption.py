@@ -1,4 +1,4 @@
-"""What Slurm's controller says of the job that this runs in. Asked only where nothing else can tell."""
+"""Ask Slurm's controller whether it preempts this job; done only if nothing else can show it."""
 
 import re
 import subprocess
@@ -9,15 +9,15 @@ _PREEMPTED = re.compile(r"\bPreemptTime=\d")  # of `scontrol show job`; None or 
 
 
 def is_preempted(environment: Mapping[str, str]) -> bool:
-    """Whether the job has to give way to another one; False where nobody says so."""
+    """Return whether Slurm preempts the job; False if this is unknown."""
     job = environment.get("SLURM_JOB_ID")
     if job is None:
         return False
     try:
         command = ["scontrol", "--oneliner", "show", "job", job]
-        told = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=TIMEOUT_S)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=TIMEOUT_S)
     except (OSError, subprocess.SubprocessError):
         return False
-    lines = told.stdout.decode("utf-8", "replace").splitlines()
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
     # The job whose number is that of its array gets a line for each job of the array.
     return any(_PREEMPTED.search(line) for line in lines if line.startswith("JobId=%s " % job))

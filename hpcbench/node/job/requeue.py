@@ -14,8 +14,8 @@ from ..results import record_writer
 from ..results.outcome import Outcome, lines_of, of_ranks_alone
 
 _PREEMPTED = ("DUE TO PREEMPTION", "DUE TO JOB REQUEUE")  # in the log, by slurmstepd
-ANEW = "hpcbench: Slurm has started this job anew"
-_NODE_FAILED = "its node failed, or its job was started anew, before it had ended"
+ANEW = "hpcbench: Slurm has requeued this job"
+_NODE_FAILED = "its node failed, or its job was requeued, before it had ended"
 
 
 class Start(NamedTuple):
@@ -29,30 +29,30 @@ class Start(NamedTuple):
 
 
 def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
-    """A record for each repetition of this job that an earlier start left unfinished."""
+    """Write a record for each run of this job that an earlier start left unfinished."""
     job = os.path.splitext(os.path.basename(job_file))[0]
     for name, element, attempt in _cut_off(start.running):
         planned, scratch = read(job_file, element), os.path.join(start.running, name)
         key = RecordKey(job, element, start.batch, attempt)
-        told = of_ranks_alone(planned, sweep, record_writer.read_ranks(scratch), scratch)
-        outcome = told or _outcome(start.log)
+        concluded = of_ranks_alone(planned, sweep, record_writer.read_ranks(scratch), scratch)
+        outcome = concluded or _outcome(start.log)
         record_writer.write_outcome(planned, sweep, key, outcome, scratch, start.records)
     print(ANEW, file=sys.stderr)
 
 
 def _outcome(log: str) -> Outcome:
-    """By what Slurm has said since the job was started the last time."""
+    """Return the outcome by Slurm's messages since the last start of the job."""
     lines = lines_of(log)
     lines = lines[max((place for place, line in enumerate(lines, 1) if ANEW in line), default=0) :]
     if any(words in line for line in lines for words in _PREEMPTED):
-        status, message = PREEMPTED, "its job had to give way, and was started anew"
+        status, message = PREEMPTED, "its job was preempted and requeued"
     else:
         status, message = NODE_FAILURE, _NODE_FAILED
     return Outcome(status, {"type": status, "message": message, "last_lines": lines[-LAST_LINES:]})
 
 
 def _cut_off(running: str) -> Iterator[Any]:
-    """The scratch folders of this very job, as ELEMENT-JOBID-RESTART-ATTEMPT, with element and attempt."""
+    """Yield the scratch folders of this job, ELEMENT-JOBID-RESTART-ATTEMPT, with element and attempt."""
     for name in sorted(os.listdir(running)) if os.path.isdir(running) else []:
         parts = name.split("-")
         if len(parts) == 4 and parts[1] == os.environ.get("SLURM_JOB_ID"):
@@ -60,7 +60,7 @@ def _cut_off(running: str) -> Iterator[Any]:
 
 
 def still_to_run(elements: List[int], start: Start, retry: Dict[str, Any]) -> List[int]:
-    """Those of a pack that have not ended yet, or in a way that is to be retried, and not too often."""
+    """Return the elements of a pack without an outcome, or with one that is to be retried."""
     ended: Dict[int, List[str]] = {}
     for line in _lines_of_earlier_starts(start):
         try:

@@ -14,7 +14,7 @@ COMPACT, SCATTER, NUMA, CORES = "compact", "scatter", "numa", "cores"
 
 
 def places(cpus: Sequence[Cpu], instances: int, threads: Optional[int], policy: Optional[str]) -> List[List[int]]:
-    """The CPUs of each instance, as sorted numbers.
+    """Return the CPUs of each instance, as sorted numbers.
 
     Parts are as equal as they can be, and no two instances share a CPU unless there are more instances than CPUs that
     the policy leaves. With a policy, an instance with `threads` gets as many CPUs of its part; without, and without
@@ -28,7 +28,7 @@ def places(cpus: Sequence[Cpu], instances: int, threads: Optional[int], policy: 
 
 
 def _order(cpus: Sequence[Cpu], policy: Optional[str]) -> List[Cpu]:
-    """The usable CPUs in the order in which instances get them; the hardware threads of a core stand together."""
+    """Return the usable CPUs in the order of instances, hardware threads of a core together."""
     cores = _cores(cpus)
     if policy == CORES:
         return [core[0] for core in cores]
@@ -38,7 +38,7 @@ def _order(cpus: Sequence[Cpu], policy: Optional[str]) -> List[Cpu]:
 
 
 def _cores(cpus: Sequence[Cpu]) -> List[List[Cpu]]:
-    """The usable CPUs of each core, node after node."""
+    """Return the usable CPUs of each core, node after node."""
     cores: Dict[int, List[Cpu]] = {}
     for cpu in sorted(cpus, key=lambda cpu: (cpu.socket, cpu.node, cpu.core, cpu.number)):
         cores.setdefault(cpu.core, []).append(cpu)
@@ -46,7 +46,7 @@ def _cores(cpus: Sequence[Cpu]) -> List[List[Cpu]]:
 
 
 def _round_the_nodes(cores: List[List[Cpu]]) -> List[List[Cpu]]:
-    """The first core of each NUMA node, then the second of each, and so on."""
+    """Return the first core of each NUMA node, then the second of each, and so on."""
     nodes: Dict[int, List[List[Cpu]]] = {}
     for core in cores:
         nodes.setdefault(core[0].node, []).append(core)
@@ -54,8 +54,7 @@ def _round_the_nodes(cores: List[List[Cpu]]) -> List[List[Cpu]]:
 
 
 def _parts(cpus: Sequence[Cpu], count: int) -> List[List[Cpu]]:
-    """`cpus` in as many parts, the first of them one larger where they are not equal; one CPU each, again and again,
-    where there are too few."""
+    """Split `cpus` into parts of equal size, or one larger for the first; if there are too few, CPUs are repeated."""
     if count > len(cpus):
         return [[cpus[place % len(cpus)]] for place in range(count)]
     ends = _ends(len(cpus), count)
@@ -63,13 +62,13 @@ def _parts(cpus: Sequence[Cpu], count: int) -> List[List[Cpu]]:
 
 
 def _ends(length: int, count: int) -> List[int]:
-    """Where each part ends."""
+    """Return the end of each part."""
     size, larger = divmod(length, count)
     return [size * place + min(place, larger) for place in range(1, count + 1)]
 
 
 def _within_nodes(cpus: Sequence[Cpu], instances: int, threads: Optional[int]) -> List[List[Cpu]]:
-    """Parts that lie within a NUMA node each, where they fit: else over as few nodes as there are for each instance."""
+    """Return parts within one NUMA node each if they fit, otherwise over as few nodes as possible."""
     nodes: Dict[int, List[Cpu]] = {}
     for cpu in _order(cpus, COMPACT):
         nodes.setdefault(cpu.node, []).append(cpu)
@@ -84,7 +83,7 @@ def _within_nodes(cpus: Sequence[Cpu], instances: int, threads: Optional[int]) -
 
 
 def _shared_out(instances: int, nodes: List[List[Cpu]]) -> List[int]:
-    """How many instances each node takes: one each, and every other where its part will be largest."""
+    """Return how many instances each node takes: one each, and more where parts are largest."""
     counts = [1] * len(nodes)
     for _ in range(instances - len(nodes)):
         best = max(range(len(nodes)), key=lambda place: len(nodes[place]) / (counts[place] + 1))
@@ -93,7 +92,7 @@ def _shared_out(instances: int, nodes: List[List[Cpu]]) -> List[int]:
 
 
 def _narrowed(part: List[Cpu], threads: int) -> List[Cpu]:
-    """What lies at the largest node of a part, where so many threads have room there; else the whole part."""
+    """Return the CPUs of the part's largest NUMA node if the threads fit there, otherwise the whole part."""
     nodes: Dict[int, List[Cpu]] = {}
     for cpu in part:
         nodes.setdefault(cpu.node, []).append(cpu)

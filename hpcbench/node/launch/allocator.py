@@ -11,7 +11,7 @@ RETAINING = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
 
 
 def missing(parameters: Mapping[str, Any]) -> Optional[str]:
-    """In words, where a case asks for it and the C library is another; None where nothing is missing."""
+    """Return why the requested allocator is not available; None if it is, or if none is requested."""
     if parameters["allocator"] != RETAIN:
         return None
     import ctypes

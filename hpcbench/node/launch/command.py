@@ -39,13 +39,13 @@ def start(line: str, workspace: str, scratch: str, environment: Dict[str, str]) 
 
 
 def unsupported(reason: str) -> Dict[str, Any]:
-    """The facts of a rank that did not start its command."""
+    """Return the facts of a rank that did not start its command."""
     error = {"type": status.UNSUPPORTED, "message": reason, "last_lines": []}
     return {"warnings": [], "status": status.UNSUPPORTED, "error": error}
 
 
 def last_word_of_memory(ending: Dict[str, Any], output: Output) -> Optional[str]:
-    """The uncaught exception by which a Python program has said that memory ran out; None where it has not."""
+    """Return the uncaught exception of a Python program that ran out of memory; None without one."""
     if ending["exit_code"] != _UNCAUGHT:
         return None
     from .. import oom_detection
@@ -58,7 +58,7 @@ def last_word_of_memory(ending: Dict[str, Any], output: Output) -> Optional[str]
 def facts(
     ending: Dict[str, Any], elapsed_s: float, end_s: float, complete: bool, exhausted: Optional[str], last: str
 ) -> Dict[str, Any]:
-    """What a rank found out, in the form of a worker's: the one sample is how long the command took.
+    """Return what a rank found out, in the form of a worker's: the one sample is how long the command took.
 
     `complete` says whether the copies hold all that was printed; `exhausted` is how it said that memory ran out; `last`
     is what it said last.

@@ -50,13 +50,13 @@ def provider(symbol: str) -> Optional[str]:
 
 
 def not_mapped(paths: Sequence[str]) -> Optional[str]:
-    """The first of these libraries that is not in this process."""
+    """Return the first of these libraries that this process has not loaded."""
     here = mapped()
     return next((path for path in paths if os.path.realpath(path) not in here), None)
 
 
 def mapped() -> List[str]:
-    """The files in this process's memory, and what the kernel calls its other parts."""
+    """Return the names of the mappings of this process: files, and the kernel's names of others."""
     return list(dict.fromkeys(name for _, name in _mappings() if name))
 
 
@@ -81,12 +81,12 @@ def _allocator() -> Optional[str]:
 
 
 def _part_of(address: int) -> Optional[str]:
-    """The name of that part of this process's memory; None where nothing is mapped, or it has no name."""
+    """Return the name of the mapping at an address; None if there is none, or no name."""
     return next((name for addresses, name in _mappings() if address in addresses), None)
 
 
 def _mappings() -> List[Tuple[range, Optional[str]]]:
-    """From proc_pid_maps(5)."""
+    """Return address ranges and names from /proc/PID/maps, proc_pid_maps(5)."""
     with open("/proc/self/maps", errors="replace") as file:
         fields = [line.rstrip("\n").split(None, 5) for line in file]
     return [(range(*(int(end, 16) for end in each[0].split("-"))), each[5] if each[5:] else None) for each in fields]

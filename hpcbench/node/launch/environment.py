@@ -8,7 +8,7 @@ from . import allocator
 def for_worker(
     parameters: Mapping[str, Any], environment: Mapping[str, str], preloaded: Sequence[str] = ()
 ) -> Dict[str, str]:
-    """The environment of a worker process, made from its supervisor's. `preloaded` are paths of libraries."""
+    """Return the environment of a worker process, made from its supervisor's. `preloaded` are paths of libraries."""
     changed = dict(environment)
     framework = parameters["framework"]
     if parameters["intra_op_threads"] is not None:  # OpenMP sizes its pool at import, before any setter can be called
@@ -44,8 +44,7 @@ def _mxnet(parameters: Mapping[str, Any]) -> Dict[str, str]:
 
 
 def _waiting(policy: str, openmp: Optional[str]) -> Dict[str, str]:
-    """OMP_WAIT_POLICY is OpenMP's own word. Intel's and LLVM's runtime has another, which a user may have set: how many
-    milliseconds a thread spins before it sleeps."""
+    """Return OMP_WAIT_POLICY, and KMP_BLOCKTIME of Intel's and LLVM's runtime (ms of spinning), which overrides it."""
     own = {} if openmp in (None, "gnu") else {"KMP_BLOCKTIME": "infinite" if policy == "active" else "0"}
     return {"OMP_WAIT_POLICY": policy.upper(), **own}
 

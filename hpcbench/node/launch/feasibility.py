@@ -15,7 +15,7 @@ from . import allocator, preload
 
 
 def what_is_missing(planned: PlannedRun) -> Optional[str]:
-    """In words; None where nothing is."""
+    """Return what this machine lacks for the case; None if nothing."""
     return (
         _of_the_machine(planned)
         or room_for_threads(planned, this_system())
@@ -29,17 +29,17 @@ def _of_the_machine(planned: PlannedRun) -> Optional[str]:
     if "HPCBENCH_RANK" not in os.environ:
         return None
     if planned.parameters["nodes"] > 1:
-        return "the case asks for %d nodes, and this machine is one" % planned.parameters["nodes"]
+        return "the case requests %d nodes, but this is a single machine" % planned.parameters["nodes"]
     if "HPCBENCH_CPUS" not in os.environ:
         asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(usable_cpus())
-        told = "the case asks for %d CPUs, and may use %s of this machine" % (asked, counted(usable, "CPU"))
+        message = "the case requests %d CPUs, but may use %s of this machine" % (asked, counted(usable, "CPU"))
         each = usable // planned.tasks
-        return "%s: ask for fewer (--set cpus_per_task=%d)" % (told, each) if each else told
+        return "%s: request fewer (--set cpus_per_task=%d)" % (message, each) if each else message
     return None
 
 
 def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
-    """Why there is none for as many as the case asks for; None where there is, and where it may oversubscribe.
+    """Return why there is none for as many as the case asks for; None where there is, and where it may oversubscribe.
 
     A quota of CPU time counts for all instances together, and a part of a CPU as one."""
     parameters = planned.parameters
@@ -57,7 +57,7 @@ def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
 
 
 def _over_quota(name: str, threads: int, system: System) -> Optional[str]:
-    """Why there is no CPU time for so many threads; None where there is."""
+    """Return why the CPU quota does not suffice for so many threads; None if it does."""
     quota = tightest(system)
     if quota is None or threads <= math.ceil(quota.cpus):
         return None

@@ -80,7 +80,7 @@ class EndOnSignal:
             signal.signal(number, lambda number, frame: self._callback())
 
     def __exit__(self, *_: Any) -> None:
-        """The handlers stay: there is nothing else to do in this process."""
+        """Keep the handlers, since this process does nothing else."""
 
 
 class _Tasks:
@@ -128,8 +128,8 @@ class _Tasks:
             ended, status = os.waitpid(process, os.WNOHANG)
             if ended:
                 self._running.remove(process)
-                told = os.WEXITSTATUS(status) if os.WIFEXITED(status) else SIGNALLED + os.WTERMSIG(status)
-                self._failed = self._failed or told
+                exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else SIGNALLED + os.WTERMSIG(status)
+                self._failed = self._failed or exit_code
         return self._running
 
 

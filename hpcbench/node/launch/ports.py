@@ -12,7 +12,7 @@ FIRST, COUNT = 20000, 6000  # of the partners; the ports themselves follow
 
 
 def claim(start: int) -> Tuple[socket.socket, int]:
-    """A free port, looked for from the place `start` in the range; it is ours while the socket is open.
+    """Return a free port, looked for from the place `start` in the range; it is ours while the socket is open.
 
     Raises OSError where none is free.
     """
@@ -28,11 +28,11 @@ def claim(start: int) -> Tuple[socket.socket, int]:
             held.close()
             continue
         return held, partner + COUNT
-    raise OSError("no port is free from %d to %d" % (FIRST + COUNT, FIRST + 2 * COUNT - 1))
+    raise OSError("no free port from %d to %d" % (FIRST + COUNT, FIRST + 2 * COUNT - 1))
 
 
 def listen(port: int) -> socket.socket:
-    """A listening socket. Raises OSError where the port is taken."""
+    """Return a listening socket. Raises OSError if the port is taken."""
     server = _bound(port)
     server.listen(1024)
     return server

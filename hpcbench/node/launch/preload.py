@@ -37,18 +37,18 @@ LIBRARIES = {
 
 
 def found(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> List[str]:
-    """The paths of those that a case asks for, as far as they are here."""
+    """Return the paths of the requested libraries that exist here."""
     paths = [_path(library, environment) for library in _asked(parameters)]
     return [path for path in paths if path]
 
 
 def missing(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> Optional[str]:
-    """In words what a case asks for and is not here; None where nothing is."""
+    """Return which requested library is missing; None if none is."""
     for library in _asked(parameters):
         if _path(library, environment) is None:
             folders = ", ".join(_folders(environment))
-            told = (" or ".join(library.names), folders, library.packages)
-            return "there is no %s for this machine in what ldconfig lists, nor in %s: install %s" % told
+            values = (" or ".join(library.names), folders, library.packages)
+            return "%s not found by ldconfig or in %s: install %s" % values
     return None
 
 
@@ -59,7 +59,7 @@ def _asked(parameters: Mapping[str, Any]) -> List[Library]:
 
 
 def _path(library: Library, environment: Mapping[str, str]) -> Optional[str]:
-    """Where the dynamic linker would find it, or beside the framework's Python, where pip and conda put it."""
+    """Return the library from the dynamic linker's cache, or next to the Python (pip, conda); None without one."""
     cached = _cache()
     for name in library.names:
         candidates = [os.path.join(folder, name) for folder in _folders(environment)]
@@ -79,19 +79,18 @@ def _listed(environment: Mapping[str, str]) -> List[str]:
 
 
 def _cache() -> "dict[str, List[str]]":
-    """The paths of each library in the linker's cache; nothing where there is no ldconfig, as with musl."""
+    """Return the paths of each library in the linker's cache; empty without ldconfig, e.g. with musl."""
     paths: "dict[str, List[str]]" = {}
     program = next(filter(os.path.exists, _LDCONFIG), None)
     if program:
-        told = subprocess.run([program, "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
-        for name, path in _CACHED.findall(told.decode("utf-8", "replace")):
+        output = subprocess.run([program, "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+        for name, path in _CACHED.findall(output.decode("utf-8", "replace")):
             paths.setdefault(name, []).append(path)
     return paths
 
 
 def _is(name: str, path: str) -> bool:
-    """Whether a file is that library, made for the machine of this Python: LLVM installs a link that has Intel's name,
-    and a cache may list libraries of 32 bits. A path with blanks or colons would be two to LD_PRELOAD."""
+    """Return whether a file is the library for this machine, with a path that LD_PRELOAD does not split."""
     stem = name.split(".so")[0]
     try:
         with open(path, "rb") as file, open("/proc/self/exe", "rb") as ours:

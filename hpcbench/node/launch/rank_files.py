@@ -21,9 +21,9 @@ def output_of(rank: int, scratch: str) -> Output:
     return Output(os.path.join(scratch, "rank-%d.out" % rank), os.path.join(scratch, "rank-%d.err" % rank))
 
 
-def all_have_ended(scratch: str, tasks: int, patience_s: float = PATIENCE_S) -> bool:
-    """Whether every rank of a repetition has left its file; waits a little for those that have not."""
-    give_up = time.monotonic() + patience_s
+def all_have_ended(scratch: str, tasks: int, timeout_s: float = PATIENCE_S) -> bool:
+    """Return whether all ranks of a run have left their files, within the time limit."""
+    give_up = time.monotonic() + timeout_s
     while True:
         names = os.listdir(scratch) if os.path.isdir(scratch) else []
         if sum(name.startswith("rank-") and name.endswith(".json") for name in names) >= tasks:

@@ -22,7 +22,7 @@ class Ranks(NamedTuple):
 
 
 def from_environment(environment: Mapping[str, str]) -> Ranks:
-    """The local launcher's variables where it set them, else those of srun, else a single process."""
+    """Return the rank by the local launcher's variables, otherwise by srun's, otherwise a single process."""
     if "HPCBENCH_RANK" in environment:
         launcher = int(environment["HPCBENCH_LAUNCHER"])
         return Ranks(
@@ -51,7 +51,7 @@ _STEPS = 101  # jobs that follow each other begin to look for a port this far ap
 
 
 def _first_address(environment: Mapping[str, str]) -> str:
-    """The first node of the step; where its name does not resolve, the node that srun ran on, which is the same one."""
+    """Return the first node of the step, or if it does not resolve, the node of srun, which is the same."""
     import socket
 
     name = first_host(environment.get("SLURM_STEP_NODELIST", ""))
@@ -63,5 +63,5 @@ def _first_address(environment: Mapping[str, str]) -> str:
 
 
 def first_host(node_list: str) -> str:
-    """`n3` of Slurm's `n[3-5,9],m1`; `rack1-n07` of `rack[1-2]-n[07-12]`."""
+    """Return `n3` for Slurm's `n[3-5,9],m1`, and `rack1-n07` for `rack[1-2]-n[07-12]`."""
     return re.sub(r"\[(\w+)[^\]]*\]", r"\1", node_list).split(",")[0]

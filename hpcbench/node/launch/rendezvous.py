@@ -36,7 +36,7 @@ class Group:
     """The ranks of a repetition, met. Calls must be made by all ranks in the same order."""
 
     def __init__(self, ranks: Ranks, timeout_s: float = MEETING_TIMEOUT_S) -> None:
-        """Raises OSError where the ranks do not find each other in time."""
+        """Connect the ranks. Raises OSError if they do not find each other in time."""
         self.rank = ranks.rank
         self.size = ranks.size
         self.bound = ranks.bound
@@ -63,7 +63,7 @@ class Group:
         return self.local_ranks.index(self.rank)
 
     def gather(self, value: Any) -> List[Any]:
-        """The `value` of every rank, by rank, on every rank. Raises RankLost where one has ended."""
+        """Return the `value` of every rank, by rank. Raises RankLost if a rank has ended."""
         if self.rank == 0:
             values = [value] + [self._receive(rank) for rank in range(1, self.size)]
             self._send_all(values)
@@ -80,7 +80,7 @@ class Group:
         return self._receive(0)
 
     def claim_port(self) -> int:
-        """A port of this node for the framework to listen on, ours until the group is closed."""
+        """Return a port of this node for the framework to listen on, ours until the group is closed."""
         held, port = ports.claim(self._ranks.meeting + 7 * self.rank + CANDIDATES)
         self._claims.append(held)
         return port
@@ -114,7 +114,7 @@ class Group:
                     connection, _ = server.accept()
                 except socket.timeout:
                     missing = ", ".join(str(rank) for rank, line in enumerate(lines, 1) if line is None)
-                    raise OSError("rank %s did not come to rank 0 in time" % missing) from None
+                    raise OSError("rank %s did not connect to rank 0 in time" % missing) from None
                 rank = self._welcome(connection)
                 if rank:
                     reached = connection.getsockname()[0]
@@ -124,7 +124,7 @@ class Group:
         return address
 
     def _welcome(self, connection: socket.socket) -> int:
-        """The rank that has come; 0 for a stranger, who is turned away."""
+        """Return the rank that has connected; 0 for a stranger, whose connection is closed."""
         try:
             hello = _first_line(connection)
             if hello["token"] != self._ranks.token or not 0 < hello["rank"] < self.size:
@@ -147,11 +147,11 @@ class Group:
                     self._lines = [_stream(connection)]
                     return str(connection.getsockname()[0])
             if time.monotonic() > deadline:
-                raise OSError("rank %d did not find rank 0 at %s in time" % (self.rank, self._ranks.address))
+                raise OSError("rank %d could not connect to rank 0 at %s in time" % (self.rank, self._ranks.address))
             time.sleep(RETRY_S)
 
     def _knock(self, port: int) -> Optional[socket.socket]:
-        """A connection to rank 0, if it is that which listens there."""
+        """Return a connection to rank 0; None if something else listens there."""
         try:
             connection = socket.create_connection((self._ranks.address, port), timeout=HELLO_TIMEOUT_S)
         except OSError:
@@ -215,7 +215,7 @@ def _line(value: Any) -> bytes:
 
 
 def _first_line(connection: socket.socket) -> Any:
-    """What the next line says, and not a byte of what follows. Raises one of _NO_HELLO."""
+    """Return what the next line says, and not a byte of what follows. Raises one of _NO_HELLO."""
     deadline = time.monotonic() + HELLO_TIMEOUT_S
     received = b""
     while not received.endswith(b"\n") and len(received) < LONGEST_HELLO:

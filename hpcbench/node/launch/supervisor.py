@@ -63,7 +63,7 @@ def supervise(
 
 
 def _clock_settings() -> Dict[str, Any]:
-    """What decides how fast the CPUs run; null where the kernel does not tell, as on most virtual machines."""
+    """Return the settings of the CPU clock; null if unknown, as on most virtual machines."""
     system = this_system()
     return {"governor": ", ".join(governor.chosen(system)) or None, "turbo": turbo.is_on(system)}
 
@@ -92,7 +92,7 @@ def _run_worker(words: List[str], workspace: str, environment: Dict[str, str], s
 def _run_command(
     planned: PlannedRun, rank: int, workspace: str, scratch: str, environment: Dict[str, str], stopper: "_Stopper"
 ) -> Dict[str, Any]:
-    """The command is timed from its start to its end. What it leaves running would disturb what comes next."""
+    """Run the command, timed from its start to its end, and end what it leaves running."""
     last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     missing = feasibility.what_is_missing(planned)
     if missing:
@@ -129,7 +129,7 @@ def _run_command(
 
 
 def _last_of(lines: Deque[bytes]) -> str:
-    """The last line that is not empty."""
+    """Return the last line that is not empty."""
     return next((line for line in map(_readable, reversed(list(lines))) if line.strip()), "")
 
 
@@ -146,25 +146,22 @@ def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deq
 
 
 def _readable(line: bytes) -> str:
-    """A line without secrets; of a progress bar, how it stood last."""
+    """Return a line without secrets; for a progress bar, its last state."""
     text = line.decode("utf-8", "replace").rstrip("\r\n").rpartition("\r")[2]
     redacted: str = redaction.redacted(text, os.environ)
     return redacted[:LINE_LENGTH]  # cut after redacting: half a secret is not recognised
 
 
 class _Stopper:
-    """Passes the signal that tells this process to end on to what it supervises, and insists after a while.
-
-    The time limit is such a signal, too: a job that many share must not spend the time of all on one that hangs.
-    """
+    """Forwards a signal or the time limit to the supervised process, and kills it after a grace time."""
 
     def __init__(self, limit_s: Optional[float]) -> None:
         self.signal: Optional[str] = None
         self._send: Optional[Callable[[int], Any]] = None
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._told)
+            signal.signal(number, self._on_signal)
         if limit_s is not None:
-            signal.signal(signal.SIGALRM, self._told)
+            signal.signal(signal.SIGALRM, self._on_signal)
             signal.setitimer(signal.ITIMER_REAL, max(limit_s, MOMENT_S))
 
     def ends(self, send: Callable[[int], Any]) -> None:
@@ -173,7 +170,7 @@ class _Stopper:
         if self.signal:
             self._stop()
 
-    def _told(self, number: int, frame: Any) -> None:
+    def _on_signal(self, number: int, frame: Any) -> None:
         if not self.signal:
             self.signal = TIME_LIMIT if number == signal.SIGALRM else signal.Signals(number).name
             self._stop()
@@ -200,7 +197,7 @@ class _Reader(threading.Thread):
             self._parts.append(part)
 
     def parsed(self) -> Optional[Dict[str, Any]]:
-        """The result, or None where the worker died before it had one."""
+        """Return the result, or None if the worker died before it had one."""
         self.join(timeout=DRAIN_S)
         try:
             facts: Dict[str, Any] = json.loads(b"".join(self._parts))

@@ -14,7 +14,7 @@ class Counter:
         self._last = starts_at
 
     def add(self, reading: Optional[float]) -> Optional[float]:
-        """The sum with this reading. An absent reading adds nothing."""
+        """Return the sum with this reading. An absent reading adds nothing."""
         if reading is not None:
             self.step(reading)
         return self.sum

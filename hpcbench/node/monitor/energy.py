@@ -50,7 +50,7 @@ class _Estimate(NamedTuple):
 
 
 def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
-    """One for each part that has a meter, and one with the reason for each kind of part that has none.
+    """Return one for each part that has a meter, and one with the reason for each kind of part that has none.
 
     Where several sources tell of a kind, they tell of the same energy: the one to be preferred comes first.
     """
@@ -62,12 +62,12 @@ def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
         found += [_of_meter(timeline, meter, window, Energy(kind, name, meter.domain)) for name, meter in meters]
         if not meters:
             reasons = dict.fromkeys(timeline.absent[name] for name in sources if name in timeline.absent)
-            found.append(Energy(kind, None, kind, reason="; ".join(reasons) or "no meter of this node tells it"))
+            found.append(Energy(kind, None, kind, reason="; ".join(reasons) or "no sensor of this node measures it"))
     return found
 
 
 def meter_of(timeline: Timeline, source: str, domain: str) -> Optional[Meter]:
-    """The one by which a source tells of a domain."""
+    """Return the meter of a source for a domain; None without one."""
     return next((meter for meter in _meters(timeline, source) if meter.domain == domain), None)
 
 
@@ -87,7 +87,7 @@ def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -
         best = counted
     else:  # counters have been seen to miss energy when read often, to stand still, and to count in another unit
         best = integrated
-        remarks.append("its counter tells %.4g J, which does not agree with its power" % counted.joules)
+        remarks.append("its counter shows %.4g J, which contradicts its power" % counted.joules)
     remark = "; ".join(filter(None, remarks)) or None
     measured = replace(part, joules=best.joules, uncertainty_j=best.uncertainty_j, method=best.method)
     return replace(measured, sensor=best.sensor, remark=remark)
@@ -109,14 +109,14 @@ def _counted(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estima
     if missing or sensor is None:
         return missing
     if meter.resets and timeline.increase(meter.resets, series.times_s[0], series.times_s[-1]):
-        return "its counter fell meanwhile: what it had counted is lost"
+        return "its counter was reset during the measurement"
     gaps = _gaps(series)
     end_s = sensor.period_s + max(gaps[0], gaps[-1])
     if window.length_s < NEEDED * end_s:
         return _too_short(window, end_s)
     joules = meter.joules * (timeline.increase(meter.counter, window.start_s, window.end_s) or 0.0)
     if joules <= 0:
-        return "its counter stood still"
+        return "its counter did not change"
     steps = [meter.joules * (after - before) for before, after in zip(series.values, series.values[1:])]
     powers = [step / gap for step, gap in zip(steps, gaps)]
     shown = _within(timeline, meter.power, window) or powers
@@ -175,28 +175,28 @@ def _unseen(powers: List[float], seen: float, looks: float, window: _Window) -> 
 
 
 def _missing(sensor: Optional[Sensor], series: Series, window: _Window) -> str:
-    """Why there is nothing to reckon with; empty where there is."""
+    """Return why the energy cannot be computed; an empty text if it can."""
     if sensor is None:
-        return "its sensor is not known to this version"
+        return "its sensor is unknown to this version"
     if window.length_s <= 0:
-        return "the window has no length"
+        return "the window is empty"
     if len(series.times_s) < 2:
         return "it was not read"
     if series.times_s[0] > window.start_s:
-        return "its readings begin %.3g s after the window does" % (series.times_s[0] - window.start_s)
+        return "its readings begin %.3g s after the window" % (series.times_s[0] - window.start_s)
     if series.times_s[-1] < window.end_s:
-        return "its readings end %.3g s before the window does" % (window.end_s - series.times_s[-1])
+        return "its readings end %.3g s before the window" % (window.end_s - series.times_s[-1])
     return ""
 
 
 def _too_short(window: _Window, end_s: float) -> str:
-    told = "the window of %.3g s is too short: sensor and readings tell a time to %.3g s, and it takes %.3g s"
-    return told % (window.length_s, end_s, NEEDED * end_s)
+    message = "the window of %.3g s is too short: sensor and readings tell a time to %.3g s, and it takes %.3g s"
+    return message % (window.length_s, end_s, NEEDED * end_s)
 
 
 def _others(timeline: Timeline, domain: str, window: _Window) -> Optional[str]:
     most = max(_within(timeline, domain + ".foreign_processes", window), default=0)
-    return "other processes used it, too: up to %d" % most if most else None
+    return "up to %d other processes used it" % most if most else None
 
 
 def _within(timeline: Timeline, column: Optional[str], window: _Window) -> List[float]:

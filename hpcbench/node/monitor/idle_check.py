@@ -30,7 +30,7 @@ def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
     began_s = time.monotonic()
     host = HostView(OwnProcesses(""), Files())
     while True:
-        noise = look(host, gpus)
+        noise = activity(host, gpus)
         if not noise:
             return None
         waited_s = time.monotonic() - began_s
@@ -39,8 +39,8 @@ def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
         time.sleep(PAUSE_S)
 
 
-def look(host: HostView, gpus: bool = False) -> Optional[str]:
-    """What others do on this node for a second, in words; None where it is quiet."""
+def activity(host: HostView, gpus: bool = False) -> Optional[str]:
+    """Return what other processes do on this node for a second; None if it is idle."""
     sources: List[Source] = [Cpu(host)]
     others: Tuple[Type[Source], ...] = (Pressure, *(_OF_GPUS if gpus else ()))
     for kind in others:
@@ -58,10 +58,10 @@ def look(host: HostView, gpus: bool = False) -> Optional[str]:
 
 
 def noise(busy: float, count: float, stalled: float, gpus: Dict[str, float]) -> Optional[str]:
-    """What is too much of it, in words. `gpus`: per cent of the time that each worked."""
+    """Return which activity is too high; None if none. `gpus`: utilization in per cent."""
     if busy >= busy_cpus(count):
         return "%.1f of %d CPUs are busy" % (busy, count)
     if stalled >= STALLED:
-        return "some process waits for a disk %.0f %% of the time" % (100 * stalled)
+        return "processes wait for a disk %.0f %% of the time" % (100 * stalled)
     working = ["%s %.0f %%" % (name, percent) for name, percent in gpus.items() if percent >= BUSY_PERCENT]
     return "GPUs are busy: %s of the time" % ", ".join(working) if working else None

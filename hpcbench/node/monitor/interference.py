@@ -39,8 +39,8 @@ TELLING = (
     ("quota.throttled_us", "a CPU quota"),
     ("cpu.thermal_events", "CPUs slowed down by heat"),
     ("pressure.memory_some_us", "processes that waited for memory"),
-    ("own.written_bytes", "whose the bytes to and from disks were"),
-    ("disk.written_bytes", "bytes to and from disks of the node"),
+    ("own.written_bytes", "which processes caused the disk traffic"),
+    ("disk.written_bytes", "disk traffic of the node"),
 )
 TELLING_OF_GPUS = (
     (".throttle_reasons", "GPUs slowed down by heat or power"),
@@ -70,7 +70,7 @@ Kind = Callable[["View"], Iterator[Evidence]]
 
 
 def judge(timeline: Optional[Timeline], windows: Sequence[Window], on_gpus: bool = False) -> List[Found]:
-    """What disturbed each window; nothing where it is clean. What GPUs tell counts for a repetition on GPUs only."""
+    """Return the causes of interference in each window. Those of GPUs count only for runs on GPUs."""
     kinds = (*OF_NODE, gpus) if on_gpus else OF_NODE
     found = [_evidence(timeline, window, kinds) if timeline else None for window in windows]
     if timeline and windows and _waited_for_one_another(timeline, windows):
@@ -79,15 +79,14 @@ def judge(timeline: Optional[Timeline], windows: Sequence[Window], on_gpus: bool
 
 
 def _waited_for_one_another(timeline: Timeline, windows: Sequence[Window]) -> bool:
-    """Whether others had its CPUs for less than half as long as its threads waited for one: over the whole run, for the
-    ticks of a window are too coarse to tell."""
+    """Return whether other processes explain less than half of the time that threads of the run waited for a CPU."""
     view = _view(timeline, Window(windows[0].start_s, windows[-1].end_s, None))
     foreign = _foreign_cpus(view, "cpu.own_busy_ms") if view else None
     return view is not None and foreign is not None and foreign < _waited(view) / 2
 
 
 def unseen(timeline: Timeline, on_gpus: bool = False) -> List[str]:
-    """What nobody could have noticed, for no column tells it."""
+    """Return what could not be monitored, since no column shows it."""
     telling = (*TELLING, *TELLING_OF_GPUS) if on_gpus else TELLING
     return [what for end, what in telling if not any(column.endswith(end) for column in timeline.columns)]
 
@@ -101,8 +100,7 @@ def _evidence(timeline: Timeline, window: Window, kinds: Sequence[Kind]) -> Foun
 
 
 def _view(timeline: Timeline, window: Window) -> "Optional[View]":
-    """From when the processes of the repetition were found, which takes a moment, until they or the monitor ended; None
-    where that is too little of the window. One that is shorter than what the kernel's ticks can tell is made longer."""
+    """Return the part of a window in which the run was monitored, at least SHORTEST_S long; None if too short."""
     spans = [span for span in map(timeline.span, NEEDED) if span]
     if len(spans) < len(NEEDED):
         return None
@@ -139,11 +137,11 @@ class View:
         return self.timeline.increase(column, self.start_s, self.end_s)
 
     def part(self, column: str) -> float:
-        """What a counter of microseconds gained, as a part of the window; 0 where it is not known."""
+        """Return the increase of a counter of microseconds as a fraction of the window; 0 if unknown."""
         return (self.increase(column) or 0.0) / self.duration_us
 
     def gauge(self, column: str) -> List[float]:
-        """What a gauge showed from the last reading before the window to the first after it."""
+        """Return what a gauge showed from the last reading before the window to the first after it."""
         return self.timeline.around(column, self.start_s, self.end_s).values
 
     @property
@@ -163,7 +161,7 @@ def throttled(view: View) -> Iterator[Evidence]:
 
 
 def _throttled(view: View) -> float:
-    """The part of the time for which a quota stopped a thread: the kernel adds up those of all CPUs that had one."""
+    """Return the fraction of time for which a quota stopped a thread, summed over CPUs by the kernel."""
     threads = view.part("own.run_us") + view.part("own.wait_us")  # that ran or could have, on average
     return view.part("quota.throttled_us") / max(1.0, threads)
 
@@ -191,7 +189,7 @@ def waited(view: View) -> Iterator[Evidence]:
 
 
 def _waited(view: View) -> float:
-    """The part of the time for which a thread could have run and had no CPU, though no quota stopped it."""
+    """Return the fraction of time for which a runnable thread had no CPU, without stops by a quota."""
     return view.part("own.worst_wait_us") - _throttled(view)
 
 
@@ -203,12 +201,12 @@ def beside(view: View) -> Iterator[Evidence]:
 
 
 def busy_cpus(count: float) -> float:
-    """How many CPUs may work for others on a node with so many: daemons never sleep all at once."""
+    """Return how many CPUs of a node may be busy with daemons without being interference."""
     return max(BUSY_CPUS, BUSY_PART * count)
 
 
 def _foreign_cpus(view: View, *busy: str) -> Optional[float]:
-    """How many of these CPUs worked for others, on average."""
+    """Return how many of these CPUs worked for others, on average."""
     used = [view.increase(column) for column in busy]
     own = view.increase("own.cpu_ms")
     if own is None or None in used:
@@ -217,7 +215,7 @@ def _foreign_cpus(view: View, *busy: str) -> Optional[float]:
 
 
 def stolen(view: View) -> Iterator[Evidence]:
-    """A hypervisor may serve the disks of a machine on its own CPUs, and the kernel counts this as steal."""
+    """Yield steal time beyond what the hypervisor needs to serve the disks, which the kernel counts as steal."""
     served = view.part("disk.operations") * IO_STEAL_US
     size = (view.part("cpu.own_steal_ms") * 1e3 - served) / view.own_cpus
     if size >= STOLEN:
@@ -243,7 +241,7 @@ def disk(view: View) -> Iterator[Evidence]:
     backlog = max(0.0, (_bytes(before, "own") or 0.0) - (_bytes(before, "disk") or 0.0))
     foreign = total - own - backlog
     if foreign >= LITTLE_IO * view.duration_us and foreign >= MUCH_IO * total:
-        yield Evidence((IO,), foreign / total, "of the bytes to and from disks were others'", convicts=False)
+        yield Evidence((IO,), foreign / total, "of the disk traffic came from other processes", convicts=False)
 
 
 def _bytes(view: View, whose: str) -> Optional[float]:
@@ -252,7 +250,7 @@ def _bytes(view: View, whose: str) -> Optional[float]:
 
 
 def gpus(view: View) -> Iterator[Evidence]:
-    """A GPU that works at its power limit is no disturbed one: it always does, under this load."""
+    """Yield throttling and foreign processes of GPUs; working at the power limit is not throttling."""
     for name in view.gpus:
         reasons = view.gauge(name + ".throttle_reasons")
         held_back = _part([int(reason) & (HEAT | POWER_BRAKE) for reason in reasons])
@@ -272,8 +270,7 @@ OF_NODE: Tuple[Kind, ...] = (throttled, heated, waited, beside, stolen, reclaime
 
 
 def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:
-    """The evidence, less what the samples show to have made no difference: each window with it was as fast as each
-    without any."""
+    """Return the evidence without windows that are as fast as each window without evidence."""
     timed = [(evidence, window.time_s or 0.0) for evidence, window in zip(found, windows)]
     timed = [(evidence, time_s) for evidence, time_s in timed if time_s > 0]  # nor is NaN
     clean = [time_s for evidence, time_s in timed if evidence == []]

@@ -37,7 +37,7 @@ class _Search:
         self._own = own
         self._allowed_at = self._stale_at = 0.0
 
-    def look(self, now: float) -> float:
+    def update(self, now: float) -> float:
         """Look, if it is time to. Returns the seconds of a CPU that it took."""
         if now < self._stale_at and (now < self._allowed_at or not self._own.may_have_changed()):
             return 0.0
@@ -70,7 +70,7 @@ class _Scheduled:
         """The part of a core that reading it as often as it wants would take."""
         return 0.0 if self.failed else (self._look_s + self._values_s) / self._period_s
 
-    def look(self, now: float) -> None:
+    def update(self, now: float) -> None:
         timed = self._looks % TIMED == 0
         self._looks += 1
         started_s = time.thread_time() if timed else 0.0
@@ -84,7 +84,7 @@ class _Scheduled:
         self.due = now + self._rest_s
 
     def write(self, writer: Writer) -> None:
-        """What it has seen since the last time."""
+        """Write what was read since the last time."""
         seen, self._seen = self._seen, []
         if not seen:
             return
@@ -102,7 +102,7 @@ class _Scheduled:
 
     def _fails(self, error: Exception) -> None:
         """It has gone, or says what nobody foresaw: the others go on."""
-        self.failed = "it failed while it was read: %r" % error
+        self.failed = "reading it failed: %r" % error
 
 
 def serve(commands: Commands) -> None:
@@ -193,10 +193,10 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
     while True:
         now = time.monotonic()
         interval_s = interval_after(now - began_s, finest_s, tick_s)
-        searching_s = search.look(now)
+        searching_s = search.update(now)
         for each in scheduled:
             if each.due <= now + interval_s / 2 and not each.failed:
-                each.look(time.monotonic())
+                each.update(time.monotonic())
         if now >= write_at:
             write_at = now + WRITE_S
             _write(scheduled, writer)
@@ -210,7 +210,7 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
         if commands.is_over(rest_s):
             for each in scheduled:  # those that were not due: their counters have gone on
                 if not each.failed:
-                    each.look(time.monotonic())
+                    each.update(time.monotonic())
             _write(scheduled, writer)
             return ticks
 

@@ -70,11 +70,11 @@ for _name, (_period_s, _window_s) in _NVIDIA.items():
 
 
 def nvidia_counter(architecture: Optional[str]) -> str:
-    """The key in SENSORS."""
+    """Return the key in SENSORS."""
     return "nvidia %s energy counter" % (architecture or _UNKNOWN)
 
 
 def nvidia_power(architecture: Optional[str], instant: bool) -> str:
-    """The key in SENSORS. `instant`: it is read as NVML_FI_DEV_POWER_INSTANT, else by nvmlDeviceGetPowerUsage."""
+    """Return the key in SENSORS. `instant`: read as NVML_FI_DEV_POWER_INSTANT, not by nvmlDeviceGetPowerUsage."""
     known = architecture or _UNKNOWN
     return "nvidia %s %s power" % (known, "instant" if instant or known not in _AVERAGING else "average")

@@ -43,7 +43,7 @@ class OwnProcesses:
         self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
 
     def may_have_changed(self) -> bool:
-        """Whether some process or thread of the node has begun since the last look, or was too young then."""
+        """Return whether a process or thread has started since the last search, or was too young then."""
         return self.forks != self._forks or time.monotonic() < self._young_until_s
 
     def begin(self) -> None:
@@ -79,7 +79,7 @@ class OwnProcesses:
         return sorted(int(name) for name in os.listdir(self._proc) if name.isdigit())
 
     def cgroups(self) -> bytes:
-        """What /proc/PID/cgroup of the first of them holds now: it may have been moved to another."""
+        """Return the current /proc/PID/cgroup of the first process, which may have been moved."""
         contents = (self._files.read(os.path.join(self._proc, str(pid), "cgroup")) for pid in self.pids)
         return next(filter(None, contents), b"")
 
@@ -106,6 +106,6 @@ class OwnProcesses:
 
 
 def parent(stat: bytes) -> int:
-    """The parent in a line of /proc/PID/stat; 0 where there is none. A name may hold blanks and brackets."""
+    """Return the parent in a line of /proc/PID/stat; 0 without one. Names may contain blanks and brackets."""
     fields = stat.rpartition(b")")[2].split()
     return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else 0

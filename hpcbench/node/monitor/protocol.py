@@ -1,6 +1,6 @@
-"""What a job's driver and its monitors say to each other: a JSON object in each line.
+"""The messages between a job's driver and its monitors: one JSON object per line.
 
-A command has `do` and a `number`; the reply of each node has the same number, its `host`, and what it `said`, with a
+A command has `do` and a `number`; the reply of each node has the same number, its `host` and `state`, with a
 `reason` for FAILED and BUSY, and for ENDED if it could not write to the end.
 """
 
@@ -78,7 +78,7 @@ def _parsed(line: bytes) -> Optional[Command]:
     return found if isinstance(found, dict) else None
 
 
-def reply(command: Command, host: str, said: str, reason: str = "") -> None:
-    """Answer a command on the standard output."""
-    line = json.dumps({"number": command.get("number"), "host": host, "said": said, "reason": reason})
+def reply(command: Command, host: str, state: str, reason: str = "") -> None:
+    """Write the reply to a command to standard output."""
+    line = json.dumps({"number": command.get("number"), "host": host, "state": state, "reason": reason})
     os.write(1, (line + "\n").encode())

@@ -4,7 +4,7 @@ from typing import List, Sequence
 
 
 def allowances(demands: Sequence[float], most: float) -> List[float]:
-    """How much of `most` each may take: max-min fair (Bertsekas and Gallager, Data Networks, section 6.5.2).
+    """Return how much of `most` each may take: max-min fair (Bertsekas and Gallager, Data Networks, section 6.5.2).
 
     Who asks for less than an equal share gets it, and what it leaves is shared out among the others. What nobody asks
     for is shared out, too, so that one that will ask for more need not wait.

@@ -23,7 +23,7 @@ LONGEST_LINE, MOST_READ = 2**20, 2**30
 
 
 def file_name(host: str) -> str:
-    """The name of the file that the monitor on `host` writes."""
+    """Return the name of the file that the monitor on `host` writes."""
     return PREFIX + host + SUFFIX
 
 
@@ -91,12 +91,12 @@ class Timeline:
         return _at(series, end_s) - _at(series, start_s)
 
     def values(self, column: str, start_s: float, end_s: float) -> List[float]:
-        """What a gauge showed between two times; nothing where it was not read."""
+        """Return the readings of a gauge between two times."""
         series = self._series.get(column, _NONE)
         return series.values[bisect_left(series.times_s, start_s) : bisect_right(series.times_s, end_s)]
 
     def around(self, column: str, start_s: float, end_s: float) -> Series:
-        """What was read between two times, with the last reading at or before them and the first at or after them."""
+        """Return the readings between two times, with the last one before and the first one after them."""
         series = self._series.get(column, _NONE)
         first = max(bisect_right(series.times_s, start_s) - 1, 0)
         last = bisect_left(series.times_s, end_s) + 1
@@ -144,7 +144,7 @@ class _Reading:
 
 
 def read(path: str) -> Optional[Timeline]:
-    """The timeline in a file, also one that was cut off; None where there is not even a header."""
+    """Return the timeline in a file, which may be cut off; None if it lacks a header."""
     lines = (line for line in map(_parsed, _lines(path)) if line is not None)
     header: Any = next(lines, None)
     if not _is_header(header):
@@ -191,7 +191,7 @@ def _parsed(text: str) -> Any:
 
 
 def _lines(path: str) -> Iterator[str]:
-    """A longer one comes in pieces, which are no JSON."""
+    """Yield the lines; one that is too long comes in pieces, which are not JSON."""
     opener: Any = gzip.open if path.endswith(".gz") else open
     left = MOST_READ
     with opener(path, "rt", encoding="utf-8", errors="replace") as file:

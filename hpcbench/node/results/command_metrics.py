@@ -12,7 +12,7 @@ _NAMED = 5  # files, in a message
 
 
 def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str) -> Dict[str, Any]:
-    """The metrics of a command whose tasks have all ended well.
+    """Return the metrics of a command whose tasks have all ended well.
 
     Raises MetricError where an expected pattern is missing, or a metric has no value.
     """
@@ -24,7 +24,7 @@ def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: s
 
 
 def _measured(name: str, spec: metrics.Spec, ranks: List[Dict[str, Any]], scratch: str) -> Dict[str, Any]:
-    """A pattern is looked for in all that was printed; JSON and CSV would be broken by words on standard error."""
+    """Return a metric. Patterns search all output; JSON and CSV only standard output."""
     if spec["file"] is None:
         texts = _printed(ranks, scratch, with_errors=spec["regex"] is not None)
         return metrics.value_of(name, spec, texts, "the output")
@@ -44,19 +44,21 @@ def _searched(pattern: str, text: str) -> bool:
 
 
 def _printed(ranks: List[Dict[str, Any]], scratch: str, with_errors: bool) -> Iterator[str]:
-    """What the tasks printed, by rank: the standard output, and after it the standard error where it is wanted."""
+    """Return the output of the tasks by rank: standard output, then standard error if requested."""
     for rank in ranks:
         if not rank["facts"]["output_complete"]:
-            told = (rank["rank"], MAX_BYTES // 2**20)
-            said = "rank %d printed more than %d MiB, or went on after its end" % told
-            raise MetricError("%s: that is not searched; write metrics to a file in $HPCBENCH_RUN" % said)
+            values = (rank["rank"], MAX_BYTES // 2**20)
+            message = "rank %d printed more than %d MiB, or continued after its end" % values
+            raise MetricError(
+                "%s; hpcbench does not search this output: write metrics to a file in $HPCBENCH_RUN" % message
+            )
         output = output_of(rank["rank"], scratch)
         for path in output if with_errors else output[:1]:
             yield _read(path)
 
 
 def _read(path: str) -> str:
-    """A text, without the mark that some programs put before it. Raises OSError, and MetricError where it is huge."""
+    """Return a text without byte order mark. Raises OSError, and MetricError if it is too large."""
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

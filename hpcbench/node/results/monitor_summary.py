@@ -10,10 +10,10 @@ from ..monitor import energy, interference, timeline, window_summary
 from ..monitor.interference import Window
 from ..monitor.timeline import Timeline
 
-NO_MONITOR = "no monitor has left a timeline on %s"
+NO_MONITOR = "no timeline of a monitor found on %s"
 CUT_OFF = "the monitor on %s ended before the measurement did"
-UNSEEN = "the monitor on %s saw the processes for too short a time, or too seldom"
-BROKEN = "what the monitor on %s saw cannot be judged: %s"
+UNSEEN = "the monitor on %s has too few readings of the processes"
+BROKEN = "the timeline of the monitor on %s cannot be evaluated: %s"
 
 
 class Monitored(NamedTuple):
@@ -85,14 +85,14 @@ def keep(scratch: str, kept: str) -> None:
 
 
 def files(scratch: str) -> List[str]:
-    """The timelines in a folder."""
+    """Return the timelines in a folder."""
     names = os.listdir(scratch) if os.path.isdir(scratch) else []
     names = [name for name in names if name.startswith(timeline.PREFIX) and name.endswith(timeline.SUFFIX)]
     return [os.path.join(scratch, name) for name in sorted(names)]
 
 
 def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
-    """The windows of each node: those of its first rank that has samples."""
+    """Return the windows of each node: those of its first rank that has samples."""
     found: Dict[str, List[Window]] = {}
     for rank in ranks:
         samples = (rank["facts"] or {}).get("samples")
@@ -102,7 +102,7 @@ def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
 
 
 def windows(samples: Dict[str, Any]) -> List[Window]:
-    """The windows of a rank's samples, with the medians of their times."""
+    """Return the windows of a rank's samples, with the medians of their times."""
     found = []
     first = 0
     for start_s, end_s, count in samples["windows"]:

@@ -86,18 +86,18 @@ def why_not_started(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[Not
     """Return why Slurm started nothing of a run, by what srun said; None if it started something, or the run is to
     blame."""
     lines = [] if ranks else lines_of(ending.log, ending.log_from)
-    told = (why for words, why in _OF_SRUN if any(words.search(line) for line in lines))
-    return next(told, None)
+    reasons = (why for words, why in _OF_SRUN if any(words.search(line) for line in lines))
+    return next(reasons, None)
 
 
 def conclude(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
 ) -> Outcome:
-    """What became of a repetition. A command that ended well must also have said what is expected of it."""
+    """Return the outcome of a run. A command that succeeded must also have printed the expected text."""
     if ending.too_large and not ending.stopped:
         return _skipped(TOO_LARGE, ending.too_large)
     if ending.noise and not ending.stopped:
-        message = "the node is not quiet: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
+        message = "the node is not idle: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
         return _skipped(SKIPPED, message)
     outcome = judge(ranks, planned.ranks, ending)
     if outcome.status != COMPLETED or not planned.is_command:
@@ -105,8 +105,8 @@ def conclude(
     try:
         return outcome._replace(metrics=command_metrics.measured(sweep["experiment"], ranks, scratch))
     except MetricError as error:
-        told = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
-        return Outcome(FAILED, told)
+        failure = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
+        return Outcome(FAILED, failure)
 
 
 def _skipped(kind: str, message: str) -> Outcome:
@@ -116,14 +116,14 @@ def _skipped(kind: str, message: str) -> Outcome:
 def of_ranks_alone(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str
 ) -> Optional[Outcome]:
-    """The outcome where all ranks had ended, and only the script did not come to its end; None where one is missing."""
+    """Return the outcome if all ranks had ended before the driver was killed; None if one is missing."""
     if len(ranks) != planned.ranks:
         return None
     return conclude(planned, sweep, ranks, Ending(1, False, 0.0, float("inf"), 0.0, log=""), scratch)
 
 
 def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome:
-    """The status of a repetition and why. The first rank to fail on its own is the cause; the others were ended."""
+    """Return the status of a run and its cause: the first rank that failed on its own."""
     if len(ranks) == expected and all(_completed(rank) for rank in ranks):
         return Outcome(COMPLETED, None)
     lost = _lost_node(ending)
@@ -140,8 +140,7 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
 
 
 def _precedence(rank: Dict[str, Any]) -> Tuple[int, float]:
-    """Who was killed is a cause, whatever the clocks of the nodes say: losing another rank raises or aborts. So is who
-    lacked something; and who only lost another rank is none."""
+    """Order causes: killed ranks first, then lacking resources; ranks that only lost another rank are no cause."""
     facts = rank["facts"] or {}
     if _killed(rank):
         place = 0
@@ -161,22 +160,22 @@ def _completed(rank: Dict[str, Any]) -> bool:
 
 
 def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:
-    """Whether a rank was told to end; its worker may die of the signal before its supervisor has seen it."""
+    """Return whether a rank got SIGTERM, of which its worker may die before its supervisor notices it."""
     died = rank["signal"] in ("SIGTERM", "SIGKILL") or rank["exit_code"] in (TERMINATED, KILLED)
     return bool(rank["stopped_by"] or (ending.stopped and died))
 
 
 def _of_rank(rank: Dict[str, Any], ending: Ending) -> Outcome:
     facts = rank["facts"]
-    told = facts["error"] if facts and "error" in facts else {}
-    error = {"rank": rank["rank"], "exit_code": rank["exit_code"], "signal": rank["signal"], **told}
+    reported = facts["error"] if facts and "error" in facts else {}
+    error = {"rank": rank["rank"], "exit_code": rank["exit_code"], "signal": rank["signal"], **reported}
     error.setdefault("last_lines", rank["last_lines"])
-    killed = _lost_helper(error) if told else _killed(rank)
+    killed = _lost_helper(error) if reported else _killed(rank)
     if killed and (rank["oom_kills"] or oom_detection.by_slurm(lines_of(ending.log, ending.log_from))):
-        what = "a process of it" if told else "it"
+        what = "one of its processes" if reported else "it"
         error.update(type="killed", message="the kernel killed %s because memory ran out" % what)
         return Outcome(OUT_OF_MEMORY, error)
-    if told:
+    if reported:
         return Outcome(facts["status"], error)
     how = "was killed by %s" % rank["signal"] if rank["signal"] else "exited with %s" % rank["exit_code"]
     error.update(type="killed" if rank["signal"] else "exit", message="rank %d %s" % (rank["rank"], how))
@@ -186,17 +185,17 @@ def _of_rank(rank: Dict[str, Any], ending: Ending) -> Outcome:
 
 
 def _lost_node(ending: Ending) -> Optional[Outcome]:
-    """The job goes on where slurmd has died, or another node, though not for long: Slurm ends it, or starts it anew."""
+    """Return a node failure by slurmd's or srun's messages: the job continues for a short time."""
     lines = lines_of(ending.log, ending.log_from)
-    said = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
-    if said is None:
+    match = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
+    if match is None:
         return None
-    error = {"type": NODE_FAILURE, "message": "Slurm says: %s" % said.group(said.lastindex or 0)}
+    error = {"type": NODE_FAILURE, "message": "Slurm says: %s" % match.group(match.lastindex or 0)}
     return Outcome(NODE_FAILURE, {**error, "last_lines": lines[-LAST_LINES:]})
 
 
 def _lost_helper(error: Dict[str, Any]) -> bool:
-    """Whether a process that loads data for a rank was killed, in the words of PyTorch's DataLoader."""
+    """Return whether a data loader process was killed, by the message of PyTorch's DataLoader."""
     return bool(_HELPER_KILLED.search(str(error.get("message"))))
 
 
@@ -211,10 +210,10 @@ _ENDED_BY_SLURM = (
 def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
     """Slurm says in the log why it ended a job; on this machine only the clock can tell a timeout from a cancel."""
     if at_limit or ending.elapsed_s >= ending.limit_s - ending.margin_s:
-        said = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
-        return _stopped_as(TIMEOUT, said)
+        message = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
+        return _stopped_as(TIMEOUT, message)
     if ending.preempted:
-        return _stopped_as(PREEMPTED, "it had to give way to another job after %.0f s" % ending.elapsed_s)
+        return _stopped_as(PREEMPTED, "preempted by another job after %.0f s" % ending.elapsed_s)
     lines = [line for line in lines_of(ending.log, ending.log_from) if "slurmstepd" in line]
     for words, status in _ENDED_BY_SLURM:
         if any(words in line for line in lines):
@@ -226,7 +225,7 @@ def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
 
 def _out_of_job_time(ending: Ending) -> Outcome:
     spent = (ending.elapsed_s, ending.limit_s)
-    message = "the time of its job was over when it had run for %.0f of its %.0f s; `hpcbench resume` goes on" % spent
+    message = "the job reached its time limit after %.0f of %.0f s of this run; `hpcbench resume` continues" % spent
     return Outcome(CANCELLED, {"type": JOB_TIME, "message": message, "last_lines": []})
 
 
@@ -250,13 +249,13 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
 
 
 def _complaint(lines: List[str]) -> str:
-    """The last line that is not Slurm telling that something has failed."""
-    told = [line.strip() for line in lines if not line.startswith(("srun: ", "slurmstepd: "))]
-    return next((line for line in reversed(told) if line), "")
+    """Return the last line that is not a message of Slurm."""
+    own_lines = [line.strip() for line in lines if not line.startswith(("srun: ", "slurmstepd: "))]
+    return next((line for line in reversed(own_lines) if line), "")
 
 
 def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[str]:
-    """The lines of a log, from the byte `start` on, of its end; none where there is no log."""
+    """Return the last lines of a log from the byte `start` on; empty if there is no log."""
     try:
         with open(path, "rb") as file:
             file.seek(max(start, os.fstat(file.fileno()).st_size - most_bytes))
@@ -266,5 +265,5 @@ def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[st
 
 
 def tail(path: str, start: int = 0) -> List[str]:
-    """The last of them, to show."""
+    """Return the last lines, to show."""
     return lines_of(path, start, 16384)[-LAST_LINES:]

@@ -59,7 +59,7 @@ def write_outcome(
 
 
 def timelines_beside(path: str) -> str:
-    """`results/SWEEP/timelines/BATCH/7_3.jsonl.gz` for the records in `results/SWEEP/records/BATCH/7_3.jsonl`."""
+    """Return SWEEP/timelines/BATCH/7_3.jsonl.gz for records in SWEEP/records/BATCH/7_3.jsonl."""
     folder, name = os.path.split(os.path.abspath(path))
     records, batch = os.path.split(folder)
     return os.path.join(os.path.dirname(records), TIMELINES, batch, name + ".gz")
@@ -176,14 +176,16 @@ def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool)
     if completed and _work_alone(planned):
         medians = [median(fact["samples"]["times_s"] or [0.0]) for fact in facts]
         slower = max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
-        if slower > _UNEQUAL:  # by how much differs from repetition to repetition, and would be told of each
-            told = "the slowest rank takes over %.0f %% longer for a step than the fastest" % (100 * _UNEQUAL)
-            warnings.add("%s, and has had the machine to itself at last: the throughput is a bit too high" % told)
+        if slower > _UNEQUAL:  # the exact excess differs from run to run: each would have a warning of its own
+            message = "the step time of the slowest rank is over %.0f %% longer than that of the fastest" % (
+                100 * _UNEQUAL
+            )
+            warnings.add("%s, and ran alone at the end: the throughput is slightly too high" % message)
     return sorted(warnings)
 
 
 def _work_alone(planned: PlannedRun) -> bool:
-    """Whether ranks need nothing of each other."""
+    """Return whether ranks do not communicate."""
     if planned.instances > 1:
         return True
     if planned.is_command or planned.parameters["task"] != "inference":
@@ -194,7 +196,7 @@ def _work_alone(planned: PlannedRun) -> bool:
 
 
 def _harmonic_mean(times_s: Sequence[float]) -> float:
-    """0 where one of them is: a step that is shorter than the clock can tell has a rate beyond all others."""
+    """Return the harmonic mean; 0 if one step is shorter than the clock's resolution."""
     return len(times_s) / sum(1 / time_s for time_s in times_s) if all(times_s) else 0.0
 
 
@@ -241,7 +243,7 @@ def _checked(rank: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _seen_by_worker(ranks: List[Dict[str, Any]]) -> Dict[str, str]:
-    """The variables of rank 0's process, which differ from the script's where a container sets its own."""
+    """Return the variables of rank 0, which differ from the script's if a container sets its own."""
     seen: Dict[str, str] = ranks[0].get("environment", {}) if ranks else {}
     return seen
 

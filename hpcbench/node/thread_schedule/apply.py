@@ -37,7 +37,7 @@ def apply_schedule(
         raise refusal(where, "it was made for another model: modules or shapes differ; %s" % _MAKE_ANEW)
     over = None if oversubscribe else cpus.too_few_for(max(section.threads for section in schedule.sections))
     if over:
-        raise refusal(where, "it asks for %s" % over)
+        raise refusal(where, "it requires %s" % over)
     closed = compiled_in(modules)
     for section in schedule.sections:
         if section.module not in modules:
@@ -113,8 +113,8 @@ class Applied:
 
 
 def _warn(last: Section, begins: Section, effective: int) -> None:
-    told = (last.threads, last.module, last.phase, effective, begins.module, begins.phase)
-    what = "the schedule set %d threads for %r (%s), and there are %d when %r (%s) begins" % told
+    values = (last.threads, last.module, last.phase, effective, begins.module, begins.phase)
+    what = "the schedule set %d threads for %r (%s), and there are %d when %r (%s) begins" % values
     advice = "something else sets threads: take its torch.set_num_threads out, or do without the schedule"
     warnings.warn("%s: %s" % (what, advice), RuntimeWarning, stacklevel=3)
 

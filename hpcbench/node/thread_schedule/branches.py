@@ -66,7 +66,7 @@ class ConcurrentBranches:
 
 
 def _shape(branches: int, threads: int) -> Tuple[int, int]:
-    """How many lanes, and threads for each of them."""
+    """Return the numbers of concurrent branches and of threads for each."""
     lanes = min(branches, threads)
     return lanes, threads // lanes
 
@@ -93,8 +93,7 @@ class _Apart(ForwardOverride):
 
 
 def _can_part(inputs: Sequence[Any]) -> bool:
-    """Whether branches may compute on threads of their own, which inherit neither gradients nor autocast, nor what
-    watches or changes operations."""
+    """Return whether branches may compute in other threads, which inherit no gradients, autocast or modes."""
     first = inputs[0] if inputs else None
     on_cpu = isinstance(first, torch.Tensor) and first.device.type == "cpu"
     return on_cpu and not torch.is_grad_enabled() and not _autocast() and not _intercepted()
@@ -108,8 +107,7 @@ def _autocast() -> bool:
 
 
 def _intercepted() -> bool:
-    """Whether this thread's operations are traced, counted, faked or batched (torch.jit.trace, make_fx, torch.export,
-    FlopCounterMode, torch.func.vmap). A default device is no reason: that of the branches is the CPU anyway."""
+    """Return whether operations of this thread are traced, counted, faked or batched (e.g. torch.export, vmap)."""
     modes = [torch._C._get_function_stack_at(place) for place in range(torch._C._len_torch_function_stack())]
     watching = any(not isinstance(mode, DeviceContext) for mode in modes)
     transformed = torch._C._functorch.peek_interpreter_stack() is not None

@@ -23,7 +23,7 @@ def tightest(root: str = "/") -> Optional[Quota]:
 
 
 def _groups(root: str) -> List[str]:
-    """The folders of our control group and of those that it lies in, the innermost first (cgroups(7))."""
+    """Return the folders of our control group and of those that it lies in, the innermost first (cgroups(7))."""
     paths: Dict[str, str] = {}
     for line in _text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, names, path = (line.split(":", 2) + ["", ""])[:3]
@@ -41,9 +41,9 @@ def _groups(root: str) -> List[str]:
 
 
 def _quota(group: str) -> Optional[Quota]:
-    told = _text(group + "/cpu.max").split() or [_text(group + name) for name in _VERSION_1]
+    fields = _text(group + "/cpu.max").split() or [_text(group + name) for name in _VERSION_1]
     try:
-        quota_us, period_us = (int(number) for number in told)
+        quota_us, period_us = (int(number) for number in fields)
     except ValueError:  # `max 100000` is none
         return None
     return Quota(quota_us / period_us, group) if quota_us >= 0 and period_us > 0 else None  # -1 is none, too

@@ -53,8 +53,8 @@ def too_few_for(threads: int) -> Optional[str]:
 def _limit() -> Tuple[int, str]:
     cpus, quota = len(usable()), tightest()
     if quota is not None and math.ceil(quota.cpus) < cpus:
-        told = (quota.cpus, quota.group)
-        return max(1, math.ceil(quota.cpus)), "has %.3g CPUs' worth of time, by the quota of %s" % told
+        values = (quota.cpus, quota.group)
+        return max(1, math.ceil(quota.cpus)), "has %.3g CPUs' worth of time, by the quota of %s" % values
     bound = " (%s binds its threads)" % " and ".join(binding()) if binding() else ""
     return cpus, "may use %d CPU%s%s" % (cpus, "" if cpus == 1 else "s", bound)
 
@@ -77,7 +77,7 @@ def parts(number: int, threads: int) -> List[List[int]]:
 
 
 def _core(cpu: int) -> str:
-    """A name of its core, the same for all its hardware threads."""
+    """Return a name of the CPU's core, the same for all its hardware threads."""
     try:
         with open(_SIBLINGS % cpu, encoding="ascii") as file:
             return file.read()

@@ -47,7 +47,7 @@ def fingerprint(model: Any) -> str:
     lines = []
     for path, module in model.named_modules():
         if any(isinstance(weight, UninitializedParameter) for weight in module.parameters(recurse=False)):
-            raise ValueError("the module %s has no shapes yet: run the model once before" % path)
+            raise ValueError("the shapes of module %s are unknown: run the model once before" % path)
         parameters = [
             "%s %s %s" % (name, tuple(weight.shape), weight.dtype)
             for name, weight in module.named_parameters(recurse=False)
@@ -76,11 +76,11 @@ def read(path: str) -> Schedule:
     with open(path, "rb") as file:
         text = file.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
-        raise refusal(path, "it has more than %d bytes" % MOST_BYTES)
+        raise refusal(path, "it is larger than %d bytes" % MOST_BYTES)
     try:
         data = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise refusal(path, "it is no JSON: %s" % error) from error
+        raise refusal(path, "it is not JSON: %s" % error) from error
     try:
         return parse(data)
     except ValueError as error:
@@ -90,7 +90,7 @@ def read(path: str) -> Schedule:
 def parse(data: Any) -> Schedule:
     """Return the schedule in the content of a file. Raises ValueError if it is not one."""
     if not isinstance(data, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not a JSON object")
     if data.get("schema") != SCHEMA or isinstance(data["schema"], bool):
         raise ValueError("its schema is %r, and this program knows %d" % (data.get("schema"), SCHEMA))
     if data.get("setter") != SETTER:
@@ -120,7 +120,7 @@ def _section(data: Any) -> Section:
 
 
 def _refuse_contradictions(sections: Sequence[Section]) -> None:
-    """Each section begins in a place of its own, and none in branches, which compute on threads of their own."""
+    """Raise an error for duplicate sections, and sections in branches, which run on other threads."""
     divided = {section.module for section in sections if section.branches}
     places: Set[Tuple[str, str]] = set()
     for section in sections:

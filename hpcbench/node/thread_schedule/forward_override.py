@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 
 IN_FORCE = (
-    "a schedule is in force on this model, or was when it was copied: copy or save it before that, or after remove()"
+    "a schedule is applied to this model, or was when it was copied: copy or save it before that, or after remove()"
 )
 
 

@@ -66,7 +66,7 @@ class _First:
 
 
 def _with_gradient(output: Any) -> Iterator[Any]:
-    """The tensors that a module has computed and that may get a gradient. A weight among them would keep its hooks."""
+    """Yield the outputs of a module that may get a gradient, except weights, which would keep hooks."""
     if isinstance(output, dict):
         output = list(output.values())
     if isinstance(output, (tuple, list)):

@@ -39,7 +39,7 @@ class Directions:
         return len(inputs) <= 2 and not dropout and self._has_states(*inputs[1:]) and self._are_its_weights()
 
     def _has_states(self, state: Any = None) -> bool:
-        """One for each way of each layer. What else there is, the layer itself refuses."""
+        """Return whether there is a state for each direction of each layer; the layer checks the rest."""
         states = state if isinstance(state, tuple) else () if state is None else (state,)
         return not isinstance(state, list) and all(len(each) == 2 * len(self._layers) for each in states)
 
@@ -91,7 +91,7 @@ def _one_way(module: Any, layer: int, direction: str) -> Any:
 
 
 def _ahead(module: Any, batch: torch.Tensor, state: Any, output: torch.Tensor) -> Any:
-    """The last state."""
+    """Return the last state."""
     found, last = module(batch, state)
     output.copy_(found)
     return last
@@ -104,7 +104,7 @@ def _back(module: Any, batch: torch.Tensor, state: Any, output: torch.Tensor, ti
 
 
 def _of(state: Any, place: int) -> Any:
-    """One layer's part, of one direction."""
+    """Return one layer's part, of one direction."""
     if state is None:
         return None
     if isinstance(state, tuple):

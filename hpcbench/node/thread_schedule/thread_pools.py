@@ -58,6 +58,6 @@ class ThreadPools:
 
 
 def _without_gradients(inference_mode: bool, task: Task) -> Any:
-    """Which mode a thread is in, it does not inherit."""
+    """Run a task in the mode of the caller, which threads do not inherit."""
     with torch.inference_mode() if inference_mode else torch.no_grad():
         return task()

@@ -88,7 +88,7 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     facts["physical_cores"] = topology.physical_cores(System(allowed))
     ignored = dynamic_linker.not_mapped(preload.found(parameters, os.environ))
     if ignored:
-        raise Unsupported("LD_PRELOAD names %s, and the dynamic linker has not loaded it" % ignored)
+        raise Unsupported("LD_PRELOAD has %s, but the dynamic linker did not load it" % ignored)
     start = time.perf_counter()
     adapter = frameworks.load(parameters["framework"])
     facts["import_s"] = time.perf_counter() - start
@@ -106,7 +106,7 @@ def _check_versions(adapter: "Adapter") -> None:
         if not _numbers(first) <= _numbers(version) < _numbers(beyond):
             found = "%s %s is here (%s)" % (name, version, sys.executable)
             wanted = "versions from %s and below %s are supported" % (first, beyond)
-            advice = "`hpcbench env build %s` makes one that fits" % adapter.name
+            advice = "`hpcbench env build %s` builds a suitable one" % adapter.name
             raise Unsupported("; ".join((found, wanted, advice)))
 
 
@@ -177,9 +177,9 @@ def _check_apart(cpus: List[int], group: Group) -> None:
     everyones = group.gather(cpus)
     sharing = [rank for rank in group.local_ranks if rank != group.rank and set(everyones[rank]) & set(cpus)]
     if sharing:
-        told = "ranks %d and %d share CPUs" % (group.rank, sharing[0])
-        why = "there are too few of them, or the launcher has not bound each task to its own"
-        raise Unsupported("%s: %s; `oversubscribe: true` allows it" % (told, why))
+        message = "ranks %d and %d share CPUs" % (group.rank, sharing[0])
+        why = "there are too few CPUs, or the launcher does not bind each task to its own"
+        raise Unsupported("%s: %s; `oversubscribe: true` allows it" % (message, why))
 
 
 def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
@@ -188,13 +188,13 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
         asked, effective = parameters[setting.name], found.get(setting.name)
         is_verified = setting.verified == ALWAYS or (setting.verified == IF_KNOWN and effective is not None)
         if asked is not None and is_verified and effective != asked:
-            told = (setting.name, str(asked).lower(), str(effective).lower())
-            raise Unsupported("%s: %s was asked for, and read back is %s" % told)
+            values = (setting.name, str(asked).lower(), str(effective).lower())
+            raise Unsupported("%s: %s was requested, but the value in effect is %s" % values)
     if parameters["allocator"] == allocator.RETAIN and not (found["allocator"] or "").endswith(
         dynamic_linker.RETAINING
     ):
-        told = (allocator.RETAIN, " ".join(allocator.RETAINING), found["allocator"])
-        raise Unsupported("allocator: %s was asked for by %s, and read back is %s" % told)
+        values = (allocator.RETAIN, " ".join(allocator.RETAINING), found["allocator"])
+        raise Unsupported("allocator: %s was requested by %s, but the one in effect is %s" % values)
 
 
 def _by_section(
@@ -239,7 +239,7 @@ def _close(network: "Network", group: Group, facts: Dict[str, Any]) -> None:
         network.close()
         group.close()
     except Exception as error:  # another rank is gone already; its own outcome says why
-        facts["warnings"].append("leaving the group of ranks failed: %s" % error)
+        facts["warnings"].append("closing the process group failed: %s" % error)
 
 
 def _thread_warnings(facts: Dict[str, Any]) -> List[str]:
@@ -264,8 +264,8 @@ def _described(error: BaseException, framework: str) -> Dict[str, Any]:
     if message[:1] == ["Traceback (most recent call last):"]:  # MXNet tells first where in its C++ it was
         message = [line for line in message[1:] if not line.startswith(" ")]
     if isinstance(error, ModuleNotFoundError):
-        advice = "`hpcbench env build %s` makes an environment that has it" % framework
-        other = "or name another Python under `environments` in the site file"
+        advice = "`hpcbench env build %s` builds an environment with it" % framework
+        other = "or set another Python under `environments` in the site file"
         message = ["%s in %s: %s, %s" % (error, sys.executable, advice, other)]
     lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
     return {

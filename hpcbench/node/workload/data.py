@@ -72,7 +72,7 @@ def split(items: Items, held_out: float, batch_size: int, rank: int, size: int, 
     share = len(training) // size
     if share < batch_size:
         few = (len(training), batch_size, size)
-        raise BadData("%d items to train on are less than a batch of %d for each of %d ranks" % few)
+        raise BadData("%d items for training are fewer than a batch of %d for each of %d ranks" % few)
     own = test[rank::size]
     longest = -(-len(test) // size)  # all ranks take part in as many batches
     filled = -(-longest // batch_size) * batch_size
@@ -87,9 +87,9 @@ def _npz(path: str, shape: Shape, tokens: int, classes: int) -> Items:
             raise BadData("%s has no array '%s'; it has: %s" % (path, name, ", ".join(sorted(arrays)) or "none"))
     inputs, labels = arrays["x"], arrays["y"]
     if inputs.shape[1:] != shape:
-        raise BadData("%s has items of shape %s, and the model takes %s" % (path, inputs.shape[1:], shape))
+        raise BadData("%s has items of shape %s, but the model requires %s" % (path, inputs.shape[1:], shape))
     if not len(inputs):
-        raise BadData("%s has no items: its x is empty" % path)
+        raise BadData("%s has no items (x is empty)" % path)
     if labels.shape != inputs.shape[:1] or labels.dtype.kind not in "iu":
         raise BadData("%s: y must be one whole number for each of the %d items of x" % (path, len(inputs)))
     if not 0 <= labels.min() <= labels.max() < classes:
@@ -115,7 +115,7 @@ def _read_npz(path: str) -> Dict[str, Any]:
 
 def _image_folder(path: str, shape: Shape, classes: int) -> Items:
     if len(shape) != 3:
-        raise BadData("%s holds images, and the model takes items of shape %s" % (path, shape))
+        raise BadData("%s holds images, and the model requires items of shape %s" % (path, shape))
     try:
         names = sorted(entry.name for entry in os.scandir(path) if entry.is_dir())
     except OSError as error:

@@ -13,7 +13,7 @@ def decoded(path: str, size: int) -> "numpy.ndarray":
     try:
         from PIL import Image
     except ImportError as error:
-        raise Unsupported("image folders need Pillow, and this environment has none: %s" % error) from error
+        raise Unsupported("image folders require Pillow, which this environment does not have: %s" % error) from error
     with Image.open(path) as image:
         pixels = image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
     return numpy.asarray(pixels, numpy.float32).transpose(2, 0, 1) / numpy.float32(255)

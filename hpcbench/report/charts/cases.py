@@ -92,7 +92,7 @@ def _tooltip(quantity: Quantity) -> list[alt.Tooltip]:
 
 
 def _named(frame: pd.DataFrame, encoding: Encoding, axis: Measure, title: str | None) -> Any:
-    """Points with their intervals, the best on top."""
+    """Draw points with intervals by name, the best on top."""
     order = list(dict.fromkeys(frame["name"]))
     encoded: dict[str, Any] = {
         "y": alt.Y("name:N", title=title, sort=order, axis=alt.Axis(grid=False, labelOverlap=False))
@@ -169,7 +169,7 @@ def _heat(frame: pd.DataFrame, encoding: Encoding, axis: Measure, place: PlotSiz
 
 
 def _is_light(values: pd.Series[float], axis: Measure, *, reverse: bool) -> pd.Series[bool]:
-    """Whether black can be read on the colour of a cell better than white, which is not so in the darker part."""
+    """Return whether black text is easier to read than white text on a cell's colour."""
     heights = pd.Series(np.log(values)) if axis.is_log else values
     ends = heights.max(), heights.min()
     darkest, lightest = ends if reverse else ends[::-1]
@@ -178,7 +178,7 @@ def _is_light(values: pd.Series[float], axis: Measure, *, reverse: bool) -> pd.S
 
 
 def _size(frame: pd.DataFrame, place: PlotSize) -> float:
-    """Of numbers in cells, of which the longest has room."""
+    """Return the font size with which the longest number fits into its cell."""
     cell = (place.width - _AROUND) / frame["x"].nunique()
     longest = max(map(len, frame["shown"]))
     return min(9 if place.theme == "paper" else 12, cell / (_OF_SIZE * longest))

@@ -200,11 +200,11 @@ def x_of_axis(across: Measure, values: pd.Series[Any]) -> alt.X:
     return alt.X("x:Q", title=across.title, scale=scale, axis=ticks)
 
 
-def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: str | None = None) -> alt.Color:
-    """Return the encoding of the field `colour`; frameworks have fixed colours. `title` is that of the legend."""
+def colour(column: str, values: pd.Series[str], *, legend: bool = True) -> alt.Color:
+    """Return the encoding of the field `colour`; frameworks have fixed colours."""
     domain = in_order(values)
-    shown = alt.Legend(title=title or title_of(column)) if legend else None
-    frameworks = [_framework_of(name) for name in domain]
+    shown = alt.Legend(title=title_of(column)) if legend else None
+    frameworks = [name.split(" ")[0].removeprefix("framework=") for name in domain]
     if all(name in theme.OF_FRAMEWORK for name in frameworks):
         scale = alt.Scale(domain=domain, range=[theme.OF_FRAMEWORK[name] for name in frameworks])
     elif len(domain) <= len(theme.COLOURS):
@@ -214,12 +214,11 @@ def colour(column: str, values: pd.Series[str], *, legend: bool = True, title: s
     return alt.Color("colour:N", scale=scale, legend=shown, sort=domain)
 
 
-def shape(column: str, values: pd.Series[str], *, title: str | None = None) -> alt.Shape:
+def shape(column: str, values: pd.Series[str]) -> alt.Shape:
     """Return shapes for the field `colour`, so that series differ also in grey."""
     domain = in_order(values)
     scale = alt.Scale(domain=domain, range=_for_each(domain, theme.SHAPE_OF_FRAMEWORK, theme.SHAPES))
-    legend = alt.Legend(title=title or title_of(column))
-    return alt.Shape("colour:N", scale=scale, legend=legend, sort=domain)
+    return alt.Shape("colour:N", scale=scale, legend=alt.Legend(title=title_of(column)), sort=domain)
 
 
 def gradient() -> alt.Legend:
@@ -235,11 +234,6 @@ def dashes(values: pd.Series[str]) -> alt.StrokeDash:
     domain = in_order(values)
     patterns = _for_each(domain, theme.DASH_OF_FRAMEWORK, theme.DASHES)
     return alt.StrokeDash("colour:N", scale=alt.Scale(domain=domain[::-1], range=patterns[::-1]), legend=None)
-
-
-def _framework_of(name: str) -> str:
-    """Return the framework in a name from labels.phrase or labels.label."""
-    return name.split(" ")[0].removeprefix("framework=")
 
 
 def _for_each(domain: list[str], of_framework: Mapping[str, Any], others: Sequence[Any]) -> list[Any]:
@@ -260,10 +254,10 @@ def sized(chart: Any, place: PlotSize, height: int | None = None) -> Any:
     return chart if place.fluid else chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
 
 
-def faceted(chart: Any, place: PlotSize, column: str, values: pd.Series[str], columns: int = 3) -> Any:
+def faceted(chart: Any, place: PlotSize, column: str, values: pd.Series[str]) -> Any:
     """Return one chart per value of the field `facet`, next to each other, with equal scales."""
     count = values.nunique()
-    columns = min(columns if place.theme == "screen" else 2, count)
+    columns = min(3 if place.theme == "screen" else 2, count)
     width, height = place.facet(columns)
     header = alt.Facet("facet:N", title=title_of(column), sort=in_order(values))
     spacing = 12 if place.theme == "paper" else 20

@@ -13,11 +13,11 @@ def described(work: Workload, quantity: Quantity) -> str:
     """Return the highest and the lowest case in a sentence."""
     known = work.cases[work.cases[quantity.column].notna()].sort_values(quantity.column, kind="stable")
     ends = {"highest": known.iloc[-1], "lowest": known.iloc[0]} if len(known) > 1 else {"only one": known.iloc[0]}
-    said = (
+    text = (
         f"The {word} is {label(case, work.shown)} with {value_in_words(quantity, case[quantity.column])}."
         for word, case in ends.items()
     )
-    return f"{capital(quantity.title)} of {plural(len(known), 'case')}. {' '.join(said)}"
+    return f"{capital(quantity.title)} of {plural(len(known), 'case')}. {' '.join(text)}"
 
 
 def lacking(work: Workload, quantity: Quantity) -> str:

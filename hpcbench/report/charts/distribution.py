@@ -25,12 +25,12 @@ def ecdf(samples: dict[str, list[Floats]], place: PlotSize) -> Any:
                 {"x": interval.estimate, "low": interval.low, "high": interval.high, "part": part, "colour": name}
             )
     frame, points = pd.concat(curves, ignore_index=True), pd.DataFrame(marks)
-    axis = measure("time of a step", "s", frame["x"], log=float(frame["x"].max()) > 4 * float(frame["x"].min()) > 0)
+    axis = measure("step time", "s", frame["x"], log=float(frame["x"].max()) > 4 * float(frame["x"].min()) > 0)
     frame = frame.assign(x=frame["x"] / axis.factor)
     x = alt.X("x:Q", title=axis.title, scale=axis.scale)
     y = alt.Y(
         "part:Q",
-        title="part of the steps that take no longer",
+        title="cumulative fraction of steps",
         axis=alt.Axis(format="%"),
         scale=alt.Scale(domain=[0, 1]),
     )

@@ -83,7 +83,7 @@ def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranke
         key, equals, value = (word.strip() for word in part.partition("="))
         key = "color" if key == "colour" else key
         if not equals or key not in _KEYS or key in given or not value:
-            what = f"'{part}' is none of {', '.join(f'{name}=COLUMN' for name in _KEYS)}, each once"
+            what = f"'{part}' is not one of {', '.join(f'{name}=COLUMN' for name in _KEYS)}, each at most once"
             raise UserError(what, where="--plot", hint="as in: --plot x=nodes,y=throughput,color=framework,facet=model")
         given[key] = value
     y = _quantity(given["y"], quantities) if "y" in given else ranked_by
@@ -94,12 +94,12 @@ def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranke
             raise UserError(f"no case has a value of {plain(column)}", where=f"--plot {key}=", hint=hint)
     names = cases[columns["x"]].dropna() if "x" in columns else pd.Series([])
     if not is_numeric(names) and names.nunique() > MAX_NAMES:
-        what = f"'{given['x']}' has {names.nunique():,} values that are not numbers, and there is room for {MAX_NAMES}"
-        raise UserError(what, where="--plot x=", hint="without x=, each case has a row of its own")
+        what = f"'{given['x']}' has {names.nunique():,} values that are not numbers, more than {MAX_NAMES}"
+        raise UserError(what, where="--plot x=", hint="without x=, each case gets its own row")
     facets = cases[columns["facet"]].nunique() if "facet" in columns else 0
     if facets > MAX_FACETS:
-        what = f"'{given['facet']}' has {facets:,} values, and there is room for {MAX_FACETS} charts"
-        raise UserError(what, where="--plot facet=", hint="put it on x= or color=")
+        what = f"'{given['facet']}' has {facets:,} values, more than {MAX_FACETS}"
+        raise UserError(what, where="--plot facet=", hint="use it for x= or color=")
     return Encoding(y, columns.get("x"), columns.get("color"), columns.get("facet"))
 
 
@@ -114,5 +114,5 @@ def _quantity(name: str, quantities: dict[str, Quantity]) -> Quantity:
 def _column(name: str, cases: pd.DataFrame) -> str:
     column = name if name in cases else TAG + name
     if column not in cases:
-        raise UserError(f"no column is called '{name}'", where="--plot", hint=nearest(name, map(plain, cases.columns)))
+        raise UserError(f"unknown column '{name}'", where="--plot", hint=nearest(name, map(plain, cases.columns)))
     return column

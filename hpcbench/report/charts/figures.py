@@ -52,13 +52,13 @@ def chosen(results: Results, plot: str | None) -> list[Figure]:
     workloads = [work for work in results.workloads if work.cases[known].notna().any()]
     if not workloads:
         raise UserError(f"no case has a value of {known}", where="--plot y=", hint="see the columns of --csv")
-    if len(workloads) > 1 and _told_apart(workloads, encoding):
+    if len(workloads) > 1 and _distinguishable(workloads, encoding):
         cases = results.cases[results.cases[known].notna()]
         workloads = [Workload(f"{len(workloads)} workloads", "", cases, varying(cases, list(results.shown)))]
     return [_of_cases(work, encoding, f"plot-{number}") for number, work in enumerate(workloads, 1)]
 
 
-def _told_apart(workloads: list[Workload], encoding: Encoding) -> bool:
+def _distinguishable(workloads: list[Workload], encoding: Encoding) -> bool:
     """Return whether no colour in a facet stands for two workloads, which must not be compared."""
     columns = [name for name in (encoding.colour, encoding.facet) if name]
     if not columns:
@@ -88,7 +88,7 @@ def _of_cases(work: Workload, encoding: Encoding, name: str) -> Figure:
     columns = encoding.columns or (work.shown if len(work.shown) == 1 else [])
     over = " and ".join(title_of(column) for column in columns) or "case"
     title = f"{capital(quantity.title)} by {over}" + (f": {work.short_title}" if work.short_title else "")
-    caption = f"{work.title}. Medians over the repetitions with 95 % intervals."
+    caption = f"{work.title}. Medians over the repetitions with 95 % CI."
     if encoding.heat:
         caption = f"{work.title}. Medians over the repetitions; the best cell has a frame."
     if len(work.cases) > cases.most(encoding):
@@ -122,7 +122,7 @@ def _of_scaling(results: Results) -> Iterator[Figure]:
 
 def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
     kind, unit = series[0].kind, series[0].unit
-    said = [sentence for each in series for sentence in sentences(each)]
+    laws = [sentence for each in series for sentence in sentences(each)]
     known = f"over the case on the fewest {unit} of each series; grey is ideal."
     if any(each.fits for each in series):
         known += " Dashed: the Universal Scalability Law, or, if it cannot be fitted, Amdahl's or Gustafson's."
@@ -130,8 +130,8 @@ def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
         known += f" The first {len(series)} of {count} series."
     names = {"speedup": scalings.speedup, "efficiency": scalings.efficiency}
     for name, drawn in names.items():
-        title, told = f"{kind.capitalize()} scaling: {name} by {unit}", f"{name.capitalize()} {known}"
-        yield Figure(f"{kind}-scaling-{name}-{unit.lower()}", title, told, " ".join(said), partial(drawn, series))
+        title, caption = f"{kind.capitalize()} scaling: {name} by {unit}", f"{name.capitalize()} {known}"
+        yield Figure(f"{kind}-scaling-{name}-{unit.lower()}", title, caption, " ".join(laws), partial(drawn, series))
 
 
 def _of_latency(results: Results) -> Iterator[Figure]:
@@ -148,8 +148,8 @@ def _of_latency(results: Results) -> Iterator[Figure]:
             name: [row[SAMPLES] for row in valid_rows(rows[case["sweep"], case["case"]])]
             for name, (_, case) in zip(case_names(shown, work.shown), shown.iterrows(), strict=True)
         }
-        title = "How long single steps take" + (f": {work.short_title}" if work.short_title else "")
-        caption = f"{work.title}. Points: p50, p90 and p99 with 95 % intervals, if there are enough samples."
+        title = "Step times" + (f": {work.short_title}" if work.short_title else "")
+        caption = f"{work.title}. Points: p50, p90 and p99 with 95 % CI, if there are enough samples."
         if len(shown) < len(single):
             caption += f" The best {len(shown) - 1} of {len(single):,} cases, and the last."
         yield Figure(

@@ -42,8 +42,7 @@ _DAYS_WITH_HOURS = 5
 
 
 class _Look(NamedTuple):
-    """Pixels: the height of one panel of several, the sizes of names, numbers and points, and what is left empty on the
-    right, for half of the last date, and on the left."""
+    """Sizes in pixels: height of one of several panels, texts, numbers and points, and the margins."""
 
     height: int
     text: int
@@ -81,19 +80,19 @@ def draw(points: pd.DataFrame, quantity: Quantity, place: PlotSize) -> Any:
     cases = [rows for _, rows in points.groupby("case", sort=False)]
     if len(cases) == 1 and place.fluid:
         return sized(_panel(cases[0], quantity, period, place, is_last=True, is_only=True), place)
-    look, width = _LOOKS[place.theme], _width(place)
-    height = place.height if len(cases) == 1 else look.height
+    style, width = _LOOKS[place.theme], _width(place)
+    height = place.height if len(cases) == 1 else style.height
     panels = [
         _panel(rows, quantity, period, place, is_last=number == len(cases), is_only=len(cases) == 1).properties(
             width=width, height=height
         )
         for number, rows in enumerate(cases, 1)
     ]
-    return alt.vconcat(*panels, spacing=look.text).resolve_scale(x="shared")
+    return alt.vconcat(*panels, spacing=style.text).resolve_scale(x="shared")
 
 
 def _width(place: PlotSize) -> int:
-    """Of what is between the axes."""
+    """Return the width between the axes."""
     return place.facet(1)[0] - _LOOKS[place.theme].right
 
 
@@ -107,10 +106,10 @@ def _panel(
     ticks = alt.Axis() if is_only else alt.Axis(tickCount=3, labelOverlap=False, titleLimit=_LOOKS[place.theme].height)
     y = alt.Y("value:Q", title=axis.title if is_only else axis.unit or None, scale=scale, axis=ticks)
     base = alt.Chart(frame).encode(x)
-    few, look = len(frame) <= _FEW, _LOOKS[place.theme]
+    few, style = len(frame) <= _FEW, _LOOKS[place.theme]
     thin = 0.5 if place.theme == "paper" else 1.0
     intervals = known_limits(base).mark_rule(strokeWidth=thin, opacity=0.5 if few else 0.2)
-    dots = base.mark_point(size=look.point if few else look.point / 3, opacity=0.8 if few else 0.5)
+    dots = base.mark_point(size=style.point if few else style.point / 3, opacity=0.8 if few else 0.5)
     levels = base.mark_line(strokeWidth=2 * thin, color=theme.PURPLE)
     layers = [
         intervals.encode(alt.Y("low:Q", scale=scale), alt.Y2("high:Q")),
@@ -125,7 +124,7 @@ def _panel(
 
 
 def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:
-    """In the unit of the axis."""
+    """Return the data in the unit of the axis."""
     written = formatter(quantity)
     limits = with_limits(
         rows.rename(columns=dict(zip(("value", "low", "high"), (quantity.column, *quantity.limits), strict=True))),
@@ -133,13 +132,13 @@ def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFram
         axis,
     )
     shown = [written(value) for value in rows["value"]]
-    told = rows[["sweep", "started_at", "level", "number", "word", "note"]]
+    tooltip_columns = rows[["sweep", "started_at", "level", "number", "word", "note"]]
     segment = rows["number"].notna().cumsum()
-    return told.assign(**limits, level=rows["level"] / axis.factor, segment=segment, shown=shown)
+    return tooltip_columns.assign(**limits, level=rows["level"] / axis.factor, segment=segment, shown=shown)
 
 
 def _x(period: _Period, place: PlotSize, *, labels: bool) -> alt.X:
-    """Only the lowest panel says what all have in common."""
+    """Return the axis of time; only the lowest panel has labels."""
     title = "start of the sweep (UTC)" if labels else None
     ticks = 3 if place.theme == "paper" else 6
     axis = alt.Axis(format=period.format, labelAngle=0, labelOverlap="greedy", tickCount=ticks, labels=labels)
@@ -156,24 +155,26 @@ def _scale(frame: pd.DataFrame, axis: Measure) -> alt.Scale:
 
 
 def _tooltip(quantity: Quantity, *, changes: bool) -> list[alt.Tooltip]:
-    told = [alt.Tooltip("sweep:N"), alt.Tooltip("shown:N", title=shortened(quantity.title))]
-    return [alt.Tooltip("number:Q", title="change"), alt.Tooltip("note:N", title="what"), *told] if changes else told
+    fields = [alt.Tooltip("sweep:N"), alt.Tooltip("shown:N", title=shortened(quantity.title))]
+    return (
+        [alt.Tooltip("number:Q", title="change"), alt.Tooltip("note:N", title="what"), *fields] if changes else fields
+    )
 
 
 def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: PlotSize) -> Any:
-    """A line at each change, and its number above."""
-    look, tooltip = _LOOKS[place.theme], _tooltip(quantity, changes=True)
+    """Return a line at each change, and its number above."""
+    style, tooltip = _LOOKS[place.theme], _tooltip(quantity, changes=True)
     marked = alt.Chart(changes.assign(colour=[_COLOURS.get(word, theme.QUIET) for word in changes["word"]]))
     scale = alt.Scale(domain=_DRAWN, range=_DRAWN)
-    rules = marked.mark_rule(strokeDash=theme.DASHES[2], strokeWidth=look.number / 7)
-    numbers = marked.mark_text(fontSize=look.number, baseline="bottom")
+    rules = marked.mark_rule(strokeDash=theme.DASHES[2], strokeWidth=style.number / 7)
+    numbers = marked.mark_text(fontSize=style.number, baseline="bottom")
     return rules.encode(x, alt.Color("colour:N", scale=scale, legend=None), tooltip=tooltip) + numbers.encode(
         x, alt.Y("above:Q", scale=None, axis=None), text="number:Q", tooltip=tooltip
     )
 
 
 def _lanes(parts: list[float], numbers: pd.Series[float], place: PlotSize) -> list[int]:
-    """How far above the panel each number stands, in pixels below 0, so that none covers another."""
+    """Return how far above the panel each number stands, in pixels below 0, so that none covers another."""
     size = _LOOKS[place.theme].number
     ends: list[float] = []  # of what stands in each lane so far
     found = []
@@ -187,22 +188,22 @@ def _lanes(parts: list[float], numbers: pd.Series[float], place: PlotSize) -> li
 
 
 def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: PlotSize) -> dict[str, Any]:
-    """The name of the case, and in a file its changes: a page tells them beside the chart."""
-    look = _LOOKS[place.theme]
-    name = _wrapped(rows["label"].iloc[0], _LONGEST, look.text, place)
-    told = [] if place.fluid else _told(changes, place)
-    if not name and not told:
+    """Return the name of the case, and in a file its changes, which a page shows next to the chart."""
+    style = _LOOKS[place.theme]
+    name = _wrapped(rows["label"].iloc[0], _LONGEST, style.text, place)
+    lines = [] if place.fluid else _change_lines(changes, place)
+    if not name and not lines:
         return {}
-    title = {"text": name or told, "fontSize": look.text, "anchor": "start", "frame": "group", "offset": 4}
+    title = {"text": name or lines, "fontSize": style.text, "anchor": "start", "frame": "group", "offset": 4}
     if not name:
-        title |= {"fontSize": look.number, "fontWeight": "normal"}
-    elif told:
-        title |= {"subtitle": told, "subtitleFontSize": look.number}
-    return {"title": {**title, "dx": 0 if place.fluid else look.left + place.facet(1)[0] - place.width}}
+        title |= {"fontSize": style.number, "fontWeight": "normal"}
+    elif lines:
+        title |= {"subtitle": lines, "subtitleFontSize": style.number}
+    return {"title": {**title, "dx": 0 if place.fluid else style.left + place.facet(1)[0] - place.width}}
 
 
-def _told(changes: pd.DataFrame, place: PlotSize) -> list[str]:
-    """The latest ones."""
+def _change_lines(changes: pd.DataFrame, place: PlotSize) -> list[str]:
+    """Return a line for each of the latest changes."""
     lines = [f"... and {len(changes) - MAX_TOLD} more before these"] if len(changes) > MAX_TOLD else []
     for _, row in changes.tail(MAX_TOLD).iterrows():
         text = f"{int(row['number'])}: {row['started_at'][:10]} {row['note']}"
@@ -211,7 +212,7 @@ def _told(changes: pd.DataFrame, place: PlotSize) -> list[str]:
 
 
 def _wrapped(text: str, longest: int, size: int, place: PlotSize) -> list[str]:
-    """In lines that have room."""
+    """Return a text in lines that fit."""
     return textwrap.wrap(
         shortened(text, longest), int((place.width - _LOOKS[place.theme].left) / (_OF_SIZE[place.theme] * size))
     )
@@ -240,7 +241,7 @@ def figures_of_history(history: History) -> list[Figure]:
 
 
 def _drawn(history: History) -> set[str]:
-    """The cases of the figure."""
+    """Return the cases of the figure."""
     most = {each.case: 0.0 for each in history.histories if each.compared}
     for shift in history.shifts:
         most[shift.case] = max(most[shift.case], abs(math.log(shift.ratio.estimate)))
@@ -248,22 +249,22 @@ def _drawn(history: History) -> set[str]:
 
 
 def _caption(history: History, cases: set[str]) -> str:
-    said = ["A point is the median of a sweep's repetitions, with its 95 % interval; a line is the median between"]
-    said.append("changes. Each case has its own scale." if len(cases) > 1 else "changes.")
+    sentences = ["A point is the median of a sweep's repetitions, with its 95 % interval; a line is the median between"]
+    sentences.append("changes. Each case has its own scale." if len(cases) > 1 else "changes.")
     if any(shift.case in cases for shift in history.shifts):
-        said.append(f"Dashed: where it changed{_colours(history)}")
+        sentences.append(f"Dashed lines: changes{_colours(history)}")
     measured = sum(bool(each.compared) for each in history.histories)
     if measured > len(cases):
-        said.append(f"Of {measured:,} cases, these {len(cases)} changed most, or come first.")
+        sentences.append(f"Of {measured:,} cases, these {len(cases)} changed most, or come first.")
     if any(len(each.compared) > MAX_SWEEPS for each in history.histories):
-        said.append(f"The latest {MAX_SWEEPS:,} sweeps of each case are drawn.")
-    return " ".join(said)
+        sentences.append(f"The latest {MAX_SWEEPS:,} sweeps of each case are drawn.")
+    return " ".join(sentences)
 
 
 def _colours(history: History) -> str:
-    return "." if history.quantity.more_is_better is None else ", red for the worse, green for the better."
+    return "." if history.quantity.more_is_better is None else ", red for worse, green for better."
 
 
 def _description(history: History, cases: set[str]) -> str:
-    told = [f"{number}: {line(history, shift).plain}" for number, shift in history.numbered if shift.case in cases]
-    return ". ".join([summary(history), *told]) + "."
+    lines = [f"{number}: {line(history, shift).plain}" for number, shift in history.numbered if shift.case in cases]
+    return ". ".join([summary(history), *lines]) + "."

@@ -36,7 +36,7 @@ def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
     median of neighbours, and a line is their range.
     """
     frame = shown_samples(frame)
-    axis = measure("time of a step", "s", frame["time_s"])
+    axis = measure("step time", "s", frame["time_s"])
     points = _ranges(frame, MAX_POINTS // frame["repetition"].nunique())
     points = points.assign(**{name: points[name] / axis.factor for name in ("value", "low", "high")})
     layers = [_dots(points, axis, place)]
@@ -58,8 +58,7 @@ def is_thinned(frame: pd.DataFrame) -> bool:
 
 
 def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Of each repetition so many rows at most: `x`, `value` of a sample; or of equal bins of neighbours their median,
-    and `low` and `high`."""
+    """Return `x`, `value` of each sample, or of bins of neighbours with `low` and `high` if there are too many."""
     rows = []
     for repetition, each in frame.groupby("repetition", sort=False):
         each = each.rename(columns={"at_s": "x", "time_s": "value"})[["x", "value"]]
@@ -97,7 +96,7 @@ def _bars(points: pd.DataFrame, axis: Measure) -> Any:
 
 
 def _shades(causes: pd.Series[str]) -> Any:
-    """Each with an edge, so that a short one does not vanish in a long measurement."""
+    """Return shaded windows, with edges, so that short ones are visible."""
     domain = list(dict.fromkeys(causes))
     scale = alt.Scale(domain=domain, range=[_SHADES[place % len(_SHADES)] for place in range(len(domain))])
     legend = alt.Legend(title="disturbed by")
@@ -139,9 +138,9 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
     repetition."""
     frame = shown_power(frame)
     several = frame["host"].nunique() > 1
-    told = names(frame["host"] + " " + frame["part"] if several else frame["part"])
+    parts = names(frame["host"] + " " + frame["part"] if several else frame["part"])
     axis = measure("power", "W", frame["watts"], log=False)
-    drawn = _averaged(frame.assign(colour=told, x=frame["at_s"])).round(_DECIMALS)
+    drawn = _averaged(frame.assign(colour=parts, x=frame["at_s"])).round(_DECIMALS)
     again = frame["repetition"].nunique() > 1
     usual = 2.0 if place.theme == "screen" else 1.0
     chart = (
@@ -164,7 +163,7 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
 
 
 def _averaged(frame: pd.DataFrame) -> pd.DataFrame:
-    """The means of so many neighbours on a line that about MAX_POINTS points suffice for all of them."""
+    """Return means of neighbours, so that all lines have about MAX_POINTS points."""
     line = ["repetition", "colour"]
     neighbours = frame.groupby(line).cumcount() // -(-len(frame) // MAX_POINTS)
     return frame.groupby([*line, neighbours.rename("place")], sort=False)[["x", "watts"]].mean().reset_index()

@@ -60,7 +60,7 @@ def draw(work: Workload, axes: list[str], quantity: Quantity, place: PlotSize) -
 
 
 def _on_axes(cases: pd.DataFrame, axes: list[str], quantity: Quantity, title: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Where the line of each case (`case`, the best is 0) crosses each axis, and what is written there."""
+    """Return where the line of each case (`case`, the best is 0) crosses each axis, and its label."""
     lines, texts = [], []
     titles = [title_of(name) for name in axes]
     heads = [head if titles.count(head) == 1 else f"{head} #{place}" for place, head in enumerate(titles, 1)]
@@ -72,7 +72,7 @@ def _on_axes(cases: pd.DataFrame, axes: list[str], quantity: Quantity, title: st
 
 
 def _heights(values: pd.Series[Any], written: Callable[[Any], str]) -> tuple[list[float], dict[float, str]]:
-    """Where each value stands between 0 and 1, evenly by its place among the different ones; and what stands there."""
+    """Return the position of each value between 0 and 1, by rank among distinct values, and its label."""
     numeric = is_numeric(values)
     distinct = sorted(values.unique()) if numeric else list(dict.fromkeys(values.map(cell)))
     places = {value: place / max(1, len(distinct) - 1) for place, value in enumerate(distinct)}

@@ -27,10 +27,12 @@ from hpcbench.report.text.numbers import duration, percent
 MAX_WORKS = 4  # workloads with figures of their own
 MAX_TOLD = 10  # cases on a front
 MIN_SAMPLES = 20  # that show anything over time
-_SHADED = f" Shaded: windows that others disturbed; with over {percent(TOO_MANY)} of them, a repetition is disturbed."
+_SHADED = (
+    f" Shaded: windows with interference; with over {percent(TOO_MANY)} of them, a repetition counts as disturbed."
+)
 _J_PER_ITEM = 3.6  # of a kWh for a million items
-OF_ITEM = Quantity("energy_j_per_item", "energy of an item", "J", better="thriftier")
-DELAY = Quantity(ENERGY_DELAY, "energy-delay product of an item", "J s")
+OF_ITEM = Quantity("energy_j_per_item", "energy per item", "J", better="thriftier")
+DELAY = Quantity(ENERGY_DELAY, "energy-delay product per item", "J s")
 
 
 def figures_of_resources(results: Results, observed: Observations) -> list[Figure]:
@@ -42,7 +44,7 @@ def figures_of_resources(results: Results, observed: Observations) -> list[Figur
 
 
 def _over_time(observed: Observations) -> Iterator[Figure]:
-    """Of the best case."""
+    """Yield the figures of the best case over time."""
     of = f": {observed.case}" if observed.case else ""
     if len(observed.samples) >= MIN_SAMPLES:
         caption = "The best case: every sample in the order in which it was taken, repetition by repetition."
@@ -50,13 +52,13 @@ def _over_time(observed: Observations) -> Iterator[Figure]:
             caption = "The best case over time: a point is the median of neighbours, its line their range."
         caption += _SHADED if len(observed.windows) else ""
         drawn = partial(over_time.samples, observed.samples, observed.windows)
-        told = f"{len(observed.samples):,} samples: {_spread(observed.samples['time_s'], duration)}."
-        yield Figure("samples-over-time", f"Samples over time{of}", caption, told, drawn)
+        text = f"{len(observed.samples):,} samples: {_spread(observed.samples['time_s'], duration)}."
+        yield Figure("samples-over-time", f"Samples over time{of}", caption, text, drawn)
     if not observed.power.empty:
         caption = "The best case: power of each part that has a meter, from the first sample to the last."
         parts = observed.power.groupby("part", sort=False)["watts"]
-        told = " ".join(f"{part}: {_spread(watts, '{:,.4g} W'.format)}." for part, watts in parts)
-        yield Figure("power-over-time", f"Power{of}", caption, told, partial(over_time.power, observed.power))
+        text = " ".join(f"{part}: {_spread(watts, '{:,.4g} W'.format)}." for part, watts in parts)
+        yield Figure("power-over-time", f"Power{of}", caption, text, partial(over_time.power, observed.power))
 
 
 def _spread(values: pd.Series[float], written: Callable[[float], str]) -> str:
@@ -74,11 +76,11 @@ def _of_work(work: Workload, number: int) -> Iterator[Figure]:
 
 
 def _with_joules(work: Workload) -> Workload:
-    """With the energy of an item in joules."""
+    """Return the workload with the energy per item in joules."""
     kwh = (ENERGY, *interval_columns(ENERGY))
     joules = (OF_ITEM.column, *OF_ITEM.limits)
-    told = {name: work.cases[old] * _J_PER_ITEM for name, old in zip(joules, kwh, strict=True)}
-    return replace(work, cases=work.cases.assign(**told))
+    columns = {name: work.cases[old] * _J_PER_ITEM for name, old in zip(joules, kwh, strict=True)}
+    return replace(work, cases=work.cases.assign(**columns))
 
 
 def _of_energy(work: Workload, quantity: Quantity, number: int) -> Iterator[Figure]:
@@ -86,21 +88,21 @@ def _of_energy(work: Workload, quantity: Quantity, number: int) -> Iterator[Figu
     if encoding:
         title = f"{quantity.title.capitalize()}{_of(work)}"
         scopes = ", ".join(work.cases["energy_scope"].dropna().unique())
-        caption = f"{work.title}. Energy of {scopes}: medians over the repetitions with 95 % intervals."
+        caption = f"{work.title}. Energy of {scopes}: medians over the repetitions with 95 % CI."
         name = numbered(f"{quantity.column} {work.short_title}", number)
         yield Figure(name, title, caption, described(work, quantity), partial(cases.draw, work, encoding))
 
 
 def _of_trade(work: Workload, quantity: Quantity, number: int) -> Figure:
-    title = f"Time against {quantity.title.removesuffix(' of a million items')}{_of(work)}"
+    title = f"Time against {quantity.title.removesuffix(' per million items')}{_of(work)}"
     front = work.cases[work.cases["pareto"] == FRONT]
     what = " and ".join(dict.fromkeys(work.cases["pareto_of"].dropna()))
     count = int(work.cases["pareto"].notna().sum())
     caption = f"{work.title}. {len(front)} of {count} cases are on the Pareto front of {what}: no other case "
     caption += "is better in one of these without being worse in another." + lacking(work, quantity)
-    told = f"On the front: {'; '.join(label(case, work.shown) for _, case in front.head(MAX_TOLD).iterrows())}."
+    text = f"On the front: {'; '.join(label(case, work.shown) for _, case in front.head(MAX_TOLD).iterrows())}."
     name = numbered(f"time-{quantity.title} {work.short_title}", number)
-    return Figure(name, title, caption, told, partial(trade_off.draw, work, quantity))
+    return Figure(name, title, caption, text, partial(trade_off.draw, work, quantity))
 
 
 def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
@@ -112,16 +114,16 @@ def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
     by = next((name for name in telling if cases[name].astype(str).nunique() > 1), "model")
     best = known.sort_values("share_of_attainable").iloc[-1]
     bound = known["bound"].value_counts()
-    said = ", ".join(f"{count} bound by {name}" for name, count in bound.items())
+    bounds = ", ".join(f"{count} bound by {name}" for name, count in bound.items())
     dtypes = ", ".join(found.ceilings["dtype"].unique())
-    caption = f"Roofs: what hpcbench doctor measured of {dtypes} on as many cores. {said}; the closest case reaches "
+    caption = f"Roofs: what hpcbench doctor measured of {dtypes} on as many cores. {bounds}; the closest case reaches "
     caption += f"{100 * best['share_of_attainable']:.0f} % of what is attainable. Intensity counts each layer's input, "
     caption += "weights and output once (docs/roofline.md)."
     remarks = found.points["remark"].dropna().unique()
     caption += f" Note: {'; '.join(remarks[:2])}." if len(remarks) else ""
     drawn = partial(roofs.draw, found, cases, list(results.shown), by)
-    told = f"{said}. The closest to its roof is {results.label(cases.loc[[best.name]].iloc[0])}."
-    yield Figure("roofline", f"Roofline by {plain(by)}", caption, told, drawn)
+    text = f"{bounds}. The closest to its roof is {results.label(cases.loc[[best.name]].iloc[0])}."
+    yield Figure("roofline", f"Roofline by {plain(by)}", caption, text, drawn)
 
 
 def _of(work: Workload) -> str:

@@ -40,7 +40,7 @@ def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place:
     roofs["value"] /= axis.factor
     lines = alt.Chart(roofs).mark_line(color=theme.QUIET, strokeWidth=1.5).encode(x, y, alt.Detail("roof:N"))
     ends = roofs.loc[roofs.groupby("roof")["x"].idxmax()]
-    said = alt.Chart(ends).mark_text(
+    labels = alt.Chart(ends).mark_text(
         align="right", dy=-7, color=theme.QUIET, fontSize=11 if place.theme == "screen" else 7
     )
     base = alt.Chart(frame).encode(x, colour(by, frame["colour"]))
@@ -53,11 +53,11 @@ def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place:
         alt.Tooltip("bound:N", title="bound by"),
     ]
     dots = base.mark_point(opacity=1).encode(y, shape(by, frame["colour"]), tooltip=tooltip)
-    return sized(lines + said.encode(x, y, text="roof:N") + rules + dots, place)
+    return sized(lines + labels.encode(x, y, text="roof:N") + rules + dots, place)
 
 
 def _roofs(ceilings: pd.DataFrame, intensities: pd.Series[float]) -> pd.DataFrame:
-    """Points of each roof: the slope of the bandwidth, and the peak."""
+    """Return the points of each roof: the slope of the bandwidth, and the peak."""
     ridges = ceilings["ridge_flops_per_byte"].dropna()
     around = pd.concat([intensities, ridges])
     x = np.geomspace(around.min() / _ROOM, around.max() * _ROOM, _POINTS)

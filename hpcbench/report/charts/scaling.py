@@ -39,7 +39,7 @@ def efficiency(series: list[Scaling], place: PlotSize) -> Any:
 
 
 def _ideal(series: list[Scaling]) -> pd.DataFrame:
-    """A line for each number of processors that is a base, as far as its series go."""
+    """Return an ideal line for each base number of processors."""
     ends: dict[int, int] = {}
     for each in series:
         base, most = int(each.base["processors"]), int(each.points["processors"].max())
@@ -52,8 +52,8 @@ def _ideal(series: list[Scaling]) -> pd.DataFrame:
 def _points(series: list[Scaling], name: str) -> pd.DataFrame:
     columns = {"processors": "x", name: "value", f"{name}_low": "low", f"{name}_high": "high"}
     parts = [
-        each.points.rename(columns=columns)[[*columns.values(), "label"]].assign(colour=told)
-        for each, told in zip(series, _names(series), strict=True)
+        each.points.rename(columns=columns)[[*columns.values(), "label"]].assign(colour=label)
+        for each, label in zip(series, _names(series), strict=True)
     ]
     frame = pd.concat(parts, ignore_index=True).astype({"value": float, "low": float, "high": float})
     frame = frame.replace([np.inf, -np.inf], np.nan)
@@ -61,22 +61,22 @@ def _points(series: list[Scaling], name: str) -> pd.DataFrame:
 
 
 def _names(series: list[Scaling]) -> list[str]:
-    """What tells each series from the others."""
+    """Return the names that distinguish the series."""
     parts = [(each.work, each.series, each.held) for each in series]
     differing = [place for place in range(3) if len({part[place] for part in parts}) > 1]
-    told = [", ".join(part[place] for place in differing if part[place]) for part in parts]
-    return list(names(pd.Series(told)))
+    texts = [", ".join(part[place] for place in differing if part[place]) for part in parts]
+    return list(names(pd.Series(texts)))
 
 
 def _curves(series: list[Scaling]) -> pd.DataFrame:
-    """Of each series the most general law that fits it, as a speedup over its base."""
+    """Return the most general fitted law of each series, as a speedup over its base."""
     found = []
-    for each, told in zip(series, _names(series), strict=True):
+    for each, name in zip(series, _names(series), strict=True):
         if each.fits:
             counts = each.points["processors"].to_numpy(dtype=np.float64)
             at = np.geomspace(counts.min(), counts.max(), _CURVE_POINTS)
             value = each.fits[-1].curve(at)[:, 0] / each.base["rate"]
-            found.append(pd.DataFrame({"x": at, "value": value, "base": counts.min(), "colour": told}))
+            found.append(pd.DataFrame({"x": at, "value": value, "base": counts.min(), "colour": name}))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["x", "value", "base", "colour"])
 
 
@@ -96,19 +96,19 @@ def _layers(
     encoded["color"] = colour("series", frame["colour"]) if several else alt.value(theme.BLUE)
     if several:
         marks = {"shape": shape("series", frame["colour"])}
-    said = f"{title} over the fewest {series[0].unit}" if title == "speedup" else title
+    axis_title = f"{title} over the fewest {series[0].unit}" if title == "speedup" else title
     axis = alt.Axis(format="%") if title == "efficiency" else alt.Axis(format="~r")
     drawn = alt.Chart(curves).mark_line(clip=True, strokeDash=theme.DASHES[1], strokeWidth=1.2)
     laws = drawn.encode(alt.Y("value:Q", scale=y), **encoded)
     base = alt.Chart(frame).encode(**encoded)
     rules = known_limits(base).mark_rule(clip=True)
-    intervals = rules.encode(alt.Y("low:Q", scale=y, title=said, axis=axis), alt.Y2("high:Q"))
+    intervals = rules.encode(alt.Y("low:Q", scale=y, title=axis_title, axis=axis), alt.Y2("high:Q"))
     tooltip = [
         alt.Tooltip("label:N", title="case"),
         alt.Tooltip("x:Q", title=series[0].unit),
         alt.Tooltip("shown:N", title=title),
     ]
     points = base.mark_point(opacity=1).encode(
-        alt.Y("value:Q", scale=y, title=said, axis=axis), tooltip=tooltip, **marks
+        alt.Y("value:Q", scale=y, title=axis_title, axis=axis), tooltip=tooltip, **marks
     )
     return [*([] if curves.empty else [laws]), intervals, points]

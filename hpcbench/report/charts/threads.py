@@ -41,22 +41,22 @@ def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
         return []
     shown = contexts[:MAX_DRAWN]
     left = f" The first {MAX_DRAWN} of {len(contexts):,} contexts." if len(contexts) > MAX_DRAWN else ""
-    said = [_overall(contexts, *pair) for pair in GAINS]
-    told = " ".join(filter(None, said))
+    sentences = [_overall(contexts, *pair) for pair in GAINS]
+    text = " ".join(filter(None, sentences))
     modes = ", ".join(NAMES[name] for name in MODES if any(name in each.modes for each in contexts))
-    of_times = f"Medians over the repetitions with 95 % intervals. Thread modes: {modes}. The best fixed "
+    of_times = f"Medians over the repetitions with 95 % CI. Thread modes: {modes}. The best fixed "
     of_times += "setting is measured by repetitions that did not choose it, if there are several." + left
-    of_gains = "The time of one mode over that of another, with 95 % intervals: right of the line it is faster." + left
+    of_gains = "The time of one mode over that of another, with 95 % CI: right of the line it is faster." + left
     return [
-        Figure("threads-times", "Time of a step by threads", of_times, told, partial(times, shown)),
-        Figure("threads-gains", "What threads gain", of_gains, told, partial(gains, shown)),
+        Figure("threads-times", "Step time by threads", of_times, text, partial(times, shown)),
+        Figure("threads-gains", "Gain by threads", of_gains, text, partial(gains, shown)),
     ]
 
 
 def times(contexts: Sequence[ThreadContext], place: PlotSize) -> Any:
     """Return a chart with a row per context and a point per mode."""
     rows = [(_label(each), name, each.modes[name].time_s) for name in MODES for each in contexts if name in each.modes]
-    axis = measure("time of a step", "s", [interval.estimate for *_, interval in rows])
+    axis = measure("step time", "s", [interval.estimate for *_, interval in rows])
     frame = _frame([(label, NAMES[name], interval) for label, name, interval in rows], axis, duration)
     return _rows(frame, axis, contexts, "threads", place)
 
@@ -107,11 +107,11 @@ def _frame(rows: Sequence[tuple[str, str, Interval]], axis: Measure, written: An
 def _rows(
     frame: pd.DataFrame, axis: Measure, contexts: Sequence[ThreadContext], title: str, place: PlotSize, line: Any = None
 ) -> Any:
-    """Points with intervals beside the names of the contexts, those of one context below each other."""
+    """Draw points with intervals, grouped by context."""
     domain, order = list(dict.fromkeys(frame["colour"])), list(dict.fromkeys(frame["name"]))
-    told = shortened(", ".join(header_of(name) for name, _ in contexts[0].context)) or None
+    heading = shortened(", ".join(header_of(name) for name, _ in contexts[0].context)) or None
     scale = axis.scale_of(frame["value"], frame["low"], frame["high"])
-    y = alt.Y("name:N", title=told, sort=order, axis=alt.Axis(grid=True, labelOverlap=False, tickBand="extent"))
+    y = alt.Y("name:N", title=heading, sort=order, axis=alt.Axis(grid=True, labelOverlap=False, tickBand="extent"))
     offset = alt.YOffset("colour:N", sort=domain)
     base = alt.Chart(frame).encode(y, offset, colour(title, frame["colour"]))
     rules = known_limits(base).mark_rule(clip=True).encode(alt.X("low:Q", title=axis.title, scale=scale), x2="high:Q")

@@ -27,13 +27,13 @@ _LINES = 16  # of names that have room above each other
 
 
 def draw(work: Workload, quantity: Quantity, place: PlotSize) -> Any:
-    """Return the time of a million items against another quantity of them; the lower left is better.
+    """Return the time per million items against another quantity of them; the lower left is better.
 
     Of more cases than fit, the front and the best of the others are drawn.
     """
     cases = work.cases[work.cases[quantity.column].notna() & work.cases[THROUGHPUT.column].notna()]
     cases = cases.sort_values("pareto", key=lambda column: column != FRONT, kind="stable").head(MAX_POINTS)
-    across = measure("time of a million items", "s", MILLION / cases[THROUGHPUT.column].astype(float))
+    across = measure("time per million items", "s", MILLION / cases[THROUGHPUT.column].astype(float))
     up = measure(quantity.title, quantity.unit, cases[quantity.column])
     frame = _frame(cases, work.shown, quantity, across, up)
     wide = across.scale_of(frame["x"], frame["x_low"], frame["x_high"])
@@ -51,7 +51,7 @@ def draw(work: Workload, quantity: Quantity, place: PlotSize) -> Any:
     level = rules.encode(alt.X("x_low:Q", title=across.title, scale=wide), alt.X2("x_high:Q"), y)
     tooltip = [
         alt.Tooltip("name:N", title="case"),
-        alt.Tooltip("seconds:N", title="time of a million items"),
+        alt.Tooltip("seconds:N", title="time per million items"),
         alt.Tooltip("shown:N", title=quantity.title),
     ]
     points = base.mark_point(opacity=1).encode(
@@ -66,7 +66,7 @@ def draw(work: Workload, quantity: Quantity, place: PlotSize) -> Any:
 
 
 def _named_by(cases: pd.DataFrame, shown: list[str]) -> list[str]:
-    """The columns by whose values the cases on the front are named: those in which they differ."""
+    """Return the columns that name the cases on the front: those in which they differ."""
     return varying(cases[cases["pareto"] == FRONT], shown) or shown
 
 
@@ -102,7 +102,7 @@ def _frame(cases: pd.DataFrame, shown: list[str], quantity: Quantity, across: Me
 
 
 def _named(frame: pd.DataFrame, up: Measure) -> list[bool]:
-    """Who is on the front and has room for a name: a line above or below all others that have one."""
+    """Return for each case whether it is on the front and has room for a name."""
     heights = np.log(frame["value"]) if up.is_log else frame["value"]
     lines = (heights - heights.min()) / ((heights.max() - heights.min()) or 1.0) * _LINES
     taken: list[float] = []

@@ -35,7 +35,7 @@ def replacing(target: str) -> Iterator[Path]:
     """Yield a path to write to, which becomes the file when it is complete. Raise UserError if it cannot be written."""
     path = Path(os.path.realpath(target))
     if path.is_dir():
-        raise UserError("cannot be written: it is a folder", where=target)
+        raise UserError("cannot be written: is a directory", where=target)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced

@@ -36,7 +36,7 @@ def specification(figure: Figure, place: PlotSize) -> dict[str, Any]:
 
 
 def _in_colours_of_page(part: Any, key: str = "") -> Any:
-    """With the page's own tones of each colour, which are others on dark than on light. Data stay as they are."""
+    """Replace colours by the page's variables, which differ in dark mode; data are unchanged."""
     if isinstance(part, dict):
         return {name: each if name == "datasets" else _in_colours_of_page(each, name) for name, each in part.items()}
     if isinstance(part, list):
@@ -45,7 +45,7 @@ def _in_colours_of_page(part: Any, key: str = "") -> Any:
 
 
 def _in_legends(spec: Any) -> Iterator[str]:
-    """The names that legends have."""
+    """Yield the names that legends have."""
     if isinstance(spec, list):
         for each in spec:
             yield from _in_legends(each)

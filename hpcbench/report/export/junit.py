@@ -58,11 +58,11 @@ def _test(
     word = row["verdict"]
     if word not in failing and word in _PASSES:
         return
-    said = _clean(f"{word}: {in_words(row, metrics)}")
-    element = ElementTree.SubElement(test, "failure" if word in failing else "skipped", message=said)
+    reason = _clean(f"{word}: {in_words(row, metrics)}")
+    element = ElementTree.SubElement(test, "failure" if word in failing else "skipped", message=reason)
     if word in failing:
         element.set("type", word)
-        element.text = said  # some systems show the text, others the message
+        element.text = reason  # some systems show the text, others the message
 
 
 def _clean(text: str) -> str:

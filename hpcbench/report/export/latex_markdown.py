@@ -38,13 +38,13 @@ _OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
 
 def latex(results: Results, top: int) -> str:
     r"""Return a LaTeX `table` per workload with the first `top` cases; it needs `\usepackage{booktabs}`."""
-    tables = [_latex_table(work, columns, said) for work, columns, said in _tables(results, top)]
+    tables = [_latex_table(work, columns, caption) for work, columns, caption in _tables(results, top)]
     return "% needs \\usepackage{booktabs}\n" + "\n".join(tables)
 
 
 def markdown(results: Results, top: int) -> str:
     """Return a Markdown table per workload with the first `top` cases."""
-    return "\n".join(_markdown_table(work, columns, said) for work, columns, said in _tables(results, top))
+    return "\n".join(_markdown_table(work, columns, caption) for work, columns, caption in _tables(results, top))
 
 
 FORMATS: dict[str, Callable[[Results, int], str]] = {"latex": latex, "markdown": markdown}
@@ -54,16 +54,16 @@ def _tables(results: Results, top: int) -> Iterator[tuple[Workload, list[Column]
     """Yield each workload with its columns and its result; the result is empty if the quantity was not measured."""
     found = best_cases(results)
     for work in results.workloads:
-        said = next((sentence(answer) for answer in found if answer.work is work), "")
+        caption = next((sentence(answer) for answer in found if answer.work is work), "")
         best = replace(work, cases=work.cases.head(top))
-        yield work, columns_of(best, results.quantity, results.metrics), said
+        yield work, columns_of(best, results.quantity, results.metrics), caption
 
 
-def _latex_table(work: Workload, columns: list[Column], said: str) -> str:
+def _latex_table(work: Workload, columns: list[Column], sentence_below: str) -> str:
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_in_latex(f'{work.title}. {said}')}}}",
+        rf"  \caption{{{_in_latex(f'{work.title}. {sentence_below}')}}}",
         rf"  \begin{{tabular}}{{{''.join('l' if column.is_text else 'r' for column in columns)}}}",
         r"    \toprule",
         "    " + " & ".join(_in_latex(column.header) for column in columns) + r" \\",
@@ -76,11 +76,11 @@ def _latex_table(work: Workload, columns: list[Column], said: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown_table(work: Workload, columns: list[Column], said: str) -> str:
+def _markdown_table(work: Workload, columns: list[Column], caption: str) -> str:
     lines = [
         f"**{_in_markdown(work.title)}**",
         "",
-        *([_in_markdown(said), ""] if said else []),
+        *([_in_markdown(caption), ""] if caption else []),
         "| " + " | ".join(_in_markdown(column.header) for column in columns) + " |",
         "|" + "|".join(" --- " if column.is_text else " ---: " for column in columns) + "|",
         *("| " + " | ".join(map(_in_markdown, cells)) + " |" for cells in _rows(columns)),

@@ -60,15 +60,15 @@ def page_of(
     The `found` results of searches are its headlines: the best of all measurements may be another case, by luck or by a
     brief measurement.
     """
-    said = [] if found else best_cases(results)
+    answers = [] if found else best_cases(results)
     cut = is_large(results)
     return page_model.Page(
         title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
         subtitle=tuple(origin.sweeps),
         created_at=origin.created_at,
-        headlines=tuple(found) or _headlines(said, results),
+        headlines=tuple(found) or _headlines(answers, results),
         notices=(*([OF_SEARCH] if found else []), *_notices(results)),
-        rankings=tuple(_ranking(work, said, results) for work in results.workloads[:MAX_WORKS]),
+        rankings=tuple(_ranking(work, answers, results) for work in results.workloads[:MAX_WORKS]),
         insights=tuple(insights),
         figures=tuple(map(on_page, figures)),
         threads=threads_of(results),
@@ -81,12 +81,12 @@ def page_of(
     )
 
 
-def _headlines(said: list[BestCase], results: Results) -> tuple[page_model.Headline, ...]:
+def _headlines(answers: list[BestCase], results: Results) -> tuple[page_model.Headline, ...]:
     """Return the headlines; gains of thread modes come first, if there are several modes."""
     ways = tuple(gains(results))
     of_threads = [page_model.Headline(ways[0], about="Threads by mode", details=ways[1:])] if ways else []
     several = len(results.workloads) > 1 or bool(of_threads)
-    return (*of_threads, *(_headline(each, several=several) for each in said))
+    return (*of_threads, *(_headline(each, several=several) for each in answers))
 
 
 def _headline(answer: BestCase, *, several: bool) -> page_model.Headline:
@@ -99,17 +99,17 @@ def _notices(results: Results) -> Iterable[str]:
     if is_large(results):
         yield notice(results)
     if len(results.workloads) > MAX_WORKS:
-        told = f"There are {len(results.workloads):,} workloads: rankings are of the first {MAX_WORKS}"
-        yield f"{told}; the table has all."
+        text = f"There are {len(results.workloads):,} workloads: rankings are of the first {MAX_WORKS}"
+        yield f"{text}; the table has all."
     if not results.workloads:
         yield "No case was measured: the failures below say why."
 
 
-def _ranking(work: Workload, said: list[BestCase], results: Results) -> page_model.Ranking:
+def _ranking(work: Workload, answers: list[BestCase], results: Results) -> page_model.Ranking:
     columns = columns_of(work, results.quantity, results.metrics)
     headings = tuple(page_model.Heading(column.header, not column.is_text) for column in columns)
     rows = list(zip(*(column.cells for column in columns), strict=True))[:TOP]
-    answer = next((each for each in said if each.work is work), None)
+    answer = next((each for each in answers if each.work is work), None)
     best = work.cases.head(TOP)
     standings = [_standing(case, place, answer) for place, (_, case) in enumerate(best.iterrows())]
     places = tuple(
@@ -163,7 +163,7 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
     unsteady = int((completed["steady"] == False).sum())  # noqa: E712 - or not known
     facts = [
         page_model.Fact("repetitions", f"{len(completed):,} completed of {len(rows):,}"),
-        page_model.Fact("disturbed by others", f"{disturbed:,} of {len(completed):,}"),
+        page_model.Fact("with interference", f"{disturbed:,} of {len(completed):,}"),
         page_model.Fact("not steady after warm-up", f"{unsteady:,} of {len(completed):,}"),
     ]
     found = check(Evidence(results))
@@ -174,29 +174,31 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
 
 def _rule(number: int, broken: list[RuleViolation]) -> page_model.RuleKept:
     rule = RULES[number]
-    said = tuple(f"{each.lacking}; {each.remedy}" for each in broken) or (rule.kept,)
-    return page_model.RuleKept(number, rule.name, not broken, said)
+    findings = tuple(f"{each.lacking}; {each.remedy}" for each in broken) or (rule.kept,)
+    return page_model.RuleKept(number, rule.name, not broken, findings)
 
 
 def _machines(repetitions: pd.DataFrame) -> Iterable[page_model.System]:
     """Yield a system per processor, with the values of what differs in it."""
     known = repetitions[repetitions["cpu_model"].notna()]
     for (site, processor), rows in known.groupby(["site", "cpu_model"], sort=False):
-        told = {
+        columns = {
             "GPUs": rows["gpu_model"],
             "nodes": rows["nodes_used"].str.split(",").explode(),
             "kernel": rows["kernel"],
             "CPU frequency governor": rows["cpu_governor"],
             "turbo": rows["cpu_turbo"],
         }
-        facts = [page_model.Fact(name, _joined(values)) for name, values in told.items() if values.notna().any()]
+        facts = [page_model.Fact(name, _joined(values)) for name, values in columns.items() if values.notna().any()]
         yield page_model.System(f"{site}: {processor}", tuple(facts))
 
 
 def _versions(repetitions: pd.DataFrame) -> tuple[page_model.Fact, ...]:
     named = {"hpcbench": "hpcbench_version", "git commit": "git_commit", "software": "software"}
-    told = {name: repetitions[column] for name, column in named.items()}
-    return tuple(page_model.Fact(name, _joined(values, "; ")) for name, values in told.items() if values.notna().any())
+    columns = {name: repetitions[column] for name, column in named.items()}
+    return tuple(
+        page_model.Fact(name, _joined(values, "; ")) for name, values in columns.items() if values.notna().any()
+    )
 
 
 def _joined(values: pd.Series[Any], separator: str = ", ") -> str:

@@ -54,8 +54,8 @@ def page_of_history(history: History, figures: Iterable[components.Figure], crea
 
 def _about(history: History) -> str:
     rule = summary(history)
-    said = f"{rule[0].upper()}{rule[1:]}."
-    return f"{said} In brackets: the 95 % interval of the ratio." if history.shifts else said
+    text = f"{rule[0].upper()}{rule[1:]}."
+    return f"{text} In brackets: the 95 % interval of the ratio." if history.shifts else text
 
 
 def _headlines(history: History) -> Iterator[page_model.Headline]:
@@ -75,7 +75,7 @@ def _headlines(history: History) -> Iterator[page_model.Headline]:
 
 
 def _changed(shift: Shift) -> str:
-    return also_changed(shift) or "nothing that is recorded"
+    return also_changed(shift) or "nothing recorded"
 
 
 def _tables(history: History) -> Iterator[page_model.Ranking]:
@@ -115,13 +115,13 @@ def _table(history: History) -> page_model.Table:
     """Return the table of values, latest sweeps first."""
     frame = history_table(history).sort_values("started_at", ascending=False, kind="stable")
     hidden = {*_HIDDEN, *(["label"] if not history.shown else [])}
-    told = tuple(_column(name, history.quantity, shown=name not in hidden) for name in map(str, frame))
+    shown_columns = tuple(_column(name, history.quantity, shown=name not in hidden) for name in map(str, frame))
     frame["started_at"] = pd.to_datetime(frame["started_at"], utc=True).dt.strftime("%Y-%m-%d %H:%M:%S")
     kept = frame.head(MAX_ROWS).astype(object)
     rows = list(kept.where(kept.notna(), None).itertuples(index=False, name=None))
     whole = len(rows) == len(frame)
-    said = "All values" if whole else f"The latest {len(rows):,} of {len(frame):,} values"
-    return page_model.Table(told, rows, said, of="value", file="history.csv")
+    caption = "All values" if whole else f"The latest {len(rows):,} of {len(frame):,} values"
+    return page_model.Table(shown_columns, rows, caption, of="value", file="history.csv")
 
 
 def _column(name: str, quantity: Quantity, *, shown: bool) -> page_model.Column:

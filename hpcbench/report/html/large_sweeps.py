@@ -22,8 +22,8 @@ MAX_ROWS = 5000  # of the table
 MAX_TABLES = 12  # workloads with one
 _COUNTS = ("cases", "measured", "failed or skipped")
 _ABOUT = (
-    "Each case stands once below each axis. Quartiles are of the cases that were measured; an axis of very many values "
-    "is shown in ranges. Bars end at the median, and their lines go from the lower quartile to the upper one."
+    "Each case appears once below each axis. Quartiles are of the cases that were measured; an axis of many values is "
+    "shown in ranges. Bars end at the median; lines connect the quartiles."
 )
 
 
@@ -34,8 +34,8 @@ def is_large(results: Results) -> bool:
 
 def notice(results: Results) -> str:
     """Return the sentence on the cases that the table lacks."""
-    told = f"There are {len(results.cases):,} cases: the table has the best {MAX_ROWS:,} of them, as many of each kind"
-    return f"{told} of work. What all of them did is shown by axis; the file of --csv holds each."
+    text = f"There are {len(results.cases):,} cases: the table has the best {MAX_ROWS:,} of them, as many of each kind"
+    return f"{text} of work. Aggregates of all cases are shown by axis; the file of --csv has each case."
 
 
 def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:

@@ -74,7 +74,7 @@ def _vega() -> str:
 
 
 def _policy(style: str, scripts: list[str]) -> str:
-    """Only what is in this file; images that it makes itself are for saving a chart."""
+    """Return the Content Security Policy: only content of this file; images only to save a chart."""
     allowed = " ".join(map(_hash, scripts))
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data: blob:; "
@@ -87,7 +87,7 @@ def _hash(text: str) -> str:
 
 
 def _data(page: Page) -> str:
-    """What the scripts read: the table, and the charts with the data that they share."""
+    """Return the data of the scripts: the table, and the charts with their shared datasets."""
     columns = page.table.columns
     specs, datasets = _charts(page)
     data = {
@@ -104,10 +104,7 @@ def _data(page: Page) -> str:
 
 
 def _charts(page: Page) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The specs by the ids of their figures, and their datasets, once each.
-
-    Altair names a dataset by a hash of what is in it. Raises ValueError for two that only share their name.
-    """
+    """Return the specifications by figure, and their datasets once each. Raises ValueError for a duplicate name."""
     specs: dict[str, Mapping[str, Any]] = {}
     datasets: dict[str, Any] = {}
     for figure in page.figures:
@@ -121,8 +118,7 @@ def _charts(page: Page) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _column(cells: Sequence[Cell], column: Column) -> dict[str, Any]:
-    """The values of all rows. Most columns say the same again and again: those have each value once (`of`), and the
-    places of what the rows have in there (`at`), if there are several."""
+    """Return the values of a column; repeated values once (`of`), with their position in each row (`at`)."""
     values = [_value(cell, column) for cell in cells]
     places = {value: place for place, value in enumerate(dict.fromkeys(values))}
     if len(places) > len(values) / 2:
@@ -131,7 +127,7 @@ def _column(cells: Sequence[Cell], column: Column) -> dict[str, Any]:
 
 
 def _value(value: Cell, column: Column) -> Cell:
-    """As JSON has it: no NaN, and whole numbers that JavaScript would round as texts."""
+    """Return a JSON value: no NaN, and whole numbers that JavaScript would round as text."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None
     if column.kind == "text":

@@ -40,7 +40,7 @@ def table_of(cases: pd.DataFrame, results: Results) -> page_model.Table:
 
 
 def _column(name: str, values: pd.Series[Any], results: Results, currency: str, shown: bool) -> page_model.Column:
-    """The limits of an interval are shown as that of which they are the limits."""
+    """Return a column; limits of an interval are shown like their quantity."""
     if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
         return page_model.Column(name, plain(name).replace("_", " "), "text", shown=shown)
     of = _LIMIT.sub("", name)
@@ -55,7 +55,7 @@ def _column(name: str, values: pd.Series[Any], results: Results, currency: str, 
 
 
 def _plain(value: Any) -> page_model.Cell:
-    """As JSON has it: none of pandas' and numpy's own."""
+    """Return a plain Python value for one of pandas or numpy."""
     if value is None or value is pd.NA or value != value:
         return None
     if isinstance(value, bool | int | float | str):

@@ -33,7 +33,7 @@ def write_page(
         tuple(command for progress in progresses for command in _again(progress)),
         datetime.datetime.now().astimezone(),
     )
-    found = [Headline(told.headline, about=told.title, text=told.text) for told in searched]
+    found = [Headline(summary.headline, about=summary.title, text=summary.text) for summary in searched]
     write_text(render(page_of(results, figures, insights(results), origin, found)), file)
 
 
@@ -49,6 +49,6 @@ def _again(progress: Progress) -> Iterator[Command]:
     if git.get("commit"):
         yield Command(f"git checkout {quoted(git['commit'])}", "the same workspace")
     yield Command(f"hpcbench sweep --from {name}", "the same cases again, with warnings for differences")
-    yield Command(f"hpcbench archive {name}", "one file of the sweep, to keep or to send")
+    yield Command(f"hpcbench archive {name}", "one file of the sweep, to store or to send")
     if progress.to_do():
         yield Command(f"hpcbench resume {name}", "only what is missing or failed")

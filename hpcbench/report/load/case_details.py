@@ -22,7 +22,9 @@ def observe(workspace: Workspace, progresses: Iterable[Progress], results: Resul
 
     Data that cannot be read are left out, with a warning.
     """
-    peaks = read_peaks(workspace, lambda told: err.print(f"[yellow]warning:[/yellow] {escape(told)}", soft_wrap=True))
+    peaks = read_peaks(
+        workspace, lambda message: err.print(f"[yellow]warning:[/yellow] {escape(message)}", soft_wrap=True)
+    )
     if not results.workloads:
         return Observations(peaks=peaks)
     work = results.workloads[0]

@@ -24,7 +24,7 @@ def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:
     rows = _with_values(cases, words, where) if "=" in words else _with_id(cases, words, where)
     if len(rows) == 1:
         return int(rows[0])
-    raise UserError(f"'{words}' names {len(rows):,} cases, and it takes one", where=where, hint=any_of(cases.loc[rows]))
+    raise UserError(f"'{words}' matches {len(rows):,} cases", where=where, hint=any_of(cases.loc[rows]))
 
 
 def any_of(cases: pd.DataFrame) -> str:
@@ -44,7 +44,7 @@ def _with_id(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
     found = found if len(found) else cases.index[cases["case"].str.startswith(words)]
     if found.empty:
         hint = _near(words, list(dict.fromkeys(cases["case"]))) or any_of(cases)
-        raise UserError(f"no case has an id that begins with '{words}'", where=where, hint=hint)
+        raise UserError(f"no ID of a case begins with '{words}'", where=where, hint=hint)
     return found
 
 
@@ -55,7 +55,7 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
         name = key if key in cases else TAG + key  # tags are printed without
         if name not in cases:
             known = [column.removeprefix(TAG) for column in map(str, cases)]
-            raise UserError(f"no column is called '{key}'", where=where, hint=nearest(key, known))
+            raise UserError(f"unknown column '{key}'", where=where, hint=nearest(key, known))
         written = pd.Series([cell(each) for each in found[name]], index=found.index, dtype=object)
         if not written.eq(value).any():
             among = "no case has" if found is cases else "none of the cases with the rest has"

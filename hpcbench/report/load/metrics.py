@@ -35,11 +35,11 @@ def named(
         columns = [metric.column for metric in found]
         names = [*known, *map(short_column, known), *(metric.title for metric in metrics.values())]
         hint = f"it could be {', '.join(columns)}" if len(found) > 1 else nearest(name, names)
-        raise UserError(f"no metric is called '{asked}'", where="--metric", hint=hint)
+        raise UserError(f"unknown metric '{asked}'", where="--metric", hint=hint)
     quantity = replace(found[0], more_is_better=_more(way)) if way else found[0]
     if quantity.more_is_better is None and needed_by:
         hint = f"say it: --metric {name}:{HIGHER} or --metric {name}:{LOWER}"
-        raise UserError(f"whether more or less of '{name}' is better is not known", where=needed_by, hint=hint)
+        raise UserError(f"the better direction of '{name}' is unknown", where=needed_by, hint=hint)
     return quantity
 
 

@@ -59,7 +59,7 @@ def record_of(sweep: Sweep, run: RunProgress) -> Record:
 
 
 def _slurm_energies(progress: Progress) -> Energies:
-    """What Slurm has counted, as a record has it, of completed repetitions that had their nodes to themselves."""
+    """Return Slurm's energy of completed runs on exclusive nodes, as a record has it."""
     alone = [run for run in progress.runs if run.state == status.COMPLETED and progress.sweep.is_exclusive(run.job)]
     measured: Counter[Element] = Counter()  # how often by each job
     for run in alone:

@@ -51,7 +51,7 @@ def _base_row(cases: pd.DataFrame, base: str) -> int:
 
 
 def _ranking(asked: str | None, metrics: Mapping[str, Quantity], cases: pd.DataFrame) -> Quantity:
-    """What to rank by. Raises UserError for a name that is no such column."""
+    """Return the ranked quantity. Raises UserError for an unknown column."""
     if asked is not None:
         return _comparable(named(asked, QUANTITIES, metrics), cases)
     known = [metric for metric in metrics.values() if metric.more_is_better is not None]
@@ -59,7 +59,7 @@ def _ranking(asked: str | None, metrics: Mapping[str, Quantity], cases: pd.DataF
 
 
 def _comparable(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
-    """In the currency of these cases. Raises UserError where what they cost is not to be compared."""
+    """Return the quantity in the currency of these cases. Raises UserError if costs cannot be compared."""
     if quantity not in (PRICE, ENERGY):
         return quantity
     if reason := incomparable(cases, quantity.column):

@@ -33,13 +33,13 @@ def searches(progresses: Sequence[Progress]) -> list[str]:
     return [progress.sweep.paths.name for progress in progresses if progress.sweep.tuning]
 
 
-def told_of_searches(progresses: Sequence[Progress]) -> Iterator[TuningSummary]:
+def tuning_summaries(progresses: Sequence[Progress]) -> Iterator[TuningSummary]:
     """Yield the result of each search among these sweeps, or that it has not ended."""
     for sweep in (progress.sweep for progress in progresses if progress.sweep.tuning):
         found = read_results(sweep.paths)
         if found is None:
             name = sweep.paths.name
-            yield TuningSummary("", f"{name} is a search that has not ended: hpcbench resume {name}", ())
+            yield TuningSummary("", f"the search {name} has not ended; to continue: hpcbench resume {name}", ())
             continue
         experiment = load_experiment(Rerun.of(sweep.paths).document())
         objective = objective_of(str((sweep.tuning or {}).get("metric")), experiment)

@@ -13,8 +13,8 @@ from hpcbench.analysis.cases.labels import label, telling_apart
 from hpcbench.analysis.cases.quantities import TIME, Quantity
 from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FALSE_DISCOVERY_RATE, FASTER, SLOWER
 from hpcbench.analysis.studies.comparison import BETTER, MISSING, NOT_COMPARED, WORSE, Comparison
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import factor, formatter, percent
-from hpcbench.report.text.omitted_rows import say_more
 from hpcbench.report.text.ranking import INTERVAL, columns_in_words, heading
 from hpcbench.report.text.text_columns import Column, as_table
 
@@ -37,14 +37,14 @@ def print_comparison(
     compared = rows[rows["ratio"].notna()]
     if len(compared):
         _print_table(compared.head(top), shown, metrics, console)
-        say_more(len(compared) - top, console, "--json")
+        print_omitted(len(compared) - top, console, "--json")
     doubtful = rows[rows["verdict"].isin([CANNOT_TELL, MISSING, NOT_COMPARED])]
     for _, row in doubtful.head(top).iterrows():
         quantity = quantity_of(row, metrics)
         name = label(row, shown) if quantity == TIME else f"{label(row, shown)} {heading(quantity)}"
         word = (row["verdict"], _STYLES.get(row["verdict"], ""))
         console.print(Text.assemble(word, f" {name}: {row['reason']}"), soft_wrap=True)
-    say_more(len(doubtful) - top, console, "--json")
+    print_omitted(len(doubtful) - top, console, "--json")
     _print_settings(comparison, console)
     console.print(summary(comparison), soft_wrap=True)
 
@@ -63,9 +63,9 @@ def in_words(row: pd.Series[Any], metrics: Metrics) -> str:
     if pd.isna(row["ratio"]):
         return str(row["reason"])
     base, new = (_written(row, name, metrics) for name in ("base_median", "new_median"))
-    said = f"{base} in BASE, {new} in NEW, ratio {factor(row['ratio'])}"
-    said += f" ({_interval(row)})" if _interval(row) else ""
-    return said if pd.isna(row["reason"]) else f"{said}; {row['reason']}"
+    text = f"{base} in BASE, {new} in NEW, ratio {factor(row['ratio'])}"
+    text += f" ({_interval(row)})" if _interval(row) else ""
+    return text if pd.isna(row["reason"]) else f"{text}; {row['reason']}"
 
 
 def quantity_of(row: pd.Series[Any], metrics: Metrics) -> Quantity:
@@ -86,8 +86,8 @@ def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Metrics, console
     columns += [Column("ratio", tuple(map(factor, rows["ratio"]))), Column(INTERVAL, tuple(map(_interval, each)))]
     counts = list(zip(rows["base_repetitions"], rows["new_repetitions"], strict=True))
     same = all(old == new for old, new in counts)
-    told = tuple(str(old) if old == new else f"{old}, {new}" for old, new in counts)
-    columns.append(Column("n" if same else "n BASE, NEW", told))
+    runs = tuple(str(old) if old == new else f"{old}, {new}" for old, new in counts)
+    columns.append(Column("n" if same else "n BASE, NEW", runs))
     styles = tuple(_STYLES.get(verdict, "") for verdict in rows["verdict"])
     columns.append(Column("verdict", tuple(rows["verdict"]), is_text=True, styles=styles))
     console.print(as_table(columns))
@@ -106,7 +106,7 @@ def _print_settings(comparison: Comparison, console: Console) -> None:
     for name, (base, new) in comparison.versions.items():
         console.print(Text(f"{name}: {base} in BASE, {new} in NEW"), soft_wrap=True)
     for name, (base, new) in comparison.machines.items():
-        said = f": {name} is {base} in BASE and {new} in NEW: the ratios compare the machines, too"
-        console.print(Text.assemble(("warning", "yellow"), said), soft_wrap=True)
+        text = f": {name} is {base} in BASE and {new} in NEW: the ratios compare the machines, too"
+        console.print(Text.assemble(("warning", "yellow"), text), soft_wrap=True)
     for warning in comparison.warnings:
         console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)

@@ -74,7 +74,7 @@ def _script(name: str, template: Template, script: str) -> None:
 
 
 def _own_follow_on(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
-    """The script that submits the rest, where it may be submitted and its template is the workspace's own."""
+    """Print the script of the continuation job, if its template is the workspace's own."""
     template, slurm = Template.find(workspace, OF_FOLLOW_ON), plan.follow_on
     if template.is_own and slurm is not None:
         from hpcbench.submit.continuation_job import render  # submitit, which a dry run does not need else
@@ -83,7 +83,7 @@ def _own_follow_on(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
 
 
 def _commands(cases: tuple[Case, ...]) -> None:
-    """Each as it will be run, with all of its lines."""
+    """Print each command as it will be run, with all of its lines."""
     commands = list(dict.fromkeys(case.parameters.command for case in cases if case.parameters.command is not None))
     if not commands:
         return
@@ -97,9 +97,9 @@ def _commands(cases: tuple[Case, ...]) -> None:
 
 def _price(cost: Cost, price: Price) -> None:
     if price.amount is not None:
-        out.print(f"At the site's prices that is at most {price.amount:,.2f} {cost.currency}.")
+        out.print(f"At the site's prices, this costs at most {price.amount:,.2f} {cost.currency}.")
     elif has_prices(cost):
-        out.print(f"What it costs is not known: {price.reason}.", soft_wrap=True)
+        out.print(f"The cost is unknown: {price.reason}.", soft_wrap=True)
 
 
 def _cases(plan: Plan) -> Table:

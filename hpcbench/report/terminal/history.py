@@ -21,8 +21,8 @@ from hpcbench.analysis.studies.comparison import BETTER, WORSE
 from hpcbench.analysis.studies.history import CaseHistory, Point, Shift, history_points
 from hpcbench.core.samples import medians_of_parts
 from hpcbench.report.text.bars import around, shows_blocks, sparkline
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import factor, formatter, percent
-from hpcbench.report.text.omitted_rows import say_more
 from hpcbench.report.text.ranking import columns_in_words, heading
 from hpcbench.report.text.text_columns import Column, as_table, fitting
 from hpcbench.util.text import plural
@@ -88,10 +88,10 @@ def print_history(history: History, top: int, console: Console) -> None:
     """Print the first `top` cases, the latest `top` changes, and remarks."""
     console.print(Text(title(history), style="italic"), soft_wrap=True)
     console.print(as_table(fitting(columns(history, top, plain=not shows_blocks(console)), console.width)))
-    say_more(len(history.histories) - top, console, "--csv", "case")
+    print_omitted(len(history.histories) - top, console, "--csv", "case")
     for shift in history.shifts[:top]:
         console.print(line(history, shift), soft_wrap=True)
-    say_more(len(history.shifts) - top, console, "--csv", "change")
+    print_omitted(len(history.shifts) - top, console, "--csv", "change")
     for remark in remarks(history):
         console.print(Text(remark), soft_wrap=True)
     console.print(summary(history), soft_wrap=True)
@@ -169,28 +169,28 @@ def notes(history: History) -> dict[tuple[str, str], str]:
 
 def remarks(history: History) -> list[str]:
     """Return what is not compared, with reasons."""
-    said = []
+    lines = []
     for each in history.histories:
         last, name = each.points[-1], history.labels[each.case] or history.experiment
         if last.value is None:
-            said.append(f"{last.status} {name} in {last.sweep}: {last.error or 'no value'}")
+            lines.append(f"{last.status} {name} in {last.sweep}: {last.error or 'no value'}")
         if each.other_work:
-            said.append(
-                f"left out: {plural(each.other_work, 'sweep')} in which {name} did other work than in the latest"
+            lines.append(
+                f"left out: {plural(each.other_work, 'sweep')} in which {name} has another workload than in the latest"
             )
         if not each.has_ratios:
-            said.append(f"no changes are looked for of {name}: a value is 0 or less, so there is no ratio")
+            lines.append(f"changes cannot be detected in {name}: a value is 0 or less, so there is no ratio")
     if history.gone:
         names = ", ".join(history.labels[case] for case in history.gone)
-        said.append(f"not in the latest sweep, {history.sweeps[-1]}: {names}")
-    return said
+        lines.append(f"not in the latest sweep, {history.sweeps[-1]}: {names}")
+    return lines
 
 
 def summary(history: History) -> str:
     """Return the number of changes and the rule, in one line."""
     judged = len(history.judged)
     if not judged:
-        return f"too few sweeps to tell a change from noise: it takes {MIN_VALUES} of a case"
+        return f"too few sweeps to detect changes: a case needs {MIN_VALUES}"
     count = len(history.shifts)
     rule = f"rank-sum tests, false alarms in {percent(LEVEL)} of all calls at most, margin {percent(MARGIN)}"
     return f"{plural(count, 'change') if count else 'no change'} in {plural(judged, 'case')} ({rule})"

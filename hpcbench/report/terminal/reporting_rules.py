@@ -14,7 +14,7 @@ def print_violations(violations: list[RuleViolation], console: Console) -> None:
     """Print the worst violations, one per line, and how many more there are."""
     for violation in violations[:MAX_LINES]:
         name = f"rule {violation.rule} ({RULES[violation.rule].name})"
-        console.print(Text.assemble((name, "yellow"), f": {_said(violation)}"), soft_wrap=True)
+        console.print(Text.assemble((name, "yellow"), f": {_in_words(violation)}"), soft_wrap=True)
     if violations:
         more = f"... and {len(violations) - MAX_LINES} more; all" if len(violations) > MAX_LINES else "All"
         console.print(f"{more} twelve rules of Hoefler and Belli (SC15): --rules")
@@ -25,13 +25,13 @@ def print_rules(violations: list[RuleViolation], console: Console) -> None:
     console.print("The twelve rules of Hoefler and Belli (SC15), see docs/rules.md:")
     for number, rule in RULES.items():
         broken = [violation for violation in violations if violation.rule == number]
-        for said in map(_said, broken):
+        for text in map(_in_words, broken):
             console.print(
-                Text.assemble(f"{number:>2} {rule.name:<13}  ", ("not kept", "yellow"), f": {said}"), soft_wrap=True
+                Text.assemble(f"{number:>2} {rule.name:<13}  ", ("not kept", "yellow"), f": {text}"), soft_wrap=True
             )
         if not broken:
             console.print(Text(f"{number:>2} {rule.name:<13}  kept: {rule.kept}"), soft_wrap=True)
 
 
-def _said(violation: RuleViolation) -> str:
+def _in_words(violation: RuleViolation) -> str:
     return f"{violation.lacking}; {violation.remedy}"

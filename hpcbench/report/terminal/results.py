@@ -15,8 +15,8 @@ from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE
 from hpcbench.analysis.studies.best_case import best_cases
 from hpcbench.report.text.bars import bar, shows_blocks
 from hpcbench.report.text.best_case_sentence import sentence
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.failures import failures_of
-from hpcbench.report.text.omitted_rows import say_more
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.text_columns import Column, as_table, fitting
 from hpcbench.util.text import plural
@@ -37,15 +37,15 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
         columns = columns_of(best, results.quantity, results.metrics)
         columns.append(_bars(best.cases, results.quantity, console))
         console.print(as_table(fitting(columns, console.width)))
-        say_more(len(work.cases) - top, console, "--csv")
+        print_omitted(len(work.cases) - top, console, "--csv")
     cases = results.cases
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
         console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
-    _say_of_autocorrelation(cases, console)
+    _print_autocorrelation(cases, console)
     if len(results.workloads) > 1:
         differing = ", ".join(differing_work(cases))
-        console.print(f"Ranked apart, because their work differs in: {differing}.", soft_wrap=True)
+        console.print(f"Ranked separately, because their work differs in: {differing}.", soft_wrap=True)
     _print_failures(results, console)
 
 
@@ -54,7 +54,7 @@ def print_insights(insights: list[str], console: Console) -> None:
     for insight in insights[:MAX_INSIGHTS]:
         console.print(Text(insight), soft_wrap=True)
     if len(insights) > MAX_INSIGHTS:
-        console.print(f"... and {len(insights) - MAX_INSIGHTS} more such: --html FILE")
+        console.print(f"... and {len(insights) - MAX_INSIGHTS} more of these: --html FILE")
 
 
 def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
@@ -73,9 +73,7 @@ def _print_answers(results: Results, console: Console) -> None:
         work = f"{answer.work.short_title}: " if len(found) > 1 else ""
         console.print(Text.assemble((work, "italic"), (sentence(answer), "bold")), soft_wrap=False)
     if len(found) > MAX_ANSWERS:
-        console.print(
-            f"... and {plural(len(found) - MAX_ANSWERS, 'more workload')}; each table below has its best first"
-        )
+        console.print(f"... and {plural(len(found) - MAX_ANSWERS, 'more workload')}; see the tables below, best first")
 
 
 def _print_failures(results: Results, console: Console) -> None:
@@ -88,7 +86,7 @@ def _print_failures(results: Results, console: Console) -> None:
         console.print(f"... and {more:,} more for other reasons: hpcbench status, or --html FILE")
 
 
-def _say_of_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
+def _print_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
     """Print for how many cases autocorrelation widens the interval."""
     by_samples = (cases["repetitions"] == 1) | (cases["repetitions"] >= MIN_TO_RESAMPLE)
     correlated = by_samples & (cases["effective_samples"].astype(float) < cases["samples"].astype(float))

@@ -112,9 +112,9 @@ def expected_in_words(progress: Progress, now: datetime.datetime) -> str:
 
 def follow_on_in_words(progress: Progress) -> str:
     """Return the continuation job that submits the rest, or why it does not start; empty without one."""
-    told = {"": "submits what is left"}
+    words = {"": "submits the remaining jobs"}
     return "; ".join(
-        f"job {job} {told.get(why) or f'does not start: {why}'}" for job, why in progress.follow_on.items()
+        f"job {job} {words.get(why) or f'does not start: {why}'}" for job, why in progress.follow_on.items()
     )
 
 
@@ -139,7 +139,7 @@ def length(seconds: float) -> str:
 
 def failure(progress: Progress, run: RunProgress) -> Text:
     """Return a failure in one line."""
-    what = f"{status_summary.named(progress.sweep, run.planned)}: {run.reason or 'nothing is known of it'}"
+    what = f"{status_summary.named(progress.sweep, run.planned)}: {run.reason or 'unknown'}"
     return Text.assemble((run.state, "red"), " ", plain(what))
 
 
@@ -149,14 +149,14 @@ def plain(text: str) -> str:
 
 
 def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
-    """One row each. What matters most comes first: a narrow terminal cuts the rest."""
+    """Return one row per fact, the most important first: a narrow terminal cuts the rest."""
     counts = progress.counts()
     cases = progress.case_counts()
     ended = sum(run.ended for run in progress.runs)
     total = len(progress.runs)
     bar = Table.grid(padding=(0, 1))
     bar.add_row(_label("repetitions"), ProgressBar(total, ended, width=_BAR), f"{ended:,} of {total:,} ended")
-    told = {
+    facts = {
         "": counted(dict(reversed(counts.items()))),
         "cases": counted(dict(reversed(cases.items()))) if cases != counts else "",
         "running on": nodes_in_words(progress.runs),
@@ -166,7 +166,7 @@ def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
     }
     name, site = progress.sweep.paths.name, progress.sweep.description["site"]["name"]
     title = Text.assemble((name, "bold"), f" on {site} at {now:%H:%M:%S}")
-    return [title, bar, *(Text(f"{_label(name)} {words}") for name, words in told.items() if words)]
+    return [title, bar, *(Text(f"{_label(name)} {words}") for name, words in facts.items() if words)]
 
 
 def _label(name: str) -> str:
@@ -231,7 +231,7 @@ def _more(count: int) -> list[RenderableType]:
 
 
 def _line(part: RenderableType) -> RenderableType:
-    """One that takes one row, whatever its length."""
+    """Return a text that takes one row."""
     if isinstance(part, Text):
         part.no_wrap, part.overflow = True, "ellipsis"
     return part

@@ -19,15 +19,15 @@ LONGEST = 30  # characters of the elements of a job
 
 def lines(progress: Progress) -> list[Text]:
     """Return lines per group, for its jobs and remedies; the smallest of many groups are left out."""
-    told = []
+    shown = []
     for state, by_reason in groups(progress).items():
         largest = sorted(by_reason.items(), key=lambda group: -len(group[1]))
         for reason, runs in largest[:MAX_GROUPS]:
-            told += _group(state, reason, runs)
+            shown += _group(state, reason, runs)
         if len(largest) > MAX_GROUPS:
             rest = sum(len(runs) for _, runs in largest[MAX_GROUPS:])
-            told.append(Text(f"... and {rest:,} more {state}, for other reasons: --json tells them all", style="dim"))
-    return told
+            shown.append(Text(f"... and {rest:,} more {state}, for other reasons: see --json", style="dim"))
+    return shown
 
 
 def groups(progress: Progress) -> dict[str, dict[str, list[RunProgress]]]:
@@ -53,14 +53,14 @@ def elements_in_words(runs: Sequence[RunProgress]) -> str:
     for run in runs:
         number = run.index if run.slurm_id and run.index is not None else run.element
         jobs.setdefault((run.job, run.slurm_id), set()).add(number)
-    told = [
+    parts = [
         f"{slurm_id}_[{_cut(ranges.compact(numbers))}] ({job})"
         if slurm_id
         else f"elements {_cut(ranges.compact(numbers))} of {job}"
         for (job, slurm_id), numbers in list(jobs.items())[:MAX_JOBS]
     ]
     more = len(jobs) - MAX_JOBS
-    return "; ".join([*told, *([f"and {plural(more, 'more job')}"] if more > 0 else [])])
+    return "; ".join([*parts, *([f"and {plural(more, 'more job')}"] if more > 0 else [])])
 
 
 def _cut(elements: str) -> str:

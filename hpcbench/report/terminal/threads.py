@@ -26,8 +26,8 @@ from hpcbench.analysis.studies.threads import (
     schedules_kept,
 )
 from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE
+from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import between, duration, figure
-from hpcbench.report.text.omitted_rows import say_more
 from hpcbench.report.text.ranking import INTERVAL
 from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.report.text.units import header_of
@@ -45,7 +45,7 @@ def print_threads(results: Results, top: int, console: Console) -> None:
         return
     console.print(Text("threads by mode", style="italic"))
     console.print(as_table(fitting(columns_of(contexts[:top], guideline_test(results)), console.width)))
-    say_more(len(contexts) - top, console, "--html", "context")
+    print_omitted(len(contexts) - top, console, "--html", "context")
     for sentence in (*gains(results), *sentences(results)):
         console.print(Text(sentence), soft_wrap=True)
 
@@ -55,24 +55,24 @@ def gains(results: Results) -> Iterator[str]:
     for slower, faster in GAINS[::-1]:
         gain = overall(contexts_of(results), slower, faster)
         if gain:
-            said = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {_in_words(gain)}"
-            yield said + _of_one_setting(results) if (slower, faster) == (NONE, DYNAMIC) else said
+            text = f"Threads, {NAMES[faster]} over {NAMES[slower]}: {_in_words(gain)}"
+            yield text + _of_one_setting(results) if (slower, faster) == (NONE, DYNAMIC) else text
 
 
 def _in_words(gain: Overall) -> str:
-    said = f"{in_brackets(gain.gain)}, the median of {plural(gain.contexts, 'context')}; significantly faster in "
-    said += f"{gain.above:,}, significantly slower in {gain.below:,}"
+    text = f"{in_brackets(gain.gain)}, the median of {plural(gain.contexts, 'context')}; significantly faster in "
+    text += f"{gain.above:,}, significantly slower in {gain.below:,}"
     chance = f"; without any difference, about {figure(round(gain.by_chance, 2))} of each would seem so by chance"
-    return f"{said}{chance if gain.by_chance else ''}."
+    return f"{text}{chance if gain.by_chance else ''}."
 
 
 def _of_one_setting(results: Results) -> str:
-    """Where what is compared is mostly the same."""
+    """Return a sentence if both modes mostly used the same threads."""
     same, of = kept_as_unset(contexts_of(results), results.planned_repetitions)
     if 2 * same <= of:
         return ""
-    said = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the default count"
-    return f"{said}: both are the same setting then, and differ by noise, or by how they were measured."
+    text = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the default count"
+    return f"{text}: both are then the same setting, and differ only by noise or by the measurement."
 
 
 def sentences(results: Results) -> Iterator[str]:
@@ -84,15 +84,15 @@ def sentences(results: Results) -> Iterator[str]:
     if test:
         yield _of_guidelines(test)
     elif contexts:
-        yield "No guideline was tested: that takes several networks, and a rule that holds on the others."
+        yield "No guideline was tested: this requires several networks, and a rule that holds on the others."
     yield from _remarks([mode for each in contexts for mode in each.modes.values()])
 
 
 def columns_of(contexts: Sequence[ThreadContext], test: Transfer | None) -> list[Column]:
     """Return the columns that identify the contexts, and times, gains, shares and energy of the modes."""
-    told = [name for name, _ in contexts[0].context]
+    names = [name for name, _ in contexts[0].context]
     rows = [dict(each.context) for each in contexts]
-    columns = [_of_context(name, [row[name] for row in rows]) for name in told]
+    columns = [_of_context(name, [row[name] for row in rows]) for name in names]
     for name in MODES:
         modes = [each.modes.get(name) for each in contexts]
         if any(modes):
@@ -122,29 +122,28 @@ def _of_mode(name: str, modes: Sequence[ThreadMode | None]) -> list[Column]:
 
 
 def _setting(mode: ThreadMode | None) -> str:
-    """`2 intra, 1 inter`."""
+    """Return e.g. `2 intra, 1 inter`."""
     return ", ".join(f"{count} {name.split('_')[0]}" for name, count in mode.setting.items()) if mode else "-"
 
 
 def _of_gain(slower: str, faster: str, ratios: Sequence[Interval | None]) -> list[Column]:
-    told = tuple(times(ratio.estimate) if ratio else "-" for ratio in ratios)
+    cells = tuple(times(ratio.estimate) if ratio else "-" for ratio in ratios)
     limits = tuple(between(ratio.low, ratio.high, times) if ratio else "" for ratio in ratios)
     gives_way = _OF_FIXED if faster == FIXED else NEVER
-    return [Column(f"{NAMES[faster]} over {NAMES[slower]}", told, gives_way), Column(INTERVAL, limits, _OF_GAIN)]
+    return [Column(f"{NAMES[faster]} over {NAMES[slower]}", cells, gives_way), Column(INTERVAL, limits, _OF_GAIN)]
 
 
 def _shares(contexts: Sequence[ThreadContext], test: Transfer | None) -> list[Column]:
-    """Of all other configurations: what the default beats, what dynamic threads beat, and what the guideline does, of
-    those without dynamic threads (see transfer.py)."""
+    """Return the fractions of other configurations that the default, dynamic threads and the guideline beat."""
     shares = {name: [each.modes[name].beats if name in each.modes else math.nan for each in contexts] for name in MODES}
     followed = {each.case: each.beats for each in test.followed} if test else {}
-    told = {"none beats": shares[NONE], "dynamic beats": shares[DYNAMIC]}
-    told["guideline beats, of none and fixed"] = [
+    named = {"none beats": shares[NONE], "dynamic beats": shares[DYNAMIC]}
+    named["guideline beats, of none and fixed"] = [
         next((followed[case] for case in each.shares if case in followed), math.nan) for each in contexts
     ]
     return [
         Column(header, tuple("-" if math.isnan(share) else percent(share) for share in values), _SHARES)
-        for header, values in told.items()
+        for header, values in named.items()
         if not all(map(math.isnan, values))
     ]
 
@@ -160,45 +159,45 @@ def _energies(contexts: Sequence[ThreadContext]) -> list[Column]:
 
 
 def _of_schedules(kept: int, others: Counter[str]) -> str:
-    said = f"With dynamic threads, {kept:,} of {plural(kept + others.total(), 'repetition')} kept a schedule"
+    text = f"With dynamic threads, {kept:,} of {plural(kept + others.total(), 'repetition')} kept a schedule"
     if not others:
-        return f"{said}."
+        return f"{text}."
     ((why, often),) = others.most_common(1)
-    return f"{said}; the others kept the best one count, {often:,} of them for this reason: {why}."
+    return f"{text}; the others kept the best single count, {often:,} of them for this reason: {why}."
 
 
 def _of_guidelines(test: Transfer) -> str:
     rules = Counter(each.words for each in test.followed)
     (rule, _), *others = rules.most_common()
-    said = f"Guidelines mined on other networks (mostly: {rule})" if others else f"Guideline of other networks ({rule})"
-    said += f": beats {_share(test.beats)} of the other configurations without dynamic threads, the median of"
-    said += (
+    text = f"Guidelines mined on other networks (mostly: {rule})" if others else f"Guideline of other networks ({rule})"
+    text += f": beats {_share(test.beats)} of the other configurations without dynamic threads, the median of"
+    text += (
         f" {plural(len(test.followed), 'context')} of {plural(test.networks - test.without_rule, 'network')}; within"
     )
     within = sum(each.is_within for each in test.followed)
-    said += f" {100 * TOLERANCE:g} % of the best of these in {within:,} contexts ({_share(test.within)})"
+    text += f" {100 * TOLERANCE:g} % of the best of these in {within:,} contexts ({_share(test.within)})"
     unclear = sum(each.is_unclear for each in test.followed)
-    said += f", in {unclear:,} of them as far as noise lets one tell." if unclear else "."
+    text += f", in {unclear:,} of them within the noise." if unclear else "."
     none = f" For {plural(test.without_rule, 'network')}, no rule held on the others."
-    return said + none if test.without_rule else said
+    return text + none if test.without_rule else text
 
 
 def _share(share: Interval) -> str:
-    """`83 % [70 %, 91 %]`."""
+    """Return e.g. `83 % [70 %, 91 %]`."""
     if share.low is None or share.high is None:
         return percent(share.estimate)
     return f"{percent(share.estimate)} [{percent(share.low)}, {percent(share.high)}]"
 
 
 def _remarks(modes: Sequence[ThreadMode]) -> Iterator[str]:
-    """How far luck has part in what is told, and why there is no energy."""
+    """Yield how reliable the times are, and why energy is unknown."""
     for name in MODES:
         chosen = [mode for mode in modes if mode.name == name and mode.chosen_of > 1]
         best = "best fixed" if name == FIXED else f"best {NAMES[name]}"
         if any(mode.is_lucky for mode in chosen):
-            yield f"Of single repetitions the {best} setting is partly lucky: more repetitions show its gain."
+            yield f"Of single repetitions the {best} setting is partly chance: more repetitions show its gain."
         elif chosen:
             yield f"The time of the {best} setting is from repetitions that did not choose it."
     reasons = dict.fromkeys(mode.no_energy for mode in modes if mode.no_energy)
     if reasons and not any(mode.energy_j for mode in modes):
-        yield f"The energy of a step is not known: {next(iter(reasons))}."
+        yield f"The energy of a step is unknown: {next(iter(reasons))}."

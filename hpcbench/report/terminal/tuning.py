@@ -42,7 +42,7 @@ def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
     yield f"  measuring  {_measuring(finding)}"
     if finding.disturbed:
         how_many = f"{finding.disturbed:,} of {plural(finding.measurements, 'measurement')}"
-        again = "what was not measured again makes the intervals wider"
+        again = "those that were not repeated widen the intervals"
         yield f"  disturbed  {how_many} by others on this machine: {again}"
     if finding.grid and finding.answer:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
@@ -58,32 +58,32 @@ def headline(finding: TuningResult, quantity: Quantity) -> str:
     """Return the result of a search in a sentence."""
     answer = finding.answer
     if answer is None:
-        return "No setting could be measured"
+        return "No configuration could be measured"
     best = in_words(answer.best.parameters)
     if answer.winner == answer.default:
         return f"The default is best: {best}"
     if not answer.certain:
-        return f"Stay with the default, {best}: no gain is certain"
+        return f"Keep the default, {best}: no significant gain"
     return f"Best: {best}" if answer.gain is None else f"{best} is {_gain(answer, quantity)}"
 
 
 def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Iterator[str]:
     known = answer.certain or answer.winner == answer.default
-    yield f"  {'best      ' if known else 'stay with '} {_of(answer, answer.best, quantity)}"
+    yield f"  {'best      ' if known else 'keep      '} {_of(answer, answer.best, quantity)}"
     if answer.best != answer.default:
         yield f"  default    {_of(answer, answer.default, quantity)}"
     if not alone:
         yield f"  gain       {_gain(answer, quantity)}"
     if answer.differs:
-        told = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
-        yield f"  other work {'; '.join(told)}: this is not the gain of a setting alone"
+        differences = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
+        yield f"  other work {'; '.join(differences)}: this is not the gain of a setting alone"
     if answer.share_beaten is not None:
-        others = f"{answer.beats:,} of the {answer.of:,} other settings that were measured"
+        others = f"{answer.beats:,} of the {answer.of:,} other measured configurations"
         yield f"  it beats   {others} ({percent(answer.share_beaten)})"
 
 
 def _of(answer: Recommendation, setting: ConfigurationResult, quantity: Quantity) -> str:
-    """A setting; with the default, what was set of it all the same, from outside."""
+    """Return a configuration; for the default, with the variables of the environment."""
     words = in_words(setting.parameters)
     if setting == answer.default and answer.inherited:
         but = "but" if words == NOTHING_SET else "with"
@@ -106,24 +106,24 @@ def _measured(words: str, setting: ConfigurationResult, quantity: Quantity) -> s
 def in_words(parameters: Mapping[str, Any]) -> str:
     """Return `intra_op_threads=2 inter_op_threads=1`, without values that are unset or at their default."""
     usual = {name: Parameters.model_fields[name].default for name in CHOICES}
-    told = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
-    return " ".join(f"{name}={value}" for name, value in told.items()) or NOTHING_SET
+    given = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
+    return " ".join(f"{name}={value}" for name, value in given.items()) or NOTHING_SET
 
 
 def _gain(answer: Recommendation, quantity: Quantity) -> str:
     if not answer.of:
-        return "not known: no other setting could be measured"
+        return "unknown: no other configuration could be measured"
     if answer.winner == answer.default:
-        return "none: nothing seemed better than the default"
+        return "none: no configuration seemed better than the default"
     if answer.gain is None:
         failed = "the default could not be measured" if answer.certain else "the default or what seemed best failed"
         return f"not known: {failed}"
     if answer.certain:
         return f"{in_brackets(answer.gain)} {quantity.better} than the default"
     seemed = f"{in_words(answer.winner.parameters)} seemed best, and in {plural(answer.pairs, 'pair')} with the default"
-    few = "; so few pairs may seem so by chance" if answer.gain.low and answer.gain.low > 1 else ""
-    more = f"{few}; more of them, by more measure.repetitions, may tell" if _may_gain(answer.gain) else ""
-    return f"none that is certain: {seemed} was {in_brackets(answer.gain)} as good{more}"
+    few = "; with so few pairs, this may be chance" if answer.gain.low and answer.gain.low > 1 else ""
+    more = f"{few}; more pairs, by more measure.repetitions, may decide" if _may_gain(answer.gain) else ""
+    return f"none that is significant: {seemed} was {in_brackets(answer.gain)} as good{more}"
 
 
 def _may_gain(gain: Interval) -> bool:
@@ -139,7 +139,7 @@ def _by_section(found: ScheduleResult, answer: Recommendation | None, quantity: 
             yield f"             {shapes} not measured, since no schedule is significantly {quantity.better}"
         return
     gain = f"{in_brackets(found.gain)} {quantity.better}"
-    yield f"  sections   {gain} with threads by section than the best fixed setting: {found.schedule}"
+    yield f"  sections   {gain} with per-layer threads than the best fixed setting: {found.schedule}"
     yield f"             other cases follow it by `schedule: {found.schedule}`; a model of your own: docs/schedules.md"
     for each in found.held_out:
         yield f"             at {in_words(each.shape)}: {_at_shape(each)}"
@@ -164,7 +164,7 @@ def _measuring(finding: TuningResult) -> str:
 
 
 def _for_sections(found: ScheduleResult | None) -> str:
-    return f"; threads by section: {time_in_words(found.seconds)} more" if found and found.seconds else ""
+    return f"; per-layer threads: {time_in_words(found.seconds)} more" if found and found.seconds else ""
 
 
 def _beside_grid(finding: TuningResult) -> str:
@@ -178,11 +178,11 @@ def _grid(grid: GridResult, found: ConfigurationResult, quantity: Quantity) -> s
     if grid.best.case == found.case:
         return f"its best is the same: {_setting(grid.best, quantity)}"
     if grid.slower is None:
-        failed, once = "the setting that was found failed in it", "of one repetition nothing is left to check by"
+        failed, once = "the found configuration failed in it", "with one repetition, it cannot be checked"
         return f"{failed if grid.failed else once}; its best is {_setting(grid.best, quantity)}"
-    took = f"what was found takes {in_brackets(grid.slower)} the cost of what the grid chooses"
+    took = f"the found configuration takes {in_brackets(grid.slower)} the cost of the grid's choice"
     beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')} in it"
-    return f"{took}, and {beats}; its best, by all that it measured, is {_setting(grid.best, quantity)}"
+    return f"{took}, and {beats}; its best by all measurements is {_setting(grid.best, quantity)}"
 
 
 def _usage(answer: Recommendation) -> Iterator[str]:
@@ -197,24 +197,24 @@ def _usage(answer: Recommendation) -> Iterator[str]:
         placed = f"taskset --cpu-list {','.join(map(str, cpus))}" if cpus else ""
         yield f"    {' '.join(filter(None, (start, placed, program)))}{together}"
     if usage.cpus:
-        yield "    (CPUs of this machine as they were for it: those of another job may have other numbers)"
+        yield "    (CPUs of this machine in that run; another job may have other numbers)"
     if usage.lines:
-        yield f"    in it, before its first operation: {'; '.join(usage.lines)}"
+        yield f"    in the program, before its first operation: {'; '.join(usage.lines)}"
     if usage.others:
-        yield f"    by its own means: {in_words(usage.others)}"
+        yield f"    by its own options: {in_words(usage.others)}"
     inexact = _inexact(answer)
     if inexact:
         yield f"    results may differ by {' and '.join(inexact)}: check the accuracy"
 
 
 def _program(command: str) -> str:
-    """A command in one line that env and taskset can start: by the shell of a repetition, where it needs one."""
+    """Return a command in one line for env and taskset, by the shell if it needs one."""
     command = command.strip()
     return command if _PLAIN.fullmatch(command) else f"{' '.join(SHELL)} {_one_word(command)}"
 
 
 def _one_word(text: str) -> str:
-    """For bash, in one line."""
+    """Return a text as one word of bash in one line."""
     if "\n" not in text:
         return shlex.quote(text)
     escaped = text.replace("\\", r"\\").replace("'", r"\'").replace("\n", r"\n")
@@ -226,7 +226,7 @@ def _assigned(variables: Mapping[str, str]) -> str:
 
 
 def _inexact(answer: Recommendation) -> list[str]:
-    """What the best sets otherwise than the default, and what may change more than the speed."""
+    """Return the settings of the best configuration that may change results."""
     best, default = answer.best.parameters, answer.default.parameters
     names = ("dtype", *(setting.name for setting in SETTINGS if setting.changes_results))
     return [name for name in names if (best.get(name) or False) != (default.get(name) or False)]

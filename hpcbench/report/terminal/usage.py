@@ -14,16 +14,16 @@ def use_in_words(used: Used) -> str:
     hours += [f"{figure(used.gpu_hours)} GPU-hours"] if used.gpu_hours else []
     least = "at least " if used.unknown else ""
     attempts = plural(used.attempts, "attempt")
-    said = [f"{used.sweep} used {least}{figure(used.node_hours)} node-hours ({', '.join(hours)}) in {attempts}"]
+    lines = [f"{used.sweep} used {least}{figure(used.node_hours)} node-hours ({', '.join(hours)}) in {attempts}"]
     if used.price.amount is not None:
-        said[0] += f", {figure(used.price.amount)} {used.currency}"
+        lines[0] += f", {figure(used.price.amount)} {used.currency}"
     elif used.currency:
-        said.append(f"its price is not known: {used.price.reason}")
+        lines.append(f"its price is unknown: {used.price.reason}")
     if used.energy_kwh is not None:
-        said.append(_energy(used))
+        lines.append(_energy(used))
     if used.untimed:
-        said.append(f"{used.untimed:,} more have left no times, and are not counted")
-    return "; ".join(said)
+        lines.append(f"{used.untimed:,} more without times are not included")
+    return "; ".join(lines)
 
 
 def _energy(used: Used) -> str:

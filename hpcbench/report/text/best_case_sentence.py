@@ -17,14 +17,14 @@ def sentence(found: BestCase) -> str:
 
     An interval that contains 1, and a ratio without an interval, are named as such.
     """
-    said = f"{_beginning(found)}{_alike(found)}."
+    text = f"{_beginning(found)}{_alike(found)}."
     if found.single and found.cases > 1:
         whose = "Each" if len(found.single) > 1 else found.single[0].name
-        said += f" {whose} rests on one run: the next may differ."
+        text += f" {whose} rests on one run: the next may differ."
     if found.unknown:
         have = "has" if found.unknown == 1 else "have"
-        said += f" Of {found.cases + found.unknown:,} cases {found.unknown:,} {have} no such value."
-    return said
+        text += f" Of {found.cases + found.unknown:,} cases {found.unknown:,} {have} no such value."
+    return text
 
 
 def _beginning(found: BestCase) -> str:
@@ -32,7 +32,7 @@ def _beginning(found: BestCase) -> str:
     value = value_in_words(found.quantity, found.value.estimate)
     better = found.quantity.better
     if found.cases == 1:
-        return f"{best}: {value}; there is no other case to compare it with"
+        return f"{best}: {value}; there is no other case to compare with"
     if found.best_is_base:
         return f"No case is {better} than {base} ({value})"
     if math.isnan(found.gain.estimate):
@@ -43,7 +43,7 @@ def _beginning(found: BestCase) -> str:
     if found.gain.low is None:
         return f"{best} ({value}) is {gain}, without an interval"
     lucky = found.gain.low > 1
-    chance = f"the best of {found.cases:,} may be so by chance" if lucky else "that may be noise"
+    chance = f"the best of {found.cases:,} may be chance" if lucky else "that may be noise"
     return f"{best} is best ({value}), but {chance}: {gain}"
 
 

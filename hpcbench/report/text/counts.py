@@ -1,4 +1,4 @@
-"""Counts and values as text."""
+"""Counts and values as text, and the line on rows that a table leaves out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hpcbench.plan.plan import Plan
 
 
@@ -20,3 +22,10 @@ def jobs_in_words(plan: Plan) -> str:
 def or_unset(value: object) -> str:
     """Return a value as text, `unset` for None."""
     return "unset" if value is None else str(value)
+
+
+def print_omitted(count: int, console: Console, file: str, what: str = "") -> None:
+    """Print how many rows are left out, if any; `what` is a row, `file` the option that writes all."""
+    if count > 0:
+        more = plural(count, f"more {what}") if what else f"{count:,} more"
+        console.print(f"... and {more}: show all with --top, or in the file of {file}")

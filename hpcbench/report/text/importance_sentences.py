@@ -20,8 +20,8 @@ def sentences(found: Importance) -> list[str]:
 
 
 def _sentences(found: Importance) -> Iterator[str]:
-    told = [share for share in found.factors if share.is_significant and share.share >= _WORTH_TELLING]
-    for share in told:
+    significant = [share for share in found.factors if share.is_significant and share.share >= _WORTH_TELLING]
+    for share in significant:
         effect = _effect_to_tell(share)
         yield f"{share.name} explains {percent(share.share)} of the variation" + (
             f": {_of_effect(effect)}." if effect else "."
@@ -31,18 +31,18 @@ def _sentences(found: Importance) -> Iterator[str]:
     apart = found.together - sum(share.share for share in found.factors)
     if apart >= _WORTH_TELLING:
         yield f"{percent(apart)} is explained by factors that vary together and cannot be separated."
-    weak = [share.name for share in found.factors if share.is_significant and share not in told]
+    weak = [share.name for share in found.factors if share.is_significant and share not in significant]
     if weak:
         yield f"Less than {percent(_WORTH_TELLING)} each: {', '.join(weak)}."
     mixed = [share.name for share in found.factors if not share.is_significant and share.beyond_noise]
     if mixed:
-        yield f"More than noise, but these cases cannot attribute it: {', '.join(mixed)}."
+        yield f"Significant, but not attributable with these cases: {', '.join(mixed)}."
     unclear = [share.name for share in found.factors if not share.is_significant and not share.beyond_noise]
     if unclear:
-        yield f"No more than noise may explain: {', '.join(unclear)}."
+        yield f"Possibly only noise: {', '.join(unclear)}."
     yield f"Noise between repetitions is {percent(found.noise)} of the variation."
     if found.changes_work:
-        yield f"All of that is of equal work, which {' and '.join(found.changes_work)} would change."
+        yield f"This is for equal work, which {' and '.join(found.changes_work)} would change."
     if found.left_out:
         yield f"Left out: {_left_out(found)}."
 
@@ -61,11 +61,11 @@ def _of_effect(effect: Effect) -> str:
 
 def _of_interaction(share: Share) -> str:
     """Return `intra_op_threads and batch_size together explain 9 % more: intra_op_threads 2 instead of 1 helps ...`."""
-    said = f"{share.name} together explain {percent(share.share)} more"
+    combined = f"{share.name} together explain {percent(share.share)} more"
     return (
-        f"{said}: {_of_contrast(share.contrast)}."
+        f"{combined}: {_of_contrast(share.contrast)}."
         if share.contrast
-        else f"{said}: the one changes what the other does."
+        else f"{combined}: the effect of one depends on the other."
     )
 
 
@@ -79,6 +79,6 @@ def _of_contrast(contrast: Contrast) -> str:
 
 def _left_out(found: Importance) -> str:
     """Return the first columns that are left out, each with its reason."""
-    told = [f"{name} ({why})" for name, why in found.left_out[:_MAX_LEFT_OUT]]
-    more = len(found.left_out) - len(told)
-    return ", ".join([*told, *([f"and {more} more"] if more else [])])
+    named = [f"{name} ({why})" for name, why in found.left_out[:_MAX_LEFT_OUT]]
+    more = len(found.left_out) - len(named)
+    return ", ".join([*named, *([f"and {more} more"] if more else [])])

@@ -31,20 +31,20 @@ def _measured(scaling: Scaling) -> str:
     best, base = scaling.best, scaling.base
     names = ", ".join(filter(None, (scaling.work, scaling.series)))
     named = f" of {names}" if names else ""
-    said = f"{scaling.kind.capitalize()} scaling{named}, {scaling.held}: "
+    text = f"{scaling.kind.capitalize()} scaling{named}, {scaling.held}: "
     if best["is_base"]:
-        return said + f"no number of {scaling.unit} does more than {base['processors']:,} did."
+        return text + f"no number of {scaling.unit} is faster than {base['processors']:,}."
     gain = in_brackets(_interval(best, "speedup"))
     part = _percent(_interval(best, "efficiency"))
     most = int(scaling.points["processors"].max())
-    said += f"{gain} on {_count(best, scaling)} over {base['processors']}, an efficiency of {part}"
+    text += f"{gain} on {_count(best, scaling)} over {base['processors']}, an efficiency of {part}"
     if scaling.points["rate_low"].isna().any():
-        return said + "; how far it pays is unknown, since some cases have one run."
+        return text + "; the limit is unknown, since some cases have one run."
     if scaling.pays_until < most:
-        return said + f"; beyond {scaling.pays_until} {scaling.unit}, no number is significantly faster."
+        return text + f"; beyond {scaling.pays_until} {scaling.unit}, no number is significantly faster."
     if scaling.always_pays:
-        return said + f"; up to {most}, the most that were tried, each step does more."
-    return said + f"; {most}, the most that were tried, still do more than any fewer, though not each step does."
+        return text + f"; up to {most}, the maximum that was tried, each step is faster."
+    return text + f"; {most}, the maximum that was tried, are faster than any fewer, though not each step is."
 
 
 def _fitted(fit: Fit, unit: str) -> str:
@@ -53,11 +53,11 @@ def _fitted(fit: Fit, unit: str) -> str:
     if fit.law in (AMDAHL, GUSTAFSON):
         return f"By {fit.law.name} {_percent(fit.parameters['serial_fraction'])} of the work is serial."
     contention, coherency = (fit.parameters[name] for name in USL.parameters)
-    said = f"By the {fit.law.name}, contention is {_percent(contention)} and coherency {_small(coherency)}"
+    text = f"By the {fit.law.name}, contention is {_percent(contention)} and coherency {_small(coherency)}"
     most = fit.interval(peak)
     if most.estimate == float("inf"):
-        return f"{said}: it has no peak."
-    return f"{said}: the peak is at {_whole(most)} {unit}."
+        return f"{text}: it has no peak."
+    return f"{text}: the peak is at {_whole(most)} {unit}."
 
 
 def _count(point: pd.Series[Any], scaling: Scaling) -> str:

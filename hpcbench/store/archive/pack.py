@@ -78,12 +78,12 @@ def _name(unfinished: Path, file: Path) -> None:
 
 
 def _exists(file: Path) -> UserError:
-    return UserError("the file exists", where=str(file), hint="name another one: -o FILE")
+    return UserError("the file already exists", where=str(file), hint="choose another file: -o FILE")
 
 
 def _check(file: Path) -> None:
     if file.is_dir():
-        raise UserError("it is a folder", where=str(file), hint="name a file: -o FILE")
+        raise UserError("is a directory", where=str(file), hint="name a file: -o FILE")
     if file.exists() or file.is_symlink():
         raise _exists(file)
     if not file.parent.is_dir():
@@ -91,10 +91,7 @@ def _check(file: Path) -> None:
 
 
 def _entries(paths: SweepPaths) -> tuple[list[Entry], list[str]]:
-    """Return the entries of the archive in a fixed order, and the names of links and special files.
-
-    Links and special files are not archived.
-    """
+    """Return the entries in a fixed order, and the names of links and special files, which are not archived."""
     entries: list[Entry] = []
     left_out: list[str] = []
     for kind, top in (("jobs", paths.jobs), ("results", paths.results)):

@@ -44,8 +44,8 @@ class Changes:
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields except the diff."""
-        told = {name: value for name, value in vars(self).items() if name != "diff"}
-        return {**told, "untracked": list(self.untracked)}
+        document = {name: value for name, value in vars(self).items() if name != "diff"}
+        return {**document, "untracked": list(self.untracked)}
 
 
 def changes(folder: Path) -> Changes | None:

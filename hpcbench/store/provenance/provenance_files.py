@@ -36,14 +36,14 @@ def write(folder: Path, workspace: Path, site: Site, template: Path, follow_on: 
     changes = git.changes(workspace)
     if changes is not None and changes.diff:
         (folder / DIFF).write_text(changes.diff, encoding="utf-8", errors="surrogateescape")
-    told = {
+    fields = {
         "host": platform.node(),
         "platform": platform.platform(),
         **packages.installed(),
         "own_template": _is_own(template),
         "git": None if changes is None else changes.as_json(),
     }
-    (folder / PROVENANCE).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (folder / PROVENANCE).write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
 
 
 def _templates(*used: Path) -> dict[str, Path]:
@@ -63,7 +63,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
     """Return the provenance that `write` stored in the folder of a sweep. Raise UserError if it cannot be read."""
     file = folder / PROVENANCE
     try:
-        told = decoded(content(file))
+        document = decoded(content(file))
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}", where=str(file)) from error
-    return told if isinstance(told, dict) else {}
+    return document if isinstance(document, dict) else {}

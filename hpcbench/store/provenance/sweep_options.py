@@ -17,7 +17,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SweepOptions:
     """The command-line options that change what runs."""
 
     settings: tuple[str, ...] = ()  # of --set, in order
@@ -35,7 +35,7 @@ class Asked:
         }
 
     @classmethod
-    def of(cls, description: Mapping[str, Any]) -> Asked:
+    def of(cls, description: Mapping[str, Any]) -> SweepOptions:
         """Return the options from the description of a sweep, without its origin.
 
         Raise ValueError if the description has no valid options.
@@ -44,5 +44,5 @@ class Asked:
         listed = isinstance(settings, list) and all(isinstance(setting, str) for setting in settings)
         limited = limit is None or (type(limit) is int and limit > 0)
         if not (listed and limited and isinstance(local, bool)):
-            raise ValueError("it does not tell how it was asked for")
+            raise ValueError("the options of the sweep are missing or invalid")
         return cls(tuple(settings or ()), limit, local)

@@ -30,13 +30,13 @@ def try_lock(descriptor: int) -> bool:
 
 
 @contextmanager
-def exclusive(file: Path, taken: UserError, patience_s: float = 0.0) -> Iterator[int]:
+def exclusive(file: Path, taken: UserError, timeout_s: float = 0.0) -> Iterator[int]:
     """Hold the lock of a file inside the `with` block, and yield its descriptor.
 
     Without support for locks, nothing is locked. Raise `taken` if another process still holds the lock after
-    `patience_s` seconds.
+    `timeout_s` seconds.
     """
-    until_s = time.monotonic() + patience_s
+    until_s = time.monotonic() + timeout_s
     with file.open("w") as stream:
         while True:
             try:

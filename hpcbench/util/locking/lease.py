@@ -67,9 +67,9 @@ class Lease:
         if found is None or found.token != self.claim.holder.token:
             by = f" by {found.user}, with `{found.command}` ({found.place})" if found else ""
             raise UserError(
-                f"{self.what} was taken over{by}, as this process gave no sign of life for a while: it ends here",
+                f"{self.what} was taken over{by}, because this process had no heartbeat for too long; it ends now",
                 where=self.lock.parent.name,
-                hint="see how it stands: hpcbench status",
+                hint="check the state: hpcbench status",
             )
 
 
@@ -78,17 +78,17 @@ class TakenError(UserError):
 
 
 @contextmanager
-def lease(lock: Path, what: str, patience_s: float = 0) -> Iterator[Lease]:
+def lease(lock: Path, what: str, timeout_s: float = 0) -> Iterator[Lease]:
     """Hold the lock file `lock`, in an existing folder, inside the `with` block, and yield it as a Lease.
 
     `what` names the locked thing in messages. Wait at most WATCH_S seconds for programs that a dead holder left
     running, and for a heartbeat of a holder that may be dead. Raise TakenError, which names the holder, if another
-    process still holds the lock after `patience_s` seconds.
+    process still holds the lock after `timeout_s` seconds.
     """
-    with _errors_told(lock):
+    with _errors_reported(lock):
         descriptor = _open(lock, os.O_RDWR | os.O_CREAT)
     try:
-        claim = _patiently_claimed(descriptor, lock, what, patience_s)
+        claim = _claimed_within(descriptor, lock, what, timeout_s)
         with _kept(lock, claim):
             yield Lease(lock, what, descriptor, claim)
     finally:
@@ -111,11 +111,11 @@ def _holder_file(lock: Path) -> Path:
     return lock.with_name(f"{lock.name}.holder")
 
 
-def _patiently_claimed(descriptor: int, lock: Path, what: str, patience_s: float) -> _Claim | None:
-    last_s = time.monotonic() + patience_s
+def _claimed_within(descriptor: int, lock: Path, what: str, timeout_s: float) -> _Claim | None:
+    last_s = time.monotonic() + timeout_s
     while True:
         try:
-            with _errors_told(lock):
+            with _errors_reported(lock):
                 return _claim(lock, what, _lock(descriptor, lock, what))
         except TakenError:
             if time.monotonic() >= last_s:
@@ -124,10 +124,7 @@ def _patiently_claimed(descriptor: int, lock: Path, what: str, patience_s: float
 
 
 def _lock(descriptor: int, lock: Path, what: str) -> bool:
-    """Take the kernel's lock.
-
-    Return False if the file system has no locks. Wait for programs that a dead holder has started.
-    """
+    """Take the kernel's lock; wait for programs of a dead holder. Return False if the file system has no locks."""
     for tries in range(int(WATCH_S / RETRY_S)):
         try:
             return try_lock(descriptor)
@@ -136,12 +133,12 @@ def _lock(descriptor: int, lock: Path, what: str) -> bool:
         if found and found.lives is not False:
             raise _taken(lock, what, found, locked=True)
         if tries == round(LOOK_S / RETRY_S):
-            click.echo(f"waiting for what an earlier hpcbench has started on {what}, and left running", err=True)
+            click.echo(f"waiting for processes of an earlier hpcbench that still work on {what}", err=True)
         time.sleep(RETRY_S)
     raise UserError(
-        f"an earlier hpcbench has ended, but what it started on {what}, an sbatch say, still runs and holds its lock",
+        f"an earlier hpcbench has ended, but a process that it started, e.g. sbatch, still holds the lock of {what}",
         where=lock.parent.name,
-        hint=f"this shows it: fuser -v {lock}",
+        hint=f"find the process: fuser -v {lock}",
     )
 
 
@@ -197,7 +194,7 @@ def _seems_dead(lock: Path, what: str, found: Holder) -> bool:
     """
     file = _holder_file(lock)
     before = _last_beat(file)
-    click.echo(f"{_working(found, what)}; waiting {WATCH_S:.0f} s for a sign of life", err=True)
+    click.echo(f"{_working(found, what)}; waiting {WATCH_S:.0f} s for a heartbeat", err=True)
     # Count checks, not seconds: if the file system hangs, it hangs for the holder as well.
     for _ in range(int(WATCH_S / LOOK_S)):
         time.sleep(LOOK_S)
@@ -268,11 +265,11 @@ def _open(file: Path, flags: int) -> int:
 
 
 def _taken(lock: Path, what: str, found: Holder, *, locked: bool = False) -> TakenError:
-    hint = "wait until it is done"
+    hint = "wait until it has finished"
     if found.is_stopped:
-        hint = f"that process stands still: go on with it in its shell (fg), or end it: kill -9 {found.pid}"
+        hint = f"that process is stopped: continue it in its shell (fg), or end it: kill -9 {found.pid}"
     elif locked and not found.is_here:  # NFS 3 keeps the lock of a dead machine until it starts again
-        hint += f"; if {found.host or 'its machine'} is down and stays so, remove {lock} and try again"
+        hint += f"; if {found.host or 'its machine'} is down permanently, remove {lock} and try again"
     return TakenError(_working(found, what), where=lock.parent.name, hint=hint)
 
 
@@ -283,10 +280,12 @@ def _working(found: Holder, what: str) -> str:
 
 
 @contextmanager
-def _errors_told(lock: Path) -> Iterator[None]:
+def _errors_reported(lock: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise UserError(
-            f"cannot be locked: {error.strerror}", where=str(lock), hint="hpcbench must be able to write in this folder"
+            f"cannot be locked: {error.strerror}",
+            where=str(lock),
+            hint="hpcbench requires write permission in this directory",
         ) from error

@@ -77,7 +77,7 @@ class Holder:
         try:
             since = datetime.datetime.fromisoformat(self.since).astimezone()
         except ValueError:
-            return "a time that is not known"
+            return "an unknown time"
         today = since.date() == datetime.datetime.now().date()
         return f"{since:%H:%M}" if today else f"{since:%Y-%m-%d %H:%M}"
 

@@ -81,7 +81,7 @@ def test_a_training_to_an_accuracy_costs_by_the_run_and_by_its_epochs(
 
 
 def test_without_a_price_there_is_a_reason(repetition: Rep, costs: Callable[..., pd.DataFrame]) -> None:
-    unknown = {"currency": "EUR", "price_reason": "cost.gpu_hour is not set, and GPUs are used"}
+    unknown = {"currency": "EUR", "price_reason": "the job uses GPUs, and cost.gpu_hour is not set"}
     priced, unpriced = costs(repetition(0, **PAID), repetition(1, **unknown)).to_dict("records")
     assert pd.isna(unpriced["price_per_million_items"])
     assert pd.isna(priced["price_reason"])
@@ -158,5 +158,5 @@ def test_what_is_not_in_one_measure_is_not_ranked(
 
 def test_a_ranking_of_nothing_says_why(repetition: Rep, costs: Callable[..., pd.DataFrame]) -> None:
     reason = incomparable(costs(repetition(0)), "price_per_million_items")
-    assert reason == "no case has it (the site file has no prices)"
-    assert incomparable(costs(repetition(0)), "energy_kwh_per_million_items") == "no case has it"
+    assert reason == "no case has a value (the site file has no prices)"
+    assert incomparable(costs(repetition(0)), "energy_kwh_per_million_items") == "no case has a value"

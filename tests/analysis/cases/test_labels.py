@@ -180,8 +180,8 @@ def test_work_of_one_name_is_told_apart_by_the_users_own_words() -> None:
 def test_work_of_one_name_is_told_apart_by_its_counts() -> None:
     workloads = [cases({"parameter_count": p, "flops_per_item": f}) for p, f in ((100, 100), (100, 200), (300, 300))]
     assert short_titles(workloads) == [
-        "100 parameters and 100 operations an item",
-        "100 parameters and 200 operations an item",
+        "100 parameters and 100 FLOPs per item",
+        "100 parameters and 200 FLOPs per item",
         "300 parameters",
     ]
     learning = [

@@ -47,7 +47,7 @@ def test_what_lies_on_both_sides_of_the_margin_cannot_be_told() -> None:
     assert found.word == CANNOT_TELL
     assert found.repetitions_needed is not None
     assert 10 < found.repetitions_needed < 100
-    said = f"the interval reaches beyond the margin; about {found.repetitions_needed} repetitions a side would tell"
+    said = f"the interval exceeds the margin; about {found.repetitions_needed} repetitions per side would suffice"
     assert found.reason == said
 
 
@@ -55,21 +55,24 @@ def test_noise_that_no_number_of_repetitions_overcomes_is_said_to_be_that() -> N
     found = verdict(np.array([1.0, 1.4, 1.0, 1.4, 1.2]), np.array([1.4, 1.0, 1.01, 1.2, 1.41]))
     assert (found.word, found.repetitions_needed) == (CANNOT_TELL, None)
     assert found.reason is not None
-    assert found.reason.endswith("more than 100 repetitions a side would be needed: measure on an idle machine")
+    assert found.reason.endswith("more than 100 repetitions per side would be needed: measure on an idle machine")
 
 
 @pytest.mark.parametrize(
     ("counts", "said"),
-    [((3, 3), "3 repetitions a side are too few to be sure"), ((3, 5), "3 and 5 repetitions are too few to be sure")],
+    [
+        ((3, 3), "3 repetitions per side are too few for a verdict"),
+        ((3, 5), "3 and 5 repetitions are too few for a verdict"),
+    ],
 )
 def test_too_few_repetitions_say_so_however_large_the_difference(counts: tuple[int, int], said: str) -> None:
     found = verdict(CLOSE[: counts[0]], 2 * CLOSE[: counts[1]])
     assert (found.word, found.repetitions_needed) == (CANNOT_TELL, 5)
-    assert found.reason == f"{said}; about 5 repetitions a side would tell"
+    assert found.reason == f"{said}; about 5 repetitions per side would suffice"
 
 
 @pytest.mark.parametrize(
-    ("counts", "said"), [((1, 1), "1 repetition a side"), ((1, 5), "1 and 5 repetitions"), ((5, 1), "5 and 1 rep")]
+    ("counts", "said"), [((1, 1), "1 repetition per side"), ((1, 5), "1 and 5 repetitions"), ((5, 1), "5 and 1 rep")]
 )
 def test_a_single_repetition_says_nothing(counts: tuple[int, int], said: str) -> None:
     found = verdict(CLOSE[: counts[0]], 2 * CLOSE[: counts[1]])
@@ -139,7 +142,7 @@ def test_a_difference_that_is_sure_alone_may_not_be_sure_among_a_hundred() -> No
     among = evaluate([one, *others])[0]
     assert among.word == CANNOT_TELL
     assert among.reason is not None
-    assert among.reason.startswith("it could be noise (corrected p = ")
+    assert among.reason.startswith("not significant (corrected p = ")
 
 
 def test_pairs_that_have_no_interval_do_not_count_among_the_comparisons() -> None:

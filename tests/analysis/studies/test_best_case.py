@@ -145,7 +145,7 @@ def test_one_run_each_says_nothing_of_the_next(ask: Ask) -> None:
 
 
 def test_a_single_case_is_compared_with_nothing(ask: Ask) -> None:
-    assert "there is no other case to compare it with" in sentence(ask(0.4)[0])
+    assert "there is no other case to compare with" in sentence(ask(0.4)[0])
 
 
 def test_the_best_of_many_is_not_certain_where_chance_alone_makes_one_as_good(ask: Ask) -> None:
@@ -157,5 +157,5 @@ def test_the_best_of_many_is_not_certain_where_chance_alone_makes_one_as_good(as
         lucky += answer.gain.low is not None and answer.gain.low > 1
         assert not answer.is_significant
         if answer.gain.low is not None and answer.gain.low > 1:
-            assert ", but the best of 60 may be so by chance: 1.0" in sentence(answer)
+            assert ", but the best of 60 may be chance: 1.0" in sentence(answer)
     assert lucky, "the test shows nothing"

@@ -190,7 +190,7 @@ def test_a_metric_of_which_nobody_said_what_is_better_is_listed_and_not_compared
     rows = compared({"a": command(10.0)}, {"a": command(10.0, 9.0)}, (replace(LOSS, more_is_better=None),)).rows
     row = rows[rows["quantity"] == "metric_loss"].iloc[0]
     assert row["verdict"] == "not compared"
-    assert "give the metric `better`" in row["reason"]
+    assert "set `better` for the metric" in row["reason"]
 
 
 def test_a_metric_that_one_side_does_not_have_is_missing_or_not_compared(compared: Compared) -> None:

@@ -78,7 +78,7 @@ def test_what_nobody_has_set_is_part_of_the_grid_of_the_others(matrix: Matrix) -
 
     found = transfer(matrix(times, **{**AXES, "threads": ["none", "fixed"]}).cases)
     assert found is not None
-    assert {each.words for each in found.followed} == {"intra_op_threads unset (the framework's own choice)"}
+    assert {each.words for each in found.followed} == {"intra_op_threads unset (the framework's default)"}
     assert found.beats.estimate == 1
 
 

@@ -91,7 +91,7 @@ def test_relations_to_cores_and_what_nobody_set_are_rules(matrix: Matrix) -> Non
     cases["batch_size"] = range(len(cases))  # contexts of one setting each
     assert mine(cases) == []
     unset = matrix(steady(lambda **point: 1.0 if point["intra_op_threads"] is None else 2.0), **axes).cases
-    assert [each.words for each in mine(unset)] == ["intra_op_threads unset (the framework's own choice)"]
+    assert [each.words for each in mine(unset)] == ["intra_op_threads unset (the framework's default)"]
 
 
 def test_as_many_threads_as_physical_cores(matrix: Matrix) -> None:
@@ -174,7 +174,7 @@ def test_what_noise_could_have_made_slower_is_no_counter_example_and_counted(mat
     told = mine(cases)
     assert [each.words for each in told] == ["intra_op_threads = 2"]
     assert (told[0].support, told[0].within, told[0].unclear, told[0].counter_examples) == (6, 6, 1, ())
-    assert "in 1 of them as far as noise lets one tell" in told[0].sentence
+    assert "in 1 of them within the noise" in told[0].sentence
     without = cases.assign(time_ci_low_s=None, time_ci_high_s=None)  # single repetitions
     assert mine(without) == []
 

@@ -90,8 +90,8 @@ def test_what_is_more_than_noise_and_may_be_another_factor_s_is_told_as_that(mat
     )
     found = importance(*tables, ["batch_size", "nodes", "intra_op_threads"])
     told = sentences(found)
-    assert "More than noise, but these cases cannot attribute it: nodes, intra_op_threads." in told
-    assert not any("No more than noise" in sentence for sentence in told)
+    assert "Significant, but not attributable with these cases: nodes, intra_op_threads." in told
+    assert not any("Possibly only noise" in sentence for sentence in told)
 
 
 def test_what_two_factors_explain_alike_is_told_of_neither(matrix: Matrix) -> None:
@@ -204,7 +204,7 @@ def test_other_work_is_no_part_of_the_variation(matrix: Matrix) -> None:
     assert threads.share > 0.7, "of equal work, nothing else varies"
     assert (threads.effects[0].pairs, threads.effects[0].faster) == (2, 2)
     assert found.changes_work == ("model",)
-    assert "All of that is of equal work, which model would change." in sentences(found)
+    assert "This is for equal work, which model would change." in sentences(found)
 
 
 def test_what_differs_between_kinds_of_work_is_no_part_of_an_effect_within_them(matrix: Matrix) -> None:
@@ -223,16 +223,16 @@ def test_what_differs_between_kinds_of_work_is_no_part_of_an_effect_within_them(
     found = importance(*tables, ["model", "framework", *THREADS, "cpus_per_task"])
     assert [each.name for each in found.factors if each.is_significant] == ["intra_op_threads (with cpus_per_task)"]
     assert found.changes_work == ("model (with framework)",)
-    assert "All of that is of equal work, which model (with framework) would change." in sentences(found)
+    assert "This is for equal work, which model (with framework) would change." in sentences(found)
 
 
 @pytest.mark.parametrize(
     ("axes", "times", "reason"),
     [
         ({"intra_op_threads": [1]}, [1.0, 2.0], "fewer than two cases"),
-        ({"intra_op_threads": [1, 2, 3]}, [1.0], "too few repetitions to know the noise: 3 of 3 cases"),
-        ({"intra_op_threads": [1, 2, 3]}, [1.0, 2.0], "too few repetitions to know the noise: 6 of 3 cases"),
-        ({"batch_size": [1, 2, 3]}, [1.0, 2.0, 3.0], "no parameter differs"),
+        ({"intra_op_threads": [1, 2, 3]}, [1.0], "too few repetitions to estimate the noise: 3 of 3 cases"),
+        ({"intra_op_threads": [1, 2, 3]}, [1.0, 2.0], "too few repetitions to estimate the noise: 6 of 3 cases"),
+        ({"batch_size": [1, 2, 3]}, [1.0, 2.0, 3.0], "all cases have the same parameters"),
     ],
 )
 def test_where_nothing_can_be_said_the_reason_is(matrix: Matrix, axes: Any, times: list[float], reason: str) -> None:
@@ -272,7 +272,7 @@ def test_sentences_tell_shares_ratios_and_noise(matrix: Matrix) -> None:
     assert "2 instead of 1 is 1.34x [1.3" in told[0]
     assert told[0].endswith("] faster (median of 24 pairs).")
     assert told[1].startswith("batch_size explains ")
-    assert "No more than noise may explain: inter_op_threads." in told
+    assert "Possibly only noise: inter_op_threads." in told
     assert told[-1].startswith("Noise between repetitions is ")
 
 

@@ -85,7 +85,7 @@ def test_rule_1_the_base_that_was_taken_is_said_where_none_was_named(case: Case,
     (finding,) = judged([*case(0), *case(1)], base=None)
     assert finding.rule == 1
     assert "the first case, case-0 (0.1 s)" in finding.lacking
-    assert finding.remedy == "name one with --base"
+    assert finding.remedy == "set one with --base"
     (finding,) = judged([*case(0), *case(1), *case(2, model="lstm"), *case(3, model="lstm")], base=None)
     assert "the first case of each of 2 workloads (1.00x)" in finding.lacking
 
@@ -120,7 +120,7 @@ def test_rule_5_what_others_disturbed_is_measured_again_first(case: Case, judged
     rows[1].update(interference="disturbed", disturbed_by="cpu")
     found = judged([*case(0), *rows])
     (finding,) = [each for each in found if "on one run" in each.lacking]
-    assert finding.remedy == "hpcbench resume sweep-1 --disturbed measures again what others disturbed"
+    assert finding.remedy == "hpcbench resume sweep-1 --disturbed reruns those with interference"
 
 
 def test_rule_5_several_runs_may_have_no_interval(command: Command, judged: Judged) -> None:
@@ -205,9 +205,9 @@ def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(c
     told = "p99 is not known for 3 of 4 cases (1 timed in blocks of steps, 1 means over tasks, 1 with fewer than 299 "
     assert found[8].lacking == told + "samples)"
     assert found[8].remedy.split("; ") == [
-        "a larger batch_size makes steps long enough to be timed one by one",
-        "infer on a single task",
-        "raise min_samples and max_time_s: 299 in all repetitions",
+        "increase batch_size, so that single steps are long enough to be timed",
+        "use a single task",
+        "increase min_samples and max_time_s: 299 in all repetitions",
     ]
     assert judged(known) == []
 
@@ -247,7 +247,7 @@ def test_rule_11_a_speedup_on_more_processors_has_ideal_scaling_for_its_bound(
     found = judged([*case(0), *case(1, **changes)])
     assert [finding.rule for finding in found] == ([11] if bound else [])
     assert all(bound in finding.remedy for finding in found if bound)
-    assert RULES[11].kept.startswith("among cases on one kind of device, ")
+    assert RULES[11].kept.startswith("speedups on one kind of device ")
 
 
 def test_rule_11_gpus_are_bounded_by_gpus_and_not_by_the_cpus_beside_them(case: Case, judged: Judged) -> None:
@@ -296,8 +296,8 @@ def test_rule_9_what_others_disturbed_is_said_and_whether_it_is_used(case: Case,
         row.update(interference="disturbed", disturbed_by="cpu, memory")
     (finding, *_) = [found for found in judged([*some, *all_of_it, *case(2)]) if found.rule == 9]
     assert finding.lacking == (
-        "others disturbed 7 of 18 runs, in 2 of 3 cases (cpu, memory), each time that they were measured; "
-        "1 left out, 6 used, of cases that have no other"
+        "others disturbed 7 of 18 runs, in 2 of 3 cases (cpu, memory), in all attempts; "
+        "1 left out, 6 used, of cases without others"
     )
     assert finding.remedy.startswith("hpcbench resume sweep-1 --disturbed, or a new sweep")
 
@@ -328,7 +328,7 @@ def test_rule_9_what_was_left_out_as_disturbed_has_no_say_in_anything_else(case:
 
 def test_rule_9_what_nobody_watched_is_said(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(1, interference="unmonitored")])
-    assert (finding.rule, finding.lacking) == (9, "whether others disturbed 1 of 2 cases is not known")
+    assert (finding.rule, finding.lacking) == (9, "whether there was interference in 1 of 2 cases is not known")
 
 
 @pytest.mark.parametrize("changes", [{"steady": False}, {"drift": -0.06}])

@@ -26,7 +26,7 @@ def cpu_peak(cpus: int, flops_per_s: float, bytes_per_s: float | None, dtype: st
 
 @pytest.fixture
 def held(repetition, table):
-    """A case of a small mlp, 40 operations an item, 5 items in 0.1 s, with what is changed, held against peaks."""
+    """A case of a small mlp, 40 FLOPs per item, 5 items in 0.1 s, with what is changed, held against peaks."""
 
     def hold(*machines: MachinePeaks, times_s: Any = (0.1, 0.1, 0.1), **changes: Any) -> Roofline:
         usual = {"model_options": SMALL, "batch_size": 5, "task": "inference", "flops_per_item": 40}
@@ -112,16 +112,16 @@ def test_of_several_types_of_nodes_with_one_cpu_the_highest_is_the_roof(held) ->
 @pytest.mark.parametrize(
     ("peaks", "changes", "reason"),
     [
-        ([], {}, "no peaks are known of a CPU: hpcbench doctor measures them"),
-        ([cpu_peak(1, 1e4, 1e4)], {"cpu_model": "another"}, "no peaks are known of another"),
-        ([cpu_peak(1, 1e4, 1e4)], {"cpu_model": None}, "no peaks are known of its CPU, whose model is not known"),
-        ([cpu_peak(1, 1e4, 1e4)], {"dtype": "bfloat16"}, "no peak in bfloat16 is known of a CPU"),
+        ([], {}, "the peaks of a CPU are unknown: measure them by hpcbench doctor"),
+        ([cpu_peak(1, 1e4, 1e4)], {"cpu_model": "another"}, "the peaks of another"),
+        ([cpu_peak(1, 1e4, 1e4)], {"cpu_model": None}, "the peaks of its CPU (model unknown) are unknown"),
+        ([cpu_peak(1, 1e4, 1e4)], {"dtype": "bfloat16"}, "no peak in bfloat16 is known for a CPU"),
         (
             [cpu_peak(4, 1e4, 1e4), cpu_peak(2, 1e4, 1e4)],
             {"cpus_per_task": 3},
             "peaks of a CPU are known for 2, 4 cores of a node, and it used 3",
         ),
-        ([cpu_peak(1, 1e4, None)], {}, "the memory bandwidth was not measured there"),
+        ([cpu_peak(1, 1e4, None)], {}, "the memory bandwidth was not measured on this machine"),
         ([cpu_peak(1, 1e4, 1e4)], {"model_options": '{"size": 1}'}, "the model mlp has no option 'size'"),
     ],
 )
@@ -136,7 +136,7 @@ def test_where_there_is_no_roof_the_reason_is_told(held, peaks: list[Peak], chan
 @pytest.mark.parametrize(
     ("peak", "share", "words"),
     [
-        (cpu_peak(1, 1600.0, 1e9), 1.25, "1.25 times the peak, which others may have disturbed"),
+        (cpu_peak(1, 1600.0, 1e9), 1.25, "1.25 times the peak, whose measurement may have had interference"),
         (cpu_peak(1, 1e9, 2620.0), 2.0, "2.00 times what is attainable: caches or fused layers"),
     ],
 )

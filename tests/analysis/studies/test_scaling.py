@@ -134,14 +134,14 @@ def test_the_serial_part_and_the_peak_are_told_with_intervals(scale: Scale) -> N
 
 def test_where_nothing_is_gained_it_is_said(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.4), strong(2, 0.8))
-    assert sentences(found) == ["Strong scaling, 64 items a step: no number of CPUs does more than 1 did."]
+    assert sentences(found) == ["Strong scaling, 64 items a step: no number of CPUs is faster than 1."]
 
 
 def test_single_values_have_no_intervals(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 0.45), spread=(1.0,))
     assert found.points["speedup_low"].isna().all()
     assert found.pays_until == 2
-    assert sentences(found)[0].endswith("; how far it pays is unknown, since some cases have one run.")
+    assert sentences(found)[0].endswith("; the limit is unknown, since some cases have one run.")
 
 
 def test_a_single_run_leaves_the_others_their_intervals(scale: Scale) -> None:
@@ -153,10 +153,10 @@ def test_a_single_run_leaves_the_others_their_intervals(scale: Scale) -> None:
 
 def test_steps_that_do_less_are_not_said_to_do_more(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 1.0), strong(4, 0.3))
-    end = "; 4, the most that were tried, still do more than any fewer, though not each step does."
+    end = "; 4, the maximum that was tried, are faster than any fewer, though not each step is."
     assert sentences(found)[0].endswith(end)
     (rising,) = scale(strong(1, 0.8), strong(2, 0.5), strong(4, 0.3))
-    assert sentences(rising)[0].endswith("; up to 4, the most that were tried, each step does more.")
+    assert sentences(rising)[0].endswith("; up to 4, the maximum that was tried, each step is faster.")
 
 
 def test_commands_have_no_series(scale: Scale) -> None:

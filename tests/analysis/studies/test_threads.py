@@ -26,7 +26,7 @@ def of(repetitions: pd.DataFrame) -> list[ThreadContext]:
 
 
 def seconds(threads: str, intra_op_threads: int | None, batch_size: int = 1) -> float | None:
-    """Of one thread 2 s, of two 1.6 s, of the framework's choice 1.76 s, of dynamic ones 1 s; of one item a tenth."""
+    """Of one thread 2 s, of two 1.6 s, of the framework's default 1.76 s, of dynamic ones 1 s; of one item a tenth."""
     if (threads == FIXED) != (intra_op_threads is not None):
         return None
     time_s = {NONE: 1.76, DYNAMIC: 1.0, FIXED: {1: 2.0, 2: 1.6}.get(intra_op_threads or 0, 0.0)}[threads]

@@ -111,7 +111,7 @@ def test_slurmctld_that_stops_in_the_middle(cluster, sweep, fault, settle, wait_
     wait_until(asleep(cluster))
     fault("stop", "slurmctld")
     (log,) = paths(cluster, "jobs", name, "logs/*/*_log.out")
-    wait_until(lambda: "slurmctld does not answer; this repetition has not had its turn" in log.read_text())
+    wait_until(lambda: "slurmctld does not answer; this repetition was not started" in log.read_text())
     told = cluster("status")
     assert "Unable to contact slurm controller" in told.stderr
     assert "only the records are counted" in told.stderr

@@ -134,14 +134,14 @@ def test_too_few_repetitions_fail_where_a_verdict_is_wanted(command_line, sweep:
     sweep("main", BASE, repetitions=3)
     sweep("next", SLOWER, repetitions=3)
     told = command_line("compare", "main", "next", "--fail-on", "cannot-tell", expect=1).stdout
-    assert "3 repetitions a side are too few to be sure; about 5 repetitions a side would tell" in told
+    assert "3 repetitions per side are too few for a verdict; about 5 repetitions per side would suffice" in told
 
 
 def test_a_comparison_of_nothing_is_no_success(command_line, sweep: Sweep):
     sweep("main", {4: 0.01})
     sweep("next", {8: 0.01})
     done = command_line("compare", "main", "next", expect=1)
-    assert "nothing could be compared" in done.stderr
+    assert "no case could be compared" in done.stderr
     assert "missing batch_size=4: not measured in NEW (planned)" in done.stdout
     files = ["--junit", "compare.xml", "--json", "compare.json"]
     command_line("compare", "main", "next", *files, expect=1)
@@ -191,10 +191,10 @@ def test_a_pipe_gets_one_document_and_nothing_else(command_line, sweep: Sweep, o
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["main", "main"], "both are the sweep main"),
+        (["main", "main"], "BASE and NEW are the same sweep, main"),
         (["main"], "Missing argument 'NEW'"),
-        (["main", "nexd"], "no sweep is called 'nexd'"),
-        (["main", "other", "--json", "-", "--junit", "-"], "only one of them can be written to stdout"),
+        (["main", "nexd"], "sweep 'nexd' not found"),
+        (["main", "other", "--json", "-", "--junit", "-"], "--junit - cannot be used with --json -"),
     ],
 )
 def test_a_mistake_is_told(command_line, sweep: Sweep, arguments: list[str], said: str):
@@ -205,7 +205,7 @@ def test_a_mistake_is_told(command_line, sweep: Sweep, arguments: list[str], sai
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--margin", "two", "'two' is no number; give 2% or 0.02"),
+        ("--margin", "two", "'two' is not a number; give 2% or 0.02"),
         ("--margin", "2", "'2' is not between 0 and 100 %; give 2% or 0.02"),
         ("--margin", "-1%", "'-1%' is not between 0 and 100 %"),
         ("--margin", "nan", "'nan' is not between 0 and 100 %"),

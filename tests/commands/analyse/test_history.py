@@ -145,7 +145,7 @@ def test_the_site_of_the_latest_sweep_is_taken_and_the_others_are_named(command_
     sweeps(2, site="new", first=3)
     done = command_line("history", "nightly")
     assert "on new: 2 sweeps" in done.stdout
-    assert "sweeps on new, where the latest ran; there are others on old: --site NAME" in done.stderr
+    assert "sweeps on new, the site of the latest; for those on old: --site NAME" in done.stderr
     assert "on old: 3 sweeps" in command_line("history", "nightly", "--site", "old").stdout
 
 
@@ -165,8 +165,8 @@ def test_the_last_sweeps_and_those_since_a_day(command_line, sweeps: Sweeps):
 def test_one_sweep_is_shown_and_said_to_be_one(command_line, sweeps: Sweeps):
     sweeps(1)
     done = command_line("history", "nightly", "--fail-on", "slower")
-    assert "it is one sweep only" in done.stderr
-    assert "too few sweeps to tell a change from noise: it takes 10 of a case" in done.stdout
+    assert "there is only one sweep" in done.stderr
+    assert "too few sweeps to detect changes: a case needs 10" in done.stdout
 
 
 def test_bad_sweeps_are_told_and_left_out(command_line, sweeps: Sweeps):
@@ -235,7 +235,7 @@ def test_there_is_no_figure_where_nothing_was_measured(command_line, sweeps: Swe
     failed = [{**json.loads(line), "status": "failed", "samples": None} for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps(each) + "\n" for each in failed))
     done = command_line("history", "nightly", "--figures", "plots", expect=1)
-    assert "there is nothing to draw: nothing was measured" in done.stderr
+    assert "no figures: nothing was measured" in done.stderr
 
 
 def test_a_page_is_written(command_line, sweeps: Sweeps):
@@ -253,18 +253,18 @@ def test_a_page_is_written(command_line, sweeps: Sweeps):
     [
         (["nigtly"], "did you mean 'nightly'?"),
         (["nightly", "--site", "hree"], "did you mean 'here'?"),
-        (["nightly", "--since", "2030-01-01"], "no sweep has begun since 2030-01-01"),
+        (["nightly", "--since", "2030-01-01"], "no sweep found since 2030-01-01"),
         (["nightly", "--since", "yesterday"], "'yesterday' does not match"),
-        (["nightly", "--metric", "tim"], "no metric is called 'tim'"),
-        (["nightly", "--csv", "-", "--json"], "only one of them can be written to stdout"),
-        (["nightly", "--csv", "-", "--html", "-"], "only one of them can be written to stdout"),
+        (["nightly", "--metric", "tim"], "unknown metric 'tim'"),
+        (["nightly", "--csv", "-", "--json"], "--csv - cannot be used with --json -"),
+        (["nightly", "--csv", "-", "--html", "-"], "--csv - cannot be used with --html -"),
         (["nightly", "--figures", "plots", "--format", "pgn"], "did you mean 'png'?"),
         (["nightly", "--figures", "plots", "--theme", "dark"], "'dark' is not one of"),
-        (["nightly", "--theme", "paper"], "it says how figures are written"),
+        (["nightly", "--theme", "paper"], "--theme requires --figures"),
         (["nightly", "--html", ""], "the name is empty"),
         (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is not a directory"),
-        (["nightly", "--html", "results"], "it is a folder"),
-        (["nothing.yaml"], "there is no such file"),
+        (["nightly", "--html", "results"], "is a directory"),
+        (["nothing.yaml"], "file not found"),
         ([], "Missing argument 'EXPERIMENT'"),
     ],
 )
@@ -274,4 +274,4 @@ def test_a_mistake_is_told(command_line, sweeps: Sweeps, arguments: list[str], s
 
 
 def test_a_workspace_without_records_is_told(command_line):
-    assert "there is no record yet" in command_line("history", "nightly", expect=2).stderr
+    assert "no records of an experiment 'nightly' found" in command_line("history", "nightly", expect=2).stderr

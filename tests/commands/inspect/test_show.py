@@ -139,7 +139,7 @@ def test_everything_about_a_case_in_a_pipe(command_line, sweep: Sweep):
     assert "threads intra-op 2, inter-op 1; the experiment sets none" in result
     assert "memory process 3 GiB at most" in result
     assert "before import 1.5 s, first step 100 ms" in result
-    assert "work 1,234 parameters, 2 FLOPs an item, input [4, 784], float32, float32" in result
+    assert "work 1,234 parameters, 2 FLOPs per item, input [4, 784], float32, float32" in result
     assert told["samples"][0] == "times of steps, of repetitions 1, 2, in ms"
     of_10_ms, of_11_ms = (line.removesuffix("  < median 10.5 ms") for line in told["samples"][1:])
     assert [of_10_ms, of_11_ms] == [f"10.00 - 10.50  {'#' * 40}  6", f"10.50 - 11.00  {'#' * 40}  6"]
@@ -212,8 +212,8 @@ def test_a_terminal_of_eighty_columns_is_wide_enough(command_line, sweep: Sweep)
 def test_a_failed_case_begins_with_its_last_lines(command_line, sweep: Sweep):
     sweep({"failed": True}, {}, log="begun\nTraceback\nValueError: it \x1b[2Jbroke\nhpcbench: failed\n")
     told = sections(command_line("show", *PLAIN, expect=1).stdout)
-    assert list(told)[1] == "why it has not completed"
-    why = told["why it has not completed"]
+    assert list(told)[1] == "reason of failure"
+    why = told["reason of failure"]
     assert why[0] == "1 failed: it broke" or why[0] == "1 failed on n1: it broke"
     assert why[-2:] == ["  Traceback", "  ValueError: it ?[2Jbroke"]
     assert "of 1 repetition, 3 samples" in words(told["result"])
@@ -222,7 +222,7 @@ def test_a_failed_case_begins_with_its_last_lines(command_line, sweep: Sweep):
     few = command_line("show", *PLAIN, "--lines", "1", expect=1).stdout
     assert "Traceback" not in few
     none = sections(command_line("show", *PLAIN, "--lines", "0", expect=1).stdout)
-    assert (len(none["why it has not completed"]), len(none["log"])) == (2, 1)
+    assert (len(none["reason of failure"]), len(none["log"])) == (2, 1)
 
 
 def test_what_others_disturbed_is_told_with_its_causes(command_line, sweep: Sweep):
@@ -239,9 +239,9 @@ def test_a_case_that_has_not_run_says_where_it_stands(command_line, sweep: Sweep
     sweep()
     done = command_line("show", *PLAIN, expect=1)
     told = sections(done.stdout)
-    assert list(told) == ["title", "why it has not completed", "plan", "script"]
+    assert list(told) == ["title", "reason of failure", "plan", "script"]
     assert " planned: " in told["title"][0]
-    assert told["why it has not completed"][0] == "2 planned"
+    assert told["reason of failure"][0] == "2 planned"
 
 
 SAMPLES = {
@@ -274,13 +274,13 @@ def test_json_has_the_records_of_all_attempts_and_no_nan(command_line, sweep: Sw
 
 
 MISTAKES = {
-    "": ["say which of the 4 cases", "(batch_size=4 note=plain)"],
-    "batch_size=4": ["'batch_size=4' names 2 cases, and it takes one", "(note=plain)"],
+    "": ["CASE is missing, and the sweep has 4 cases", "(batch_size=4 note=plain)"],
+    "batch_size=4": ["'batch_size=4' matches 2 cases", "(note=plain)"],
     "batch_size=5": ["no case has batch_size=5", "known are: 4, 8"],
-    "batch_sise=4": ["no column is called 'batch_sise'", "did you mean 'batch_size'?"],
-    "notes=plain": ["no column is called 'notes'", "did you mean 'note'?"],
+    "batch_sise=4": ["unknown column 'batch_sise'", "did you mean 'batch_size'?"],
+    "notes=plain": ["unknown column 'notes'", "did you mean 'note'?"],
     "batch_size=4,note=plan": ["none of the cases with the rest has note=plan", "did you mean 'plain'?"],
-    "x1": ["no case has an id that begins with 'x1'", "known are: c"],
+    "x1": ["no ID of a case begins with 'x1'", "known are: c"],
     "c": ["'c' names 4 cases"],
 }
 

@@ -54,7 +54,7 @@ def test_the_best_is_found_and_told_with_what_it_beats(command_line, rates):
     assert "best       workers=4: 8." in done.stdout
     assert "default    workers=1: 2." in done.stdout
     assert "faster than the default" in done.stdout or "better than the default" in done.stdout
-    assert "it beats   2 of the 2 other settings that were measured (100 %)" in done.stdout
+    assert "it beats   2 of the 2 other measured configurations (100 %)" in done.stdout
     assert "failed" in done.stdout
     program = done.stdout.partition("  outside hpcbench:\n")[2]
     assert program.startswith(
@@ -74,11 +74,13 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     assert sorted(row["tag_workers"] for row in rows) == ["1", "4"]
     told = command_line("report", "second").stdout
     assert "best       workers=4" in told
-    assert "Every measurement of the search" in told
+    assert "All measurements of the search" in told
     assert "the first case" not in told  # with which the report of a sweep compares its best
     (plan,) = [line for line in command_line("show", "workers=4").stdout.splitlines() if "measure" in line][:1]
     assert "repetition with max_time_s" in plan or "repetitions with" in plan
-    assert "a search decides by itself" in command_line("resume", "second", "--disturbed", expect=2).stderr
+    assert (
+        "these options cannot be used with a search" in command_line("resume", "second", "--disturbed", expect=2).stderr
+    )
     again = command_line("resume", "second")
     assert "best       workers=4" in again.stdout
     assert json.loads(command_line("resume", "second", "--json").stdout) == found(command_line)
@@ -98,7 +100,7 @@ def test_the_page_of_a_search_begins_with_what_it_found(command_line, rates):
     assert '<td class="standing">' not in page
     (command_line.workspace / "results" / "paged" / "tuning.json").unlink()
     page = command_line("report", "paged", "--html", "-").stdout
-    assert "paged is a search that has not ended: hpcbench resume paged" in page
+    assert "the search paged has not ended; to continue: hpcbench resume paged" in page
 
 
 def test_the_full_grid_checks_what_was_found(command_line, rates):
@@ -117,7 +119,7 @@ def test_an_interrupted_search_goes_on_where_it_was(command_line, rates):
     assert search.returncode == 130
     assert "hpcbench resume cut" in told
     reported = command_line("report", "cut", expect=None).stdout  # 1 where one was running
-    assert "cut is a search that has not ended: hpcbench resume cut" in reported
+    assert "the search cut has not ended; to continue: hpcbench resume cut" in reported
     assert json.loads(command_line("status", "cut", "--json").stdout)["search"].startswith("not ended")
     before = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
     assert "best       workers=4" in command_line("resume", "cut").stdout
@@ -143,10 +145,10 @@ def test_what_the_shell_sets_of_threads_is_named_beside_the_default(command_line
 
 def test_json_is_for_what_a_search_has_found(command_line, rates):
     done = command_line("tune", rates([1, 4]), "--local", "--dry-run", "--json", expect=2)
-    assert "--dry-run --json: a dry run finds nothing" in done.stderr
+    assert "--dry-run cannot be used with --json" in done.stderr
     command_line("sweep", rates([1]), "--local", "--name", "plain")
     done = command_line("resume", "plain", "--json", expect=2)
-    assert "--json: it prints what a search has found, and this sweep is none" in done.stderr
+    assert "--json requires a search, and this sweep is not one" in done.stderr
     assert "hpcbench status plain --json" in done.stderr
 
 
@@ -155,7 +157,7 @@ def test_a_dry_run_writes_nothing(command_line, rates):
     assert "workers: 1, 2" in done.stdout
     assert "default: workers=1" in done.stdout
     assert "the full grid is 6 repetitions" in done.stdout
-    assert "In all about 15 measurements, and what others disturb again.\n" in done.stdout
+    assert "In all about 15 measurements, and repeats of those with interference.\n" in done.stdout
     assert "node-hours" not in done.stdout
     assert not list(command_line.workspace.glob("jobs/*/sweep.json"))
 
@@ -166,7 +168,7 @@ def test_a_dry_run_tells_how_long_networks_may_be_measured(command_line):
     )
     done = command_line("tune", experiment, "--local", "--set", "cpus_per_task=2", "--dry-run")
     assert (
-        "In all about 16 measurements, and what others disturb again: about 1 min 04 s of measuring, and what"
+        "In all about 16 measurements, and repeats of those with interference: about 1 min 04 s of measurement, and the"
         in done.stdout
     )
 
@@ -188,7 +190,7 @@ def test_where_nothing_completes_it_says_so(command_line, rates):
     done = command_line("tune", rates([3, "03"]), "--local", "--metric", "rate", "--name", "none", expect=1)
     assert "no configuration could be measured; fix the failures, then search again: hpcbench tune" in done.stdout
     assert "no configuration could be measured" in command_line("resume", "none", expect=1).stdout
-    assert "ended; what it found" in command_line("status", "none", "--watch", expect=1).stderr
+    assert "ended; for its result" in command_line("status", "none", "--watch", expect=1).stderr
 
 
 def test_of_commands_their_first_metric_counts_where_nobody_says_what(command_line, rates):
@@ -206,7 +208,7 @@ def test_a_search_whose_environment_is_gone_does_not_go_on_and_drops_no_setting(
     (command_line.workspace / "results" / "gone" / "tuning.json").unlink()
     python.unlink()
     before = command_line.records()
-    assert "the Python of environment 'command' is no longer there" in command_line("resume", "gone", expect=2).stderr
+    assert "the Python of environment 'command' no longer exists" in command_line("resume", "gone", expect=2).stderr
     assert command_line.records() == before
     python.symlink_to(sys.executable)
     assert "best       workers=4" in command_line("resume", "gone").stdout
@@ -228,12 +230,12 @@ def test_a_run_whose_line_was_cut_off_is_added_anew(command_line, rates):
 def test_a_node_that_is_not_quiet_ends_a_search_that_can_go_on(command_line, rates):
     waiting = rates([1, 2], measure={"quiet": "require"})
     done = command_line("tune", waiting, "--local", "--metric", "rate", "--name", "noisy", expect=2)
-    assert "a measurement ended as skipped: the node is not quiet" in done.stderr
+    assert "a measurement ended as skipped: the node is not idle" in done.stderr
     assert "hpcbench resume noisy" in done.stderr
     assert not list(command_line.workspace.glob("results/*/tuning.json"))
     (skipped,) = command_line.records()
     done = command_line("resume", "noisy", expect=2)
-    assert "not quiet" in done.stderr
+    assert "not idle" in done.stderr
     assert [r["case_id"] for r in command_line.records()] == [skipped["case_id"]] * 2  # again, and no other
 
 
@@ -247,13 +249,13 @@ def test_without_a_slurm_nothing_is_made_for_it(command_line, rates, monkeypatch
 
 def test_one_setting_is_nothing_to_search(command_line, rates):
     done = command_line("tune", rates([1]), "--local", "--metric", "rate", expect=2)
-    assert "there is one setting, and nothing to choose from" in done.stderr
+    assert "the matrix has only one configuration" in done.stderr
 
 
 def test_held_out_shapes_without_threads_by_section_are_refused(command_line, rates):
     shapes = rates([1, 2], tune={"held_out": [{"batch_size": 4}]})
     done = command_line("tune", shapes, "--local", "--metric", "rate", expect=2)
-    assert "held-out shapes are for threads by section, and no case has threads: dynamic" in done.stderr
+    assert "held-out shapes require a case with threads: dynamic" in done.stderr
 
 
 def test_cases_of_other_resources_are_refused(command_line):

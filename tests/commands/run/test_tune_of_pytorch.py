@@ -33,7 +33,7 @@ def test_the_best_threads_of_a_network_are_found_and_told(command_line: Any, mon
     done = command_line("tune", experiment, "--site", command_line.site(), "--name", "found")
     told = done.stdout.splitlines()
     assert told[0] == "pytorch mlp inference cpu float32, batch size 32"
-    assert told[1].startswith(("  best       ", "  stay with  "))
+    assert told[1].startswith(("  best       ", "  keep  "))
     for label in ("gain", "it beats", "sections", "measuring"):
         assert [line for line in told if line.startswith(f"  {label:10} ")], label
     (finding,) = json.loads((command_line.workspace / "results" / "found" / "tuning.json").read_text())
@@ -58,7 +58,7 @@ def _check_best(answer: dict[str, Any], told: list[str], records: list[dict[str,
     assert record["environment"]["OMP_NUM_THREADS"] == str(threads)
     assert told[-2:] == [
         f"    env OMP_NUM_THREADS={threads} python your_program.py",
-        f"    in it, before its first operation: torch.set_num_threads({threads})",
+        f"    in the program, before its first operation: torch.set_num_threads({threads})",
     ]
 
 

@@ -83,16 +83,16 @@ def test_a_sweep_is_compared_with_one_of_another_machine(swept, elsewhere):
     for folder in ("jobs", "results"):  # another one of that name, which was run there
         shutil.copytree(swept.workspace / folder / "one", elsewhere.workspace / folder / "one", symlinks=True)
     elsewhere("compare", "one.tar.gz", "one")
-    assert "both are the sweep one" in elsewhere("compare", "one.tar.gz", "one.tar.gz", expect=2).stderr
+    assert "BASE and NEW are the same sweep, one" in elsewhere("compare", "one.tar.gz", "one.tar.gz", expect=2).stderr
     said = elsewhere("report", "one", "one.tar.gz", expect=2).stderr
-    assert "two of these are called one" in said
+    assert "two sweeps have the name one" in said
     assert list((elsewhere.workspace / "tmp").iterdir()) == []
 
 
 def test_a_file_is_never_replaced(swept):
     before = (swept.workspace / "one.tar.gz").read_bytes()
     said = swept("archive", "one", expect=2).stderr
-    assert "one.tar.gz: the file exists\n  name another one: -o FILE" in said
+    assert "one.tar.gz: the file already exists\n  choose another file: -o FILE" in said
     assert (swept.workspace / "one.tar.gz").read_bytes() == before
     swept("archive", "one", "-o", "again.tar.gz")
     assert (swept.workspace / "again.tar.gz").read_bytes() == before, "the same files give the same bytes"
@@ -141,10 +141,10 @@ def test_slurm_is_not_asked_of_what_is_in_an_archive_with_a_made_up_slurm(comman
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gone.tar.gz", "gone.tar.gz: there is no such file"),
-        ("some/gone", "some/gone: there is no such file"),
-        ("./jobs/one", "./jobs/one: it is a folder"),
-        ("gone", "no sweep is called 'gone'"),
+        ("gone.tar.gz", "gone.tar.gz: file not found"),
+        ("some/gone", "some/gone: file not found"),
+        ("./jobs/one", "./jobs/one: is a directory"),
+        ("gone", "sweep 'gone' not found"),
         ("text", "text: is not an archive of a sweep, or is damaged"),
     ],
 )

@@ -10,7 +10,7 @@ from hpcbench.commands.shared.planning import placed, planned
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.errors import UserError
-from hpcbench.store.provenance.sweep_options import Asked
+from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.package_data import shipped
 
@@ -33,7 +33,7 @@ def nowhere() -> Site:
 
 
 def test_a_plan_has_the_settings_and_the_limit_that_were_asked_for(source: Path) -> None:
-    plan, document = planned(source, Asked(("measure.repetitions=2",), 2), here)
+    plan, document = planned(source, SweepOptions(("measure.repetitions=2",), 2), here)
     assert [case.tags for case in plan.cases] == [{"size": 1}, {"size": 2}]
     assert plan.experiment.measure.repetitions == 2
     assert document.name == str(source)
@@ -41,14 +41,14 @@ def test_a_plan_has_the_settings_and_the_limit_that_were_asked_for(source: Path)
 
 def test_no_site_is_asked_for_before_the_experiment_is_known_to_be_right(source: Path) -> None:
     with pytest.raises(UserError, match="metrix"):
-        planned(source, Asked(("metrix=1",)), nowhere)
+        planned(source, SweepOptions(("metrix=1",)), nowhere)
     with pytest.raises(UserError, match="3"):
-        planned(source, Asked(), nowhere, most=2)
+        planned(source, SweepOptions(), nowhere, most=2)
 
 
 def test_of_too_many_points_a_limit_leaves_few_enough(source: Path) -> None:
-    assert len(planned(source, Asked(limit=2), here, most=2)[0].cases) == 2
-    assert len(planned(source, Asked(), here, most=None)[0].cases) == 3
+    assert len(planned(source, SweepOptions(limit=2), here, most=2)[0].cases) == 2
+    assert len(planned(source, SweepOptions(), here, most=None)[0].cases) == 3
 
 
 def test_secrets_in_the_experiment_its_settings_and_the_site_are_refused(
@@ -57,26 +57,26 @@ def test_secrets_in_the_experiment_its_settings_and_the_site_are_refused(
     hidden = "hf_nobody_else_may_know_it"
     monkeypatch.setenv("HF_TOKEN", hidden)
     with pytest.raises(UserError, match="HF_TOKEN"):
-        planned(source, Asked((f"description={hidden}",)), here)
+        planned(source, SweepOptions((f"description={hidden}",)), here)
     with pytest.raises(UserError, match="site file of 'laptop'"):
-        planned(source, Asked(), lambda: here().model_copy(update={"description": hidden}))
+        planned(source, SweepOptions(), lambda: here().model_copy(update={"description": hidden}))
     source.write_text(f"# {hidden}\n{EXPERIMENT}")
     with pytest.raises(UserError, match=r"tiny\.yaml"):
-        planned(source, Asked(), here)
+        planned(source, SweepOptions(), here)
 
 
 def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(source: Path, tmp_path: Path) -> None:
-    plan, _ = planned(source, Asked(), here)
+    plan, _ = planned(source, SweepOptions(), here)
     workspace = Workspace(tmp_path)
     paths, environments, warnings = placed(plan, workspace, "mine", only_shown=True)
     assert (paths.name, list(environments)) == ("mine", ["command"])
     assert warnings == [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
     paths.jobs.mkdir(parents=True)
-    with pytest.raises(UserError, match="a sweep of this name exists"):
+    with pytest.raises(UserError, match="the sweep already exists"):
         placed(plan, workspace, "mine", only_shown=True)
 
 
 def test_a_workspace_whose_path_no_script_can_hold_is_refused(source: Path, tmp_path: Path) -> None:
-    plan, _ = planned(source, Asked(), here)
-    with pytest.raises(UserError, match="which a job script cannot carry"):
+    plan, _ = planned(source, SweepOptions(), here)
+    with pytest.raises(UserError, match="which is not allowed in a job script"):
         placed(plan, Workspace(tmp_path / "two\nlines"), None, only_shown=True)

@@ -192,7 +192,7 @@ def test_a_search_is_watched_until_it_has_an_answer_also_before_its_first_repeti
     with locked(sweep.paths.jobs):
         assert watch.watch(sweep, Log(console(terminal=False))) == 0
     assert len(world.pauses) == 3
-    assert "sweep-1: ended; what it found: hpcbench resume sweep-1" in capsys.readouterr().err
+    assert "sweep-1: ended; for its result: hpcbench resume sweep-1" in capsys.readouterr().err
 
 
 def test_a_search_that_nobody_goes_on_with_is_not_watched_for_ever(
@@ -202,7 +202,7 @@ def test_a_search_that_nobody_goes_on_with_is_not_watched_for_ever(
     sweep.description["tuning"] = {"metric": "throughput", "scheduler": "local"}
     world.ends(0)
     assert watch.watch(sweep, Log(console(terminal=False))) == 1
-    assert "not ended, and nobody searches; go on with: hpcbench resume sweep-1" in capsys.readouterr().err
+    assert "interrupted; to continue: hpcbench resume sweep-1" in capsys.readouterr().err
 
 
 def test_a_terminal_gets_a_view_that_is_drawn_once_for_each_answer_and_stays(world: World) -> None:
@@ -251,8 +251,8 @@ def test_a_program_gets_a_line_of_json_for_each_change(world: World, capsys: pyt
     ("statuses", "words"),
     [
         (["completed", "failed"], "not all repetitions completed; to run 1 repetition: hpcbench resume sweep-1"),
-        (["completed"], "nothing is under way, and 1 planned; to run 1 repetition: hpcbench resume sweep-1"),
-        ([], "nothing is under way, and 2 planned; to run 2 repetitions: hpcbench resume sweep-1"),
+        (["completed"], "no job is pending or running, and 1 planned; to run 1 repetition: hpcbench resume sweep-1"),
+        ([], "no job is pending or running, and 2 planned; to run 2 repetitions: hpcbench resume sweep-1"),
         (["completed", "unsupported"], "not all repetitions completed"),
     ],
 )
@@ -283,7 +283,7 @@ def test_what_slurm_never_starts_does_not_keep_it_with_a_fake_squeue(
     shown = console(terminal=False)
     assert watch.watch(world.submitted(1), Log(shown)) == 1
     assert f"({reason}): " in text_of(shown)
-    assert "nothing is under way, and 1 never_started; why: hpcbench status sweep-1" in capsys.readouterr().err
+    assert "no job is pending or running, and 1 never_started; why: hpcbench status sweep-1" in capsys.readouterr().err
 
 
 def test_what_is_pending_is_watched_until_it_ends_with_a_fake_squeue(
@@ -314,7 +314,7 @@ def test_an_accounting_that_stays_silent_is_not_asked_for_ever_with_a_fake_sacct
     fake_commands(squeue="exit 0", sacct=SILENT)
     assert watch.watch(world.submitted(1), Log(console(terminal=False))) == 1
     assert watch.LAG_S <= sum(world.pauses) < 1.5 * watch.LAG_S
-    assert "nothing is under way, and 1 unknown" in capsys.readouterr().err
+    assert "no job is pending or running, and 1 unknown" in capsys.readouterr().err
 
 
 def test_what_a_follow_on_job_will_submit_is_waited_for_with_a_fake_squeue(
@@ -324,7 +324,7 @@ def test_what_a_follow_on_job_will_submit_is_waited_for_with_a_fake_squeue(
     world.events = {5: lambda: fake_commands(squeue="exit 0")}
     shown = console(terminal=True)
     assert watch.watch(world.planned(1, "slurm"), Screen(shown)) == 1
-    assert "follow-on    job 9 submits what is left" in text_of(shown)
+    assert "follow-on    job 9 submits the remaining jobs" in text_of(shown)
     assert len(world.pauses) == 6
 
 
@@ -347,7 +347,7 @@ def test_a_controller_that_gives_no_answer_is_said_once_and_its_return_too_with_
     assert watch.watch(sweep, Log(shown)) == 0
     assert world.pauses == [LONGEST_S, LONGEST_S]
     assert text_of(shown).splitlines() == [
-        "squeue failed: Unable to contact slurm controller; asking again every 60 s",
+        "squeue failed: Unable to contact slurm controller; trying again every 60 s",
         "Slurm answers again",
         "sweep-1: 1 completed",
     ]

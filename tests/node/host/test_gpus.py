@@ -190,13 +190,13 @@ def test_ranks_of_a_node_are_refused_where_two_have_the_same_fake_gpu(
 ) -> None:
     told = refusals(monkeypatch, make_parameters, drivers, bound)
     assert len(told) == refused
-    assert all("would share a GPU" in words or "sees none here" in words for words in told)
+    assert all("would share a GPU" in words or "finds none on this node" in words for words in told)
 
 
 def test_fake_gpus_that_nothing_tells_apart_are_counted(monkeypatch: pytest.MonkeyPatch, make_parameters: Any) -> None:
     assert refusals(monkeypatch, make_parameters, [AMD] * 2, bound=False) == []
     told = refusals(monkeypatch, make_parameters, [AMD] * 3, bound=False)
-    assert told == ["3 tasks on a node ask for a GPU each, and 2 can be seen"] * 3
+    assert told == ["3 tasks on this node request a GPU each, but 2 are visible"] * 3
 
 
 @pytest.mark.parametrize(

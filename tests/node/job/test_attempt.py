@@ -57,7 +57,7 @@ class Words(Output):
         super().__init__(log)
         self.said: list[str] = []
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         self.said.append(text)
 
 
@@ -163,7 +163,7 @@ def test_it_is_measured_again_if_the_wall_time_allows_another_like_those_before(
     disturbed.folder.measure(retries=9)
     step, _, record = disturbed(number, elapsed)
     assert (step is NextStep.AGAIN) == enough
-    assert ("disturbed; no time is left to try again" in disturbed.words.said) == (not enough)
+    assert ("disturbed; not enough time left for a retry" in disturbed.words.said) == (not enough)
     assert record is not None
     assert record["status"] == "completed"
 

@@ -111,7 +111,7 @@ def test_a_job_that_slurm_started_again_runs_what_is_left(drive: Drive) -> None:
     cut_off.mkdir(parents=True)
     done = packed.run(SLURM_RESTART_COUNT="1")
     assert done.returncode == 0, done.stdout
-    assert "hpcbench: Slurm has started this job anew" in done.stdout
+    assert "hpcbench: Slurm has requeued this job" in done.stdout
     told = [(record["element"], record["status"], record["slurm"].get("restart_count")) for record in packed.records]
     assert told == [(0, "completed", None), (1, "node_failure", "1"), (1, "completed", "1"), (2, "completed", "1")]
     assert (packed.sweep.paths.results / "records" / "job-001.1" / "42_0.jsonl").exists()
@@ -131,7 +131,7 @@ def test_what_was_done_before_a_restart_must_be_readable(drive: Drive) -> None:
     (packed.sweep.paths.results / "records" / "job-001" / "42_0.jsonl").mkdir(parents=True)
     done = packed.run(SLURM_RESTART_COUNT="1")
     assert (done.returncode, packed.sruns) == (1, [])
-    assert "gave up: what was done before this restart cannot be read" in done.stdout
+    assert "gave up: the records from before this restart cannot be read" in done.stdout
 
 
 def test_a_batch_that_is_thought_lost_runs_nothing_when_it_comes_up_all_the_same(drive: Drive) -> None:
@@ -242,7 +242,7 @@ def test_a_step_beside_the_tasks_is_started_only_where_slurm_lets_steps_share_al
         assert "monitors have answered" not in log
     else:
         assert f"hpcbench: {words}: only " in log
-        assert "is watched; to watch every node takes Slurm 22.05 or newer" in log
+        assert "is monitored; monitoring every node requires Slurm 22.05 or newer" in log
 
 
 def test_where_no_file_can_be_made_concurrent_runs_print_into_the_log_of_the_job(drive: Drive) -> None:

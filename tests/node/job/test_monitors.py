@@ -100,7 +100,7 @@ def test_a_fake_monitor_that_does_not_begin_is_told_and_tried_again_with_the_nex
         monitors.begin(str(tmp_path))
         monitors.end()
     assert said == 2 * ["0 of 1 monitors have answered"]
-    assert monitors.busy(0.0, gpus=False) == "it could not be looked at"
+    assert monitors.busy(0.0, gpus=False) == "it could not be checked"
     monitors.close()
 
 
@@ -124,7 +124,7 @@ for line in sys.stdin:
     number = json.loads(line)["number"]
     print("words of a launcher")
     for host, said in (("n1", "quiet"), ("n2", "busy")):
-        print(json.dumps({"number": number, "host": host, "said": said, "reason": "a hog"}), flush=True)
+        print(json.dumps({"number": number, "host": host, "state": said, "reason": "a hog"}), flush=True)
 """
     monitors = Monitors([sys.executable, "-c", code], 2, said.append)
     assert monitors.busy(0.0, gpus=True) == "n2: a hog"

@@ -169,7 +169,7 @@ def test_a_signal_is_named(run: Run) -> None:
     ("metrics", "words"),
     [
         (RATE, "metric 'rate': the pattern 'rate: (.*)' was not found in the output"),
-        ({"x": {"regex": "x=(.)"}}, "the pattern 'x=(.)' was found 2 times in the output: 1, 2; say with `reduce`"),
+        ({"x": {"regex": "x=(.)"}}, "the pattern 'x=(.)' was found 2 times in the output: 1, 2; set `reduce`"),
         ({"x": {"regex": "y=(.+)"}}, "the pattern 'y=(.+)' in the output: 'fast' is not a number"),
         ({"x": {"json": "a.b"}}, "the JSON path 'a.b' was not found in the output"),
         ({"x": {"csv": "rate"}}, "the CSV column 'rate' was not found in the output"),
@@ -287,7 +287,7 @@ def test_two_tasks_are_one_repetition_and_last_as_long_as_the_slower(
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
-    [({"nodes": 2}, "asks for 2 nodes, and this machine is one"), ({"cpus_per_task": 4096}, "asks for 4096 CPUs")],
+    [({"nodes": 2}, "requests 2 nodes, but this is a single machine"), ({"cpus_per_task": 4096}, "requests 4096 CPUs")],
 )
 def test_what_this_machine_lacks_makes_a_command_unsupported(
     parameters: dict[str, int], words: str, make_trial: Make, clean_environment: dict[str, str], tmp_path: Path

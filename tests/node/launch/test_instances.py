@@ -88,7 +88,7 @@ def test_a_machine_that_is_too_small_says_so_before_it_says_anything_else(
     environment = {**clean_environment, "HPCBENCH_RANK": "0", "HPCBENCH_RANKS": "1", "HPCBENCH_LAUNCHER": "1"}
     record = folder.record(folder.rank(environment).returncode, clean_environment)
     assert record["status"] == "unsupported"
-    assert "asks for 4096 CPUs" in record["error"]["message"]
+    assert "requests 4096 CPUs" in record["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_where_no_port_is_free_the_range_is_named(few: range) -> None:
     with ExitStack() as claims:
         for _ in few:
             claims.enter_context(ports.claim(0)[0])
-        with pytest.raises(OSError, match=f"no port is free from {few[0]} to {few[-1]}"):
+        with pytest.raises(OSError, match=f"no free port from {few[0]} to {few[-1]}"):
             ports.claim(0)
 
 

@@ -110,7 +110,7 @@ def test_where_glibcs_allocator_does_not_keep_it_the_case_is_unsupported(
     environment = {**clean_environment, "GLIBC_TUNABLES": "glibc.malloc.trim_threshold=1048576"}
     record = folder.record(folder.rank(environment).returncode, environment)
     assert record["status"] == "unsupported"
-    assert "allocator: glibc-retain was asked for by MALLOC_MMAP_MAX_" in record["error"]["message"]
+    assert "allocator: glibc-retain was requested by MALLOC_MMAP_MAX_" in record["error"]["message"]
 
 
 def test_a_plain_user_has_what_pytorch_and_the_c_library_bring(settings_of: Callable[..., dict[str, Any]]) -> None:
@@ -129,7 +129,7 @@ def test_a_library_that_the_linker_ignores_is_unsupported(
     environment = {**clean_environment, "LD_LIBRARY_PATH": str(tmp_path)}
     record = folder.record(folder.rank(environment).returncode, environment)
     assert record["status"] == "unsupported"
-    assert f"LD_PRELOAD names {tmp_path}/libjemalloc.so.2, and the dynamic linker" in record["error"]["message"]
+    assert f"LD_PRELOAD has {tmp_path}/libjemalloc.so.2, but the dynamic linker" in record["error"]["message"]
 
 
 @pytest.mark.skipif(CPUS < 2, reason="needs two CPUs; not run: whether OpenMP's threads spin or sleep")

@@ -305,14 +305,14 @@ def test_where_all_ports_are_taken_rank_0_says_which(ranks: Callable[..., list[R
 def test_a_rank_that_never_comes_is_named(ranks: Callable[..., list[Ranks]], threads: ThreadPoolExecutor) -> None:
     given = ranks(4)
     joined = threads.submit(Group, given[2], 60)
-    with pytest.raises(OSError, match="rank 1, 3 did not come to rank 0 in time"):
+    with pytest.raises(OSError, match="rank 1, 3 did not connect to rank 0 in time"):
         Group(given[0], timeout_s=2)
     with pytest.raises(RankLost):
         joined.result(60)
 
 
 def test_a_rank_0_that_never_comes_is_told_with_its_address(ranks: Callable[..., list[Ranks]]) -> None:
-    with pytest.raises(OSError, match=r"rank 1 did not find rank 0 at 127\.0\.0\.1 in time"):
+    with pytest.raises(OSError, match=r"rank 1 could not connect to rank 0 at 127\.0\.0\.1 in time"):
         Group(ranks(2)[1], timeout_s=0.2)
 
 

@@ -22,7 +22,7 @@ from hpcbench.node.monitor.sources.base import GAUGE, HostView, Source
         (0.249, 4, 0.099, {"gpu0": 4.0}, None),
         (0.25, 4, 0.0, {}, "0.2 of 4 CPUs are busy"),
         (3.96, 4, 0.9, {}, "4.0 of 4 CPUs are busy"),
-        (0.0, 4, 0.1, {}, "some process waits for a disk 10 % of the time"),
+        (0.0, 4, 0.1, {}, "processes wait for a disk 10 % of the time"),
         (1.27, 128, 0.0, {}, None),  # of many CPUs, one in a hundred
         (1.28, 128, 0.0, {}, "1.3 of 128 CPUs are busy"),
         (0.0, 4, 0.0, {"gpu0": 5.0, "gpu1": 0.0, "gpu2": 99.0}, "GPUs are busy: gpu0 5 %, gpu2 99 % of the time"),
@@ -66,12 +66,12 @@ def node(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_made_up_machine_that_stands_still_is_quiet(node: Any) -> None:
-    assert idle_check.look(node.host) is None
+    assert idle_check.activity(node.host) is None
 
 
 def test_work_while_it_is_looked_at_is_told(node: Any) -> None:
     node.then = lambda: node.busy(140)
-    assert idle_check.look(node.host) == "0.8 of 2 CPUs are busy"
+    assert idle_check.activity(node.host) == "0.8 of 2 CPUs are busy"
 
 
 def test_work_is_told_as_a_part_of_the_time_that_the_look_took_in_truth(node: Any) -> None:
@@ -83,12 +83,12 @@ def test_work_is_told_as_a_part_of_the_time_that_the_look_took_in_truth(node: An
         node.waited(7 + 300_000)
 
     node.then = then
-    assert idle_check.look(node.host) is None
+    assert idle_check.activity(node.host) is None
 
 
 def test_waiting_for_a_disk_is_told(node: Any) -> None:
     node.then = lambda: node.waited(7 + 300_000)
-    assert idle_check.look(node.host) == "some process waits for a disk 30 % of the time"
+    assert idle_check.activity(node.host) == "processes wait for a disk 30 % of the time"
 
 
 class MadeUpGpus(Source):
@@ -102,15 +102,15 @@ class MadeUpGpus(Source):
 
 def test_work_on_made_up_gpus_is_told_to_a_case_that_uses_them(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_check, "_OF_GPUS", (MadeUpGpus,))
-    assert idle_check.look(node.host, gpus=True) == "GPUs are busy: gpu1 37 % of the time"
-    assert idle_check.look(node.host) is None
+    assert idle_check.activity(node.host, gpus=True) == "GPUs are busy: gpu1 37 % of the time"
+    assert idle_check.activity(node.host) is None
 
 
 def test_a_kernel_that_does_not_tell_pressure_is_judged_by_its_cpus(node: Any) -> None:
     node.remove("proc/pressure/io")
-    assert idle_check.look(node.host) is None
+    assert idle_check.activity(node.host) is None
     node.then = lambda: node.busy(300)
-    assert idle_check.look(node.host) == "4.0 of 2 CPUs are busy"
+    assert idle_check.activity(node.host) == "4.0 of 2 CPUs are busy"
 
 
 def test_looks_for_hours_hold_no_more_files_open_than_one(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ class Looks:
 
     def __init__(self, node: Any, monkeypatch: pytest.MonkeyPatch, *seen: str | None) -> None:
         self.seen, self.count, self._node = seen, 0, node
-        monkeypatch.setattr(idle_check, "look", self)
+        monkeypatch.setattr(idle_check, "activity", self)
 
     def __call__(self, host: HostView, gpus: bool) -> str | None:
         self._node.now += idle_check.LOOK_S
@@ -168,7 +168,7 @@ def test_a_real_hog_on_this_machine_is_noticed() -> None:
         try:
             assert hog.stdout is not None
             hog.stdout.readline()
-            said = idle_check.look(HostView(OwnProcesses(""), Files()))
+            said = idle_check.activity(HostView(OwnProcesses(""), Files()))
         finally:
             hog.kill()
     assert said is not None

@@ -264,10 +264,10 @@ def test_a_fake_source_that_fails_is_told_and_the_others_go_on(running: Running,
     found = running.ended(monitor, "m1")
     assert shown(found, "breaks.count") == [1, 2]
     assert found.ended is not None
-    assert found.ended["failed"].pop("breaks") == "it failed while it was read: KeyError('a sensor')"
+    assert found.ended["failed"].pop("breaks") == "reading it failed: KeyError('a sensor')"
     assert "ValueError" in found.ended["failed"].pop("breaks_later")
     assert not found.ended["failed"]
-    assert found.absent == {"refuses": "it failed when it was first read: KeyError('a sensor')"}
+    assert found.absent == {"refuses": "the first reading failed: KeyError('a sensor')"}
 
 
 def test_readings_come_in_the_order_of_time_and_about_as_often_as_asked(running: Running) -> None:

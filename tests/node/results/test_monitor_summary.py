@@ -59,14 +59,14 @@ def test_without_a_timeline_of_its_node_nothing_is_known(
     for folder in (tmp_path, tmp_path / "none"):
         found = verdict(folder, measured())
         assert (found.verdict, found.windows) == ("unmonitored", [None, None])
-        assert found.reason == "no monitor has left a timeline on n1"
+        assert found.reason == "no timeline of a monitor found on n1"
 
 
 @pytest.mark.parametrize(
     ("ended", "reason"),
     [
         (False, "the monitor on n1 ended before the measurement did"),
-        (True, "the monitor on n1 saw the processes for too short a time, or too seldom"),
+        (True, "the monitor on n1 has too few readings of the processes"),
     ],
 )
 def test_a_monitor_that_saw_less_than_half_of_the_windows_leaves_them_unmonitored(
@@ -102,7 +102,7 @@ def test_a_node_without_a_monitor_leaves_the_repetition_unmonitored(
     put_timeline(tmp_path, "n1")
     found = verdict(tmp_path, measured(0, "n1"), measured(1, "n2"), measured(2, "n3"))
     assert found.verdict == "unmonitored"
-    assert found.reason == "no monitor has left a timeline on n2; no monitor has left a timeline on n3"
+    assert found.reason == "no timeline of a monitor found on n2; no timeline of a monitor found on n3"
 
 
 def test_what_disturbed_one_node_counts_though_nobody_watched_another(
@@ -154,7 +154,7 @@ def test_a_timeline_that_is_none_is_as_if_there_were_no_monitor(
     tmp_path: Path, measured: Callable[..., Rank], content: bytes
 ) -> None:
     (tmp_path / "monitor-n1.jsonl").write_bytes(content)
-    assert verdict(tmp_path, measured()).reason == "no monitor has left a timeline on n1"
+    assert verdict(tmp_path, measured()).reason == "no timeline of a monitor found on n1"
 
 
 def test_only_timelines_are_found_and_kept_one_behind_the_other(tmp_path: Path, put_timeline: Put) -> None:
@@ -182,5 +182,5 @@ def test_a_repetition_keeps_its_record_whatever_is_wrong_with_what_was_seen(
     put_timeline(tmp_path, "n1")
     monkeypatch.setattr(monitor_summary.interference, "judge", broken)
     found = verdict(tmp_path, measured(0, "n1"))
-    reason = "what the monitor on n1 saw cannot be judged: nobody foresaw this"
+    reason = "the timeline of the monitor on n1 cannot be evaluated: nobody foresaw this"
     assert (found.verdict, found.reason, found.windows) == ("unmonitored", reason, [None, None])

@@ -227,7 +227,7 @@ HELPER = {"type": "RuntimeError", "message": "DataLoader worker (pid 123) is kil
         ("train.py: out of memory? oom_kill event\n", None, 1, FAILED),
     ],
 )
-@pytest.mark.parametrize("victim", ["the rank", "its command", "a process of it"])
+@pytest.mark.parametrize("victim", ["the rank", "its command", "one of its processes"])
 def test_a_kill_is_for_memory_where_its_own_group_counted_it_or_slurm_says_so(
     make_rank: MakeRank,
     log: Callable[[str], str],
@@ -241,13 +241,13 @@ def test_a_kill_is_for_memory_where_its_own_group_counted_it_or_slurm_says_so(
     how = {
         "the rank": KILLED,
         "its command": {"exit_code": 137, "facts": None},
-        "a process of it": {"exit_code": 1, "facts": failed(**HELPER)},
+        "one of its processes": {"exit_code": 1, "facts": failed(**HELPER)},
     }[victim]
     rank = make_rank(0, **how, oom_kills=own, oom_kills_of_machine=machine)
     outcome = verdict.judge([rank], 1, ending(exit_status=137, log=log(text)))
     assert outcome.status == status
     assert outcome.error is not None
-    perhaps = own is None and bool(machine) and status == FAILED and victim != "a process of it"
+    perhaps = own is None and bool(machine) and status == FAILED and victim != "one of its processes"
     assert ("whether it was this one is not known" in outcome.error["message"]) == perhaps
 
 
@@ -300,7 +300,7 @@ def test_where_several_share_a_job_the_end_of_its_time_is_no_timeout_of_one(log:
     assert outcome.status == CANCELLED
     assert outcome.error is not None
     assert outcome.error["type"] == JOB_TIME
-    assert "20 of its 600 s" in outcome.error["message"]
+    assert "20 of 600 s" in outcome.error["message"]
     assert verdict.judge([], 1, cut_off._replace(shared=False)).status == TIMEOUT
     assert verdict.judge([], 1, cut_off._replace(elapsed_s=600.0)).status == TIMEOUT
 
@@ -383,7 +383,7 @@ def test_what_was_not_begun_because_of_noise_is_skipped_and_says_so(conclude: Co
     assert outcome.status == SKIPPED
     assert outcome.error == {
         "type": "skipped",
-        "message": "the node is not quiet: n1: 1.5 of 2 CPUs are busy; `hpcbench resume` tries again",
+        "message": "the node is not idle: n1: 1.5 of 2 CPUs are busy; `hpcbench resume` tries again",
         "last_lines": [],
     }
 
@@ -391,7 +391,7 @@ def test_what_was_not_begun_because_of_noise_is_skipped_and_says_so(conclude: Co
 def test_the_noise_of_several_nodes_is_one_line(conclude: Conclude) -> None:
     outcome = conclude(noise="n1: busy\nn2: busy\n")
     assert outcome.error is not None
-    assert outcome.error["message"] == "the node is not quiet: n1: busy n2: busy; `hpcbench resume` tries again"
+    assert outcome.error["message"] == "the node is not idle: n1: busy n2: busy; `hpcbench resume` tries again"
 
 
 @pytest.mark.parametrize(("elapsed_s", "status"), [(20.0, CANCELLED), (600.0, TIMEOUT)])

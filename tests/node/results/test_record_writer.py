@@ -90,7 +90,7 @@ def test_the_rates_of_instances_add_up_since_each_trains_alone_too(
     made = assemble(ranks, task=task, instances=2, cpus_per_task=2)
     assert made["samples"]["times_s"] == [1.5]
     (warning,) = made["warnings"]
-    assert warning.startswith("the slowest rank takes over 10 % longer for a step than the fastest")
+    assert warning.startswith("the step time of the slowest rank is over 10 % longer than that of the fastest")
 
 
 def test_ranks_that_are_about_as_fast_are_no_reason_to_warn(
@@ -284,7 +284,7 @@ def test_a_record_has_the_verdict_on_its_samples_and_what_its_node_did(
 def test_a_record_without_a_timeline_is_unmonitored_and_says_why(write: Write, make_rank: MakeRank) -> None:
     written = write([make_rank(0)])
     assert written["interference"]["verdict"] == "unmonitored"
-    assert written["interference"]["reason"] == "no monitor has left a timeline on n1"
+    assert written["interference"]["reason"] == "no timeline of a monitor found on n1"
     assert written["monitors"] == []
 
 

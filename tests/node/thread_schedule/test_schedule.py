@@ -159,7 +159,10 @@ def test_what_obeys_is_not_warned_of_in_any_thread_and_beside_any_schedule(model
         steps()
         inner.remove()
         torch.set_num_threads(4)
-        with apply_schedule(model, forward_of(model, 2, 1, 3)):
+        with apply_schedule(model, forward_of(model, 2, 1, 4)):
+            steps()
+            with apply_schedule(model, forward_of(model, 5, 6, 7)):
+                steps()
             steps()
             other.submit(steps).result()
         other.shutdown()
@@ -290,7 +293,7 @@ def test_a_process_that_was_bound_after_its_threads_began_has_its_own_cpus_alone
 
 def test_a_module_without_shapes_is_told(before: int) -> None:
     lazy = torch.nn.Sequential(torch.nn.LazyLinear(4))
-    with pytest.raises(ValueError, match="the module 0 has no shapes yet: run the model once before"):
+    with pytest.raises(ValueError, match="the shapes of module 0 are unknown: run the model once before"):
         apply_schedule(lazy, Schedule("", (Section("0", FORWARD, 1),), {}))
 
 
@@ -321,7 +324,7 @@ def test_a_copy_no_longer_follows_what_was_removed(model: Any, before: int) -> N
     with apply_schedule(model, forward_of(model, 2, 1, 3)):
         copied = copy.deepcopy(model)
         with pytest.raises(
-            TypeError, match="a schedule is in force on this model, or was when it was copied: copy or save"
+            TypeError, match="a schedule is applied to this model, or was when it was copied: copy or save"
         ):
             pickle.dumps(model)
     copied(torch.ones(1, 4))

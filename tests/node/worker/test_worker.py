@@ -134,7 +134,7 @@ def test_any_other_version_is_unsupported_and_the_supported_ones_are_named(
     facts = worker(adapter)
     assert facts["status"] == "unsupported"
     words = f"Stand-in {version} is here ({sys.executable}); versions from 2.3 and below 3 are supported; "
-    words += "`hpcbench env build stand-in` makes one that fits"
+    words += "`hpcbench env build stand-in` builds a suitable one"
     assert facts["error"] == {"type": "unsupported", "message": words}
     assert facts["framework_version"] == version
 
@@ -177,9 +177,13 @@ def test_more_threads_than_cpus_are_remarked(worker: Callable[..., dict[str, Any
     ("asked", "found", "refused"),
     [
         ({"flush_denormals": True}, {"flush_denormals": True}, None),
-        ({"flush_denormals": True}, {"flush_denormals": False}, "flush_denormals: true was asked for, and read back"),
-        ({"onednn": False}, {}, "onednn: false was asked for, and read back is none"),
-        ({"wait_policy": "passive"}, {"wait_policy": "active"}, "wait_policy: passive was asked for"),
+        (
+            {"flush_denormals": True},
+            {"flush_denormals": False},
+            "flush_denormals: true was requested, but the value in effect is",
+        ),
+        ({"onednn": False}, {}, "onednn: false was requested, but the value in effect is none"),
+        ({"wait_policy": "passive"}, {"wait_policy": "active"}, "wait_policy: passive was requested"),
         ({"wait_policy": "passive"}, {"wait_policy": None}, None),  # GNU's OpenMP does not report it
         ({}, {"onednn": False, "flush_denormals": True}, None),
     ],
@@ -251,7 +255,7 @@ def test_a_rank_that_does_not_meet_the_others_has_failed_and_says_so(
     monkeypatch.setattr(run, "Group", lambda ranks: lonely(ranks, timeout_s=0.2))
     facts = worker(Stand(), ALONE._replace(rank=1, size=2, meeting=os.getpid()), strategy="ddp", tasks_per_node=2)
     assert facts["status"] == "failed"
-    assert "rank 1 did not find rank 0" in facts["error"]["message"]
+    assert "rank 1 could not connect to rank 0" in facts["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_on_a_page_one_case_is_as_wide_as_there_is_room_and_its_changes_stand_be
 
 
 def test_a_case_alone_has_the_quantity_on_its_axis_and_several_have_their_own_units() -> None:
-    assert layer(drawn(made_up(30, 1)), "point")["encoding"]["y"]["title"] == "time of a step (ms)"
+    assert layer(drawn(made_up(30, 1)), "point")["encoding"]["y"]["title"] == "step time (ms)"
     far = drawn(made_up(30, 8, first=2e-6))
     titles = [layer(far, "point", panel)["encoding"]["y"]["title"] for panel in range(8)]
     assert titles == ["us"] * 6 + ["ms"] * 2
@@ -175,10 +175,10 @@ def test_nothing_is_drawn_where_nothing_was_measured() -> None:
 def test_a_figure_says_in_words_what_changed() -> None:
     (figure,) = figures_of_history(made_up(60, 2))
     assert figure.id == "history-nightly-time-median-s"
-    assert figure.title == "Time of a step of nightly on cluster, sweep by sweep"
+    assert figure.title == "Step time of nightly on cluster, sweep by sweep"
     assert "1: 2026-02-06 nightly-0036 batch_size=8: 1.12x [1.12, 1.12] slower" in figure.description
     assert "also changed: torch 2.5.0 -> 2.6.0" in figure.description
-    assert "red for the worse" in figure.caption
+    assert "red for worse" in figure.caption
     (figure,) = figures_of_history(HISTORIES["no unit, no direction"]())
     assert figure.title == "X of nightly on cluster, sweep by sweep"
-    assert "Dashed: where it changed." in figure.caption
+    assert "Dashed lines: changes." in figure.caption

@@ -83,7 +83,7 @@ def test_each_chart_is_drawn_with_units_on_its_axes(draw: Callable[[PlotSize], A
     assert len(rows(spec)) <= ALTAIRS_MOST
     found = dict(titles(spec))
     assert found["x"] == "time since the first sample (s)"
-    assert found["y"] in ("time of a step (ms)", "power (W)")
+    assert found["y"] in ("step time (ms)", "power (W)")
     picture = vl_convert.vegalite_to_svg(spec)
     assert ElementTree.fromstring(picture).tag.endswith("svg")  # noqa: S314 - of our own making
     assert found["y"] in picture

@@ -89,10 +89,10 @@ def rows(figure: Figure) -> list[pd.DataFrame]:
 
 
 ALL = {
-    "time-energy-of-a-million-items-1": ("time of a million items (s)", "energy of a million items (kWh)"),
-    "time-price-of-a-million-items-1": ("time of a million items (s)", "price of a million items (EUR)"),
-    "energy-j-per-item-1": ("intra op threads", "energy of an item (mJ)"),
-    "energy-delay-j-s-per-item2-1": ("intra op threads", "energy-delay product of an item (uJ s)"),
+    "time-energy-per-million-items-1": ("time per million items (s)", "energy per million items (kWh)"),
+    "time-price-per-million-items-1": ("time per million items (s)", "price per million items (EUR)"),
+    "energy-j-per-item-1": ("intra op threads", "energy per item (mJ)"),
+    "energy-delay-j-s-per-item2-1": ("intra op threads", "energy-delay product per item (uJ s)"),
     "roofline": ("arithmetic intensity (FLOP/byte)", "achieved rate of one node or GPU (GFLOP/s)"),
 }
 
@@ -115,10 +115,10 @@ def test_what_is_not_known_has_no_figure() -> None:
     assert figures(metered(), Observations()).keys() == ALL.keys() - {"roofline"}
     assert figures(metered(price_per_hour=None, currency=None), Observations()).keys() == ALL.keys() - {
         "roofline",
-        "time-price-of-a-million-items-1",
+        "time-price-per-million-items-1",
     }
     unmetered = metered(energy_measured_j=np.nan, energy_measured_j_per_item=np.nan)
-    assert list(figures(unmetered, Observations())) == ["time-price-of-a-million-items-1"]
+    assert list(figures(unmetered, Observations())) == ["time-price-per-million-items-1"]
     assert figures(results(repetitions_of(0, 0.1, status="failed"))) == {}
 
 
@@ -132,14 +132,14 @@ def test_names_are_drawn_short_and_cases_stay_different() -> None:
     found = replace(found, cases=found.cases.assign(tag_note=notes), shown=["tag_note"])
     for name, figure in figures(found).items():
         assert LONG not in picture(figure, AS_FILE), name
-    shown = max(rows(figures(found)["time-price-of-a-million-items-1"]), key=len)["name"]
+    shown = max(rows(figures(found)["time-price-per-million-items-1"]), key=len)["name"]
     assert shown.is_unique
     assert shown.str.len().max() < 60
 
 
 def test_the_front_has_names_and_what_is_off_it_only_by_noise_is_told_apart() -> None:
     found = metered()
-    figure = figures(found)["time-energy-of-a-million-items-1"]
+    figure = figures(found)["time-energy-per-million-items-1"]
     on_front = found.cases["pareto"].eq("front").sum()
     assert f"{on_front} of 12 cases are on the Pareto front" in figure.caption
     drawn = max(rows(figure), key=len)
@@ -152,15 +152,15 @@ def test_the_front_has_names_and_what_is_off_it_only_by_noise_is_told_apart() ->
 
 def test_names_on_the_front_do_not_cover_each_other() -> None:
     found = metered("pytorch", threads=tuple(range(1, 41)))
-    drawn = max(rows(figures(found)["time-price-of-a-million-items-1"]), key=len)
+    drawn = max(rows(figures(found)["time-price-per-million-items-1"]), key=len)
     assert 5 < drawn["named"].sum() <= 20
     heights = np.sort(drawn.loc[drawn["named"], "value"])
     assert np.diff(np.log(heights)).min() > 0 < np.diff(heights).min()
 
 
 def test_stairs_are_drawn_of_two_quantities_alone() -> None:
-    three = usual()["time-energy-of-a-million-items-1"]
-    two = figures(metered(price_per_hour=None, currency=None))["time-energy-of-a-million-items-1"]
+    three = usual()["time-energy-per-million-items-1"]
+    two = figures(metered(price_per_hour=None, currency=None))["time-energy-per-million-items-1"]
     assert "step-after" not in str(specification(three, AS_FILE))
     assert "step-after" in str(specification(two, AS_FILE))
 
@@ -171,7 +171,7 @@ def test_of_very_many_cases_the_best_are_drawn_and_all_of_the_front(monkeypatch:
     found = metered()
     made = figures(found)
     assert "energy-j-per-item-1" not in made
-    drawn = max(rows(made["time-price-of-a-million-items-1"]), key=len)
+    drawn = max(rows(made["time-price-per-million-items-1"]), key=len)
     assert len(drawn) == 8
     assert drawn["standing"].eq("on the front").sum() == found.cases["pareto"].eq("front").sum() > 0
     assert [len(each) for each in rows(made["roofline"]) if "share" in each] == [8]
@@ -193,8 +193,8 @@ def test_the_best_case_over_time(place: PlotSize) -> None:
     observed = Observations("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
     made = figures(metered(), observed)
     assert made["samples-over-time"].title == "Samples over time: nodes=1"
-    assert "Shaded: windows that others disturbed; with over 20 % of them," in made["samples-over-time"].caption
-    assert "time of a step (ms)" in picture(made["samples-over-time"], place)
+    assert "Shaded: windows with interference; with over 20 % of them," in made["samples-over-time"].caption
+    assert "step time (ms)" in picture(made["samples-over-time"], place)
     assert "power (W)" in picture(made["power-over-time"], place)
 
 

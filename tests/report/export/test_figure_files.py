@@ -27,7 +27,7 @@ COLUMN_OF_A_PAPER = 3.33 * 72  # points
 # Axes that count something, or are a part or a ratio, have no unit.
 UNITLESS = re.compile(
     r"(CPUs|GPUs|nodes|tasks per node|(intra|inter) op threads|batch size|n+\.\.\.|efficiency|"
-    r"gain|batch size, network|speedup over the fewest \w+|part of the steps that take no longer)"
+    r"gain|batch size, network|speedup over the fewest \w+|cumulative fraction of steps)"
 )
 
 

@@ -277,7 +277,7 @@ def test_how_far_to_trust_it_is_counted_in_repetitions() -> None:
     facts = {fact.name: fact.value for fact in page.trust.facts}
     assert facts == {
         "repetitions": "6 completed of 7",
-        "disturbed by others": "1 of 6",
+        "with interference": "1 of 6",
         "not steady after warm-up": "1 of 6",
     }
     assert page.trust.notes[0] == "1 core-hour"

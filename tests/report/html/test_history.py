@@ -49,8 +49,8 @@ def test_the_answer_is_the_latest_change_of_each_case_and_how_many_have_none() -
     ("made", "said"),
     [
         (made_up(30, 1, steps=()), "No change in 30 sweeps of 1 case"),
-        (made_up(4, 2), "Too few sweeps to tell a change from noise: it takes 10 of a case."),
-        (without_values(made_up(30, 1)), "Too few sweeps to tell a change from noise: it takes 10 of a case."),
+        (made_up(4, 2), "Too few sweeps to detect changes: a case needs 10."),
+        (without_values(made_up(30, 1)), "Too few sweeps to detect changes: a case needs 10."),
     ],
     ids=["no change", "too few", "no value"],
 )

@@ -65,7 +65,7 @@ def make() -> Make:
     return comparison
 
 
-DOUBT = {"verdict": "cannot tell", "reason": "it could be noise (p = 0.2); about 9 repetitions a side would tell"}
+DOUBT = {"verdict": "cannot tell", "reason": "not significant (p = 0.2); about 9 repetitions per side would suffice"}
 GONE = {"verdict": "missing", "ratio": None, "reason": "not measured in NEW (failed: it broke)"}
 
 
@@ -97,7 +97,7 @@ def test_a_comparison_of_single_repetitions_is_none_that_the_correction_counts(m
 
 def test_what_cannot_be_told_or_compared_is_listed_with_its_reason(make: Make) -> None:
     text = printed(make({}, DOUBT, GONE))
-    assert "cannot tell nodes=2: it could be noise (p = 0.2); about 9 repetitions a side would tell" in text
+    assert "cannot tell nodes=2: not significant (p = 0.2); about 9 repetitions per side would suffice" in text
     assert "missing nodes=3: not measured in NEW (failed: it broke)" in text
     assert len(re.findall("29.1 ms", text)) == 2
 
@@ -127,7 +127,7 @@ def test_metrics_are_named_with_their_units(make: Make) -> None:
     text = printed(make({}, {**metric, "case": "case-0", "nodes": 1}, {**metric, **DOUBT}))
     assert re.search(r"time +29\.1 ms", text)
     assert re.search(r"rate it/s +10 +9 .* worse", text)
-    assert "cannot tell nodes=3 rate it/s: it could be noise" in text
+    assert "cannot tell nodes=3 rate it/s: not significant" in text
 
 
 def test_only_the_first_rows_are_shown_and_it_is_said_how_many_more_there_are(make: Make) -> None:

@@ -137,7 +137,7 @@ def test_only_the_latest_change_of_a_case_that_is_still_measured_counts_as_worse
 
 def test_more_than_the_top_is_said() -> None:
     made = history(point(0), point(1), shifts=(shift(),) * 3)
-    assert "... and 2 more changes: see them all with --top" in printed(made, top=1)
+    assert "... and 2 more changes: show all with --top" in printed(made, top=1)
 
 
 def test_numbers_that_json_has_not_are_null() -> None:

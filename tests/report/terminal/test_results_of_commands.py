@@ -89,7 +89,7 @@ def test_commands_and_models_are_ranked_apart(make_cases: MakeCases) -> None:
     text = words(printed(make_cases(command(1), {"command": None})))
     assert "study: ./bench" in text
     assert "mlp training float32 pytorch cpu" in text
-    assert "Ranked apart, because their work differs in:" in text
+    assert "Ranked separately, because their work differs in:" in text
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study:
     assert f"{of_what} the best of these in 0 contexts (" in guideline
     assert guideline.endswith("For 2 networks, no rule held on the others.")
     assert luck == "The time of the best fixed setting is from repetitions that did not choose it."
-    assert energy == "The energy of a step is not known: no sensor has measured it."
+    assert energy == "The energy of a step is unknown: not measured (no sensor)."
 
 
 def test_contexts_in_which_noise_hides_what_the_guideline_costs_are_counted(
@@ -84,7 +84,7 @@ def test_contexts_in_which_noise_hides_what_the_guideline_costs_are_counted(
     monkeypatch.setattr("hpcbench.report.terminal.threads.guideline_test", lambda results: changed)
     guideline, *_ = sentences(study)
     assert "of the best of these in 2 contexts (" in guideline
-    assert "), in 1 of them as far as noise lets one tell. For 2 networks" in guideline
+    assert "), in 1 of them within the noise. For 2 networks" in guideline
 
 
 def test_how_many_repetitions_kept_a_schedule_is_said() -> None:
@@ -96,15 +96,15 @@ def test_how_many_repetitions_kept_a_schedule_is_said() -> None:
     found.repetitions["threads_kept_why"] = [None, "no change is worth it", "no change is worth it", None, None, None]
     (said,) = [sentence for sentence in sentences(found) if "kept a schedule" in sentence]
     assert said == (
-        "With dynamic threads, 1 of 3 repetitions kept a schedule; the others kept the best one count, 2 of them for "
-        "this reason: no change is worth it."
+        "With dynamic threads, 1 of 3 repetitions kept a schedule; the others kept the best single count, 2 of them "
+        "for this reason: no change is worth it."
     )
 
 
 def test_dynamic_threads_that_mostly_kept_what_nobody_set_are_said_to_be_the_same_setting() -> None:
     own = {"cpus_per_task": 4, "effective_intra_op_threads": 4}
     found = results(case(0.1, threads="dynamic", **own), case(0.1, threads="none", **own), repetitions=3)
-    said = "kept the default count: both are the same setting then, and differ by noise, or by how they"
+    said = "kept the default count: both are then the same setting, and differ only by noise or by the"
     assert not any(said in sentence for sentence in gains(found)), "these tell nothing of it"
     found.repetitions["threads_kept"] = ["schedule", "fixed", "fixed", None, None, None]
     found.repetitions["threads_kept_why"] = None
@@ -130,7 +130,7 @@ def test_limits_that_say_nothing_are_not_told_as_figures() -> None:
 def test_single_repetitions_are_said_to_be_lucky() -> None:
     own = {"cpus_per_task": 4}
     found = results(*(case(0.1 * n, intra_op_threads=n, **own) for n in (1, 2, 4)), case(0.2, **own), repetitions=1)
-    assert any("partly lucky" in sentence for sentence in sentences(found))
+    assert any("partly chance" in sentence for sentence in sentences(found))
 
 
 def test_the_energy_of_a_step_stands_where_a_sensor_told_it() -> None:

@@ -48,11 +48,11 @@ def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
         "  best       intra_op_threads=2: 150 items/s [149 - 151]",
         "  default    nothing set: 100 items/s [98 - 102]",
         "  gain       1.50x [1.40, 1.60] faster than the default",
-        "  it beats   23 of the 23 other settings that were measured (100 %)",
+        "  it beats   23 of the 23 other measured configurations (100 %)",
         "  measuring  1 min 15 s; the full grid would take about 1 h 01 min (2 %)",
         "  outside hpcbench:",
         "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
-        "    in it, before its first operation: torch.set_num_threads(2)",
+        "    in the program, before its first operation: torch.set_num_threads(2)",
     ]
 
 
@@ -62,9 +62,9 @@ def test_the_finding_in_a_sentence() -> None:
 
     assert said() == "intra_op_threads=2 is 1.50x [1.40, 1.60] faster than the default"
     assert said(gain=None) == "Best: intra_op_threads=2"
-    assert said(best=DEFAULT, certain=False) == "Stay with the default, nothing set: no gain is certain"
+    assert said(best=DEFAULT, certain=False) == "Keep the default, nothing set: no significant gain"
     assert said(best=DEFAULT, winner=DEFAULT, gain=None, certain=False) == "The default is best: nothing set"
-    assert headline(replace(FINDING, answer=None), THROUGHPUT) == "No setting could be measured"
+    assert headline(replace(FINDING, answer=None), THROUGHPUT) == "No configuration could be measured"
 
 
 def test_instances_are_started_on_cpus_of_their_own() -> None:
@@ -72,7 +72,7 @@ def test_instances_are_started_on_cpus_of_their_own() -> None:
     assert told(replace(FINDING, answer=placed)).splitlines()[-3:] == [
         "    env OMP_NUM_THREADS=1 taskset --cpu-list 0 python your_program.py &",
         "    env OMP_NUM_THREADS=1 taskset --cpu-list 1,3 python your_program.py &",
-        "    (CPUs of this machine as they were for it: those of another job may have other numbers)",
+        "    (CPUs of this machine in that run; another job may have other numbers)",
     ]
 
 
@@ -100,22 +100,22 @@ def test_what_each_program_sets_in_its_own_way_is_named() -> None:
     compiled = replace(ANSWER, usage=Usage(others={"execution": "compiled", "dtype": "bfloat16"}))
     assert told(replace(FINDING, answer=compiled)).splitlines()[-2:] == [
         "    python your_program.py",
-        "    by its own means: execution=compiled dtype=bfloat16",
+        "    by its own options: execution=compiled dtype=bfloat16",
     ]
 
 
 def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
     unsure = replace(ANSWER, best=DEFAULT, gain=Interval(1.01, 0.98, 1.04), certain=False)
     text = told(replace(FINDING, answer=unsure))
-    assert "  stay with  nothing set: 100 items/s [98 - 102]" in text
+    assert "  keep       nothing set: 100 items/s [98 - 102]" in text
     assert (
-        "none that is certain: intra_op_threads=2 seemed best, and in 3 pairs with the default was 1.01x [0.98, 1.04]"
-        in text
+        "none that is significant: intra_op_threads=2 seemed best, and in 3 pairs with the default was 1.01x "
+        "[0.98, 1.04]" in text
     )
     assert "by more measure.repetitions" in text
     assert "by chance" not in text
     above = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.21, 1.01, 1.45))))
-    assert "was 1.21x [1.01, 1.45] as good; so few pairs may seem so by chance; more of them" in above
+    assert "was 1.21x [1.01, 1.45] as good; with so few pairs, this may be chance; more pairs" in above
     small = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.001, 0.999, 1.003))))
     assert "repetitions" not in small
     assert "outside hpcbench" not in text
@@ -123,12 +123,12 @@ def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
 
 def test_a_default_that_nothing_beat() -> None:
     same = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False)
-    assert "none: nothing seemed better than the default" in told(replace(FINDING, answer=same))
+    assert "none: no configuration seemed better than the default" in told(replace(FINDING, answer=same))
 
 
 def test_where_no_other_setting_ran_nothing_is_said_of_them() -> None:
     alone = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False, pairs=0, beats=0, of=0)
-    assert "gain       not known: no other setting could be measured" in told(replace(FINDING, answer=alone))
+    assert "gain       unknown: no other configuration could be measured" in told(replace(FINDING, answer=alone))
 
 
 def test_where_there_is_no_other_setting_no_gain_is_told() -> None:
@@ -146,14 +146,16 @@ def test_the_full_grid_says_how_good_it_is() -> None:
     better = ConfigurationResult("c2", {"intra_op_threads": 4, "inter_op_threads": None}, Interval(153.0, 150.0, 156.0))
     grid = GridResult(better, Interval(1.02, 1.0, 1.04), 21, 23)
     text = told(replace(FINDING, grid=grid, grid_seconds=3000.0))
-    assert "full grid  what was found takes 1.02x [1.00, 1.04] the cost of what the grid chooses, and beats" in text
+    assert (
+        "full grid  the found configuration takes 1.02x [1.00, 1.04] the cost of the grid's choice, and beats" in text
+    )
     assert "beats 21 of 23 other settings" in text
     assert "the full grid took 50 min 00 s" in text
     assert "its best is the same" in told(replace(FINDING, grid=replace(grid, best=BEST)))
     once = told(replace(FINDING, grid=replace(grid, slower=None)))
-    assert "full grid  of one repetition nothing is left to check by; its best is intra_op_threads=4: 153 items" in once
+    assert "full grid  with one repetition, it cannot be checked; its best is intra_op_threads=4: 153 items" in once
     failed = told(replace(FINDING, grid=replace(grid, slower=None, beats=0, failed=True)))
-    assert "full grid  the setting that was found failed in it; its best is intra_op_threads=4: 153 items/s" in failed
+    assert "full grid  the found configuration failed in it; its best is intra_op_threads=4: 153 items/s" in failed
 
 
 def test_where_nothing_ran_the_reasons_are_told() -> None:
@@ -171,13 +173,13 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
     )
     won = ScheduleResult("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
     assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
-        "  sections   1.08x [1.05, 1.11] faster with threads by section than the best fixed setting: s.json",
+        "  sections   1.08x [1.05, 1.11] faster with per-layer threads than the best fixed setting: s.json",
         "             other cases follow it by `schedule: s.json`; a model of your own: docs/schedules.md",
         "             at batch_size=24: 1.05x [1.01, 1.09]",
         "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
         "             at batch_size=999: could not be measured: following it failed: timeout",
     ]
-    assert "(2 %); threads by section: 1 min 30 s more" in told(replace(FINDING, by_section=won))
+    assert "(2 %); per-layer threads: 1 min 30 s more" in told(replace(FINDING, by_section=won))
 
 
 def test_a_schedule_that_is_not_kept_says_why() -> None:
@@ -201,11 +203,11 @@ def test_what_nobody_sets_is_not_told() -> None:
 def test_what_others_disturbed_is_counted() -> None:
     assert "disturbed" not in told(FINDING)
     text = told(replace(FINDING, disturbed=3))
-    assert "  disturbed  3 of 40 measurements by others on this machine: what was not measured again makes" in text
+    assert "  disturbed  3 of 40 measurements by others on this machine: those that were not repeated widen" in text
 
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
-    none = ScheduleResult(None, "no change of the count is worth what it costs", 20.0)
+    none = ScheduleResult(None, "no change of the count pays off", 20.0)
     assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
     known = told(replace(FINDING, by_section=replace(none, fixed_threads=2)))
     assert "  sections   one count of threads for all of them, 2 at best: no change of" in known

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from hpcbench.store.provenance.sweep_options import Asked, Origin
+from hpcbench.store.provenance.sweep_options import Origin, SweepOptions
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    asked = Asked(("seed=1", "matrix.nodes=[1,2]"), 3, True)
-    assert Asked.of(json.loads(json.dumps(asked.as_json()))) == asked
+    asked = SweepOptions(("seed=1", "matrix.nodes=[1,2]"), 3, True)
+    assert SweepOptions.of(json.loads(json.dumps(asked.as_json()))) == asked
 
 
 def test_it_tells_where_it_comes_from() -> None:
-    told = Asked(origin=Origin("s", "2026-11-22T00:00:00+00:00", "s.tar.gz")).as_json()
+    told = SweepOptions(origin=Origin("s", "2026-11-22T00:00:00+00:00", "s.tar.gz")).as_json()
     assert told["from"] == {"sweep": "s", "created_at": "2026-11-22T00:00:00+00:00", "archive": "s.tar.gz"}
-    assert Asked.of(told) == Asked(), "which is not asked for again"
+    assert SweepOptions.of(told) == SweepOptions(), "which is not asked for again"
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_it_tells_where_it_comes_from() -> None:
     ],
 )
 def test_what_does_not_tell_is_refused(told: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="does not tell how it was asked for"):
-        Asked.of(told)
+    with pytest.raises(ValueError, match="the options of the sweep are missing or invalid"):
+        SweepOptions.of(told)

@@ -111,7 +111,7 @@ def test_who_has_patience_gets_it_when_the_holder_lets_go(lock: Path) -> None:
     with held_elsewhere(lock) as holder:
         assert holder.stdin
         threading.Timer(0.5, holder.stdin.close).start()  # its input() ends
-        with lease(lock, "this sweep", patience_s=60.0) as held:
+        with lease(lock, "this sweep", timeout_s=60.0) as held:
             held.check()
             assert holder.wait(60) is not None
 
@@ -121,7 +121,7 @@ def test_whose_patience_ends_is_told_who_holds_it(lock: Path) -> None:
     with (
         held_elsewhere(lock) as holder,
         pytest.raises(TakenError, match=f"process {holder.pid}"),
-        lease(lock, "this sweep", patience_s=0.3),
+        lease(lock, "this sweep", timeout_s=0.3),
     ):
         pass
 
@@ -132,7 +132,7 @@ def test_who_holds_it_is_told_to_another_one(lock: Path) -> None:
     place = rf"\(process {holder.pid} on {os.uname().nodename}\)"
     words = rf"{this_process().user} has been working on this sweep since \d\d:\d\d, by `-c` {place}"
     assert re.fullmatch(words, caught.value.what)
-    assert (caught.value.where, caught.value.hint) == ("study-1", "wait until it is done")
+    assert (caught.value.where, caught.value.hint) == ("study-1", "wait until it has finished")
 
 
 def test_it_can_be_had_again_and_leaves_only_the_file_of_the_lock(lock: Path) -> None:
@@ -200,14 +200,17 @@ def test_what_a_killed_holder_left_running_keeps_it_until_it_ends(
         assert not ended.exists()
         with lease(lock, "this sweep"):
             assert ended.exists()
-    assert "waiting for what an earlier hpcbench has started on this sweep" in capfd.readouterr().err
+    assert "waiting for processes of an earlier hpcbench that still work on this sweep" in capfd.readouterr().err
 
 
 def test_what_does_not_end_is_told(lock: Path, tmp_path: Path, impatient: None) -> None:
     with held_elsewhere(lock, LEAVES_A_CHILD.format(4, tmp_path / "ended")) as holder:
         holder.kill()
         holder.wait()
-        with pytest.raises(UserError, match="an earlier hpcbench has ended, but what it started"), lease(lock, "x"):
+        with (
+            pytest.raises(UserError, match="an earlier hpcbench has ended, but a process that it started"),
+            lease(lock, "x"),
+        ):
             pass
 
 
@@ -245,7 +248,7 @@ def test_without_locks_one_waits_after_a_death_for_what_may_still_run_with_a_ref
         with lease(lock, "this sweep") as held:
             held.check()
             assert time.monotonic() - began > module.WATCH_S
-    assert "waiting 1 s for a sign of life" in capfd.readouterr().err
+    assert "waiting 1 s for a heartbeat" in capfd.readouterr().err
 
 
 def test_the_sign_of_life_of_a_holder_on_another_machine_is_seen_with_that_machine_faked(
@@ -257,8 +260,8 @@ def test_the_sign_of_life_of_a_holder_on_another_machine_is_seen_with_that_machi
         pass
     beat.join()
     assert re.fullmatch(r"ada has been working on this sweep since .* on login2\)", caught.value.what)
-    assert caught.value.hint == "wait until it is done"
-    assert f"{caught.value.what}; waiting 60 s for a sign of life" in capfd.readouterr().err
+    assert caught.value.hint == "wait until it has finished"
+    assert f"{caught.value.what}; waiting 60 s for a heartbeat" in capfd.readouterr().err
     assert parse(elsewhere.read_text()).user == "ada"
 
 
@@ -269,7 +272,7 @@ def test_a_lock_that_a_dead_machine_may_have_left_on_a_server_can_be_removed_wit
         fcntl.flock(kept_by_the_server, fcntl.LOCK_EX)
         with pytest.raises(UserError) as caught, lease(lock, "this sweep"):
             pass
-        assert f"if login2 is down and stays so, remove {lock} and try again" in caught.value.hint
+        assert f"if login2 is down permanently, remove {lock} and try again" in caught.value.hint
         lock.unlink()
         with lease(lock, "this sweep") as held:
             held.check()

@@ -91,7 +91,7 @@ def test_the_time_has_its_date_where_it_is_not_today() -> None:
         str(now.year - 1),
         str(now.year - 2),
     )
-    assert Holder(since="soon").begun == "a time that is not known"
+    assert Holder(since="soon").begun == "an unknown time"
 
 
 TEXT = this_process().as_text()

@@ -35,7 +35,7 @@ def batches(problem: Problem, items: Items, forever: bool) -> Iterator[Example]:
     try:
         import grain
     except ImportError as error:
-        raise Unsupported("real data need Grain, and this environment has none: %s" % error) from error
+        raise Unsupported("real data require Grain, which this environment does not have: %s" % error) from error
     cpus = devices.cpus_of_task()
     threads = items.loaders(cpus)
     dataset = grain.MapDataset.source(Source(items, problem.item_shape[-1], cpus if threads else []))

@@ -26,7 +26,7 @@ def restrict_cpus(intra_op: Optional[int]) -> None:
     if intra_op is None:
         return
     if intra_op > len(cpus):
-        raise Unsupported("JAX takes a thread for each CPU: it cannot have %d on %d" % (intra_op, len(cpus)))
+        raise Unsupported("JAX uses one thread per CPU: it cannot use %d on %d" % (intra_op, len(cpus)))
     placed = topology.cores_first(topology.read(System(cpus)))
     os.sched_setaffinity(0, [cpu.number for cpu in placed[:intra_op]])
 
@@ -58,7 +58,7 @@ def own(platform: str) -> jax.Device:
     except RuntimeError as error:
         if "Unknown backend" not in str(error):
             raise
-        raise Unsupported("a GPU is asked for, and JAX %s here is built for the CPU only" % jax.__version__) from error
+        raise Unsupported("a GPU is requested, but JAX %s is built for the CPU only" % jax.__version__) from error
 
 
 def multiplies_in(dtype: Any) -> bool:

@@ -91,7 +91,7 @@ class JaxNetwork(Network):
         return logits
 
     def learn(self, inputs: jax.Array, labels: jax.Array) -> jax.Array:
-        """The loss of this rank's part of the batch."""
+        """Return the loss of this rank's part of the batch."""
         state = (self._weights, self._momentum, self._rest)
         self._weights, self._momentum, self._rest, loss = self._learn(*state, inputs, labels)
         self._unfinished.append(loss)
@@ -146,7 +146,7 @@ class JaxAdapter(Adapter):
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if inter_op is not None:
-            raise Unsupported("JAX has no setting for operations side by side (inter_op_threads)")
+            raise Unsupported("JAX has no setting for inter_op_threads")
         restrict_cpus(intra_op)
 
     def threads(self) -> Dict[str, Any]:

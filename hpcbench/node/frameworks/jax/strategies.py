@@ -93,8 +93,7 @@ class DataParallel(Strategy):
         return jax.jit(self._mapped(of_a_rank, (_SAME, _OWN, _OWN), _OWN))
 
     def _mapped(self, function: Callable[..., Any], taken: Any, given: Any) -> Callable[..., Any]:
-        """Map over ranks, without `check_vma`: with it, each scan must declare which of its arrays differ between
-        ranks."""
+        """Map over ranks; `check_vma` would require declarations of which arrays of each scan differ between ranks."""
         return jax.shard_map(function, mesh=self.mesh, in_specs=taken, out_specs=given, check_vma=False)
 
     def _placed(self, local: Any, shape: Any, spec: PartitionSpec) -> jax.Array:

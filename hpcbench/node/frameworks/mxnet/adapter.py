@@ -91,7 +91,7 @@ class MXNetNetwork(Network):
         return (parameter.data().asnumpy() for parameter in self.trained)
 
     def remarks(self) -> List[str]:
-        return ["MXNet does not tell its peak memory on the GPU"] if self.problem.on_gpu else []
+        return ["MXNet does not report its peak memory on the GPU"] if self.problem.on_gpu else []
 
     def close(self) -> None:
         if self.parallel:
@@ -132,7 +132,9 @@ class MXNet(Adapter):
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         for variable, threads in zip(_THREAD_VARIABLES, (intra_op, inter_op)):
             if threads is not None and os.environ.get(variable) != str(threads):
-                raise Unsupported("MXNet takes its threads from %s, which must be set before it starts" % variable)
+                raise Unsupported(
+                    "MXNet reads its number of threads from %s, which must be set before it starts" % variable
+                )
 
     def threads(self) -> Dict[str, Any]:
         return {**in_effect(), "by": ", ".join(_THREAD_VARIABLES)}

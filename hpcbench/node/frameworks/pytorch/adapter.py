@@ -106,7 +106,7 @@ class PyTorchNetwork(Network):
         if not breaks:
             return []
         pieces = counters["stats"]["unique_graphs"]
-        return ["torch.compile made %d pieces of the model, and runs eagerly what lies between" % pieces]
+        return ["torch.compile split the model into %d graphs, and runs the code between them eagerly" % pieces]
 
     def close(self) -> None:
         strategies.leave()
@@ -136,9 +136,11 @@ class PyTorch(Adapter):
             try:
                 torch.set_num_interop_threads(inter_op)
             except RuntimeError as error:  # once something has run in parallel, or when it was set before
-                told = "inter_op_threads cannot be set any more: %s" % str(error).splitlines()[0]
-                advice = "leave inter_op_threads out, or what uses PyTorch in this process before (sitecustomize, say)"
-                raise Unsupported("%s; %s" % (told, advice)) from error
+                message = "inter_op_threads can no longer be set: %s" % str(error).splitlines()[0]
+                advice = (
+                    "remove inter_op_threads, or code that uses PyTorch earlier in this process (e.g. sitecustomize)"
+                )
+                raise Unsupported("%s; %s" % (message, advice)) from error
 
     def threads(self) -> Dict[str, Any]:
         by = "torch.set_num_threads, torch.set_num_interop_threads"

@@ -138,13 +138,13 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     try:
         import deepspeed
     except ImportError as error:
-        advice = "`hpcbench env build pytorch` makes an environment that has it"
+        advice = "`hpcbench env build pytorch` builds an environment with it"
         raise Unsupported("DeepSpeed not found in %s (%s): %s" % (sys.executable, error, advice)) from error
     # Else it would compile an all-reduce over shared memory on the node, in the midst of the job.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     dtype = problem.parameters["dtype"]
     if dtype == "float16":
-        raise Unsupported("deepspeed trains in float16 by a loss scaling of its own, which would be other work")
+        raise Unsupported("deepspeed uses its own loss scaling in float16, so that the work would differ")
     _join(problem, device)
     os.environ["LOCAL_RANK"] = str(device.index or 0)  # by which DeepSpeed finds its device
     settings = {

@@ -216,7 +216,7 @@ def _check_places(variables: Sequence[Any]) -> None:
     elsewhere = {tf.convert_to_tensor(variable).device for variable in variables}
     elsewhere = {place for place in elsewhere if "GPU" not in place}
     if elsewhere:
-        raise RuntimeError("the case is for a GPU, and TensorFlow has weights on %s" % ", ".join(sorted(elsewhere)))
+        raise RuntimeError("the case requests a GPU, but TensorFlow has weights on %s" % ", ".join(sorted(elsewhere)))
 
 
 ADAPTER = TensorFlow()

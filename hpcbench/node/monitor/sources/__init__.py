@@ -34,5 +34,5 @@ def present(host: HostView) -> Tuple[List[Source], Dict[str, str]]:
         except Absent as reason:
             absent[kind.name] = str(reason)
         except Exception as error:  # it says what nobody foresaw: the others are there
-            absent[kind.name] = "it failed when it was first read: %r" % error
+            absent[kind.name] = "the first reading failed: %r" % error
     return sources, absent

@@ -94,13 +94,13 @@ class AmdGpu(Gpu):
     def _reasons(self) -> Optional[int]:
         metrics = self._ask("amdsmi_get_gpu_metrics_info") or {}
         found = {name: _number(metrics.get(name)) for name in _RESIDENCIES}
-        told = {name: time for name, time in found.items() if time is not None}
-        if not told:  # MI200 and older tell only whether something holds the clock back, and at work their limit does
+        known = {name: time for name, time in found.items() if time is not None}
+        if not known:  # MI200 and older tell only whether something holds the clock back, and at work their limit does
             return None
         bits = 0
-        for name, time in told.items():
+        for name, time in known.items():
             bits |= _RESIDENCIES[name] if time > self._times.get(name, time) else 0
-        self._times.update(told)
+        self._times.update(known)
         return bits
 
     def _ask(self, function: str, *arguments: Any) -> Any:

@@ -28,16 +28,16 @@ class Quota(Source):
             self._joined = joined
             folders = cgroups.folders(joined.decode("utf-8", "replace").splitlines(), "cpu", self.host.root)
             self._files = [os.path.join(folder, "cpu.stat") for folder in folders]
-        told = False
+        any_read = False
         for path in self._files:
             content = self.host.files.read(path)
             if not content:
                 continue
-            told = True
+            any_read = True
             found = cgroups.values(content)
             throttled_us = found.get("throttled_usec", found.get("throttled_time", 0) / 1000)  # version 2; 1, in ns
             counters = self._counters.setdefault(path, [Counter(), Counter(), Counter()])
             readings = (found.get("nr_periods", 0), found.get("nr_throttled", 0), throttled_us)
             for index, (counter, reading) in enumerate(zip(counters, readings)):
                 self._sums[index] += counter.step(reading)
-        return [*self._sums] if told else [None] * len(self._sums)
+        return [*self._sums] if any_read else [None] * len(self._sums)

@@ -31,7 +31,7 @@ class Disk(Source):
             name.encode(): (Counter(), Counter(), Counter(), Counter(wraps_at=_WRAPS_AT)) for name in _hardware(host)
         }
         if not self._devices:
-            raise Absent("this node has no disk of its own")
+            raise Absent("this node has no local disk")
         self._sums = [0.0, 0.0, 0.0, 0.0]
 
     def read(self) -> Values:

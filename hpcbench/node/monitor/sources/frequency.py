@@ -37,7 +37,7 @@ class Frequency(Source):
         self._events = self._longest_ms = 0.0
         known = ("cpufreq/scaling_cur_freq", *_EVENTS)
         if not any(glob.glob(os.path.join(self._folder, "cpu[0-9]*", name)) for name in known):
-            raise Absent("no cpufreq driver: a virtual machine does not see the clock of its CPUs")
+            raise Absent("no cpufreq driver, e.g. in a virtual machine")
 
     def read(self) -> Values:
         cpus = sorted(self.host.own.cpus)

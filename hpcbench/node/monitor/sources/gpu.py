@@ -134,7 +134,7 @@ class GpuProcesses(_GpuSource):
     def __init__(self, host: HostView) -> None:
         super().__init__(host)
         if _namespace(host) != _FIRST_NAMESPACE:
-            raise Absent("in a container with process numbers of its own: the driver tells the node's")
+            raise Absent("the container has its own process IDs, but the driver reports those of the node")
         self._own: List[int] = []
         self._seen: List[Set[int]] = [set() for _ in self._gpus]  # strangers in the last reading
         self._looked_at: List[Set[int]] = self._seen  # and in the last before own processes were looked for

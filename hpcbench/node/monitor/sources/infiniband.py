@@ -28,7 +28,9 @@ class InfiniBand(Source):
             if os.path.exists(os.path.join(port, "counters", "port_rcv_data"))
         }
         if not self._counters:
-            raise Absent("no InfiniBand on this node" if not ports else "the driver of this fabric counts no bytes")
+            raise Absent(
+                "no InfiniBand on this node" if not ports else "the driver of this fabric does not count bytes"
+            )
         self._sums = dict.fromkeys(_FILES, 0.0)
 
     def read(self) -> Values:

@@ -54,7 +54,7 @@ def _counts(content: bytes) -> Tuple[int, int, int]:
 def _why(host: HostView) -> str:
     if any(os.path.exists(host.path(sign)) for sign in _SIGNS):
         return (
-            "Lustre's counters may not be read: since 2.12 they lie in debugfs, for root alone, "
-            "unless an administrator opens it: chmod a+rx /sys/kernel/debug"
+            "Lustre's counters cannot be read: since 2.12 they are in debugfs, which only root can read "
+            "unless an administrator runs: chmod a+rx /sys/kernel/debug"
         )
     return "no Lustre on this node"

@@ -19,7 +19,7 @@ class Network(Source):
         self._folder = host.path("sys/class/net")
         self._counters = {name: (Counter(), Counter()) for name in self._hardware()}
         if not self._counters:
-            raise Absent("no network interface that is hardware: a container sees only its own, virtual ones")
+            raise Absent("no physical network interface: a container sees only virtual ones")
         self._sums = [0.0, 0.0]
 
     def read(self) -> Values:

@@ -127,7 +127,7 @@ class Waiting(_Threads):
     def __init__(self, host: HostView) -> None:
         super().__init__(host)
         if host.files.read(host.path("proc/self/schedstat")).split()[:1] in ([], [b"0"]):  # we have run, so it is off
-            raise Absent("this kernel does not say how long threads wait (CONFIG_SCHED_INFO, or delayacct is off)")
+            raise Absent("this kernel does not report how long threads wait (CONFIG_SCHED_INFO, or delayacct is off)")
         self._run_ns = self._wait_ns = self._worst_ns = 0.0
 
     def values(self, seen: Dict[str, bytes]) -> Values:

@@ -71,9 +71,7 @@ def _zones(host: HostView) -> List[_Zone]:
             most = host.files.read(os.path.join(path, "max_energy_range_uj"))
             zones.append(_Zone(domain, counter, Counter(wraps_at=float(most) if most else None)))
     if not zones:
-        raise Absent(
-            "no RAPL: a virtual machine, a processor without it, or a kernel without the module intel_rapl_msr"
-        )
+        raise Absent("no RAPL (virtual machine, unsupported processor, or kernel module intel_rapl_msr missing)")
     return zones
 
 

@@ -69,8 +69,7 @@ def median_interval(values: Sequence[float]) -> Interval:
 
 
 def _rank(count: int) -> int:
-    """The largest rank, from 1, with a chance within the tail that fewer than `rank` of so many values are below the
-    median; 0 where there is none."""
+    """Return the largest rank, from 1, whose order statistic is below the median with confidence; 0 if none."""
     rank, ways = 0, 1  # of fewer than rank + 1
     while ways <= _TAIL * 2**count:
         rank += 1

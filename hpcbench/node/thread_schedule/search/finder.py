@@ -71,7 +71,9 @@ def find_schedule(
     if not budget_s > 0:
         raise ValueError("%s: in %g s; budget_s is above 0" % (NONE_CAN_BE_MADE, budget_s))
     if not os.path.isdir(thread_activity.TASKS):
-        raise ValueError("%s: which threads compute, only Linux tells (%s)" % (NONE_CAN_BE_MADE, thread_activity.TASKS))
+        raise ValueError(
+            "%s: active threads can only be counted on Linux (%s)" % (NONE_CAN_BE_MADE, thread_activity.TASKS)
+        )
     before = torch.get_num_threads()
     try:
         return Finder(Subject(model, step, other, threads, oversubscribe, depth), budget_s).find()
@@ -117,7 +119,7 @@ class Finder:
         except Refused as reason:
             return self._result(self._search_whole(), str(reason))
         if not found.is_by_section:
-            why = checked.sections.why_one() or "no change of the count is worth what it costs"
+            why = checked.sections.why_one() or "no change of the count pays off"
             return self._result(found, why, checked)
         return self._prove(found, checked)
 
@@ -129,7 +131,7 @@ class Finder:
         return search(Whole(self.step).time_step, 1, self.counts, self.settings)
 
     def _checked(self) -> Checked:
-        """Raises Refused where counts by section would mean nothing."""
+        """Raise Refused if counts by section would be meaningless."""
         sections = Sections(self.subject.model, self.step, self._branches(), self.subject.depth)
         try:
             self._check_other_inputs(sections)
@@ -143,15 +145,15 @@ class Finder:
         """Idle threads must sleep, and as many compute as were set."""
         if thread_activity.threads_spin_for_ever():
             why = "OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own"
-            raise Refused("threads compute where nothing was asked of them (%s), and would be timed" % why)
+            raise Refused("threads compute outside the measured code (%s), which would disturb the timing" % why)
         for count in self.counts:
             seen = thread_activity.computing(count)
             if seen < count:
-                told = (count, seen)
-                raise Refused("of %d threads that were set, %d compute (see OMP_THREAD_LIMIT and OMP_DYNAMIC)" % told)
+                values = (count, seen)
+                raise Refused("of %d threads that were set, %d compute (see OMP_THREAD_LIMIT and OMP_DYNAMIC)" % values)
 
     def _busy(self, sections: Sections) -> List[thread_activity.Busy]:
-        """Which threads compute in the sections: no more than were set."""
+        """Return the threads that compute in the sections; Raises Refused for more than were set."""
         busy: List[thread_activity.Busy] = []
         for count in sorted({1, self.counts[-1]}):
             busy += thread_activity.busy_threads(sections, count)
@@ -160,18 +162,18 @@ class Finder:
         disobeying = thread_activity.disobeying(busy)
         if disobeying:
             first = disobeying[0]
-            told = (sections.begins[first.section].module, first.seen, first.threads)
-            raise Refused("threads of its own ignore the setting: in %s, %d compute where %d may" % told)
+            values = (sections.begins[first.section].module, first.seen, first.threads)
+            raise Refused("threads of the model ignore the setting: in %s, %d compute, but %d are set" % values)
         return busy
 
     def _branches(self) -> Mapping[str, Sequence[str]]:
-        """Of modules that seem to be faster with them side by side. With gradients there are none."""
+        """Return the modules that seem faster with concurrent branches; none with gradients."""
         if self.counts[-1] == 1:
             return {}
         return parallel_branches.faster_branches(self.subject.model, self.step, self.counts[-1])
 
     def _check_other_inputs(self, sections: Sections) -> None:
-        """The order of blocks must not depend on data."""
+        """Raise Refused if the order of blocks depends on the data."""
         if self.subject.other is None:
             return
         sections.step = self.subject.other
@@ -189,7 +191,7 @@ class Finder:
         fixed = self._with_fixed(found.fixed.counts[0])
         proof = confirm(fixed, self._with_schedule(made), found.dynamic.seconds, self.budget_s)
         if not proof.certain:
-            return self._result(found, "that the schedule is faster is not certain", checked, proof)
+            return self._result(found, "the schedule is not significantly faster", checked, proof)
         return self._result(found, None, checked, proof, made)
 
     def _schedule(self, found: SearchResult, sections: Sections) -> Schedule:
@@ -207,7 +209,7 @@ class Finder:
         return Schedule(thread_schedule.fingerprint(self.subject.model), tuple(parts), made_for)
 
     def _timed(self, steps: int) -> float:
-        """Of a step as a user would take it."""
+        """Return the step time without instrumentation."""
         self.step()  # pays for what the last ones have left
         start = time.perf_counter()
         for _ in range(steps):

@@ -80,7 +80,7 @@ class _Calls:
             hook.remove()
 
     def candidate(self, path: str) -> List[Candidate]:
-        """One, or none."""
+        """Return the independent branches of a module, or None."""
         inputs = self.inputs[path]
         if len(inputs) != 1 or not inputs[0]:
             return []
@@ -89,7 +89,7 @@ class _Calls:
         return [Candidate(branches, inputs[0])] if len(branches) > 1 else []
 
     def _children(self, path: str, inputs: Tuple[Any, ...]) -> Tuple[str, ...]:
-        """Those that are called once, with what their parent was called with, and share no module with another one."""
+        """Return children called once, with the parent's input, that share no module."""
         names: List[str] = []
         parts: Set[int] = set()
         for name, child in self._modules[path].named_children():

@@ -51,8 +51,8 @@ class _Reader:
     def _enter(self, number: int) -> None:
         self._leave()
         if self._running is not None and number < self._running:
-            told = (_named(self._sections[number]), _named(self._sections[self._running]))
-            raise Refused("its blocks run in another order than that of the schedule: %s came after %s" % told)
+            values = (_named(self._sections[number]), _named(self._sections[self._running]))
+            raise Refused("its blocks run in another order than that of the schedule: %s came after %s" % values)
         self._running = number
 
     def _leave(self) -> None:
@@ -61,7 +61,7 @@ class _Reader:
             self.counts.append(read_back(section.module, section.threads))
 
     def end(self) -> None:
-        """Of the step."""
+        """End a step."""
         self._leave()
         if not self.counts:
             raise Refused("none of the schedule's sections has run")

@@ -55,6 +55,6 @@ def _times(times: SectionTimes, section: int) -> Dict[str, Any]:
 
 
 def _busy(busy: Sequence[Busy], section: int, side_by_side: bool) -> Dict[str, int]:
-    """Threads seen to compute, by count."""
-    told = [each for each in busy if each.section == section and each.side_by_side == side_by_side]
-    return {str(each.threads): each.seen for each in told}
+    """Return the number of active threads by thread count."""
+    matching = [each for each in busy if each.section == section and each.side_by_side == side_by_side]
+    return {str(each.threads): each.seen for each in matching}

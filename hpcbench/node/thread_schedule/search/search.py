@@ -162,7 +162,7 @@ class _Search:
                 wanted = self._unsure(uniform)
 
     def _unsure(self, uniform: Sequence[_Uniform]) -> List[_Uniform]:
-        """Those whose errors matter: in sections, or as the one count of the whole step, where they may be the best."""
+        """Return the estimates whose errors matter: those that may be the best."""
         by_section = [self._known(section, uniform) for section in range(self.times.sections)]
         deciding = [each for each in uniform if not each.divided and each.is_whole == bool(self.time_whole)]
         totals = {each: self.whole.of(0, each.threads) for each in deciding}
@@ -175,7 +175,7 @@ class _Search:
         return [each for each in uniform if max(of_sections[each], unsure_s.get(each, 0.0)) > allowed_s]
 
     def _known(self, section: int, uniform: Sequence[_Uniform]) -> Dict[_Uniform, Estimate]:
-        """What this section takes; with branches side by side, where it has some."""
+        """Return the time of a section, with concurrent branches if it has some."""
         known = {}
         for each in uniform:
             if section in each.divided:
@@ -185,7 +185,7 @@ class _Search:
         return known
 
     def _time_changes(self, own: shortest_path.Times) -> shortest_path.Path:
-        """The path that stays the best when what its changes cost is known."""
+        """Return the path that remains the best once the costs of its changes are known."""
         visits: Dict[Tuple[int, ...], int] = {}
 
         def enough(counts: Tuple[int, ...]) -> bool:
@@ -211,7 +211,7 @@ class _Search:
         return self.settings.tolerance * total_s
 
     def _error_of_changes(self, counts: Sequence[int]) -> float:
-        """By what all changes of a path may be off; infinite where one of them was not measured."""
+        """Return the error of all changes of a path; infinite if one was not measured."""
         used = [change for change in shortest_path.changes(counts) if change[0] != change[1]]
         return sum(Z * self.times.change(*change).error_s for change in used)
 
@@ -220,7 +220,7 @@ class _Search:
         return known.seconds if math.isfinite(known.error_s) else self.unknown_s
 
     def _without_doubtful(self, counts: Tuple[int, ...]) -> Tuple[int, ...]:
-        """A change must be worth it surely: runs of sections whose gain could be chance take a neighbour's count."""
+        """Replace counts whose gain is not significant by those of a neighbour."""
         while True:
             least: Optional[Tuple[Estimate, List[int], int]] = None
             for run in _runs(counts):
@@ -234,7 +234,7 @@ class _Search:
             counts = tuple(other if place in run else count for place, count in enumerate(counts))
 
     def _gain(self, counts: Sequence[int], run: Sequence[int], other: int) -> Estimate:
-        """How much shorter a step is than with another count for these sections, the changes around them included."""
+        """Return how much shorter a step is than with another count in these sections, with changes."""
         own, before, after = counts[run[0]], counts[run[0] - 1], counts[(run[-1] + 1) % len(counts)]
         gains = [difference(self.times.of(section, other), self.times.of(section, own)) for section in run]
         saved = [self._cost(*change) for change in ((before, other), (other, after))]
@@ -250,19 +250,19 @@ class _Search:
 
 
 def _total(estimates: Sequence[Estimate]) -> Estimate:
-    """The sum of independent estimates."""
+    """Return the sum of independent estimates."""
     error_s = math.sqrt(sum(each.error_s**2 for each in estimates))
     return Estimate(sum(each.seconds for each in estimates), error_s)
 
 
 def _may_be_best(known: Dict[_Uniform, Estimate]) -> List[_Uniform]:
-    """Those that are not certainly worse than another one."""
+    """Return those that are not significantly worse than another one."""
     least_s = min(each.high_s for each in known.values())
     return [name for name, each in known.items() if each.low_s <= least_s]
 
 
 def _runs(counts: Sequence[int]) -> List[List[int]]:
-    """Sections one after another with the same count; the first may begin at the end of the step before."""
+    """Return runs of sections with the same count; the first may begin at the end of the step before."""
     begins = [place for place in range(len(counts)) if counts[place - 1] != counts[place]]
     runs = []
     for begin, end in zip(begins, begins[1:] + [begins[0] + len(counts)] if begins else []):

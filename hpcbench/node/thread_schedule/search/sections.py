@@ -174,7 +174,7 @@ class Sections:
             self._watch()
 
     def _by_section(self, start: float, end: float) -> List[float]:
-        """What comes before the first section is of the last one: a step follows a step."""
+        """Return times by section; what comes before the first belongs to the last of the step before."""
         begins = [moment for place, moment in self._seen if place in self._begins]
         times = [after - before for before, after in zip(begins, begins[1:] + [end])]
         times[-1] += begins[0] - start
@@ -232,8 +232,8 @@ class Sections:
             return
         pairs = zip(seen + [None], self.places + [None])
         found, expected = next(pair for pair in pairs if pair[0] != pair[1])
-        told = ("%s of %s" % (place.phase, place.module) if place else "the end" for place in (found, expected))
-        raise Refused("its blocks run in an order that depends on data: %s came, and before it was %s" % tuple(told))
+        values = ("%s of %s" % (place.phase, place.module) if place else "the end" for place in (found, expected))
+        raise Refused("its blocks run in an order that depends on data: %s came, and before it was %s" % tuple(values))
 
     def _merge(self, repeated: Set[str], order: Sequence[str]) -> None:
         """Blocks that have run more than once are none of their own: without weights, they join what is before them."""
@@ -248,7 +248,7 @@ class Sections:
         self._take_together(together)
 
     def _take_together(self, repeated: Set[nn.Module]) -> None:
-        """By their parents, which are several where a block stands under several."""
+        """Merge blocks into their parents; a block may have several."""
         modules, everywhere = dict(self.model.named_modules()), dict(self.model.named_modules(remove_duplicate=False))
         first_paths = {module: path for path, module in modules.items()}
         holders = {everywhere[path.rpartition(".")[0]] for path, module in everywhere.items() if module in repeated}
@@ -257,7 +257,7 @@ class Sections:
         self._modules = {path: modules[path] for path in paths}
 
     def _join_short_ones(self, threads: int) -> None:
-        """Sections that are over before a count of their own could pay join the one before them."""
+        """Join sections that are too short for their own count to the one before them."""
         uniform = [threads] * len(self._begins)
         steps = [self.time_step(uniform) for _ in range(FIRST_STEPS)][1:]
         shortest_s = SHORT * setting_s()
@@ -269,8 +269,8 @@ def read_back(module: str, asked: int) -> int:
     """Return the count at the end of a section. Raises Refused if it is not the requested one."""
     effective = torch.get_num_threads()
     if effective != asked:
-        told = (module, effective, asked)
-        raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % told)
+        values = (module, effective, asked)
+        raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % values)
     return effective
 
 

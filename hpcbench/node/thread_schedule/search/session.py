@@ -36,8 +36,8 @@ def apply_or_search(network: Any, step: Step, found: Optional[Dict[str, Any]]) -
     start = time.perf_counter()
     step()
     first_step_s = time.perf_counter() - start
-    told = _follow_file(network, step) if found is None else _follow_found(network, step, found)
-    return {**told, "first_step_s": first_step_s}
+    fields_of_file = _follow_file(network, step) if found is None else _follow_found(network, step, found)
+    return {**fields_of_file, "first_step_s": first_step_s}
 
 
 def _follow_found(network: Any, step: Step, found: Dict[str, Any]) -> Dict[str, Any]:
@@ -67,7 +67,7 @@ def _subject(network: Any, step: Step) -> Subject:
 
 
 def _other_step(network: Any) -> Optional[Step]:
-    """A step with other inputs; none of an input pipeline, which brings others with every step."""
+    """Return a step with other inputs; None for an input pipeline, which always has others."""
     problem = network.problem
     if problem.split:
         return None
@@ -89,15 +89,14 @@ def _follow_file(network: Any, step: Step) -> Dict[str, Any]:
     try:  # the schedule that was read, not the file again: the record has what is applied
         threads = _follow(network, step, found, "%s: " % file)
     except Refused as error:
-        advice = "leave `schedule` out, and the best fixed count is found"
+        advice = "without `schedule`, the best fixed count is searched"
         raise Unsupported("the schedule %s cannot be followed: %s; %s" % (file, error, advice)) from error
     why = "the case names the file %s" % file
     return {"answer": SCHEDULE, "why": why, "schedule": found.as_json(), "threads": threads}
 
 
 def _follow(network: Any, step: Step, made: Schedule, where: str = "") -> Dict[str, Any]:
-    """Put a schedule in force. What the record calls the threads in effect: the most that were read back in any
-    section. Raises Unsupported, which begins with `where`, for one that cannot be applied."""
+    """Apply a schedule, and return its record fields. Raises Unsupported, beginning with `where`, if it fails."""
 
     def apply() -> Applied:
         oversubscribe = network.problem.parameters["oversubscribe"]

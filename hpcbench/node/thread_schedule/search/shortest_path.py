@@ -27,7 +27,7 @@ def cheapest(times: Times, switch: Switch) -> Path:
 
 
 def _cheapest_from(first: int, times: Times, switch: Switch) -> Path:
-    """The cheapest closed path whose first section has this count."""
+    """Return the cheapest closed path whose first section has this count."""
     reached: Dict[int, float] = {first: times[0][first]}
     came_from: List[Dict[int, int]] = []
     for section in times[1:]:

@@ -135,7 +135,7 @@ def busy_threads(sections: Sections, threads: int, divided: Collection[int] = ()
 
 
 def _seen(used_s: Dict[int, float], wall_s: float) -> int:
-    """Threads that were busy. Of those that have ended the time is known, and so how many it takes at least."""
+    """Return how many threads were busy, and for ended threads at least how many."""
     enough_s = max(BUSY_S, BUSY * wall_s)
     alive = sum(seconds >= enough_s for thread, seconds in used_s.items() if thread != _ENDED)
     ended_s = used_s.get(_ENDED, 0.0)
@@ -143,7 +143,7 @@ def _seen(used_s: Dict[int, float], wall_s: float) -> int:
 
 
 def _take_steps(time_step: Callable[[], Sequence[float]], wall_s: List[float]) -> None:
-    """Until every section has taken long enough to tell, or enough is enough."""
+    """Run steps until every section has run long enough, or up to a limit."""
     start, steps = time.monotonic(), 0
     while steps < FEWEST_STEPS or (min(wall_s) < 4 * BUSY_S and time.monotonic() - start < LONGEST_S):
         for place, seconds in enumerate(time_step()):

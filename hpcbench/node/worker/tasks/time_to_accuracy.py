@@ -31,7 +31,7 @@ def learn(network: Network) -> Dict[str, Any]:
     steps = len(split.training.labels) // parameters["batch_size"]
     curve: List[Dict[str, float]] = []
 
-    def told(seconds: Optional[float]) -> Dict[str, Any]:
+    def summary(seconds: Optional[float]) -> Dict[str, Any]:
         accuracy = curve[-1]["accuracy"]
         return {
             "elapsed_s": seconds,
@@ -53,10 +53,10 @@ def learn(network: Network) -> Dict[str, Any]:
         elapsed = group.agree(time.monotonic() - start)
         curve.append({"epoch": epoch, "elapsed_s": elapsed, "accuracy": accuracy})
         if accuracy >= parameters["target_accuracy"]:
-            return told(elapsed)
+            return summary(elapsed)
     best = max(point["accuracy"] for point in curve)
     missed = (best, len(curve), parameters["target_accuracy"])
-    raise Missed("the best accuracy was %.4f after %d epochs, and the target is %g" % missed, told(None))
+    raise Missed("the best accuracy was %.4f after %d epochs, and the target is %g" % missed, summary(None))
 
 
 def _train(network: Network, steps: int) -> None:

@@ -38,13 +38,13 @@ def environment(view: CaseView) -> Facts:
     return Facts(facts)
 
 
-def _each(records: list[Record], told: Callable[[Record], Iterable[str | None]]) -> str:
-    """What the records tell, each once."""
-    return "; ".join(dict.fromkeys(each for record in records for each in told(record) if each))
+def _each(records: list[Record], values_of: Callable[[Record], Iterable[str | None]]) -> str:
+    """Return the values of all records, each once."""
+    return "; ".join(dict.fromkeys(each for record in records for each in values_of(record) if each))
 
 
 def _all_packages(view: CaseView) -> str:
-    """The file that has all of them."""
+    """Return the file with all packages."""
     names = dict.fromkeys(view.sweep.environment(run.job)[0] for run in view.runs)
     files = [view.sweep.paths.packages(name) for name in names]
     return "".join(f"all of them: {from_workspace(view.sweep, file)}" for file in files if file.is_file())
@@ -61,7 +61,7 @@ def _processors(record: Record) -> Iterable[str]:
 
 
 def _affinity(record: Record) -> Iterable[str]:
-    """`0-3; 4-7`: the CPUs of the ranks."""
+    """Return the CPUs of the ranks, e.g. `0-3; 4-7`."""
     return [ranges.compact(cpus) for cpus in record.affinity if cpus]
 
 

@@ -19,15 +19,15 @@ class Facts:
     """A line for each fact, or several where it is long or holds line breaks. What is None or empty is left out."""
 
     def __init__(self, facts: Iterable[Fact], indent: int = INDENT) -> None:
-        self._facts = [(name, told) for name, told in facts if told]
+        self._facts = [(name, value) for name, value in facts if value]
         self._indent = indent
 
     def __bool__(self) -> bool:
         return bool(self._facts)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for name, told in self._facts:
-            text = Text(printable(told)) if isinstance(told, str) else told
+        for name, value in self._facts:
+            text = Text(printable(value)) if isinstance(value, str) else value
             label = Text(f"{name:{self._indent - 1}} ", style="dim")
             for line in _lines(text or Text(), console, options, self._indent):
                 line.rstrip()

@@ -19,11 +19,11 @@ def interference(view: CaseView) -> Facts:
         return Facts([])
     clean = sum(interference.verdict == CLEAN for _, interference in judged)
     facts: list[Fact] = [("clean", f"{clean} of {plural(len(judged), 'repetition')}")]
-    told: dict[str, list[str]] = {}
+    details: dict[str, list[str]] = {}
     for repetition, interference in judged:
         if interference.verdict != CLEAN:
-            told.setdefault("\n".join(_lines(interference)), []).append(str(repetition))
-    facts += [(f"in {', '.join(numbers)}", words) for words, numbers in told.items()]
+            details.setdefault("\n".join(_lines(interference)), []).append(str(repetition))
+    facts += [(f"in {', '.join(numbers)}", words) for words, numbers in details.items()]
     unseen = dict.fromkeys(what for _, interference in judged for what in interference.unseen)
     return Facts([*facts, ("not seen", "; ".join(unseen))])
 

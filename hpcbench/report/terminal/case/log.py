@@ -22,12 +22,12 @@ def log(view: CaseView, lines: int) -> Iterator[RenderableType]:
         return
     yield Text(f"{from_workspace(view.sweep, path)} (repetition {run.planned.repetition})")
     try:
-        told = last_lines(path, lines)
+        last = last_lines(path, lines)
     except OSError as error:
         yield Text(f"cannot be read: {error.strerror}", style="dim")
         return
     above = set(last_words(view.progress)[-lines:])
-    left = [line for line in told if line not in above]
-    if len(left) < len(told):
+    left = [line for line in last if line not in above]
+    if len(left) < len(last):
         yield Text("ends with the lines above" + (", and these:" if left else ""), style="dim")
     yield Facts([("", "\n".join(left))], indent=2)

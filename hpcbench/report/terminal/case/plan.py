@@ -55,14 +55,14 @@ def plan(view: CaseView) -> Facts:
 
 
 def _measures(view: CaseView) -> Iterable[str]:
-    """Each way in which it is measured: a search measures briefly at first."""
+    """Yield each way in which the case is measured: a search measures briefly first."""
     ways = Counter(assigned(run.planned.measure) for run in view.runs)
     for way, times in ways.items():
         yield way if len(ways) == 1 else f"{plural(times, 'repetition')} with {way}"
 
 
 def _asked(view: CaseView) -> Iterable[str]:
-    """What Slurm was asked for, or what limits a local run."""
+    """Return the requested Slurm options, or the limits of a local run."""
     jobs = {run.job: view.sweep.description["jobs"][run.job]["slurm"] for run in view.runs}
     return dict.fromkeys(assigned({"time": view.sweep.slurm(job).time, **asked}) for job, asked in jobs.items())
 

@@ -37,7 +37,7 @@ def _parts(view: CaseView, lines: int, console: Console) -> Iterator[tuple[str, 
     plain = not shows_blocks(console)
     width = console.width if console.is_terminal else WIDTH
     if not view.completed:
-        yield "why it has not completed", failure(view, lines)
+        yield "reason of failure", failure(view, lines)
     yield "plan", [plan(view)]
     yield "result", [result(view)]
     yield "samples", distribution(view, width, plain=plain)

@@ -34,9 +34,9 @@ def repetitions(view: CaseView, console: Console, *, plain: bool) -> Iterator[Re
     common = {name for name in _WORDS if name in full and len({str(cell) for cell in full[name]}) == 1}
     tried = [_without(full, left) for left in (set(), common, {_COURSE}, {_COURSE, *common})]
     shown = next((columns for columns in tried if _fits(columns, console)), tried[-1])
-    told = [Text.assemble(f"{name} ", full[name][0]) for name in _WORDS if name in common - shown.keys()]
-    if told:
-        yield Facts([("all of them", Text(", ").join(told))])
+    shared = [Text.assemble(f"{name} ", full[name][0]) for name in _WORDS if name in common - shown.keys()]
+    if shared:
+        yield Facts([("all of them", Text(", ").join(shared))])
     yield _table(shown)
 
 
@@ -45,7 +45,7 @@ def _without(columns: Columns, names: set[str]) -> Columns:
 
 
 def _fits(columns: Columns, console: Console) -> bool:
-    """Whether no word has to be broken."""
+    """Return whether no word has to be broken."""
     wide = console.options.update(max_width=10 * console.width)
     return console.measure(_table(columns), options=wide).maximum <= console.width
 
@@ -61,10 +61,10 @@ def _table(columns: Columns) -> Table:
 
 
 def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
-    """What is told of each repetition, in their order."""
+    """Return what is known of each run, by column, in the order of the runs."""
     used = {row["repetition"] for row in view.valid_rows}
     several = any(len(run.attempts) > 1 for run in view.runs)
-    told: dict[str, list[Text]] = {}
+    columns: dict[str, list[Text]] = {}
     for row in view.repetitions:
         number, times = row["repetition"], row[SAMPLES]
         line = {
@@ -82,12 +82,12 @@ def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
             "started": Text(_local(row["started_at"])),
         }
         for name, cell in line.items():
-            told.setdefault(name, []).append(cell)
-    return {name: cells for name, cells in told.items() if any(cells)}
+            columns.setdefault(name, []).append(cell)
+    return {name: cells for name, cells in columns.items() if any(cells)}
 
 
 def _attempt(row: Row) -> str:
-    """Which of how many speaks for the repetition."""
+    """Return which attempt counts for the repetition, and of how many."""
     return f"{row['attempt'] or '-'} of {row['attempts']}" if row["attempts"] else ""
 
 
@@ -99,12 +99,12 @@ def _interference(row: Row, used: bool) -> Text:
 
 
 def _local(time: str | None) -> str:
-    """In the time of this machine, as `status` tells it."""
+    """Return a time in the time zone of this machine."""
     return f"{datetime.datetime.fromisoformat(time).astimezone():%m-%d %H:%M:%S}" if time else ""
 
 
 def _courses(view: CaseView, plain: bool) -> dict[int, str]:
-    """The samples of each repetition in the order of time, all on one scale."""
+    """Return the samples of each repetition over time, on a common scale."""
     parts = {row["repetition"]: medians_of_parts(row[SAMPLES].tolist(), _PARTS) for row in view.repetitions}
     known = [value for values in parts.values() for value in values]
     limits = (min(known), max(known)) if known else None

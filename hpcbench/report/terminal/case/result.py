@@ -63,14 +63,14 @@ def _interval(row: Row, low: str, high: str, written: Callable[[float], str]) ->
 
 
 def _of(row: Row) -> str:
-    """What the median is of."""
+    """Return the data that the median is computed from."""
     correlated = row["effective_samples"] < row["samples"]
     worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
-    told = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
+    text = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
     if not row["disturbed"]:
-        return told
-    used = "used, for there are no others" if row["interference"] == DISTURBED else "left out"
-    return f"{told}; {row['disturbed']} that others disturbed {used}"
+        return text
+    used = "used, since there are no others" if row["interference"] == DISTURBED else "left out"
+    return f"{text}; {row['disturbed']} with interference {used}"
 
 
 def _rate(row: Row) -> str:
@@ -82,9 +82,9 @@ def _rate(row: Row) -> str:
 
 
 def _percentiles(row: Row) -> str:
-    """Those that are known, and why others are not."""
+    """Return the known percentiles, and why others are unknown."""
     if row[AVERAGED_OVER]:
-        return f"not known: samples are means over {row[AVERAGED_OVER]}"
+        return f"unknown: samples are means over {row[AVERAGED_OVER]}"
     known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
     unknown = next((name for name in PERCENTILES if row[name] is None), None)
     lacking = f"{short_name(unknown)} takes {minimum_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
@@ -103,27 +103,27 @@ def _learning(row: Row) -> str:
 
 
 def _threads(view: CaseView) -> str:
-    """Asked for and in effect."""
-    told = []
+    """Return the requested thread counts and those in effect."""
+    parts = []
     for kind in THREAD_COUNTS:
         effective, asked = view.row[f"effective_{kind}"], view.row[kind]
         if effective is not None:
             differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
-            told.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
+            parts.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
     setters = dict.fromkeys(by for record in view.ended if record.threads and (by := record.threads.by))
     by = f"; by {', '.join(setters)}" if setters else ""
     if view.planned.parameters["threads"] == NONE:
         by = "; the experiment sets none"
-    return ", ".join(told) + (by if told else "")
+    return ", ".join(parts) + (by if parts else "")
 
 
 def _dynamic(view: CaseView) -> Mapping[str, Any] | None:
-    """What the last repetition with threads by section has found."""
+    """Return the result of the last repetition with a per-layer thread plan."""
     return next((record.dynamic for record in reversed(view.ended) if record.dynamic), None)
 
 
 def _computing(view: CaseView) -> str:
-    """How many threads were seen to compute in each section, with the most threads everywhere."""
+    """Return how many threads were active in each section, with the largest count everywhere."""
     sections = (_dynamic(view) or {}).get("sections") or []
     if not sections:
         return ""
@@ -133,7 +133,7 @@ def _computing(view: CaseView) -> str:
 
 
 def _by_section(view: CaseView) -> str:
-    """The schedule and its gain, or why there is none."""
+    """Return the schedule and its gain, or why there is none."""
     found = _dynamic(view)
     if found is None or found["schedule"] is None:
         return f"one count: {found['why']}" if found else ""
@@ -154,9 +154,9 @@ def _section(section: dict[str, Any]) -> str:
 
 
 def _settings(row: Row) -> str:
-    """Those that can be read back, as they were in effect."""
-    told = {name: row[f"effective_{name}"] for name in _READ_BACK}
-    return ", ".join(f"{name} {value}" for name, value in told.items() if value is not None)
+    """Return the settings in effect that can be read back."""
+    effective = {name: row[f"effective_{name}"] for name in _READ_BACK}
+    return ", ".join(f"{name} {value}" for name, value in effective.items() if value is not None)
 
 
 def _memory(row: Row) -> str:
@@ -165,30 +165,30 @@ def _memory(row: Row) -> str:
 
 
 def _energy(view: CaseView) -> str:
-    """What was measured, or why nothing was."""
-    row, told = view.row, []
+    """Return the measured energy, or why there is none."""
+    row, parts = view.row, []
     for kind in KINDS:
         joules, off, each = (row[f"energy_{kind}_{what}"] for what in ("j", "uncertainty_j", "j_per_item"))
         if joules is not None:
             per_item = f", {figure(each)} J an item" if each is not None else ""
-            told.append(f"{kind} {figure(joules)} +- {figure(off)} J{per_item}")
+            parts.append(f"{kind} {figure(joules)} +- {figure(off)} J{per_item}")
     if row["energy_slurm_j"] is not None:
-        told.append(f"by Slurm {figure(row['energy_slurm_j'])} J")
-    return "; ".join(told) or _why_no_energy(view)
+        parts.append(f"by Slurm {figure(row['energy_slurm_j'])} J")
+    return "; ".join(parts) or _why_no_energy(view)
 
 
 def _why_no_energy(view: CaseView) -> str:
-    """What the sensors said, each once."""
+    """Return the reasons of the sensors, each once."""
     reasons: dict[str, dict[str, None]] = {}
     for part in (part for record in view.ended for node in record.monitors for part in node.energy):
         if part.joules is None and (part.kind != "gpu" or view.planned.on_gpus):
             reasons.setdefault(str(part.reason), {})[part.domain] = None
-    told = "; ".join(f"{', '.join(domains)}: {reason}" for reason, domains in reasons.items())
-    return f"not known: {told or view.row['energy_reason']}" if told or view.row["energy_reason"] else ""
+    text = "; ".join(f"{', '.join(domains)}: {reason}" for reason, domains in reasons.items())
+    return f"not known: {text or view.row['energy_reason']}" if text or view.row["energy_reason"] else ""
 
 
 def _work(row: Row) -> str:
     if row["parameter_count"] is None:
         return ""
-    told = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs an item, "
-    return told + f"input {row['input_shape']}, {row['dtype']}, {row['math_mode']}"
+    text = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs per item, "
+    return text + f"input {row['input_shape']}, {row['dtype']}, {row['math_mode']}"

@@ -47,7 +47,7 @@ def distribution(view: CaseView, width: int, *, plain: bool) -> Iterator[Text]:
 
 
 def _what(view: CaseView) -> str:
-    """What a sample is."""
+    """Return what a sample is, as text."""
     rows = view.valid_rows
     steps = max(row["steps_per_sample"] for row in rows)
     each = f"means of {steps} steps" if steps > 1 else "steps"
@@ -57,12 +57,12 @@ def _what(view: CaseView) -> str:
 
 
 def _scale(seconds: float) -> tuple[float, str]:
-    """The unit of all bins, in seconds, and its name: the one in which the median is 1 or more, or the smallest."""
+    """Return the unit of all bins in seconds, and its name: the largest with a median of 1 or more."""
     return next(((factor, unit) for factor, unit in reversed(_UNITS) if seconds >= factor), _UNITS[0])
 
 
 def _names(found: Histogram, factor: float) -> list[str]:
-    """`9.6 - 10.4`, as many decimals as tell the edges apart."""
+    """Return e.g. `9.6 - 10.4`, with as many decimals as distinguish the edges."""
     edges = [edge / factor for edge in found.edges]
     if found.logarithmic:
         written = [figure(edge) for edge in edges]
@@ -74,5 +74,5 @@ def _names(found: Histogram, factor: float) -> list[str]:
 
 
 def _magnitude(value: float) -> int:
-    """1 of 12.3, -1 of 0.618."""
+    """Return the decimal exponent: 1 for 12.3, -1 for 0.618."""
     return math.floor(math.log10(value)) if value > 0 else 0

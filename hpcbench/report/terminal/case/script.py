@@ -26,7 +26,7 @@ def script(view: CaseView) -> Facts:
 
 
 def command(view: CaseView) -> Text:
-    """The line with which the job's driver starts the run to look into, unwrapped: it can be pasted into a job.
+    """Return the line with which the job's driver starts the run to look into, unwrapped: it can be pasted into a job.
 
     What Slurm, or this machine, numbers at the start stands as a variable of the shell as long as it is not known.
     """
@@ -82,9 +82,9 @@ def _here(view: CaseView, job: str, file: str) -> str:
 
 
 def _by_slurm(view: CaseView, job: str, file: str) -> str:
-    """The indices of the array that run the case, and how many others they run beside it."""
+    """Return the array indices that run the case, and the number of other runs that they run."""
     elements = set(_elements(view, job))
     packed = {index: pack for index, pack in enumerate(packs.read(view.sweep.paths.packs(job))) if elements & {*pack}}
     others = sum(len(pack) for pack in packed.values()) - len(elements)
-    beside = f"    # and {plural(others, 'repetition')} of other cases, which share a job with it" if others else ""
+    beside = f"    # and {plural(others, 'repetition')} of other cases, that share a job with it" if others else ""
     return f"sbatch --array={ranges.compact(packed)} {file}{beside}"

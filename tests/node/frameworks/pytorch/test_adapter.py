@@ -240,7 +240,7 @@ class Broken(torch.nn.Module):
         return self.products[1](batch)
 
 
-PIECES = "torch.compile made 2 pieces of the model, and runs eagerly what lies between"
+PIECES = "torch.compile split the model into 2 graphs, and runs the code between them eagerly"
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here; not run: what a compiled network's pieces are")

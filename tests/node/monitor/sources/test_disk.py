@@ -76,7 +76,7 @@ def test_a_disk_that_is_pulled_out_mid_run_adds_nothing_more(disks: Any) -> None
 def test_a_node_without_disks_says_so(machine: Any) -> None:
     machine.write("proc/diskstats", line("ram0", 0, 0, 0))
     machine.write("sys/block/ram0/hidden", 0)
-    with pytest.raises(Absent, match="no disk of its own"):
+    with pytest.raises(Absent, match="no local disk"):
         Disk(machine.host)
 
 

@@ -41,6 +41,50 @@ class Card:
         }
 
 
+class NVMLError(Exception):
+    """The error of the fake pynvml."""
+
+
+CONSTANTS = {
+    "NVML_SUCCESS": 0,
+    "NVML_TEMPERATURE_GPU": 0,
+    "NVML_CLOCK_SM": 1,
+    "NVML_CLOCK_MEM": 2,
+    "NVML_FI_DEV_POWER_INSTANT": 186,
+    "NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 83,
+}
+
+
+def refuse(*_: Any) -> None:
+    raise NVMLError("Driver Not Loaded")
+
+
+def answer(module: ModuleType, function: str) -> Callable[..., Any]:
+    def call(card: Card, *_: Any) -> Any:
+        if module.lost or card.told.get(function) is None:
+            raise NVMLError(GPU_IS_LOST if module.lost else NOT_SUPPORTED)
+        return card.told[function]
+
+    return call
+
+
+def field_values(module: ModuleType) -> Callable[[Card, list[int]], list[SimpleNamespace]]:
+    def fields(card: Card, numbers: list[int]) -> list[SimpleNamespace]:
+        if module.lost:
+            raise NVMLError(GPU_IS_LOST)
+        values = {186: card.told["instant"], 83: card.told["nvmlDeviceGetTotalEnergyConsumption"]}
+        return [
+            SimpleNamespace(
+                nvmlReturn=0 if values[number] is not None else NOT_SUPPORTED,
+                valueType=1 if number == 186 else 3,
+                value=SimpleNamespace(uiVal=values[number] or 4711, ullVal=values[number] or 4711),  # undefined
+            )
+            for number in numbers
+        ]
+
+    return fields
+
+
 @pytest.fixture
 def driver(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
     """Put a fake pynvml in place, with these cards; `lost` takes all of them away."""
@@ -49,51 +93,18 @@ def driver(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Modul
 
     def install(*cards: Card, starts: bool = True) -> ModuleType:
         module = ModuleType("pynvml")
-
-        class NVMLError(Exception):
-            pass
-
-        def refuse(*_: Any) -> None:
-            raise NVMLError("Driver Not Loaded")
-
-        def answer(function: str) -> Callable[..., Any]:
-            def call(card: Card, *_: Any) -> Any:
-                if module.lost or card.told.get(function) is None:
-                    raise NVMLError(GPU_IS_LOST if module.lost else NOT_SUPPORTED)
-                return card.told[function]
-
-            return call
-
-        def fields(card: Card, numbers: list[int]) -> list[SimpleNamespace]:
-            if module.lost:
-                raise NVMLError(GPU_IS_LOST)
-            values = {186: card.told["instant"], 83: card.told["nvmlDeviceGetTotalEnergyConsumption"]}
-            return [
-                SimpleNamespace(
-                    nvmlReturn=0 if values[number] is not None else NOT_SUPPORTED,
-                    valueType=1 if number == 186 else 3,
-                    value=SimpleNamespace(uiVal=values[number] or 4711, ullVal=values[number] or 4711),  # undefined
-                )
-                for number in numbers
-            ]
-
         for function in Card(0).told:
             if function.startswith("nvml"):
-                setattr(module, function, answer(function))
+                setattr(module, function, answer(module, function))
         module.__dict__.update(
+            **CONSTANTS,
             lost=False,
             NVMLError=NVMLError,
-            NVML_SUCCESS=0,
-            NVML_TEMPERATURE_GPU=0,
-            NVML_CLOCK_SM=1,
-            NVML_CLOCK_MEM=2,
-            NVML_FI_DEV_POWER_INSTANT=186,
-            NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION=83,
             nvmlInit=(lambda: None) if starts else refuse,
             nvmlSystemGetDriverVersion=lambda: b"550.54.15",
             nvmlDeviceGetCount=lambda: len(cards),
             nvmlDeviceGetHandleByIndex=lambda index: cards[index],
-            nvmlDeviceGetFieldValues=fields,
+            nvmlDeviceGetFieldValues=field_values(module),
             nvmlDeviceGetHandleByUUID=lambda uuid: SimpleNamespace(part_of=cards[-1]),
             nvmlDeviceGetDeviceHandleFromMigDeviceHandle=lambda part: part.part_of,
         )
@@ -291,5 +302,5 @@ def test_in_a_container_process_numbers_say_nothing_with_a_fake_driver(machine: 
     link = machine.root / "proc/self/ns/pid"
     link.unlink()
     link.symlink_to("pid:[4026533000]")
-    with pytest.raises(Absent, match="process numbers of its own"):
+    with pytest.raises(Absent, match="its own process IDs"):
         NvidiaProcesses(machine.host)

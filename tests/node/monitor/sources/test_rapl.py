@@ -87,7 +87,7 @@ def test_a_counter_that_may_not_be_read_says_who_can_mend_it_with_a_fake_refusal
 
 
 def test_a_machine_without_rapl_says_so(machine: Any) -> None:
-    with pytest.raises(Absent, match="a virtual machine, a processor without it"):
+    with pytest.raises(Absent, match="virtual machine, unsupported processor"):
         Rapl(machine.host)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of threads by section share."""
+"""What the tests of per-layer threads share."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.node.thread_schedule.search.sleeping import Sleeping  # noqa: E402
 from tests.node.thread_schedule.search.threaded import Threaded  # noqa: E402
 
 BY = "OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own"
-SPINNING = f"threads compute where nothing was asked of them ({BY}), and would be timed"
+SPINNING = f"threads compute outside the measured code ({BY}), which would disturb the timing"
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ def test_where_nothing_gains_the_best_count_is_told_with_the_reason() -> None:
     model = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.004, 0.001))
     answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.5)
     assert (answer.schedule, answer.fixed_threads) == (None, 2)
-    assert answer.why == "no change of the count is worth what it costs"
+    assert answer.why == "no change of the count pays off"
     assert torch.get_num_threads() == 1
 
 
@@ -165,7 +165,7 @@ def test_a_model_with_threads_that_disobey_gets_no_schedule() -> None:
     model = torch.nn.Sequential(Sleeping(0.001, 0.001), Threaded())
     answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.1)
     assert answer.schedule is None
-    told = re.fullmatch(r"threads of its own ignore the setting: in 1, (\d) compute where 1 may", str(answer.why))
+    told = re.fullmatch(r"threads of the model ignore the setting: in 1, (\d) compute, but 1 are set", str(answer.why))
     assert told, answer.why
     assert int(told[1]) >= 2
 
@@ -215,7 +215,7 @@ def test_no_time_for_the_search_is_refused(budget_s: float) -> None:
 
 def test_another_system_than_linux_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_activity, "TASKS", "/nowhere")
-    with pytest.raises(ValueError, match="no schedule can be made: which threads compute, only Linux tells"):
+    with pytest.raises(ValueError, match="no schedule can be made: active threads can only be counted on Linux"):
         find_schedule(torch.nn.Linear(2, 2), lambda: None, lambda: None)
 
 

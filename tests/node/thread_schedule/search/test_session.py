@@ -1,4 +1,4 @@
-"""What a repetition with threads by section does. Modules that sleep stand for wide and narrow ones, on any machine."""
+"""What a repetition with per-layer threads does. Modules that sleep stand for wide and narrow ones, on any machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.workload import problem
 
 pytestmark = pytest.mark.torch
-torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: threads by section in a repetition")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: per-layer threads in a repetition")
 
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.thread_schedule import cpu_quota, cpus  # noqa: E402
@@ -97,7 +97,7 @@ def test_where_all_sections_want_the_same_the_answer_is_that_count(network: Make
     made = network(Sleeping(0.001, 0.004), Sleeping(0.001, 0.004))
     told = searched(made, 0.5)
     assert (told["answer"], told["fixed_threads"], told["schedule"]) == ("fixed", 1, None)
-    assert told["why"] == "no change of the count is worth what it costs"
+    assert told["why"] == "no change of the count pays off"
     assert torch.get_num_threads() == 1
     assert not any(module._forward_pre_hooks for module in made.model)
 
@@ -185,8 +185,8 @@ def test_an_error_of_the_framework_is_not_one_of_the_schedule(network: Make, tmp
 @pytest.mark.parametrize(
     ("spin", "why"),
     [
-        (False, "threads of its own ignore the setting: in 1, "),
-        (True, "threads compute where nothing was asked of them (OMP_WAIT_POLICY, "),
+        (False, "threads of the model ignore the setting: in 1, "),
+        (True, "threads compute outside the measured code (OMP_WAIT_POLICY, "),
     ],
 )
 def test_threads_that_disobey_or_spin_mean_a_fixed_count_and_the_reason(
@@ -322,8 +322,8 @@ def test_inter_op_threads_that_come_too_late_are_an_outcome(
     facts = run(make_planned(model_options=TINY, inter_op_threads=2), Ranks(0, 1))
     assert facts["status"] == "unsupported"
     assert facts["error"]["message"] == (
-        "inter_op_threads cannot be set any more: Error: cannot set number of interop threads after parallel work has "
-        "started; leave inter_op_threads out, or what uses PyTorch in this process before (sitecustomize, say)"
+        "inter_op_threads can no longer be set: Error: cannot set number of interop threads after parallel work has "
+        "started; remove inter_op_threads, or code that uses PyTorch earlier in this process (e.g. sitecustomize)"
     )
 
 
