@@ -134,7 +134,9 @@ def test_names_are_drawn_short_and_cases_stay_different() -> None:
     notes = [f"{LONG}{number}" for number in range(len(found.cases))]
     found = replace(found, cases=found.cases.assign(tag_note=notes), shown=["tag_note"])
     for name, figure in figures(found).items():
-        assert LONG not in json.dumps(specification(figure, AS_FILE)), name
+        spec = specification(figure, AS_FILE)
+        assert LONG in spec.pop("description"), name
+        assert LONG not in json.dumps(spec), name
     shown = max(rows(figures(found)["time-price-of-a-million-items-1"]), key=len)["name"]
     assert shown.is_unique
     assert shown.str.len().max() < 60
