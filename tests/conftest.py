@@ -62,6 +62,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of tests that the marks given with -m exclude, if they import what takes seconds."""
+    unwanted = [mark for mark in ("torch", "browser") if f"not {mark}" in config.option.markexpr]
+    if collection_path.name in unwanted and collection_path.is_dir():
+        return True
+    if not unwanted or not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
+        return None
+    marks = [f"\npytestmark = pytest.mark.{mark}\n" for mark in unwanted]
+    return True if any(mark in collection_path.read_text() for mark in marks) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "environment_python" in getattr(item, "fixturenames", ()):
@@ -110,6 +121,7 @@ class CommandLine:
     workspace: Path
     environment: dict[str, str] = field(default_factory=dict)
     within: list[str] = field(default_factory=list)  # a command that runs the rest of its words
+    before: Callable[[], None] | None = None  # a function of a module, called first in the process of each command
 
     def __call__(
         self, *arguments: str, expect: int | None = 0, env: Mapping[str, str] | None = None
@@ -121,7 +133,7 @@ class CommandLine:
                 command, cwd=self.workspace, env=variables, capture_output=True, text=True, timeout=TIMEOUT_S
             )
         else:
-            done = forked.hpcbench(arguments, self.workspace, variables, TIMEOUT_S)
+            done = forked.hpcbench(arguments, self.workspace, variables, TIMEOUT_S, self.before)
         assert "Traceback" not in done.stderr, done.stderr
         if expect is not None:
             assert done.returncode == expect, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -31,11 +31,15 @@ def of_a_user() -> dict[str, str]:
 
 
 def hpcbench(
-    arguments: Sequence[str], folder: Path, variables: Mapping[str, str], timeout: float
+    arguments: Sequence[str],
+    folder: Path,
+    variables: Mapping[str, str],
+    timeout: float,
+    before: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """What `subprocess.run` would give of the installed command."""
+    """What `subprocess.run` would give of the installed command, in whose process `before` is called first."""
     with NamedTemporaryFile("w+") as output, NamedTemporaryFile("w+") as errors:
-        given = (arguments, folder, dict(variables), (output.name, errors.name))
+        given = (arguments, folder, dict(variables), (output.name, errors.name), before)
         process = SERVER.Process(target=_main, args=given)
         process.start()
         process.join(timeout)
@@ -47,7 +51,13 @@ def hpcbench(
         return subprocess.CompletedProcess(["hpcbench", *arguments], status, output.read(), errors.read())
 
 
-def _main(arguments: Sequence[str], folder: Path, variables: dict[str, str], files: Sequence[str]) -> None:
+def _main(
+    arguments: Sequence[str],
+    folder: Path,
+    variables: dict[str, str],
+    files: Sequence[str],
+    before: Callable[[], None] | None,
+) -> None:
     for number, file in enumerate(files, start=1):
         opened = os.open(file, os.O_WRONLY | os.O_APPEND)
         os.dup2(opened, number)
@@ -57,6 +67,8 @@ def _main(arguments: Sequence[str], folder: Path, variables: dict[str, str], fil
     os.chdir(folder)
     _make_consoles()
     sys.argv = ["hpcbench", *arguments]
+    if before is not None:
+        before()
     cli.main()
 
 

@@ -244,22 +244,26 @@ def _measured(rows: list[Row]) -> Row:
 def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
     """Return a number per case, equal for the same workload; -1 for cases that were not measured."""
     measured = cases["time_median_s"].notna()
-    work = _work(cases[measured])
-    numbers = work.groupby(list(work), sort=False, dropna=False).ngroup()
-    return numbers.reindex(cases.index, fill_value=-1)
+    work = _work(cases)[measured]
+    # Codes of values instead of a groupby: reports ask several times for few cases.
+    codes = zip(*(pd.factorize(work[name])[0] for name in work), strict=True)
+    known: dict[tuple[int, ...], int] = {}
+    numbers = [known.setdefault(each, len(known)) for each in codes]
+    return pd.Series(numbers, work.index, "int64").reindex(cases.index, fill_value=-1)
 
 
 def _work(cases: pd.DataFrame) -> pd.DataFrame:
     """Return the columns that define the workload. The commands of one experiment count as one workload."""
     commands = cases["framework"] == COMMAND
-    work = cases[list(WORK)].mask(commands)
+    work = cases[list(WORK)]
+    work = work.mask(commands) if commands.any() else work
     learning = cases["task"] == TIME_TO_ACCURACY
     return work.assign(held_out=cases["held_out"].where(learning), experiment=cases["experiment"].where(commands))
 
 
 def differing_work(cases: pd.DataFrame) -> list[str]:
     """Return the columns in which the workloads of the measured cases differ."""
-    work = _work(cases[cases["time_median_s"].notna()])
+    work = _work(cases)[cases["time_median_s"].notna()]
     return [str(name) for name in work if work[name].nunique(dropna=False) > 1]
 
 

@@ -34,7 +34,7 @@ class Law:
     fewest: int  # different numbers of processors that it takes to fit it
     terms: Callable[[Floats], Floats]  # of p: (points, parts)
     response: Callable[[Floats, Floats], Floats]  # of p and rates; of p and responses it gives the rates again
-    values: Callable[[Floats], tuple[float, ...]]  # of the parameters, by the parts
+    values: Callable[[Floats], tuple[Floats, ...]]  # of the parameters, by the parts: (parts, ...)
 
     def rates(self, parts: Floats, processors: Floats) -> Floats:
         """Return items per second on so many processors."""
@@ -56,7 +56,7 @@ class Fit:
         rates = self.law.rates(self.parts, processors)
         if self.plausible is None:
             return np.column_stack([rates, rates, rates])
-        drawn = np.array([self.law.rates(parts, processors) for parts in self.plausible])
+        drawn = self.law.response(processors, self.plausible @ self.law.terms(processors).T)
         low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
         return np.column_stack([rates, np.minimum(low, rates), np.maximum(high, rates)])
 
@@ -65,7 +65,8 @@ class Fit:
         estimate = derived(*self.law.values(self.parts))
         if self.plausible is None:
             return Interval(estimate, None, None)
-        return interval_of(estimate, np.array([derived(*self.law.values(parts)) for parts in self.plausible]))
+        drawn = zip(*self.law.values(self.plausible.T), strict=True)
+        return interval_of(estimate, np.array([derived(*values) for values in drawn]))
 
 
 def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) -> Fit | None:
@@ -73,25 +74,28 @@ def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) 
 
     Return None with too few different numbers of processors, and if no parts are a solution.
     """
-    parts = _parts(law, processors, rates) if np.unique(processors).size >= law.fewest else None
-    if parts is None:
+    if np.unique(processors).size < law.fewest:
         return None
-    drawn = [] if replicates is None else [_parts(law, processors, each) for each in replicates]
-    plausible = [each for each in drawn if each is not None]
-    error = float(np.sqrt(np.mean((law.rates(parts, processors) / rates - 1) ** 2)))
-    found = Fit(law, parts, {}, error, np.array(plausible) if plausible else None)
+    found = _parts(law, processors, rates[None])
+    if not len(found):
+        return None
+    plausible = None if replicates is None else _parts(law, processors, replicates)
+    error = float(np.sqrt(np.mean((law.rates(found[0], processors) / rates - 1) ** 2)))
+    fitted = Fit(law, found[0], {}, error, plausible if plausible is not None and len(plausible) else None)
     for place, name in enumerate(law.parameters):
-        found.parameters[name] = found.interval(lambda *values, place=place: values[place])
-    return found
+        fitted.parameters[name] = fitted.interval(lambda *values, place=place: values[place])
+    return fitted
 
 
-def _parts(law: Law, processors: Floats, rates: Floats) -> Floats | None:
+def _parts(law: Law, processors: Floats, rates: Floats) -> Floats:
+    """Return the parts for each row of rates, (draws, points), that has a solution."""
     from scipy.optimize import nnls  # a third of a second, which most reports need not wait for
 
-    response = law.response(processors, rates)
-    parts: Floats = nnls(law.terms(processors) / response[:, None], np.ones_like(rates))[0]
+    terms, ones = law.terms(processors), np.ones_like(processors)
+    found = np.array([nnls(terms / each[:, None], ones)[0] for each in law.response(processors, rates)])
     with np.errstate(divide="ignore", invalid="ignore"):
-        return parts if np.isfinite(law.values(parts)).all() else None
+        parts: Floats = found[np.isfinite(law.values(found.T)).all(axis=0)]
+    return parts
 
 
 AMDAHL = Law(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import vl_convert
+from altair.utils.schemapi import debug_mode
 
 from hpcbench.report.charts.components import Figure, shortened
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, OF_PAGE, PlotSize, Theme, config
@@ -23,8 +24,12 @@ _LONGEST_TITLE, _LINE = 200, 80  # characters
 
 
 def specification(figure: Figure, place: PlotSize) -> dict[str, Any]:
-    """Return the chart as Vega-Lite with its config."""
-    spec: dict[str, Any] = figure.draw(place).to_dict()
+    """Return the chart as Vega-Lite with its config.
+
+    Altair does not validate the chart, which takes half of the time: its shape depends on no input of a user.
+    """
+    with debug_mode(False):
+        spec: dict[str, Any] = figure.draw(place).to_dict(validate=False)
     spec["config"] = config(place)
     if not place.fluid:  # the page sees to it itself
         longest = max(map(len, _in_legends(spec)), default=0)
