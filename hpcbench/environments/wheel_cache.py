@@ -108,20 +108,25 @@ def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
         variables = {"PYTHONPATH": str(tools), "PATH": f"{tools / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
         cpus = min(len(os.sched_getaffinity(0)), MOST_COMPILERS)
         variables["MAKEFLAGS"] = os.environ.get("MAKEFLAGS") or f"-j{cpus}"
-        if step.compile and step.compile.cxx_standard:
-            variables["CXX"] = str(_wrapper(folder / "c++", step.compile.cxx_standard))
+        variables["CXX"] = str(_wrapper(folder / "c++", step.compile.cxx_standard if step.compile else None))
         yield folder, variables
 
 
-def _wrapper(file: Path, standard: int) -> Path:
-    """Return a compiler that replaces an older C++ standard by the required one."""
-    names = _STANDARDS[: _STANDARDS.index(str(standard))]
-    older = "|".join(f"-std=c++{name}|-std=gnu++{name}" for name in names)
+def _wrapper(file: Path, standard: int | None) -> Path:
+    """Write a C++ compiler that omits debug information and raises an older C++ standard to `standard`.
+
+    Debug information takes a third of the time of compiling Horovod for PyTorch, and changes no instruction.
+    """
+    cases = "-g) continue ;;"
+    if standard:
+        names = _STANDARDS[: _STANDARDS.index(str(standard))]
+        older = "|".join(f"-std=c++{name}|-std=gnu++{name}" for name in names)
+        cases += f" {older}) word=-std=c++{standard} ;;"
     file.write_text(
         "#!/bin/sh\n"
         "for word; do\n"
         "  shift\n"
-        f"  case $word in {older}) word=-std=c++{standard} ;; esac\n"
+        f"  case $word in {cases} esac\n"
         '  set -- "$@" "$word"\n'
         "done\n"
         f'exec {compiler()} "$@"\n',

@@ -30,6 +30,22 @@ def key(bench):
     return make
 
 
+@pytest.fixture
+def passed_on(bench, monkeypatch, tmp_path):
+    """The words that the real compiler gets."""
+
+    def run(keys, *words):
+        real = tmp_path / "real-c++"
+        real.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+        real.chmod(0o755)
+        monkeypatch.setenv("CXX", str(real))
+        bench.recipe("one", compiled(compile=keys))
+        with wheel_cache.workshop(bench.read("one").steps[0]) as (_, variables):
+            return subprocess.check_output([variables["CXX"], *words], text=True).splitlines()
+
+    return run
+
+
 def test_a_second_environment_takes_the_wheel_of_the_first(bench, build, reported):
     for name in ("one", "two"):
         bench.recipe(name, BASE, compiled())
@@ -145,15 +161,13 @@ def test_a_missing_compiler_is_missed_by_the_name_that_the_user_gave_it(bench, b
         ('-DTEXT="quoted; $HOME"', '-DTEXT="quoted; $HOME"'),
     ],
 )
-def test_an_older_standard_becomes_the_one_that_is_asked_for(bench, monkeypatch, tmp_path, given, passed):
-    real = tmp_path / "real-c++"
-    real.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    real.chmod(0o755)
-    monkeypatch.setenv("CXX", str(real))
-    bench.recipe("one", compiled(compile={"cxx_standard": 17}))
-    with wheel_cache.workshop(bench.read("one").steps[0]) as (_, variables):
-        printed = subprocess.check_output([variables["CXX"], "-c", given, "a.cc"], text=True)
-    assert printed.splitlines() == ["-c", passed, "a.cc"]
+def test_an_older_standard_becomes_the_one_that_is_asked_for(passed_on, given, passed):
+    assert passed_on({"cxx_standard": 17}, "-c", given, "a.cc") == ["-c", passed, "a.cc"]
+
+
+@pytest.mark.parametrize("keys", [{}, {"cxx_standard": 17}], ids=["as the package asks", "standard"])
+def test_what_is_compiled_has_no_debug_information(passed_on, keys):
+    assert passed_on(keys, "-O3", "-g", "-DNAME=-g", "a.cc") == ["-O3", "-DNAME=-g", "a.cc"]
 
 
 def test_a_workshop_is_cleared_away(bench):
