@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,19 @@ from hpcbench.core.record import SCHEMA, Error, Record
 from hpcbench.core.typed_json import to_json
 from hpcbench.errors import UserError
 from hpcbench.node.results import record_writer as node_record
+from hpcbench.store import records as store_records
 from hpcbench.store.records import RECONCILED, best_attempt, in_order, read_file, read_records
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util import bounded_read
 
 MakeRecord = Callable[..., Record]
+
+
+@pytest.fixture(params=["few", "many"], autouse=True)
+def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few records are decoded field by field, many by pydantic: with the same result."""
+    if request.param == "many":
+        monkeypatch.setattr(store_records, "MANY_BYTES", -1)
 
 
 def put(path: Path, *lines: bytes) -> None:
@@ -240,3 +248,39 @@ def test_what_one_job_or_this_machine_has_written_stays_in_the_order_in_which_it
 ) -> None:
     written = [failed(**ran(array, attempt=attempt), ended_at=str(9 - n)) for n, attempt in enumerate(attempts)]
     assert in_order(written) == written
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the place of each value in JSON."""
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inner:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+def test_both_decoders_accept_and_refuse_the_same_values_at_each_place(
+    paths: SweepPaths, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = json.loads(line(make_record(0)))
+    path = paths.local_records("job-1")
+    refused = 0
+    for place in places(whole):
+        variants = []
+        for value in (None, True, 3, 2.5, "text", [], {}, [1, "text"], {"a": 1}):
+            changed = json.loads(json.dumps(whole))
+            within: Any = changed
+            for key in place[:-1]:
+                within = within[key]
+            within[place[-1]] = value
+            variants.append(line(changed))
+        if place[0] == "schema":
+            continue
+        put(path, *variants)
+        found = []
+        for limit in (-1, 10**9):
+            monkeypatch.setattr(store_records, "MANY_BYTES", limit)
+            found.append(read_records(paths))
+        assert found[0].records == found[1].records, place
+        assert found[0].damaged == found[1].damaged, place
+        refused += len(found[0].damaged)
+    assert refused > 100
