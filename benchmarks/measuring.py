@@ -37,10 +37,11 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
 
 
-def timed(command: list[str], folder: Path, environment: Variables, runs: int = 5) -> tuple[float, float]:
-    """Median wall time in seconds and peak memory in MB of a command, after one run that does not count."""
+def timed(command: list[str], folder: Path, environment: Variables, runs: int = 5) -> Cost:
+    """Return the median times of a command and its peak memory, after one run that does not count."""
     costs = [once(command, folder, environment) for _ in range(runs + 1)]
-    return statistics.median(cost.seconds for cost in costs[1:]), max(cost.megabytes for cost in costs)
+    seconds, cpu_s = (statistics.median(times) for times in list(zip(*costs[1:], strict=True))[:2])
+    return Cost(seconds, cpu_s, max(cost.megabytes for cost in costs))
 
 
 def once(command: list[str], folder: Path, environment: Variables, good: tuple[int, ...] = (0,)) -> Cost:

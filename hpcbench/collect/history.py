@@ -83,7 +83,7 @@ def read_past(sweeps: Sequence[Head], report: Report) -> Past:
 
 
 def _add(past: Past, head: Head) -> None:
-    read = read_records(head.paths)
+    read = read_records(head.paths, many=True)
     attempts: dict[tuple[str, int], list[Record]] = {}
     for made in read.records:
         attempts.setdefault((made.job, made.element), []).append(made)

@@ -35,13 +35,14 @@ class RecordFiles:
     sizes: dict[Path, int] = field(default_factory=dict)  # bytes read of each file
 
 
-def read_records(paths: SweepPaths) -> RecordFiles:
+def read_records(paths: SweepPaths, *, many: bool = False) -> RecordFiles:
     """Return all records of a sweep. Lines that are not valid records are listed as damaged.
 
+    `many` says that other sweeps are read, too: a decoder that is prepared for many records pays.
     Raise UserError if a record has a schema that this version cannot read.
     """
     found, files = RecordFiles(), list(_files(paths.records))
-    many = sum(path.stat().st_size for path in files) > MANY_BYTES
+    many = many or sum(path.stat().st_size for path in files) > MANY_BYTES
     for path in files:
         seen: set[bytes] = set()
         with path.open("rb") as file:
