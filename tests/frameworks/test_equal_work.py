@@ -1,7 +1,7 @@
-"""Every framework does the same work: equal weights give equal outputs and losses, for every pair of frameworks.
+"""Every framework does the same work: equal weights give equal outputs and losses.
 
 Every framework solves the small networks of small_networks.json once, in its own environment and by its own layers
-(solve.py), and all pairs of results are compared.
+(solve.py). Its results are compared with those of PyTorch: two others differ by twice the tolerance at most.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ from tests.conftest import ENVIRONMENTS
 HERE = Path(__file__).parent
 NETWORKS = json.loads((HERE / "small_networks.json").read_text())
 WHOLE = [name for name, asked in NETWORKS.items() if "parts" not in asked]
-TOLERANCE = 1e-3  # of the largest value; the frameworks differ by 2e-4 at most
+TOLERANCE = 5e-4  # of the largest value; the frameworks differ by 2e-4 at most
 TIMEOUT_S = 1000  # the slowest takes two minutes alone, and all else runs beside it
 
 # Compiling is four fifths of the work here; what was compiled is kept beside the environments.
@@ -61,10 +60,8 @@ SLOW = [
 ALL = [
     pytest.param(solver, marks=[pytest.mark.long] if solver in (*OLDER, *SLOW) else []) for solver in (*SOLVERS, *OLDER)
 ]
-PAIRS = [
-    pytest.param(pair, id=f"{pair[0]} {pair[1]}", marks=[pytest.mark.long] if {*pair} & {*OLDER, *SLOW} else [])
-    for pair in combinations([*SOLVERS, *OLDER], 2)
-]
+REFERENCE = Solver("pytorch", "pytorch", "eager")
+OTHERS = [each for each in ALL if each.values != (REFERENCE,)]
 Solution = dict[str, np.ndarray]
 
 
@@ -78,8 +75,8 @@ def solution(
     """What a solver found. All that this session asks for are run once, as many at a time as there are CPUs."""
     folder = tmp_path_factory.mktemp("equal-work")
     parameters = [getattr(item, "callspec", None) for item in request.session.items]
-    asked = [found.params for found in parameters if found and {"solver", "pair"} & set(found.params)]
-    wanted = dict.fromkeys(solver for each in asked for solver in each.get("pair", (each.get("solver"),)))
+    asked = [found.params["solver"] for found in parameters if found and "solver" in found.params]
+    wanted = dict.fromkeys([REFERENCE, *asked])
 
     def solve(solver: Solver) -> Solution:
         result = folder / f"{len(list(folder.iterdir()))}-{solver}.npz".replace(":", "-")
@@ -130,9 +127,9 @@ def test_a_framework_trains_all_weights_that_it_counts(solver: Solver, solution:
 
 
 @pytest.mark.timeout(2 * TIMEOUT_S)
-@pytest.mark.parametrize("pair", PAIRS)
-def test_two_frameworks_do_the_same_work(pair: tuple[Solver, Solver], solution: Callable[[Solver], Solution]) -> None:
-    one, other = (solution(solver) for solver in pair)
+@pytest.mark.parametrize("solver", OTHERS, ids=str)
+def test_a_framework_does_the_same_work_as_pytorch(solver: Solver, solution: Callable[[Solver], Solution]) -> None:
+    one, other = solution(REFERENCE), solution(solver)
     assert set(one) == set(other)
     for name in one:
         if name.endswith((".output", ".losses")):
