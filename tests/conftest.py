@@ -42,6 +42,7 @@ ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / 
 TOGETHER = (
     *("tests/cluster/damaged/", "tests/cluster/", "tests/frameworks/test_equal_work.py"),
     *("tests/commands/setup/test_archive.py", "tests/commands/inspect/test_show.py"),
+    "tests/commands/run/test_sweep_rerun.py",
     *(f"tests/commands/analyse/test_{name}.py" for name in ("compare", "report_files", "report_html")),
     *(f"tests/report/charts/test_{name}.py" for name in ("charts", "theme", "resources", "history")),
     *("tests/report/export/test_figure_files.py", "tests/report/export/test_latex_markdown.py"),
