@@ -40,13 +40,17 @@ ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / 
 
 # Tests of one worker: they share a cluster, what each framework solves once, a sweep, or figures that are made once.
 TOGETHER = (
-    *("tests/cluster/damaged/", "tests/cluster/", "tests/frameworks/test_equal_work.py"),
-    *("tests/commands/setup/test_archive.py", "tests/commands/inspect/test_show.py"),
-    *(f"tests/commands/analyse/test_{name}.py" for name in ("compare", "report_files", "report_html")),
-    *(f"tests/report/charts/test_{name}.py" for name in ("charts", "theme", "resources", "history")),
-    *("tests/report/export/test_figure_files.py", "tests/report/export/test_latex_markdown.py"),
-    *("tests/report/html/test_build_page.py", "tests/report/html/test_history.py"),
-    *("tests/report/terminal/test_status.py", "tests/report/terminal/test_threads.py"),
+    *(("tests/cluster/damaged/",), ("tests/cluster/",), ("tests/frameworks/test_equal_work.py",)),
+    *(("tests/commands/setup/test_archive.py",), ("tests/commands/inspect/test_show.py",)),
+    ("tests/commands/run/test_sweep_rerun.py",),
+    *((f"tests/commands/analyse/test_{name}.py",) for name in ("compare", "report_files", "report_html")),
+    (
+        *(f"tests/report/charts/test_{name}.py" for name in ("charts", "theme")),
+        *("tests/report/export/test_figure_files.py", "tests/report/export/test_latex_markdown.py"),
+    ),
+    *((f"tests/report/charts/test_{name}.py",) for name in ("resources", "history")),
+    *(("tests/report/html/test_build_page.py",), ("tests/report/html/test_history.py",)),
+    *(("tests/report/terminal/test_status.py",), ("tests/report/terminal/test_threads.py",)),
 )
 
 
@@ -57,7 +61,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return next((start for start in TOGETHER if nodeid.startswith(start)), nodeid)
+            return next((group[0] for group in TOGETHER if nodeid.startswith(group)), nodeid)
 
     return Scheduling(config, log)
 

@@ -9,16 +9,20 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from hpcbench.config.parameters import Parameters
-from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.record import RecordKey
+from hpcbench.core.run_spec import PlannedRun, read
 from hpcbench.node.host.open_files import Files
 from hpcbench.node.host.sysfs import System
 from hpcbench.node.monitor.processes import OwnProcesses
 from hpcbench.node.monitor.sources.base import HostView, Source
 from hpcbench.node.monitor.timeline import Writer, file_name
+from hpcbench.node.results import record_writer
+from hpcbench.node.results.outcome import Ending
 
 MEASURE = {
     "precision": 0.01,
@@ -225,15 +229,23 @@ class SweepFolder:
         log: str = "",
         python: str = sys.executable,
     ) -> list[str]:
-        times = {"elapsed_s": elapsed, "limit_s": 60.0, "margin_s": 1.0}
-        ending = {"exit_status": exit_status, "stopped": bool(stopped), "log": log, **times}
+        ending = _ending(exit_status, stopped, elapsed, log)
         files = [str(path) for path in (self.zipapp, self.job_file, self.scratch, self.records)]
-        return [python, "-c", RECORD, *files, BATCH, json.dumps(ending)]
+        return [python, "-c", RECORD, *files, BATCH, json.dumps(ending._asdict())]
 
-    def record(self, exit_status: int, environment: dict[str, str], **ending: Any) -> dict[str, Any]:
-        """The record that is written after a launcher that ended so."""
-        run(self.record_words(exit_status, **ending), environment)
+    def record(
+        self, exit_status: int, environment: dict[str, str], stopped: str = "", elapsed: float = 1.0, log: str = ""
+    ) -> dict[str, Any]:
+        """The record that is written after a launcher that ended so, by this process with that environment."""
+        planned, key = read(str(self.job_file), 0), RecordKey("job-1", 0, BATCH, 1)
+        with patch.dict(os.environ, environment, clear=True):
+            ending = _ending(exit_status, stopped, elapsed, log)
+            record_writer.write(planned, SWEEP, key, ending, str(self.scratch), str(self.records))
         return json.loads(self.records.read_text().splitlines()[-1])
+
+
+def _ending(exit_status: int, stopped: str, elapsed: float, log: str) -> Ending:
+    return Ending(exit_status, bool(stopped), elapsed, limit_s=60.0, margin_s=1.0, log=log)
 
 
 def run(words: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.conftest import CommandLine
 
 EXPERIMENT = """# a comment that stays
 name: trial
@@ -18,13 +21,21 @@ measure: {repetitions: 2, retries: 0, shuffle_seed: 7}
 """
 
 
-@pytest.fixture
-def swept(command_line):
-    """A workspace with the sweep `one`, of four of its six cases, with a setting."""
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A workspace with the sweep `one`, of two of its six cases, with a setting: run once, and changed by no test."""
+    command_line = CommandLine(tmp_path_factory.mktemp("ended"))
     (command_line.workspace / "trial.yaml").write_text(EXPERIMENT)
     (command_line.workspace / "here.yaml").write_text("name: here\nscheduler: slurm\nslurm: {mem: 1G}\n")
     settings = ("--set", "note=it's $HOME", "--set", "batch_size=4")
     command_line("sweep", "trial.yaml", "--local", "--name", "one", "--site", "here.yaml", *settings, "--limit", "2")
+    return command_line
+
+
+@pytest.fixture
+def swept(command_line: CommandLine, ended: CommandLine) -> CommandLine:
+    """The command line in a copy of that workspace."""
+    shutil.copytree(ended.workspace, command_line.workspace, dirs_exist_ok=True, symlinks=True)
     return command_line
 
 
@@ -50,11 +61,11 @@ def test_a_sweep_says_how_it_was_asked_for(swept):
     assert packages["packages"]["hpcbench-dl"]
 
 
-def test_it_says_on_what_it_ran_once(swept):
+def test_it_says_on_what_it_ran_once(swept, ended):
     (node,) = (swept.workspace / "results" / "one" / "nodes").glob("??/*.json")
     told = json.loads(node.read_text())
     assert told["hardware"]["cores"] >= 1
-    assert told["mounts"][str(swept.workspace / "jobs" / "one")]["type"]
+    assert told["mounts"][str(ended.workspace / "jobs" / "one")]["type"]
     before = node.stat()
     swept("resume", "one")
     swept("sweep", "--from", "one", "--name", "two")
