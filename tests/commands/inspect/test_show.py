@@ -228,7 +228,7 @@ def test_a_failed_case_begins_with_its_last_lines(command_line, sweep: Sweep):
 def test_what_others_disturbed_is_told_with_its_causes(command_line, sweep: Sweep):
     sweep({"verdict": "disturbed", "found": [FOUND], "times_s": [1.0] * 3}, {})
     told = sections(command_line("show", *PLAIN).stdout)
-    assert "1 that others disturbed left out" in words(told["result"])
+    assert "1 with interference left out" in words(told["result"])
     assert told["samples"][0] == "times of steps, of repetition 2, in ms"
     assert "cpu: left out" in told["repetitions"][1]
     found = "cpu: other processes took its CPUs (0.5 at most, in 3 of 4 windows)"
@@ -281,7 +281,7 @@ MISTAKES = {
     "notes=plain": ["unknown column 'notes'", "did you mean 'note'?"],
     "batch_size=4,note=plan": ["none of the cases with the rest has note=plan", "did you mean 'plain'?"],
     "x1": ["no ID of a case begins with 'x1'", "known are: c"],
-    "c": ["'c' names 4 cases"],
+    "c": ["'c' matches 4 cases"],
 }
 
 

@@ -160,11 +160,11 @@ def test_cases_of_different_work_stand_in_tables_of_their_own_and_it_is_said_why
     text = printed(make_cases({}, {"model": "lstm", "parameter_count": 99}))
     assert "mlp training float32 pytorch cpu, batch size 32, 1,234,567 parameters" in text
     assert "lstm training float32 pytorch cpu, batch size 32, 99 parameters" in text
-    assert re.search(r"Ranked apart.*model, parameter_count", text)
+    assert re.search(r"Ranked separately.*model, parameter_count", text)
 
 
 def test_cases_of_equal_work_are_not_said_to_be_ranked_apart(make_cases: MakeCases) -> None:
-    assert "apart" not in printed(make_cases({"nodes": 1}, {"nodes": 2}))
+    assert "separately" not in printed(make_cases({"nodes": 1}, {"nodes": 2}))
 
 
 def test_what_did_not_complete_is_listed_with_its_reason(make_cases: MakeCases) -> None:
