@@ -33,9 +33,7 @@ TOP = 10  # places of a ranking on the page
 MAX_WORKS = 12  # rankings
 MAX_FAILURES = 50  # kinds
 MAX_NAMED = 20  # cases of each
-OF_SEARCH = (
-    "What follows is every measurement of the search, brief ones among them: what leads there has not been confirmed."
-)
+OF_SEARCH = "The following are all measurements of the search, including brief ones. Their best cases are not verified."
 
 
 @dataclass(frozen=True)

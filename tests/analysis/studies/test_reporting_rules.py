@@ -220,7 +220,7 @@ def test_rule_8_the_tail_of_training_matters_where_somebody_asks_for_it(case: Ca
 def test_rule_9_a_factor_that_nobody_asked_for_is_told_with_its_levels(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(1, cpu_model="another CPU", kernel="5.14.0")])
     assert finding.rule == 9
-    assert "no axis: cpu_model (a CPU, another CPU), kernel (6.1.0, 5.14.0)" in finding.lacking
+    assert "not an axis: cpu_model (a CPU, another CPU), kernel (6.1.0, 5.14.0)" in finding.lacking
     many = [row for number in range(5) for row in case(number, kernel=f"6.{number}.0")]
     assert judged(many)[0].lacking.endswith("kernel (5 values)")
 
@@ -296,7 +296,7 @@ def test_rule_9_what_others_disturbed_is_said_and_whether_it_is_used(case: Case,
         row.update(interference="disturbed", disturbed_by="cpu, memory")
     (finding, *_) = [found for found in judged([*some, *all_of_it, *case(2)]) if found.rule == 9]
     assert finding.lacking == (
-        "others disturbed 7 of 18 runs, in 2 of 3 cases (cpu, memory), in all attempts; "
+        "interference in 7 of 18 runs, in 2 of 3 cases (cpu, memory), in all attempts; "
         "1 left out, 6 used, of cases without others"
     )
     assert finding.remedy.startswith("hpcbench resume sweep-1 --disturbed, or a new sweep")

@@ -94,8 +94,8 @@ def test_the_page_of_a_search_begins_with_what_it_found(command_line, rates):
     assert "workers=4 is " in first
     assert "than the default" in first
     assert "\ngain       " in first
-    assert "\nit beats   2 of the 2 other settings" in first
-    assert "every measurement of the search, brief ones among them" in first
+    assert "\nit beats   2 of the 2 other measured configurations" in first
+    assert "all measurements of the search, including brief ones" in first
     assert first.count('<p class="sentence">') == 1
     assert '<td class="standing">' not in page
     (command_line.workspace / "results" / "paged" / "tuning.json").unlink()
@@ -120,7 +120,7 @@ def test_an_interrupted_search_goes_on_where_it_was(command_line, rates):
     assert "hpcbench resume cut" in told
     reported = command_line("report", "cut", expect=None).stdout  # 1 where one was running
     assert "the search cut has not ended; to continue: hpcbench resume cut" in reported
-    assert json.loads(command_line("status", "cut", "--json").stdout)["search"].startswith("not ended")
+    assert json.loads(command_line("status", "cut", "--json").stdout)["search"].startswith("interrupted")
     before = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
     assert "best       workers=4" in command_line("resume", "cut").stdout
     after = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
@@ -221,7 +221,7 @@ def test_a_run_whose_line_was_cut_off_is_added_anew(command_line, rates):
     (command_line.workspace / "results" / "cut" / "tuning.json").unlink()
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:-1]) + lines[-1][:50])
-    assert json.loads(command_line("status", "cut", "--json").stdout)["search"].startswith("not ended")
+    assert json.loads(command_line("status", "cut", "--json").stdout)["search"].startswith("interrupted")
     assert "best       workers=4" in command_line("resume", "cut").stdout
     assert [line[:20] for line in file.read_bytes().splitlines()] == [line[:20] for line in lines]
 

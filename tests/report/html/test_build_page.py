@@ -89,7 +89,7 @@ def test_what_a_search_has_found_is_the_only_answer() -> None:
     )
     page = said(threads(0.4, 0.2), found)  # the other one leads among all that was measured
     assert page.headlines == (found,)
-    assert page.notices[0].startswith("What follows is every measurement of the search, brief ones among them")
+    assert page.notices[0].startswith("The following are all measurements of the search, including brief ones")
     assert {place.standing for ranking in page.rankings for place in ranking.places} == {BEHIND}
     assert said(shape("threads by way"), found).headlines == (found,)
     assert "search" not in "".join(said(threads(0.4, 0.2)).notices)
