@@ -378,3 +378,33 @@ def test_the_columns_that_tell_cases_apart_are_those_that_differ() -> None:
     )
     candidates = ["nodes", "batch_size", "intra_op_threads", "model_options", "not_there"]
     assert varying(cases, candidates) == ["nodes", "intra_op_threads"]
+
+
+def test_what_several_repetitions_warn_of_is_listed_once(repetition: Rep, table: Table) -> None:
+    warnings = ["it is late; it is hot", None, "it is hot; it is loud"]
+    rows = [repetition(0, number, warnings=warned) for number, warned in enumerate(warnings)]
+    assert case_table(table(*rows)).iloc[0]["warnings"] == "it is late; it is hot; it is loud"
+
+
+def test_a_case_without_a_text_has_none_beside_one_that_has_it(repetition: Rep, table: Table) -> None:
+    rows = [repetition(0, 0, energy_reason="no counter"), repetition(1, 0), repetition(2, 0, status="failed")]
+    cases = case_table(table(*rows))
+    assert cases["energy_reason"].tolist() == ["no counter", None, None]
+    assert cases["error"].tolist() == [None, None, "it broke"]
+
+
+def test_the_first_failed_repetition_says_how_a_case_failed(repetition: Rep, table: Table) -> None:
+    rows = [repetition(0, 0), *(repetition(0, n, status=each, log=each) for n, each in ((1, "timeout"), (2, "failed")))]
+    row = case_table(table(*rows)).iloc[0]
+    assert (row["status"], row["log"], row["repetitions"]) == ("timeout", "timeout", 1)
+
+
+@pytest.mark.parametrize(("verdicts", "used"), [(["disturbed", "clean"], 1), (["disturbed", "disturbed"], 2)])
+def test_interference_excludes_a_repetition_unless_all_have_it(
+    repetition: Rep, table: Table, verdicts: list[str], used: int
+) -> None:
+    rows = [repetition(0, n, [0.5 + n], interference=verdict) for n, verdict in enumerate(verdicts)]
+    row = case_table(table(*rows)).iloc[0]
+    assert (row["repetitions"], row["interference"]) == (used, verdicts[-1])
+    assert row["disturbed"] == verdicts.count("disturbed")
+    assert row["time_median_s"] == (1.5 if used == 1 else 1.0)
