@@ -15,6 +15,17 @@ class NoAnswerError(UserError):
     """A Slurm command failed or timed out. It may work later."""
 
 
+def fields_of(command: str, line: str, count: int) -> list[str]:
+    """Return the fields of a line that a Slurm command has printed, separated by `|`.
+
+    Raise NoAnswerError if there are not `count`: what a wrapper of the command prints must not be taken for an answer.
+    """
+    fields = line.split("|", count - 1)
+    if len(fields) != count:
+        raise NoAnswerError(f"{command} printed a line that is not an answer: {line.strip()[:200]!r}")
+    return fields
+
+
 def sacct(arguments: list[str]) -> list[str]:
     """Return the lines that sacct prints, or none if the cluster has no accounting.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hpcbench.core import ranges, status
 from hpcbench.errors import UserError
 from hpcbench.slurm import reasons, states
-from hpcbench.slurm.client import output_of, sacct
+from hpcbench.slurm.client import fields_of, output_of, sacct
 from hpcbench.store.journal import Journal
 
 OVERTIME_S = 600  # allowed beyond the time limit of a job: about KillWait and OverTimeLimit, slurm.conf(5)
@@ -100,7 +100,7 @@ def query(sweep: str, jobs: list[str], journal: Journal) -> Queue:
     follow_on: dict[str, str] = {}
     chosen = [f"--user={','.join(map(str, sorted(users)))}", f"--name={','.join(names)}"]
     for line in _squeue([*chosen, "--array", "--format=%j|%F|%K|%T|%r|%N"]):
-        name, array_id, index, state, reason, nodes = line.split("|", 5)
+        name, array_id, index, state, reason, nodes = fields_of("squeue", line, 6)
         batch = name.removeprefix(f"{sweep}.")
         # A job that squeue lists is in the queue, unless its state means that it has ended.
         ended = states.outcome_of(state) is not None
@@ -143,7 +143,7 @@ def accounted(elements: Collection[Element]) -> dict[Element, QueueEntry]:
     jobs = ",".join(sorted({array_id for array_id, _ in elements}))
     fields = "JobID,State,ExitCode,ElapsedRaw,TimelimitRaw,Reason,NodeList"
     for line in sacct(["--allocations", f"--jobs={jobs}", f"--format={fields}"]):
-        job_id, state, exit_code, elapsed_s, limit_minutes, reason, nodes = line.split("|", 6)
+        job_id, state, exit_code, elapsed_s, limit_minutes, reason, nodes = fields_of("sacct", line, 7)
         array_id, underscore, indices = job_id.partition("_")
         whole = (index for array, index in elements if array == array_id)  # no element of the array has started
         for index in _indices(indices) if underscore else whole:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hpcbench.core import status
 from hpcbench.core.record import SCHEMA, Record, UsedParameters
@@ -32,7 +32,7 @@ class RecordFiles:
 
     records: list[Record] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
-    sizes: dict[Path, int] = field(default_factory=dict)  # bytes read of each file
+    sizes: dict[Path, int] = field(default_factory=dict)  # bytes of the whole lines read of each file
 
 
 def read_records(paths: SweepPaths, *, many: bool = False) -> RecordFiles:
@@ -45,14 +45,22 @@ def read_records(paths: SweepPaths, *, many: bool = False) -> RecordFiles:
     many = many or sum(path.stat().st_size for path in files) > MANY_BYTES
     for path in files:
         seen: set[bytes] = set()
+        line = b""
         with path.open("rb") as file:
             for number, line in enumerate(lines(file), 1):
                 if line in seen:  # a file system that repeats a write
                     continue
                 seen.add(line)
                 _add(found, line, f"{path}:{number}", many)
-            found.sizes[path] = file.tell()
+            found.sizes[path] = file.tell() - (len(line) if _is_torn(file) else 0)
     return found
+
+
+def _is_torn(file: BinaryIO) -> bool:
+    """Return whether the line that was read last has no line end: another process may still be writing it."""
+    end = file.tell()
+    file.seek(max(0, end - 1))
+    return end > 0 and file.read(1) != b"\n"
 
 
 def _add(found: RecordFiles, line: bytes, place: str, is_one_of_many: bool) -> None:
@@ -108,6 +116,11 @@ def _checked(record: Record) -> Record:
     for name, time in times.items():
         if not _is_time(time):
             raise InvalidError(name, " is not a time with a zone")
+    for name in ("array_job_id", "array_task_id", "restart_count"):
+        if not str(record.slurm.get(name, 0)).isdecimal():
+            raise InvalidError(f"slurm.{name}", " is not a number")
+    if "array_job_id" in record.slurm and "array_task_id" not in record.slurm:
+        raise InvalidError("slurm.array_task_id", " is missing")
     if parameters.batch_size is None and parameters.framework != COMMAND:
         raise InvalidError("parameters.batch_size", " is null")
     return record

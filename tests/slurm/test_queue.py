@@ -170,6 +170,17 @@ def test_no_answer_is_not_taken_for_an_empty_queue_with_fake_slurm_commands(
         asked(journal)
 
 
+def test_what_a_wrapper_prints_is_not_taken_for_an_answer_with_fake_slurm_commands(
+    fake_commands: Fake, journal: Journal
+) -> None:
+    fake_commands(squeue=says("Welcome to the cluster", "study-1.job-001.aa|7|0|RUNNING|None|n1"))
+    with pytest.raises(NoAnswerError, match="squeue printed a line that is not an answer: 'Welcome to the cluster'"):
+        asked(journal)
+    fake_commands(sacct=says("7_0|COMPLETED"))
+    with pytest.raises(NoAnswerError, match="sacct printed a line that is not an answer"):
+        accounted({("7", 0)})
+
+
 def test_a_single_job_that_slurm_has_forgotten_is_an_empty_queue_with_fake_slurm_commands(
     fake_commands: Fake, journal: Journal
 ) -> None:

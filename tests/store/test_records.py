@@ -17,7 +17,7 @@ from hpcbench.core.typed_json import to_json
 from hpcbench.errors import UserError
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.store import records as store_records
-from hpcbench.store.records import RECONCILED, best_attempt, in_order, read_file, read_records
+from hpcbench.store.records import RECONCILED, best_attempt, in_order, read_file, read_later, read_records
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util import bounded_read
 
@@ -248,6 +248,35 @@ def test_what_one_job_or_this_machine_has_written_stays_in_the_order_in_which_it
 ) -> None:
     written = [failed(**ran(array, attempt=attempt), ended_at=str(9 - n)) for n, attempt in enumerate(attempts)]
     assert in_order(written) == written
+
+
+def test_a_record_that_was_half_written_is_read_later(paths: SweepPaths, make_record: MakeRecord) -> None:
+    path = paths.local_records("job-1")
+    whole = line(make_record(1)) + b"\n"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(line(make_record(0)) + b"\n" + whole[:100])
+    found = read_records(paths)
+    with path.open("ab") as file:
+        file.write(whole[100:])
+    assert [record.case_index for record in read_later(paths, found)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("slurm", "problem"),
+    [
+        ({"array_job_id": "1;2", "array_task_id": "0"}, "slurm.array_job_id is not a number"),
+        ({"array_job_id": "7", "array_task_id": "x"}, "slurm.array_task_id is not a number"),
+        ({"array_job_id": "7"}, "slurm.array_task_id is missing"),
+        ({"restart_count": "-"}, "slurm.restart_count is not a number"),
+    ],
+)
+def test_a_record_whose_slurm_job_is_none_is_damaged(
+    paths: SweepPaths, make_record: MakeRecord, slurm: dict[str, str], problem: str
+) -> None:
+    path = paths.local_records("job-1")
+    put(path, line({**to_json(make_record(0)), "slurm": slurm}))
+    found = read_records(paths)
+    assert (found.records, found.damaged) == ([], [f"{path}:1 ({problem})"])
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -199,8 +199,10 @@ def valid_rows(rows: list[Row]) -> list[Row]:
 
 
 def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return the valid repetitions of all cases of a table, as valid_rows does for one case."""
-    return repetitions[_is_valid(repetitions)]
+    """Return the valid repetitions of all cases of a table, as valid_rows does for one case, with their valid
+    samples."""
+    cleaned = only_times(repetitions)
+    return cleaned[_is_valid(cleaned)]
 
 
 def _is_valid(repetitions: pd.DataFrame) -> pd.Series[bool]:

@@ -37,6 +37,11 @@ class Files:
         if handle is not None:
             os.close(handle)
 
+    def close(self) -> None:
+        """Close all files."""
+        for path in list(self._handles):
+            self.forget(path)
+
     def _content(self, handle: int) -> bytes:
         count = os.preadv(handle, [self._buffer], 0)
         content = bytes(memoryview(self._buffer)[:count])

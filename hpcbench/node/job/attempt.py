@@ -2,10 +2,9 @@
 
 import os
 import shutil
-import sys
 import time
 from enum import Enum
-from typing import Any, Dict, List, NamedTuple, NoReturn, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from ...core import oom_pruning
 from ...core.files import make_folder
@@ -17,6 +16,7 @@ from ...core.status import COMPLETED, NODE_FAILURE
 from ..results import outcome, record_writer
 from ..results.outcome import Ending, NotStarted
 from . import launcher, preemption
+from .give_up import give_up
 from .job import Job
 from .monitors import Monitors
 from .output import Output
@@ -60,12 +60,6 @@ class Clock:
     def elapsed_s(self) -> float:
         """Return the seconds since the first attempt began."""
         return time.monotonic() - self._start_s
-
-
-def give_up(reason: str) -> NoReturn:
-    """End the job with the reason in its log, where `hpcbench status` finds it."""
-    print("hpcbench: gave up: %s" % reason, file=sys.stderr, flush=True)
-    os._exit(1)
 
 
 def attempt(lane: Lane, element: int, number: int, clock: Clock, output: Output) -> Tuple[NextStep, bool]:
@@ -146,8 +140,10 @@ def is_tried_again(record: Record, retry: Dict[str, Any], number: int, ending: E
 
 def _scratch(job: Job, element: int, number: int) -> str:
     """Make the folder of an attempt, whose name marks its processes, and none that an earlier attempt has left."""
-    process = os.environ.get("SLURM_JOB_ID") or str(os.getpid())
-    restart = os.environ.get("SLURM_RESTART_COUNT") or "0"
+    process, restart = str(os.getpid()), "0"
+    if job.on_slurm:
+        process = os.environ.get("SLURM_JOB_ID") or process
+        restart = os.environ.get("SLURM_RESTART_COUNT") or restart
     path = scratch_folder(job.running, element, process, restart, number)
     shutil.rmtree(path, ignore_errors=True)  # of a process that had the same number
     try:

@@ -5,13 +5,20 @@ import shlex
 import sys
 from typing import Any
 
-from .attempt import give_up
 from .driver import drive, pack, serve
+from .give_up import GaveUpError, give_up
 from .job import Job
 
 
 def job(arguments: Any) -> int:
     """Run the elements of a job; return 0 if all completed, else 1."""
+    try:
+        return _run(arguments)
+    except GaveUpError:  # the reason is in the log
+        return 1
+
+
+def _run(arguments: Any) -> int:
     slurm = bool(arguments.srun)
     if not slurm and not arguments.elements and arguments.serve is None:
         give_up("the number of an element is missing")

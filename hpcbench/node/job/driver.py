@@ -7,7 +7,8 @@ import threading
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from . import launcher, requeue
-from .attempt import Clock, Lane, NextStep, attempt, give_up
+from .attempt import Clock, Lane, NextStep, attempt
+from .give_up import GaveUpError, give_up
 from .job import Job
 from .monitors import Monitors
 from .output import FileOutput, Output, copy_and_remove, left_by_earlier_start
@@ -139,15 +140,17 @@ class _Driver:
     def _monitors(self, srun: List[str], nodes: int, report: Optional[Callable[[str], None]] = None) -> Monitors:
         nodes_folder = os.path.join(self._job.results, "nodes")
         words = [*srun, *launcher.monitor_words(self._job.zipapp, nodes_folder)]
-        return Monitors(words, nodes, report or self.output.report)
+        return Monitors(words, nodes, report or self.output.report, self._stop)
 
     def _one_after_another(self, elements: Iterable[int], monitors: Monitors) -> None:
         lane = Lane(self._job, self._sweep, monitors, self._stop, [], self._shares_job)
-        for element in elements:
-            if self._stop.requested:
-                break
-            self._repetition(lane, element, self.output)
-        monitors.close()
+        try:
+            for element in elements:
+                if self._stop.requested:
+                    break
+                self._repetition(lane, element, self.output)
+        finally:
+            monitors.close()
 
     def _side_by_side(self, elements: List[int], monitors: MakeMonitors, width: int, version: launcher.Version) -> None:
         job_id = os.environ.get("SLURM_JOB_ID", "")
@@ -171,21 +174,26 @@ class _Driver:
 
         monitors = make_monitors(report)
         lane = Lane(self._job, self._sweep, monitors, self._stop, share, self._shares_job)
-        while waiting and not self._stop.requested:
-            try:
-                element = waiting.pop()
-            except IndexError:  # another lane took the last one
-                break
-            output = self._output_of(element)
-            try:
-                self._repetition(lane, element, output)
-            except BaseException:  # this lane ends: the job must not seem to have succeeded
-                self._failed = True
-                raise
-            finally:
-                output.close()
-                output = None
-        monitors.close()
+        try:
+            while waiting and not self._stop.requested:
+                try:
+                    element = waiting.pop()
+                except IndexError:  # another lane took the last one
+                    break
+                output = self._output_of(element)
+                try:
+                    self._repetition(lane, element, output)
+                finally:
+                    output.close()
+                    output = None
+        except GaveUpError:
+            self._failed = True
+            waiting.clear()  # the other lanes finish their runs
+        except BaseException:  # the job must not seem to have succeeded
+            self._failed = True
+            raise
+        finally:
+            monitors.close()
 
     def _output_of(self, element: int) -> Output:
         """Return a file for what a run prints; the job's own output if no file can be made."""

@@ -5,6 +5,7 @@ import os
 from typing import Any, Dict, List, NamedTuple
 
 from ...core.run_spec import PlannedRun, read
+from .give_up import give_up
 
 
 class Job(NamedTuple):
@@ -37,7 +38,10 @@ class Job(NamedTuple):
 
     def planned(self, element: int) -> PlannedRun:
         """Return the planned run in line `element` of the job file, counted from 0."""
-        return read(self.file, element)
+        try:
+            return read(self.file, element)
+        except IndexError:
+            give_up("%s has no element %d" % (os.path.basename(self.file), element))
 
     def sweep(self) -> Dict[str, Any]:
         """Return the description of the sweep. Raises OSError or ValueError if sweep.json cannot be read."""

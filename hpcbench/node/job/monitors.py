@@ -12,16 +12,25 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from ..monitor.protocol import BEGIN, BUSY, END, IDLE
+from .stop import Stop
 
 TIMEOUT_S = 30.0  # for a reply: a file system may hold a monitor up
+Wait = Callable[[int, float], bool]
+
+
+def _wait_for(descriptor: int, seconds: float) -> bool:
+    return bool(select.select([descriptor], [], [], seconds)[0])
 
 
 class Monitors:
     """Starts the monitors with the first run, and again if they have died."""
 
-    def __init__(self, words: List[str], nodes: int, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, words: List[str], nodes: int, report: Callable[[str], None], stop: Optional[Stop] = None
+    ) -> None:
         self._words = words
         self._report = report
+        self._stop = stop
         self._nodes = nodes
         self._process: "Optional[subprocess.Popen[bytes]]" = None
         self._buffer = b""
@@ -31,7 +40,7 @@ class Monitors:
     def begin(self, scratch: str) -> None:
         """Start a timeline in `scratch` on each node, whose base name marks the processes of the run."""
         replies = self._ask({"do": BEGIN, "folder": scratch})
-        self._watching = True
+        self._watching = bool(replies)
         self._report_reasons(replies, "cannot begin")
         if len(replies) < self._nodes:
             self._report("%d of %d monitors have answered" % (len(replies), self._nodes))
@@ -41,6 +50,9 @@ class Monitors:
         if not self._watching:
             return
         self._watching = False
+        if self._process is None or self._process.poll() is not None:
+            self._report("the monitor has died: this run was not monitored to its end")
+            return
         replies = self._ask({"do": END})
         self._report_reasons(replies, "has ended")
         if len(replies) < self._nodes:
@@ -52,8 +64,12 @@ class Monitors:
                 self._report("the monitor on %s %s: %s" % (reply["host"], what, reply["reason"]))
 
     def busy(self, wait_s: float, gpus: bool) -> str:
-        """Return what others do on the nodes, after up to `wait_s` seconds of waiting; an empty text if nothing."""
-        replies = self._ask({"do": IDLE, "wait_s": wait_s, "gpus": gpus}, wait_s)
+        """Return what others do on the nodes, after up to `wait_s` seconds of waiting; an empty text if nothing, or if
+        this process was told to end."""
+        wait = self._stop.wait_for if self._stop else _wait_for
+        replies = self._ask({"do": IDLE, "wait_s": wait_s, "gpus": gpus}, wait_s, wait)
+        if self._stop is not None and self._stop.requested:
+            return ""
         busy = ["%s: %s" % (reply["host"], reply["reason"]) for reply in replies if reply["state"] == BUSY]
         if busy or len(replies) == self._nodes:
             return "\n".join(busy)
@@ -71,20 +87,20 @@ class Monitors:
         except subprocess.TimeoutExpired:
             self._kill()
 
-    def _ask(self, command: Dict[str, Any], wait_s: float = 0.0) -> List[Dict[str, Any]]:
+    def _ask(self, command: Dict[str, Any], wait_s: float = 0.0, wait: Wait = _wait_for) -> List[Dict[str, Any]]:
         """Return the replies to a command that takes `wait_s` seconds, one from each node that answers in time."""
-        process = self._running()
         self._number += 1
         line = json.dumps({**command, "number": self._number}) + "\n"
         try:
+            process = self._running()
             os.write(process.stdin.fileno(), line.encode())  # type: ignore[union-attr]
-        except OSError:  # it has died
+        except OSError:  # it has died, or cannot be started
             self._kill()
             return []
         replies: List[Dict[str, Any]] = []
         until = time.monotonic() + wait_s + TIMEOUT_S
         while len(replies) < self._nodes:
-            reply = self._line(until)
+            reply = self._line(until, wait)
             if reply is None:
                 break
             if reply.get("number") == self._number:
@@ -97,7 +113,7 @@ class Monitors:
             self._process = subprocess.Popen(self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         return self._process
 
-    def _line(self, until: float) -> Optional[Dict[str, Any]]:
+    def _line(self, until: float, wait: Wait) -> Optional[Dict[str, Any]]:
         """Return the next line that is JSON; None if the time is over, or they have ended."""
         assert self._process is not None and self._process.stdout is not None  # noqa: S101, PT018 - it is a pipe
         pipe = self._process.stdout.fileno()
@@ -112,7 +128,7 @@ class Monitors:
                 if isinstance(found, dict):
                     return found
                 continue
-            if not select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+            if not wait(pipe, max(0.0, until - time.monotonic())):
                 return None
             part = os.read(pipe, 65536)
             if not part:

@@ -30,7 +30,7 @@ class Requests:
             request = json.loads(line)
             self._log_to(request["log"])
             yield int(request["element"])
-            with contextlib.suppress(BrokenPipeError):  # hpcbench has died, or does not wait any longer
+            with contextlib.suppress(OSError):  # hpcbench has died, or does not wait any longer
                 os.write(self._descriptor, b"%d\n" % request["element"])
             line = self._line()
 
@@ -42,7 +42,10 @@ class Requests:
                 return line
             if not self._stop.wait_for(self._descriptor):
                 return None
-            part = os.read(self._descriptor, 65536)
+            try:
+                part = os.read(self._descriptor, 65536)
+            except ConnectionError:  # hpcbench has died before it has read an answer
+                return None
             if not part:
                 return None
             self._buffer += part

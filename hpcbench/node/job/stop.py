@@ -5,7 +5,7 @@ import os
 import select
 import signal
 import time
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Iterator, List, Optional
 
 
 class Stop:
@@ -15,6 +15,7 @@ class Stop:
         self.requested = False
         self._callbacks: List[Callable[[], None]] = []
         self._read_end, self._write_end = os.pipe()
+        os.set_blocking(self._read_end, False)
         os.set_blocking(self._write_end, False)
         signal.set_wakeup_fd(self._write_end)  # or a wait that begins as a signal comes would not see it
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -36,22 +37,40 @@ class Stop:
             self._callbacks.remove(callback)
 
     def wait(self, seconds: float) -> None:
-        """Wait until a signal comes, `seconds` at most."""
-        until = time.monotonic() + seconds
-        while not select.select([self._read_end], [], [], max(0.0, until - time.monotonic()))[0]:
-            if time.monotonic() >= until:
+        """Wait until this process is told to end, `seconds` at most. Several threads may wait."""
+        until_s = time.monotonic() + seconds
+        while select.select([self._read_end], [], [], max(0.0, until_s - time.monotonic()))[0]:
+            if self.requested:
                 return
-        os.read(self._read_end, 4096)
+            self._drain()
 
-    def wait_for(self, descriptor: int) -> bool:
-        """Wait until something can be read from a descriptor; return False if a signal has come before."""
-        if not self.requested:
-            select.select([self._read_end, descriptor], [], [])
-        return not self.requested
+    def wait_for(self, descriptor: int, seconds: Optional[float] = None) -> bool:
+        """Wait until something can be read from a descriptor; return False if this process was told to end before, or
+        after `seconds`."""
+        until_s = None if seconds is None else time.monotonic() + seconds
+        while not self.requested:
+            left_s = None if until_s is None else max(0.0, until_s - time.monotonic())
+            ready = select.select([descriptor, self._read_end], [], [], left_s)[0]
+            if descriptor in ready:
+                return not self.requested
+            if not ready:
+                return False
+            self._drain()
+        return False
+
+    def _drain(self) -> None:
+        """Take note of other signals. What was written by the signal to end stays, for all who wait."""
+        with contextlib.suppress(BlockingIOError):  # another thread was faster
+            os.read(self._read_end, 4096)
+        if self.requested:
+            self._wake()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._write_end, b"!")
 
     def _on_signal(self, number: int, frame: Any) -> None:
         self.requested = True
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._write_end, b"!")
+        self._wake()
         for callback in list(self._callbacks):
             callback()

@@ -112,10 +112,14 @@ def _run_command(
     stopper.ends(kill)
     copies = output_of(rank, scratch)
     errors: Deque[bytes] = collections.deque(maxlen=LAST_LINES)  # two pipes have no common order
-    echoes = [
-        _Echo(process.stdout, 1, (last_lines,), copies.standard),
-        _Echo(process.stderr, 2, (last_lines, errors), copies.error),
-    ]
+    try:
+        echoes = [
+            _Echo(process.stdout, 1, (last_lines,), copies.standard),
+            _Echo(process.stderr, 2, (last_lines, errors), copies.error),
+        ]
+    except OSError:  # a full disk: without its supervisor the command would run on
+        kill(signal.SIGKILL)
+        raise
     returned = process.wait()
     end, ended_at = time.monotonic(), time.time()
     kill(signal.SIGKILL)

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from typing import Dict, List, Optional, Tuple, Type
+from typing import Callable, Dict, List, Optional, Tuple, Type
 
 from ..host.open_files import Files
 from .interference import busy_cpus
@@ -22,21 +22,23 @@ _OF_GPUS: Tuple[Type[Source], ...] = (Nvidia, Amd)
 _UTILISATION = ".utilisation_percent"
 
 
-def wait(limit_s: float, gpus: bool = False) -> Optional[str]:
-    """Look until the node, and its GPUs where they are asked for, are quiet, for about `limit_s`, but once at least.
+def wait(limit_s: float, gpus: bool, pause: Callable[[float], bool]) -> Optional[str]:
+    """Wait until the node, and with `gpus` its GPUs, are idle, for about `limit_s` seconds, and check at least once.
 
-    Returns what goes on there at the end, or None.
+    `pause` waits for some seconds, and returns whether nobody waits for the answer any more. Return what others do on
+    the node at the end, or None.
     """
     began_s = time.monotonic()
-    host = HostView(OwnProcesses(""), Files())
-    while True:
-        noise = activity(host, gpus)
-        if not noise:
-            return None
-        waited_s = time.monotonic() - began_s
-        if waited_s + PAUSE_S + LOOK_S > limit_s:
-            return "%s after %.0f s of waiting" % (noise, waited_s) if limit_s else noise
-        time.sleep(PAUSE_S)
+    with contextlib.closing(OwnProcesses("")) as own, contextlib.closing(Files()) as files:
+        while True:
+            noise = activity(HostView(own, files), gpus)
+            if not noise:
+                return None
+            waited_s = time.monotonic() - began_s
+            if waited_s + PAUSE_S + LOOK_S > limit_s:
+                return "%s after %.0f s of waiting" % (noise, waited_s) if limit_s else noise
+            if pause(PAUSE_S):
+                return noise
 
 
 def activity(host: HostView, gpus: bool = False) -> Optional[str]:

@@ -3,6 +3,7 @@
 The job's driver holds the other end of its standard input. Whatever becomes of the driver, the monitor ends with it.
 """
 
+import contextlib
 import gc
 import os
 import time
@@ -117,7 +118,7 @@ def serve(commands: Commands) -> None:
         elif command.get("do") == END:  # of a run whose timeline has ended before, as on a full disk
             reply(command, host, ENDED, trouble)
         elif command.get("do") == IDLE:
-            noise = idle_check.wait(float(command["wait_s"]), bool(command["gpus"]))
+            noise = idle_check.wait(float(command["wait_s"]), bool(command["gpus"]), commands.pause)
             reply(command, host, BUSY if noise else QUIET, noise or "")
 
 
@@ -137,44 +138,59 @@ def watch(folder: str, mark: str, commands: Commands, ready: Callable[[], None],
 
     Calls `ready` when it has begun. Returns why it could write no more, else an empty text.
     """
-    own = OwnProcesses(mark)
-    own.begin()
-    found, absent = sources.present(HostView(own, Files()))
-    own_host = hostname.name(os.environ)
-    header: Dict[str, Any] = {
-        "run": mark,
-        "host": own_host,
-        "interval_s": interval_s,
-        "sources": {source.name: list(source.columns) for source in found},
-        "gauges": [name for source in found for name, kind in source.columns.items() if kind == GAUGE],
-        "facts": {source.name: source.facts() for source in found if source.facts()},
-        "absent": absent,
-    }
-    now, start_cpu_s = time.monotonic(), time.process_time()
-    make_folder(folder)
-    writer = Writer(os.path.join(folder, file_name(own_host)), header)
-    ready()
+    with contextlib.closing(OwnProcesses(mark)) as own, contextlib.closing(Files()) as files:
+        own.begin()
+        found, absent = sources.present(HostView(own, files))
+        own_host = hostname.name(os.environ)
+        header: Dict[str, Any] = {
+            "run": mark,
+            "host": own_host,
+            "interval_s": interval_s,
+            "sources": {source.name: list(source.columns) for source in found},
+            "gauges": [name for source in found for name, kind in source.columns.items() if kind == GAUGE],
+            "facts": {source.name: source.facts() for source in found if source.facts()},
+            "absent": absent,
+        }
+        start_cpu_s = time.process_time()
+        make_folder(folder)
+        writer = Writer(os.path.join(folder, file_name(own_host)), header)
+        ready()
+        scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
+        try:
+            _write_timeline(scheduled, own, writer, interval_s, commands, start_cpu_s)
+        except OSError as error:  # a full disk: what was written until then is there
+            return str(error)
+        finally:
+            writer.close()
+    return ""
+
+
+def _write_timeline(
+    scheduled: List[_Scheduled],
+    own: OwnProcesses,
+    writer: Writer,
+    interval_s: float,
+    commands: Commands,
+    start_cpu_s: float,
+) -> None:
+    """Write readings until the run is over, and what they have cost. `start_cpu_s`: CPU time until it could watch."""
+    start_s = time.monotonic()
     gc.disable()  # nothing here refers to itself, and looking for that takes time
-    scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
     try:
         ticks = _run(scheduled, own, writer, interval_s, commands)
-    except OSError as error:  # a full disk: what was written until then is there
-        return str(error)
     finally:
         gc.enable()
-    failed = {each.source.name: each.failed for each in scheduled if each.failed}
-    elapsed_s = time.monotonic() - now
+    elapsed_s = time.monotonic() - start_s
     writer.end(
         {
-            "ended_s": now + elapsed_s,
+            "ended_s": start_s + elapsed_s,
             "elapsed_s": elapsed_s,
-            "start_cpu_s": start_cpu_s,  # until it could watch; `cpu_s` is what came after that
+            "start_cpu_s": start_cpu_s,
             "cpu_s": time.process_time() - start_cpu_s,
             "ticks": ticks,
-            "failed": failed,
+            "failed": {each.source.name: each.failed for each in scheduled if each.failed},
         }
     )
-    return ""
 
 
 def interval_after(elapsed_s: float, finest_s: float, cost_s: float) -> float:

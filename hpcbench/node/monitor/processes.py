@@ -42,6 +42,10 @@ class OwnProcesses:
         self.pids: List[int] = []  # parents before their children
         self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
 
+    def close(self) -> None:
+        """Close the files of the processes."""
+        self._files.close()
+
     def may_have_changed(self) -> bool:
         """Return whether a process or thread has started since the last search, or was too young then."""
         return self.forks != self._forks or time.monotonic() < self._young_until_s

@@ -7,6 +7,7 @@ A command has `do` and a `number`; the reply of each node has the same number, i
 import json
 import os
 import select
+import time
 from typing import Any, Dict, Optional
 
 BEGIN, END, IDLE = "begin", "end", "idle"  # commands: `folder` of the timeline; -; `wait_s` and `gpus`
@@ -56,6 +57,14 @@ class Commands:
             if command is not None and command.get("do") == END:
                 self.end = command
                 return True
+
+    def pause(self, seconds: float) -> bool:
+        """Wait, but not beyond the end of the input; return whether that has come."""
+        until_s = time.monotonic() + seconds
+        while not self._ended and time.monotonic() < until_s:
+            if self._poll.poll(max(0.0, until_s - time.monotonic()) * 1000):
+                self._read()
+        return self._ended
 
     def _line(self) -> Optional[bytes]:
         line, end, rest = self._buffer.partition(b"\n")

@@ -44,8 +44,14 @@ class Writer:
         self._file.flush()
 
     def end(self, costs: Dict[str, Any]) -> None:
+        """Write the last line, and close the file."""
         self._line(json.dumps(costs, separators=(",", ":")))
         self._file.close()
+
+    def close(self) -> None:
+        """Close the file, also on a full disk."""
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def _line(self, text: str) -> None:
         self._file.write(text + "\n")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import WORK, case_table, differing_work, ranked, work_groups
+from hpcbench.analysis.cases.case_table import WORK, case_table, differing_work, ranked, valid_repetitions, work_groups
 from hpcbench.analysis.cases.labels import varying
 from hpcbench.analysis.cases.quantities import MEMORY, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.cases.speedup import add_speedup
@@ -391,6 +391,13 @@ def test_a_case_without_a_text_has_none_beside_one_that_has_it(repetition: Rep, 
     cases = case_table(table(*rows))
     assert cases["energy_reason"].tolist() == ["no counter", None, None]
     assert cases["error"].tolist() == [None, None, "it broke"]
+
+
+def test_costs_and_times_are_of_the_same_repetitions(repetition: Rep, table: Table) -> None:
+    """One without a valid sample has failed, so that the one with interference is used."""
+    frame = table(repetition(0, 0, [math.nan]), repetition(0, 1, [0.5], interference="disturbed"))
+    assert valid_repetitions(frame)["repetition"].tolist() == [1]
+    assert case_table(frame).iloc[0]["time_median_s"] == 0.5
 
 
 def test_the_first_failed_repetition_says_how_a_case_failed(repetition: Rep, table: Table) -> None:

@@ -251,6 +251,39 @@ def test_where_no_file_can_be_made_concurrent_runs_print_into_the_log_of_the_job
     assert sorted(packed.ran) == list(range(7))
 
 
+def test_a_lane_that_gives_up_lets_the_others_finish_their_runs(drive: Drive) -> None:
+    packed = drive("sleep 2", SEVEN + SIDE_BY_SIDE, site=FOUR_CPUS)
+    running = packed.sweep.paths.running("job-001")
+    running.mkdir(parents=True)
+    (running / "1-43-0-1").write_text("in the place of a scratch folder")
+    done = packed.run()
+    assert done.returncode == 1
+    assert "gave up: " in done.stdout
+    assert "Traceback" not in done.stdout
+    assert 0 in packed.ran, "it began before"
+    assert 1 not in packed.ran
+    assert all(record["status"] == "completed" for record in packed.records)
+
+
+def test_an_element_that_the_job_does_not_have_is_said(drive: Drive) -> None:
+    packed = drive("true", scheduler="local")
+    words = [*packed.words()[:2], "99"]
+    done = subprocess.run(words, env=packed.environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "hpcbench: gave up: job-001.jsonl has no element 99\n")
+
+
+def test_two_scripts_of_this_machine_within_one_allocation_do_not_share_a_scratch_folder(drive: Drive) -> None:
+    packed = drive("sleep 1", scheduler="local")
+    environment = packed.environment(SLURM_JOB_ID="77")
+    scripts = [
+        subprocess.Popen(packed.words(), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in range(2)
+    ]
+    printed = [script.communicate(timeout=60)[0] for script in scripts]
+    assert [script.returncode for script in scripts] == [0, 0], printed
+    assert [record["status"] for record in packed.records] == 2 * ["completed"]
+
+
 def test_a_script_of_this_machine_without_an_element_says_so(drive: Drive) -> None:
     packed = drive("true", scheduler="local")
     done = subprocess.run(packed.words()[:2], env=packed.environment(), capture_output=True, text=True, check=False)

@@ -145,3 +145,51 @@ def test_where_the_timeline_cannot_be_written_the_run_is_unmonitored_and_the_nex
     assert len(said) == 1
     (file,) = (tmp_path / "2-2-0-1").iterdir()
     assert json.loads(file.read_text().splitlines()[-1])["failed"] == {}
+
+
+def test_a_monitor_holds_no_more_files_open_after_many_runs(real: Monitors, tmp_path: Path) -> None:
+    opened = []
+    for number in range(4):
+        real.begin(str(tmp_path / f"{number}-2-0-1"))
+        time.sleep(SEEN_S / 5)
+        real.end()
+        assert real._process is not None
+        opened.append(len(list(Path(f"/proc/{real._process.pid}/fd").iterdir())))
+    assert opened[-1] <= opened[0]
+
+
+def test_a_monitor_that_dies_during_a_run_is_reported(real: Monitors, tmp_path: Path, said: list[str]) -> None:
+    real.begin(str(tmp_path / "1-2-0-1"))
+    process = real._process
+    assert process is not None
+    process.kill()
+    process.wait()
+    real.end()
+    assert said == ["the monitor has died: this run was not monitored to its end"]
+    real.begin(str(tmp_path / "2-2-0-1"))
+    real.end()
+    assert len(said) == 1, "the next run has another one"
+
+
+def test_a_monitor_that_cannot_be_started_leaves_the_run_unmonitored(tmp_path: Path, said: list[str]) -> None:
+    monitors = Monitors([str(tmp_path / "missing")], 1, said.append)
+    monitors.begin(str(tmp_path / "1-2-0-1"))
+    monitors.end()
+    monitors.close()
+    assert said == ["0 of 1 monitors have answered"]
+
+
+def test_a_signal_to_end_ends_the_wait_for_an_idle_node() -> None:
+    """The fake monitor never answers."""
+    code = """
+import os, signal, sys, threading, time
+from hpcbench.node.job.monitors import Monitors
+from hpcbench.node.job.stop import Stop
+stop = Stop()
+monitors = Monitors([sys.executable, "-c", "import sys; sys.stdin.read()"], 1, print, stop)
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+print(repr(monitors.busy(100.0, gpus=False)), stop.requested)
+monitors.close()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "'' True\n"

@@ -276,3 +276,16 @@ def test_a_worker_that_ends_in_time_is_not_stopped(make_folder: Callable[..., An
     folder.rank(fake_torch("raise ImportError('broken')"), "--limit", "50")
     left = folder.rank_file()
     assert (left["stopped_by"], left["facts"]["error"]["message"]) == (None, "broken")
+
+
+def test_a_command_does_not_outlive_a_supervisor_that_cannot_copy_its_output(
+    make_folder: Callable[..., Any], tmp_path: Path, clean_environment: dict[str, str]
+) -> None:
+    line = f"echo $$ > {tmp_path}/pid.part; mv {tmp_path}/pid.part {tmp_path}/pid; exec sleep 60"
+    folder = make_folder(framework="command", model=None, command=line)
+    (Path(folder.scratch) / "rank-0.err").mkdir(parents=True)
+    done = subprocess.run(folder.words("rank"), env=clean_environment, capture_output=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert b"IsADirectoryError" in done.stderr
+    if (tmp_path / "pid").exists():  # it may have been ended before it began
+        assert not alive(int((tmp_path / "pid").read_text()))

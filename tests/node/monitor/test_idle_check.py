@@ -62,6 +62,7 @@ def node(machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
             machine.then()
 
     monkeypatch.setattr(idle_check, "time", Clock)
+    machine.pause = Clock.sleep
     return machine
 
 
@@ -120,9 +121,10 @@ def test_looks_for_hours_hold_no_more_files_open_than_one(node: Any, monkeypatch
         return len(list(Path("/proc/self/fd").iterdir()))
 
     monkeypatch.setattr(idle_check, "noise", lambda *seen: "noise")
-    idle_check.wait(0)
+    idle_check.wait(0, gpus=False, pause=node.pause)
     before = opened()
-    assert str(idle_check.wait(100 * (idle_check.LOOK_S + idle_check.PAUSE_S))).startswith("noise after")
+    limit_s = 100 * (idle_check.LOOK_S + idle_check.PAUSE_S)
+    assert str(idle_check.wait(limit_s, gpus=False, pause=node.pause)).startswith("noise after")
     assert opened() < before + 10
 
 
@@ -141,7 +143,7 @@ class Looks:
 
 def test_it_waits_until_the_node_is_quiet(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = Looks(node, monkeypatch, "noise", "noise", None)
-    assert idle_check.wait(60) is None
+    assert idle_check.wait(60, gpus=False, pause=node.pause) is None
     assert looks.count == 3
 
 
@@ -158,9 +160,15 @@ def test_it_looks_once_at_least_gives_up_in_time_and_says_when(
     node: Any, monkeypatch: pytest.MonkeyPatch, limit_s: float, count: int, said: str
 ) -> None:
     looks = Looks(node, monkeypatch, "first", *["last"] * 50)
-    assert idle_check.wait(limit_s) == said
+    assert idle_check.wait(limit_s, gpus=False, pause=node.pause) == said
     assert looks.count == count
     assert node.now - 1000.0 <= max(limit_s, idle_check.LOOK_S)
+
+
+def test_it_ends_when_nobody_waits_for_the_answer(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Looks(node, monkeypatch, "noise")
+    assert idle_check.wait(60, gpus=False, pause=lambda seconds: True) == "noise"
+    assert looks.count == 1
 
 
 def test_a_real_hog_on_this_machine_is_noticed() -> None:
