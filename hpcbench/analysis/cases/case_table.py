@@ -131,16 +131,19 @@ def _of_all(rows: pd.DataFrame) -> dict[str, pd.Series[Any]]:
 
 
 def _joined(texts: pd.Series[Any], separator: str) -> pd.Series[Any]:
-    """Return the distinct parts of the texts of each case, which its index tells."""
-    distinct = texts.dropna().rename("text").rename_axis("case").reset_index().drop_duplicates()
-    repeated = distinct.duplicated("case", keep=False)
-    several = (
-        distinct[repeated]
-        .groupby("case")["text"]
-        .agg(lambda found: separator.join(dict.fromkeys(separator.join(found).split(separator))))
-    )
-    joined: pd.Series[Any] = pd.concat([distinct[~repeated].set_index("case")["text"], several])
-    return joined
+    """Return the distinct parts of the texts of each case, which its index tells. Most cases have one text."""
+    known = texts.dropna()
+    found: dict[int, dict[str, None]] = {}
+    for case, text in zip(known.index.tolist(), known.tolist(), strict=True):
+        found.setdefault(case, {})[text] = None
+    joined = {case: _parts(different, separator) for case, different in found.items()}
+    return pd.Series(joined, dtype=known.dtype)
+
+
+def _parts(texts: Collection[str], separator: str) -> str:
+    """Return the only text, or the distinct parts of several."""
+    whole = separator.join(texts)
+    return whole if len(texts) == 1 else separator.join(dict.fromkeys(whole.split(separator)))
 
 
 def _medians(used: pd.DataFrame) -> dict[str, pd.Series[Any]]:

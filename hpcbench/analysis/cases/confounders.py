@@ -24,6 +24,7 @@ FACTORS = {
 }
 _OF_MACHINES = ("cpu_model", "cpu_governor", "cpu_turbo", "kernel")
 _OF_MODELS = ("framework_version", "effective_intra_op_threads")
+_OF_GPUS = ("gpu_model",)
 
 Values = dict[str, list[str]]
 
@@ -51,7 +52,8 @@ def _differing(repetitions: pd.DataFrame, factor: str, setters: tuple[str, ...])
 
 def unknown(repetitions: pd.DataFrame) -> list[str]:
     """Return the factors that are missing for some repetition."""
+    repetitions = repetitions[["framework", "device", *_OF_MACHINES, *_OF_MODELS, *_OF_GPUS]]
     models = repetitions[repetitions["framework"] != COMMAND]
     on_gpus = models[models["device"] == "gpu"]
-    asked = ((repetitions, _OF_MACHINES), (models, _OF_MODELS), (on_gpus, ("gpu_model",)))
+    asked = ((repetitions, _OF_MACHINES), (models, _OF_MODELS), (on_gpus, _OF_GPUS))
     return [name for rows, names in asked for name in names if rows[name].isna().any()]

@@ -88,6 +88,6 @@ class Evidence:
     @cached_property
     def compared(self) -> pd.DataFrame:
         """The measured cases that have a speedup over another one's; `is_base` marks the bases."""
-        cases = self.measured[self.measured["speedup"].notna()]
-        cases = cases[cases.groupby(WORK)[WORK].transform("size") > 1]
+        has_speedup = self.measured["speedup"].notna()
+        cases = self.measured[has_speedup & (has_speedup.groupby(self.measured[WORK]).transform("sum") > 1)]
         return cases.assign(is_base=case_names(cases) == cases["speedup_base"])

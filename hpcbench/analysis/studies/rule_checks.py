@@ -42,8 +42,8 @@ def missing_cases(evidence: Evidence) -> RuleViolation | None:
 
 
 def single_runs(evidence: Evidence) -> RuleViolation | None:
-    single = evidence.measured[evidence.measured["repetitions"] == 1]
-    if single.empty:
+    single = _those(evidence.measured, evidence.measured["repetitions"] == 1)
+    if single is None:
         return None
     share = _share(single, evidence.measured, "rests", "rest")
     lacking = f"{share} on one run, whose interval says nothing about the next"
@@ -61,8 +61,8 @@ def _more_runs(evidence: Evidence, cases: pd.DataFrame) -> str:
 
 def disturbed_runs(evidence: Evidence) -> RuleViolation | None:
     """Other people's jobs are a factor, and not one that anybody chose."""
-    cases = evidence.measured[evidence.measured["disturbed"] > 0]
-    if cases.empty:
+    cases = _those(evidence.measured, evidence.measured["disturbed"] > 0)
+    if cases is None:
         return None
     causes = ", ".join(dict.fromkeys(", ".join(cases["disturbed_by"].dropna()).split(", ")))
     lost = cases[cases["interference"] == DISTURBED]
@@ -84,8 +84,8 @@ def _resume(cases: pd.DataFrame) -> str:
 
 
 def unmonitored_runs(evidence: Evidence) -> RuleViolation | None:
-    cases = evidence.measured[evidence.measured["unmonitored"] > 0]
-    if cases.empty:
+    cases = _those(evidence.measured, evidence.measured["unmonitored"] > 0)
+    if cases is None:
         return None
     lacking = f"whether there was interference in {_share(cases, evidence.measured)} is not known"
     return RuleViolation(9, lacking, "see interference.reason in the records; very short commands cannot be monitored")
@@ -94,8 +94,8 @@ def unmonitored_runs(evidence: Evidence) -> RuleViolation | None:
 def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
     """Check that runs were stationary: the mean of a drifting time describes nothing."""
     rows = evidence.valid
-    unsteady = rows[(rows["steady"] == False) | (rows["drift"].astype(float).abs() > WIDE)]  # noqa: E712 - or not known
-    cases = unsteady[["sweep", "case"]].drop_duplicates()
+    unsteady = (rows["steady"] == False) | (rows["drift"].astype(float).abs() > WIDE)  # noqa: E712 - or not known
+    cases = rows.loc[unsteady, ["sweep", "case"]].drop_duplicates()
     if cases.empty:
         return None
     share = _share(cases, evidence.measured, "was", "were")
@@ -157,7 +157,8 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
     """Tails of inference, which is a matter of latency; of anything else only where the ranking is by one."""
     asked = evidence.results.quantity in LATENCIES
     column = evidence.results.quantity.column if asked else TAIL
-    cases = evidence.measured if asked else evidence.measured[evidence.measured["task"] == INFERENCE]
+    cases = evidence.measured[[column, AVERAGED_OVER, "task"]]
+    cases = cases if asked else cases[cases["task"] == INFERENCE]
     unknown = cases[cases[column].isna()]
     if unknown.empty:
         return None
@@ -186,8 +187,10 @@ def averaged_rates(evidence: Evidence) -> RuleViolation | None:
 
 
 def unstated_base(evidence: Evidence) -> RuleViolation | None:
-    bases = evidence.compared[evidence.compared["is_base"]]
-    if evidence.results.base_given or bases.empty:
+    if evidence.results.base_given:
+        return None
+    bases = _those(evidence.compared, evidence.compared["is_base"])
+    if bases is None:
         return None
     first = bases.iloc[0]
     over = f"the first case, {evidence.results.label(first)} ({first['time_median_s']:.3g} s)"
@@ -197,8 +200,8 @@ def unstated_base(evidence: Evidence) -> RuleViolation | None:
 
 
 def few_runs(evidence: Evidence) -> RuleViolation | None:
-    few = evidence.measured[evidence.measured["repetitions"].between(2, MIN_TO_RESAMPLE - 1)]
-    if few.empty:
+    few = _those(evidence.measured, evidence.measured["repetitions"].between(2, MIN_TO_RESAMPLE - 1))
+    if few is None:
         return None
     share = _share(few, evidence.measured, "rests", "rest")
     lacking = f"{share} on fewer than {MIN_TO_RESAMPLE} runs, taken for log-normal"
@@ -209,7 +212,7 @@ def missing_bounds(evidence: Evidence) -> RuleViolation | None:
     """Ideal scaling is the simplest bound (section 5.1): p times the processors do at most p times the work."""
     cases = evidence.compared
     processors = cases["nodes"] * cases["tasks_per_node"] * cases["cpus_per_task"].where(cases["device"] == "cpu", 1)
-    bases = cases[cases["is_base"]].set_index(WORK)
+    bases = cases.loc[cases["is_base"], [WORK, "device"]].set_index(WORK)
     comparable = cases["device"] == cases[WORK].map(bases["device"])
     ideal = (processors / cases[WORK].map(processors[cases["is_base"]].set_axis(bases.index)))[comparable]
     if ideal.eq(1).all():
@@ -254,6 +257,11 @@ CHECKS: tuple[Callable[[Evidence], RuleViolation | None], ...] = (  # the worst 
     unknown_factors,
     uncommitted_changes,
 )
+
+
+def _those(cases: pd.DataFrame, chosen: pd.Series[bool]) -> pd.DataFrame | None:
+    """Return the chosen cases; None if there are none, without a frame of as many columns."""
+    return cases[chosen] if chosen.any() else None
 
 
 def _share(some: pd.DataFrame | pd.Series[Any], cases: pd.DataFrame, one: str = "", many: str = "") -> str:
