@@ -44,6 +44,8 @@ class Monitors:
         self._report_reasons(replies, "cannot begin")
         if len(replies) < self._nodes:
             self._report("%d of %d monitors have answered" % (len(replies), self._nodes))
+        if not replies:
+            self._kill()
 
     def end(self) -> None:
         """End the timelines. A monitor that does not answer is killed; what it has written stays."""

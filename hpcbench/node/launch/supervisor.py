@@ -119,6 +119,7 @@ def _run_command(
         ]
     except OSError:  # a full disk: without its supervisor the command would run on
         kill(signal.SIGKILL)
+        process.wait()
         raise
     returned = process.wait()
     end, ended_at = time.monotonic(), time.time()

@@ -109,10 +109,8 @@ def test_a_fake_monitor_that_does_not_answer_is_killed(
 ) -> None:
     monkeypatch.setattr(module, "TIMEOUT_S", 0.2)
     monitors = Monitors([sys.executable, "-c", "import time; time.sleep(600)"], 1, said.append)
+    process = monitors._running()
     monitors.begin(str(tmp_path))
-    process = monitors._process
-    assert process is not None
-    monitors.end()
     assert process.returncode is not None
     monitors.close()
 
