@@ -12,8 +12,8 @@ PYTEST := $(BIN)/pytest -n 3
 HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
 # Tests start hpcbench thousands of times: what is compiled of it is kept, as for its users.
 unexport PYTHONDONTWRITEBYTECODE
-ENVIRONMENTS := horovod-pytorch pytorch tensorflow keras-torch keras-jax keras-tensorflow jax mxnet
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
+ENVIRONMENTS := $(filter-out $(LONG_ENVIRONMENTS),$(sort $(basename $(notdir $(wildcard configs/environments/*.yaml)))))
 # Two at a time: pip installs with one core. The longest is the first. Through cat: two bars do not fit on a terminal.
 BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 

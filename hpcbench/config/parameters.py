@@ -15,6 +15,7 @@ from hpcbench.core.frameworks import (
     DTYPES,
     DYNAMIC,
     SETTINGS,
+    STEP_TASKS,
     STRATEGIES,
     TASKS,
     THREAD_COUNTS,
@@ -39,7 +40,7 @@ _OF_DYNAMIC = {
     "device": ("cpu",),
     "execution": ("eager",),
     "strategy": ("single",),
-    "task": ("inference", "training"),
+    "task": STEP_TASKS,
     "wait_policy": ("passive",),  # what spins looks as if it computed
 }
 _OF_SECTIONS = ("schedule", "section_depth")
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     Device: TypeAlias = str
     Dtype: TypeAlias = str
 else:
-    Task, Device, Dtype = Literal[TASKS], Literal[DEVICES], Literal[DTYPES]
+    Task, Device, Dtype = Literal[tuple(TASKS)], Literal[DEVICES], Literal[DTYPES]
 
 
 def _names(known: Iterable[str]) -> str:
@@ -104,8 +105,7 @@ class _Work(Model):
     )
     task: Task = Field(
         default="training",
-        description="inference: the forward pass. training: forward, loss, backward, optimizer step. "
-        "time_to_accuracy: training until `target_accuracy`",
+        description=". ".join(f"{name}: {task.description}" for name, task in TASKS.items()),
     )
     strategy: str = Field(
         default="single",

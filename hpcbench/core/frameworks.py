@@ -1,9 +1,8 @@
-"""The frameworks, their strategies and execution modes, and the thread and runtime settings of their processes."""
+"""The tasks; the frameworks with their strategies and execution modes; their thread and runtime settings."""
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 TIME_TO_ACCURACY = "time_to_accuracy"
-TASKS = ("inference", "training", TIME_TO_ACCURACY)
 DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
@@ -11,6 +10,23 @@ EXECUTIONS = (EAGER, GRAPH, COMPILED)
 # Thread modes: framework defaults, one count for all layers, one count per layer group.
 NONE, FIXED, DYNAMIC = "none", "fixed", "dynamic"
 SCHEDULE = "schedule"  # the per-layer thread plan of DYNAMIC if it is faster, otherwise FIXED
+
+
+class Task(NamedTuple):
+    """What a case does with its network."""
+
+    description: str
+    trains: bool  # otherwise replicas do not communicate, and the times of single steps are latencies
+    in_steps: bool  # whether a sample is the time of equal steps; otherwise it is the time of the whole run
+
+
+TASKS: Dict[str, Task] = {
+    "inference": Task("the forward pass", trains=False, in_steps=True),
+    "training": Task("forward, loss, backward, optimizer step", trains=True, in_steps=True),
+    TIME_TO_ACCURACY: Task("training until `target_accuracy`", trains=True, in_steps=False),
+}
+FORWARD_TASKS = tuple(name for name, task in TASKS.items() if not task.trains)
+STEP_TASKS = tuple(name for name, task in TASKS.items() if task.in_steps)
 
 
 class Framework(NamedTuple):

@@ -56,15 +56,15 @@ def network(model: str, options: Options) -> Tuple[List[Layer], Shape]:
     return MODELS[model].build(options), MODELS[model].input_shape(options)
 
 
-def flops_per_item(model: str, options: Options, task: str) -> int:
+def flops_per_item(model: str, options: Options, training: bool) -> int:
     """Return the FLOPs for one item of one step of a model (1 MAC = 2 FLOPs)."""
-    return flops_of(*network(model, options), task)
+    return flops_of(*network(model, options), training)
 
 
-def flops_of(chain: List[Layer], shape: Shape, task: str) -> int:
+def flops_of(chain: List[Layer], shape: Shape, training: bool) -> int:
     """Return the FLOPs for one item of one step of a list of layers; training counts three forward passes."""
     forward = blocks.total_flops(chain, shape)
-    return forward if task == "inference" else 3 * forward
+    return 3 * forward if training else forward
 
 
 def _problem(model: str, options: Options) -> Optional[str]:

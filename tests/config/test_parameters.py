@@ -29,7 +29,7 @@ def parameters(**given: Any) -> Parameters:
         ({"model_options": {"bidirectional": 1}}, "must be true or false"),
         ({"model_options": {"layers": 0}}, "whole number above 0"),
         ({"model_options": {"layers": 1.5}}, "whole number above 0"),
-        ({"task": "sleeping"}, "'inference', 'training' or"),
+        ({"task": "sleeping"}, "'inference', 'training'"),
         ({"device": "tpu"}, "'cpu' or 'gpu'"),
         ({"dtype": "float64"}, "'float32'"),
         ({"nodes": -1}, "greater than or equal to 1"),

@@ -105,7 +105,7 @@ def test_a_framework_reports_the_work_of_the_catalog(solver: Solver, solution: C
         model, options = NETWORKS[name]["model"], catalog.resolved_options(**given(name))
         count = blocks.parameter_count(*catalog.network(model, options))
         assert found[f"{name}.parameter_count"] == count, name
-        assert found[f"{name}.flops_per_item"] == catalog.flops_per_item(model, options, "inference"), name
+        assert found[f"{name}.flops_per_item"] == catalog.flops_per_item(model, options, training=False), name
 
 
 def given(name: str) -> dict[str, object]:

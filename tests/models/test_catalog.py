@@ -22,13 +22,13 @@ from hpcbench.models.catalog import MODELS, flops_per_item, resolved_options
     ],
 )
 def test_networks_cost_what_the_literature_says(model: str, options: dict[str, Any], giga_macs: float) -> None:
-    flops = flops_per_item(model, resolved_options(model, options), "inference")
+    flops = flops_per_item(model, resolved_options(model, options), training=False)
     assert round(flops / 2e9, 2) == giga_macs
 
 
 def test_an_mlp_costs_two_operations_for_each_weight() -> None:
     options = resolved_options("mlp", {"input_size": 3, "hidden_size": 5, "layers": 2, "classes": 7})
-    assert flops_per_item("mlp", options, "inference") == 2 * (3 * 5 + 5 * 5 + 5 * 7)
+    assert flops_per_item("mlp", options, training=False) == 2 * (3 * 5 + 5 * 5 + 5 * 7)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -46,7 +46,7 @@ def test_an_lstm_costs_four_gates_over_input_and_hidden_state_at_each_step(bidir
     )
     ways = 2 if bidirectional else 1
     gates = ways * 4 * (3 * 5 + 5 * 5) + ways * 4 * (ways * 5 * 5 + 5 * 5)
-    assert flops_per_item("lstm", options, "inference") == 2 * (11 * gates + ways * 5 * 7)
+    assert flops_per_item("lstm", options, training=False) == 2 * (11 * gates + ways * 5 * 7)
 
 
 def test_a_stack_of_lstm_layers_is_wide_and_narrow_in_turn() -> None:
@@ -67,7 +67,7 @@ def test_attention_in_a_stack_of_lstm_layers_is_over_all_time_steps_of_the_last_
         "classes": 7,
     }
     plain, attending = (
-        flops_per_item("lstm_stack", resolved_options("lstm_stack", {**given, "attention": attention}), "inference")
+        flops_per_item("lstm_stack", resolved_options("lstm_stack", {**given, "attention": attention}), training=False)
         for attention in (False, True)
     )
     width = 2 * 2  # narrow, in two directions
@@ -77,7 +77,7 @@ def test_attention_in_a_stack_of_lstm_layers_is_over_all_time_steps_of_the_last_
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_training_costs_three_times_inference(model: str) -> None:
     options = resolved_options(model, {})
-    assert flops_per_item(model, options, "training") == 3 * flops_per_item(model, options, "inference")
+    assert flops_per_item(model, options, training=True) == 3 * flops_per_item(model, options, training=False)
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))

@@ -36,6 +36,13 @@ def test_the_node_code_runs_alone_in_a_bare_interpreter(tmp_path: Path) -> None:
         assert done.stdout.startswith("usage: node.pyz")
 
 
+def test_each_folder_of_the_zipapp_is_a_package() -> None:
+    """Python finds no folder in a zip file that lacks `__init__.py`."""
+    names = zipfile.ZipFile(io.BytesIO(node_zipapp())).namelist()
+    folders = {name.rpartition("/")[0] for name in names if "/" in name}
+    assert [folder for folder in folders if f"{folder}/__init__.py" not in names] == []
+
+
 def test_the_zipapp_holds_the_node_code_and_nothing_else() -> None:
     names = zipfile.ZipFile(io.BytesIO(node_zipapp())).namelist()
     assert {"__main__.py", "hpcbench_carried/node/cli.py", "hpcbench_carried/node/monitor/timeline.py"} <= set(names)

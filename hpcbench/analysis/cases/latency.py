@@ -10,10 +10,9 @@ import pandas as pd
 from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import median_of, percentiles
 from hpcbench.analysis.stats.quantiles import PERCENTILES
-from hpcbench.core.frameworks import SHARDED
+from hpcbench.core.frameworks import FORWARD_TASKS, SHARDED
 from hpcbench.core.samples import SAMPLES
 
-INFERENCE = "inference"
 AVERAGED_OVER = "samples_averaged_over"  # the column that says why there are no percentiles
 STEPS, TASKS, INSTANCES = "steps", "tasks", "instances"
 
@@ -42,7 +41,8 @@ def _averaged_over(repetition: Row) -> str | None:
     if repetition["instances"] > 1:
         return INSTANCES
     tasks = repetition["nodes"] * repetition["tasks_per_node"]
-    return TASKS if tasks > 1 and repetition["task"] == INFERENCE and repetition["strategy"] not in SHARDED else None
+    alone = repetition["task"] in FORWARD_TASKS and repetition["strategy"] not in SHARDED
+    return TASKS if tasks > 1 and alone else None
 
 
 def _of_one(repetition: Row) -> Row:

@@ -26,6 +26,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from hpcbench.core.frameworks import TASKS
 from hpcbench.models import blocks, catalog, memory_traffic
 from hpcbench.util.fast_json import decoded
 
@@ -56,10 +57,10 @@ def step_work(model: str, model_options: str, task: str, batch_size: int, dtype:
         raise ValueError(f"there is no model {model} in {dtype}")
     given: dict[str, Any] = decoded(model_options)
     chain, shape = catalog.network(model, catalog.resolved_options(model, given))
-    training = task != "inference"
+    training = TASKS[task].trains
     moved = batch_size * memory_traffic.total_moved(chain, shape, training)
     read = memory_traffic.total_weights_read(chain, shape, batch_size)
-    flops = batch_size * catalog.flops_of(chain, shape, task)
+    flops = batch_size * catalog.flops_of(chain, shape, training)
     if not training:
         return StepWork(flops, SIZES[dtype] * (moved + read))
     update = _MASTER * _UPDATE * blocks.parameter_count(chain, shape)

@@ -19,11 +19,11 @@ import pandas as pd
 
 from hpcbench.analysis.cases.quantities import THROUGHPUT
 from hpcbench.analysis.studies.arithmetic_intensity import step_work
+from hpcbench.core.frameworks import STEP_TASKS
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.models.catalog import MODELS
 
 MEMORY, COMPUTE = "memory", "compute"
-STEPS = ("inference", "training")  # tasks of which a sample is steps
 _MEASURE = "measure them by hpcbench doctor, on a cluster with --on-node --whole-node"
 
 POINT = (
@@ -91,7 +91,7 @@ class Roofline(NamedTuple):
 def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
     """Return the cases, from case_table, with their roofs."""
     roofs = _roofs(peaks)
-    timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(STEPS) & cases[THROUGHPUT.column].notna()]
+    timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(STEP_TASKS) & cases[THROUGHPUT.column].notna()]
     rows = timed.to_dict("records")
     points = pd.DataFrame([_point(row, roofs) for row in rows], index=timed.index, columns=list(POINT))
     points = points.astype({"cpus": "Int64", **dict.fromkeys(_NUMBERS, "float64")})

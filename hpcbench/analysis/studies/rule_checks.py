@@ -9,11 +9,12 @@ import pandas as pd
 
 from hpcbench.analysis.cases import confounders
 from hpcbench.analysis.cases.confounders import WORK
-from hpcbench.analysis.cases.latency import AVERAGED_OVER, INFERENCE, INSTANCES, STEPS, TASKS
+from hpcbench.analysis.cases.latency import AVERAGED_OVER, INSTANCES, STEPS, TASKS
 from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.studies.reporting_rules import Evidence, RuleViolation
+from hpcbench.core.frameworks import FORWARD_TASKS
 from hpcbench.core.samples import DISTURBED
 from hpcbench.core.status import COMPLETED
 
@@ -158,7 +159,7 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
     asked = evidence.results.quantity in LATENCIES
     column = evidence.results.quantity.column if asked else TAIL
     cases = evidence.measured[[column, AVERAGED_OVER, "task"]]
-    cases = cases if asked else cases[cases["task"] == INFERENCE]
+    cases = cases if asked else cases[cases["task"].isin(FORWARD_TASKS)]
     unknown = cases[cases[column].isna()]
     if unknown.empty:
         return None

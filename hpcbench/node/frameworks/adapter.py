@@ -5,7 +5,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Type
 
-from ...core.frameworks import TIME_TO_ACCURACY
+from ...core.frameworks import TASKS
 from ...core.record import Work
 from ..workload.data import Items
 from ..workload.problem import Problem
@@ -91,12 +91,12 @@ class Network(ABC):
     def work(self) -> Work:
         """Return the work of one step."""
         problem, parameters = self.problem, self.problem.parameters
-        learning = parameters["task"] == TIME_TO_ACCURACY
+        in_steps = TASKS[parameters["task"]].in_steps
         of_16_bits = "autocast" if problem.training else "pure"
         return Work(
             parameter_count=self.parameter_count,
             flops_per_item=problem.flops_per_item,
-            items_per_step=None if learning else parameters["batch_size"] * problem.group.size,
+            items_per_step=parameters["batch_size"] * problem.group.size if in_steps else None,
             items_per_epoch=problem.items_per_epoch,
             input_shape=(parameters["batch_size"], *problem.item_shape),
             dtype=parameters["dtype"],

@@ -188,11 +188,11 @@ def _work_alone(planned: PlannedRun) -> bool:
     """Return whether ranks do not communicate."""
     if planned.instances > 1:
         return True
-    if planned.is_command or planned.parameters["task"] != "inference":
+    if planned.is_command:
         return False
-    from ...core.frameworks import SHARDED
+    from ...core.frameworks import FORWARD_TASKS, SHARDED
 
-    return planned.parameters["strategy"] not in SHARDED
+    return planned.parameters["task"] in FORWARD_TASKS and planned.parameters["strategy"] not in SHARDED
 
 
 def _harmonic_mean(times_s: Sequence[float]) -> float:

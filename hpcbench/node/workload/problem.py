@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
-from ...core.frameworks import SHARDED
+from ...core.frameworks import SHARDED, TASKS
 from ...models import catalog
 from ...models.initial_weights import InitialWeights, Numbers
 from ...models.layers import Layer, Shape
@@ -29,7 +29,7 @@ class Problem:
     @property
     def training(self) -> bool:
         """Return whether the task trains."""
-        return bool(self.parameters["task"] != "inference")
+        return TASKS[self.parameters["task"]].trains
 
     @property
     def parallel(self) -> bool:
@@ -50,7 +50,7 @@ class Problem:
     @property
     def flops_per_item(self) -> int:
         """Return the FLOPs for one item of a step (1 MAC = 2 FLOPs)."""
-        return catalog.flops_of(self.layers, self.item_shape, self.parameters["task"])
+        return catalog.flops_of(self.layers, self.item_shape, self.training)
 
     def weights(self) -> InitialWeights:
         """Return the initial weights, the same on every rank and in every framework."""

@@ -12,11 +12,12 @@ from hpcbench.analysis.cases.quantities import Quantity, short_column
 from hpcbench.config.names import TAG
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.charts.components import is_numeric
+from hpcbench.report.charts.theme import COLOURS
 
 if TYPE_CHECKING:
     from hpcbench.analysis.results import Workload
 
-MAX_COLOURS = 7
+MAX_COLOURS = len(COLOURS)
 MAX_FACETS = 12
 MAX_POINTS = 2000  # of one chart
 MAX_NAMES = 40  # on an axis

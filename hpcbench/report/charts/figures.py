@@ -10,12 +10,13 @@ import pandas as pd
 
 from hpcbench.analysis.cases.case_table import by_case, valid_rows
 from hpcbench.analysis.cases.labels import varying
-from hpcbench.analysis.cases.latency import AVERAGED_OVER, INFERENCE
+from hpcbench.analysis.cases.latency import AVERAGED_OVER
 from hpcbench.analysis.cases.quantities import PRICE, QUANTITIES, TIME, Quantity, price_of
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.analysis.studies.scaling import STRONG, WEAK, Scaling, scaling
 from hpcbench.analysis.studies.threads import contexts_of
+from hpcbench.core.frameworks import FORWARD_TASKS
 from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
 from hpcbench.report.charts import cases, distribution, parallel, theme
@@ -138,7 +139,7 @@ def _of_latency(results: Results) -> Iterator[Figure]:
     """Yield for each workload with inference the step times of the best cases and the last one."""
     rows = by_case(results.repetitions)
     for number, work in enumerate(results.workloads[:MAX_WORKS], 1):
-        if work.cases.iloc[0]["task"] != INFERENCE:
+        if work.cases.iloc[0]["task"] not in FORWARD_TASKS:
             continue
         single = work.cases[work.cases[AVERAGED_OVER].isna() & (work.cases["samples"] >= MIN_SAMPLES)]
         if single.empty:

@@ -8,9 +8,7 @@ increasing lightness. A framework has the same colour in every chart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
-
-from hpcbench.core.frameworks import FRAMEWORKS
+from typing import Any, Literal, NamedTuple
 
 BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY = (
     "#4477AA",
@@ -22,12 +20,31 @@ BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY = (
     "#BBBBBB",
 )
 COLOURS = (BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY)
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [10, 2], [1, 3])
 ORDERED: Literal["cividis"] = "cividis"
-OF_FRAMEWORK = dict(zip(FRAMEWORKS, (RED, YELLOW, PURPLE, CYAN, GREEN, BLUE, GREY), strict=True))
-SHAPE_OF_FRAMEWORK = dict(zip(FRAMEWORKS, SHAPES, strict=True))
-DASH_OF_FRAMEWORK = dict(zip(FRAMEWORKS, DASHES, strict=True))
+
+
+class Mark(NamedTuple):
+    """The look of one series: its colour, the shape of its points and the dashes of its lines."""
+
+    colour: str
+    shape: str
+    dashes: list[int]
+
+
+MARKS = {  # by framework
+    "pytorch": Mark(RED, "circle", [1, 0]),
+    "tensorflow": Mark(YELLOW, "square", [6, 3]),
+    "keras-torch": Mark(PURPLE, "triangle-up", [2, 2]),
+    "keras-jax": Mark(CYAN, "diamond", [8, 3, 2, 3]),
+    "keras-tensorflow": Mark(GREEN, "cross", [4, 2]),
+    "jax": Mark(BLUE, "triangle-down", [10, 2]),
+    "mxnet": Mark(GREY, "triangle-right", [1, 3]),
+}
+SHAPES = tuple(mark.shape for mark in MARKS.values())
+DASHES = tuple(mark.dashes for mark in MARKS.values())
+OF_FRAMEWORK = {name: mark.colour for name, mark in MARKS.items()}
+SHAPE_OF_FRAMEWORK = {name: mark.shape for name, mark in MARKS.items()}
+DASH_OF_FRAMEWORK = {name: mark.dashes for name, mark in MARKS.items()}
 # The page has darker or lighter tones of the same, which it changes with its background: page.css.
 OF_PAGE = {colour: f"var(--series-{place})" for place, colour in enumerate(COLOURS, 1)}
 ON_ANY_GROUND = ("#3D83C9", "#C46A12")  # and what is between them: as light as what is seen on light and on dark

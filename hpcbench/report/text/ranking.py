@@ -8,12 +8,11 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import cell
-from hpcbench.analysis.cases.latency import INFERENCE
 from hpcbench.analysis.cases.quantities import OF_TIME, TIME, Quantity
 from hpcbench.analysis.results import Workload
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
-from hpcbench.core.frameworks import TIME_TO_ACCURACY
+from hpcbench.core.frameworks import FORWARD_TASKS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import DISTURBED
 from hpcbench.report.text.numbers import SCALED, between, duration, formatter, memory
@@ -52,7 +51,7 @@ def heading(quantity: Quantity) -> str:
 def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
     columns = _measured(cases, TIME)
-    if cases.iloc[0]["task"] == INFERENCE and quantity.column != TAIL and cases[TAIL].notna().any():
+    if cases.iloc[0]["task"] in FORWARD_TASKS and quantity.column != TAIL and cases[TAIL].notna().any():
         columns.append(Column(short_name(TAIL), _cells(cases[TAIL], duration), _TAIL))
     if learning:
         columns.append(Column("epochs", _cells(cases["epochs"], "{:g}".format)))

@@ -122,7 +122,7 @@ def test_training_does_three_times_the_work_of_inference(state: State, task: str
     training, inference = state(task=task, **learning), state(task="inference")
     assert (training.training, inference.training) == (True, False)
     assert training.flops_per_item == 3 * inference.flops_per_item
-    assert inference.flops_per_item == catalog.flops_per_item("mlp", inference.options, "inference")
+    assert inference.flops_per_item == catalog.flops_per_item("mlp", inference.options, training=False)
 
 
 def test_synthetic_input_is_not_split(state: State) -> None:

@@ -12,7 +12,6 @@ from hpcbench.analysis.cases.quantities import MEMORY, QUANTITIES, THROUGHPUT, T
 from hpcbench.analysis.results import Workload
 from hpcbench.config.names import TAG
 from hpcbench.errors import UserError
-from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import is_geometric, is_numeric
 from hpcbench.report.charts.encoding import MAX_COLOURS, MAX_FACETS, MAX_NAMES, Encoding, choose, parse
 from hpcbench.report.charts.figures import chosen
@@ -72,7 +71,6 @@ def test_more_axes_are_parallel_coordinates() -> None:
 
 def test_what_has_too_many_values_is_no_colour_and_no_facet() -> None:
     many = [f"k{place}" for place in range(MAX_COLOURS + 1)]
-    assert len(theme.COLOURS) == MAX_COLOURS
     assert chosen_of(nodes=[1, 2], kind=many) == (None, None, None, None)
     most = [f"k{place}" for place in range(MAX_FACETS + 1)]
     assert chosen_of(nodes=[1, 2], framework=["jax", "mxnet"], kind=most) == (None, None, None, None)

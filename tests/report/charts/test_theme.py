@@ -112,9 +112,10 @@ def test_data_that_read_like_a_colour_stay_as_they_are() -> None:
 
 
 def test_every_framework_has_a_colour_a_shape_and_dashes_of_its_own() -> None:
-    for of_framework in (theme.OF_FRAMEWORK, theme.SHAPE_OF_FRAMEWORK, theme.DASH_OF_FRAMEWORK):
-        assert list(of_framework) == list(FRAMEWORKS)
-        assert len({str(each) for each in of_framework.values()}) == len(FRAMEWORKS)
+    assert set(theme.MARKS) == set(FRAMEWORKS)
+    for values in zip(*theme.MARKS.values(), strict=True):
+        assert len(set(map(str, values))) == len(FRAMEWORKS)
+    assert {mark.colour for mark in theme.MARKS.values()} <= set(theme.COLOURS), "the page has a tone of each"
 
 
 def test_as_many_colours_as_shapes_and_dashes() -> None:

@@ -108,7 +108,7 @@ def test_the_catalog_counts_the_same_operations_as_pytorch(model: str, options: 
             network(batch)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
-    assert counter.get_total_flops() == 2 * flops_per_item(model, full, "inference")
+    assert counter.get_total_flops() == 2 * flops_per_item(model, full, training=False)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -118,7 +118,7 @@ def test_an_lstm_multiplies_once_by_each_weight_at_each_time_step(bidirectional:
     lstm, _, classifier = on_meta("lstm", {"bidirectional": bidirectional})
     matrices = sum(w.numel() for name, w in lstm.cells.named_parameters() if name.startswith("weight"))
     expected = 2 * (options["sequence_length"] * matrices + classifier.weight.numel())
-    assert flops_per_item("lstm", options, "inference") == expected
+    assert flops_per_item("lstm", options, training=False) == expected
 
 
 @pytest.mark.parametrize("model", sorted(TINY))
@@ -154,7 +154,7 @@ def test_a_network_reports_its_work(build: Build, task: str) -> None:
     network = build("mlp", task=task, batch_size=5)
     options = resolved_options("mlp", TINY["mlp"])
     assert network.work.parameter_count == 8 * 16 + 16 + 16 * 16 + 16 + 16 * 3 + 3 == len(weights(network))
-    assert network.work.flops_per_item == flops_per_item("mlp", options, task)
+    assert network.work.flops_per_item == flops_per_item("mlp", options, task == "training")
     assert network.work.items_per_step == 5
     assert network.work.input_shape == (5, 8)
     assert network.work.dtype == "float32"
