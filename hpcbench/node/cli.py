@@ -14,7 +14,7 @@ RANK = "rank"
 
 def main() -> int:
     """Run the command that the command line names; return its exit status."""
-    if sys.argv[1:2] == [RANK]:
+    if sys.argv[1:2] == [RANK] and "--help" not in sys.argv:
         from .launch.commands import rank
 
         return rank(sys.argv)
