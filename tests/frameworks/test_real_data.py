@@ -156,7 +156,7 @@ def test_a_target_that_is_missed_is_a_failure_that_says_how_far_it_came(command_
         ({"x": np.zeros((9, 4), np.float32), "y": np.full(9, 10)}, {}, "labels from 10 to 10"),
         ({"x": np.zeros((9, 4), np.float32), "y": np.zeros(8, int)}, {}, "one whole number for each"),
         ({"x": np.full((9, 4), np.nan), "y": np.zeros(9, int)}, {}, "finite numbers"),
-        ({"x": np.zeros((9, 4), np.float32), "y": np.zeros(9, int)}, {"batch_size": 64}, "less than a batch of 64"),
+        ({"x": np.zeros((9, 4), np.float32), "y": np.zeros(9, int)}, {"batch_size": 64}, "fewer than a batch of 64"),
     ],
 )
 def test_data_that_do_not_fit_are_a_failure_that_says_in_what(command_line, arrays, options, words):

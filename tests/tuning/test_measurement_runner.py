@@ -12,7 +12,6 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
 from hpcbench.status.progress import PLANNED, RunProgress
-from hpcbench.store.sweep import planned
 from hpcbench.tuning import measurement_runner
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurement_runner import MeasurementRunner
@@ -71,7 +70,7 @@ def test_a_script_that_could_not_go_on_says_nothing_of_its_setting(measured, kin
 
 def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     short, full = (stage.of(Measure()) for stage in (Stage.SHORT, Stage.FULL))
-    run = planned(case(), 1, 0, short.model_dump())
+    run = case().planned_run(1, 0, short.model_dump())
     known = RunProgress("job-001", 0, run, PLANNED)
     monkeypatch.setattr(measurement_runner, "query", lambda _: SimpleNamespace(runs=[known]))
     added: list[PlannedRun] = []

@@ -150,7 +150,12 @@ def _medians(used: pd.DataFrame) -> dict[str, pd.Series[Any]]:
     names = [str(name) for name in used if name in _TYPICAL or _is_energy(str(name))]
     numbers = used[names].astype("float64")
     medians = numbers if used.index.is_unique else numbers.groupby(level=0).median()
-    return {name: medians[name] for name in names}
+    return {name: _whole(medians[name]) if used[name].dtype == "Int64" else medians[name] for name in names}
+
+
+def _whole(numbers: pd.Series[float]) -> pd.Series[Any]:
+    """Return numbers as whole ones, if all are."""
+    return numbers.astype("Int64") if (numbers.dropna() % 1 == 0).all() else numbers
 
 
 def _outcomes(rows: pd.DataFrame, used: pd.DataFrame) -> dict[str, pd.Series[Any]]:

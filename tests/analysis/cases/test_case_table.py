@@ -415,3 +415,11 @@ def test_interference_excludes_a_repetition_unless_all_have_it(
     assert (row["repetitions"], row["interference"]) == (used, verdicts[-1])
     assert row["disturbed"] == verdicts.count("disturbed")
     assert row["time_median_s"] == (1.5 if used == 1 else 1.0)
+
+
+def test_a_median_of_whole_numbers_is_whole_if_all_are(repetition: Rep, table: Table) -> None:
+    frame = table(repetition(0, 0, epochs=3), repetition(1, 0, epochs=5), repetition(2, 0, status="failed"))
+    frame["epochs"] = frame["epochs"].astype("Int64")
+    epochs = case_table(frame)["epochs"]
+    assert epochs.dtype == "Int64"
+    assert epochs.tolist() == [3, 5, pd.NA]

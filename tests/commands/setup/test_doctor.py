@@ -119,7 +119,7 @@ def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at
         (["--partition", "cpu"], "--partition requires --on-node"),
         (["--whole-node"], "--whole-node requires --on-node"),
         (["--on-node"], "--on-node requires Slurm, and the site 'laptop' has none that responds"),
-        (["--site", "nowhere"], "no file of configs/sites is called 'nowhere'"),
+        (["--site", "nowhere"], "'nowhere' not found in configs/sites"),
         (["--seconds", "1"], "1 is not in the range"),
     ],
 )

@@ -376,7 +376,7 @@ def test_a_run_that_describes_its_packages_starts_another_python(serve: Serve) -
 
 
 def test_a_program_gets_nothing_of_the_driver_but_its_output(serve: Serve) -> None:
-    _, served = serve("readlink /proc/self/fd/0; ls /proc/$$/fd | tr '\\n' ' '; grep SigBlk /proc/$$/status")
+    _, served = serve("readlink /proc/self/fd/0; ls /proc/$$/fd > fds; tr '\\n' ' ' < fds; grep SigBlk /proc/$$/status")
     for element in (0, 1):
         log = served.run(element)
         assert "/dev/null\n0 1 2 SigBlk:\t0000000000000000\n" in log

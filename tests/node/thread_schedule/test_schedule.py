@@ -204,7 +204,7 @@ def test_a_file_holds_what_was_written(model: Any, before: int, tmp_path: Path) 
         ({"sections": [{"module": "9", "phase": FORWARD, "threads": 1}]}, "the model has no module 9"),
         ({"fingerprint": None}, "fingerprint or made_for is missing"),
         ({"fingerprint": "0"}, "it was made for another model"),
-        ({"sections": [{"module": "0", "phase": FORWARD, "threads": 9}]}, "asks for 9 threads, and .* may use 8 CPUs"),
+        ({"sections": [{"module": "0", "phase": FORWARD, "threads": 9}]}, "requires 9 threads, and .* may use 8 CPUs"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused(
@@ -222,7 +222,7 @@ def test_more_threads_than_the_quota_has_are_refused_unless_the_caller_wants_the
 ) -> None:
     monkeypatch.setattr(cpus, "tightest", lambda: cpu_quota.Quota(1.5, "/job"))
     apply_schedule(model, forward_of(model, 2, 1, 2)).remove()
-    refusal = "the schedule cannot be applied: it asks for 3 threads, and this process has 1.5 CPUs' worth of time"
+    refusal = "the schedule cannot be applied: it requires 3 threads, and this process has 1.5 CPUs' worth of time"
     with pytest.raises(ValueError, match=f"{refusal}, by the quota of /job; `oversubscribe` allows it"):
         apply_schedule(model, forward_of(model, 2, 1, 3))
     with apply_schedule(model, forward_of(model, 9, 1, 3), oversubscribe=True):
@@ -357,7 +357,7 @@ apply_schedule(model, schedule(3))
 def test_a_process_whose_threads_openmp_binds_has_the_cpus_of_all_of_them(variable: str, value: str) -> None:
     command = ["taskset", "--cpu-list", "0,1", sys.executable, "-c", BOUND]
     done = subprocess.run(command, env={**os.environ, variable: value}, capture_output=True, text=True, check=False)
-    told = f"it asks for 3 threads, and this process may use 2 CPUs ({variable} binds its threads); `oversubscribe`"
+    told = f"it requires 3 threads, and this process may use 2 CPUs ({variable} binds its threads); `oversubscribe`"
     assert told in done.stderr
 
 

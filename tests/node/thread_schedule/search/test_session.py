@@ -345,7 +345,7 @@ def test_more_threads_than_cpus_are_for_cases_that_say_so(
 def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = file_of(torch.nn.Sequential(Sleeping(0, 0)), tmp_path, 2)
     monkeypatch.setattr(cpus, "tightest", lambda: cpu_quota.Quota(0.5, "/slice"))
-    refusal = f"{file}: the schedule cannot be applied: it asks for 2 threads, and this process has 0.5 CPUs' worth"
+    refusal = f"{file}: the schedule cannot be applied: it requires 2 threads, and this process has 0.5 CPUs' worth"
     with pytest.raises(Unsupported, match=re.escape(refusal)):
         apply_or_search(following := network(Sleeping(0, 0), schedule=file), following.infer, None)
     allowed = network(Sleeping(0, 0), schedule=file, oversubscribe=True)
