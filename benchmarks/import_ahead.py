@@ -1,8 +1,8 @@
 """Whether a worker that imports PyTorch while another one measures changes what that one measures: three minutes.
 
-One process measures steps on one core. Meanwhile nothing runs on the other cores, or a process that imports PyTorch
-again and again, or one that has imported it and waits. Nothing else should run. Each figure is the ratio of step times
-to those of the same process kind measured alone in the same round: the median of the rounds, and their range.
+One process measures steps on one core. On the other cores runs nothing, a process that imports PyTorch repeatedly, or
+one that has imported PyTorch and waits. Nothing else should run. Each figure is the step time divided by that without a
+second process in the same round: the median of the rounds, and their range.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ with torch.inference_mode():
         times.append(time.perf_counter() - start)
 print(sorted(times)[len(times) // 2])
 """
-BESIDE = {
+CONCURRENT = {
     "alone": None,
     "imports": "import subprocess, sys\nwhile True: subprocess.run([sys.executable, '-c', 'import torch'])",
     "waits": "import torch, sys\nprint('imported', flush=True)\nsys.stdin.read()",
@@ -47,8 +47,8 @@ BESIDE = {
 
 
 @contextmanager
-def beside(code: str | None, cpus: str) -> Iterator[None]:
-    """Run code on these CPUs meanwhile; one that says that it has imported is waited for."""
+def running(code: str | None, cpus: str) -> Iterator[None]:
+    """Run code on these CPUs in another process. Wait first for code that prints that it has imported PyTorch."""
     if code is None:
         yield
         return
@@ -78,11 +78,11 @@ def main() -> None:
     cpus = ",".join(map(str, others))
     order = random.Random(0)
     for network in ("lstm", "conv2d"):
-        ratios: dict[str, list[float]] = {name: [] for name in BESIDE if name != "alone"}
+        ratios: dict[str, list[float]] = {name: [] for name in CONCURRENT if name != "alone"}
         for _ in range(ROUNDS):
             found = {}
-            for name in order.sample(list(BESIDE), len(BESIDE)):
-                with beside(BESIDE[name], cpus):
+            for name in order.sample(list(CONCURRENT), len(CONCURRENT)):
+                with running(CONCURRENT[name], cpus):
                     found[name] = step_s(network, first)
             for name, each in ratios.items():
                 each.append(found[name] / found["alone"])

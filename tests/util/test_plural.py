@@ -29,4 +29,4 @@ def test_what_is_left_out_is_counted(count: int, words: str) -> None:
 
 def test_counting_does_not_take_the_imports_of_a_report() -> None:
     code = "import sys, hpcbench.commands.shared.context; sys.exit('pandas' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

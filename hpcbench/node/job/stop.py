@@ -37,7 +37,7 @@ class Stop:
             self._callbacks.remove(callback)
 
     def wait(self, seconds: float) -> None:
-        """Wait until this process is told to end, `seconds` at most. Several threads may wait."""
+        """Wait for a signal to end, for up to `seconds`. Several threads can wait at the same time."""
         until_s = time.monotonic() + seconds
         while select.select([self._read_end], [], [], max(0.0, until_s - time.monotonic()))[0]:
             if self.requested:
@@ -45,8 +45,7 @@ class Stop:
             self._drain()
 
     def wait_for(self, descriptor: int, seconds: Optional[float] = None) -> bool:
-        """Wait until something can be read from a descriptor; return False if this process was told to end before, or
-        after `seconds`."""
+        """Wait until a descriptor is readable; return False after a signal to end, and after `seconds`."""
         until_s = None if seconds is None else time.monotonic() + seconds
         while not self.requested:
             left_s = None if until_s is None else max(0.0, until_s - time.monotonic())

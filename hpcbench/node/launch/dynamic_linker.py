@@ -81,7 +81,7 @@ def _allocator() -> Optional[str]:
 
 
 def _part_of(address: int) -> Optional[str]:
-    """Return the name of the mapping at an address; None if there is none, or no name."""
+    """Return the name of the mapping at an address; None if no mapping contains it, or if the mapping has no name."""
     return next((name for addresses, name in _mappings() if address in addresses), None)
 
 

@@ -39,9 +39,9 @@ def _of_the_machine(planned: PlannedRun) -> Optional[str]:
 
 
 def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
-    """Return why there is none for as many as the case asks for; None where there is, and where it may oversubscribe.
+    """Return why the CPUs do not suffice for the threads of a case; None if they do, or if it may oversubscribe.
 
-    A quota of CPU time counts for all instances together, and a part of a CPU as one."""
+    A CPU quota counts for all instances together, and a fraction of a CPU as one."""
     parameters = planned.parameters
     if parameters["oversubscribe"]:
         return None

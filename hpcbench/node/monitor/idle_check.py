@@ -25,8 +25,8 @@ _UTILISATION = ".utilisation_percent"
 def wait(limit_s: float, gpus: bool, pause: Callable[[float], bool]) -> Optional[str]:
     """Wait until the node, and with `gpus` its GPUs, are idle, for about `limit_s` seconds, and check at least once.
 
-    `pause` waits for some seconds, and returns whether nobody waits for the answer any more. Return what others do on
-    the node at the end, or None.
+    `pause` waits for the given seconds and returns True if the check is no longer required. Return the activity of
+    other processes at the end, or None if the node is idle.
     """
     began_s = time.monotonic()
     with contextlib.closing(OwnProcesses("")) as own, contextlib.closing(Files()) as files:

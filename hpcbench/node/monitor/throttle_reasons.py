@@ -1,7 +1,7 @@
 """Why the clock of a GPU is lower than it could be, in bits."""
 
-# The bits of NVML (nvmlClocksEventReasons), also for GPUs of other vendors. Its other bits are harmless: 0x1 is an idle
-# GPU, 0x2 a clock that somebody has set.
+# The bits of NVML (nvmlClocksEventReasons), also for GPUs of other vendors. Its other bits are harmless: 0x1 means that
+# the GPU is idle, 0x2 that a user has set the clock.
 POWER_CAP = 0x4
 HARDWARE_SLOWDOWN = 0x8
 SOFTWARE_THERMAL = 0x20

@@ -133,7 +133,7 @@ def _computing(view: CaseView) -> str:
 
 
 def _by_section(view: CaseView) -> str:
-    """Return the schedule and its gain, or why there is none."""
+    """Return the schedule and its gain, or the reason why no schedule was kept."""
     found = _dynamic(view)
     if found is None or found["schedule"] is None:
         return f"one count: {found['why']}" if found else ""
@@ -165,7 +165,7 @@ def _memory(row: Row) -> str:
 
 
 def _energy(view: CaseView) -> str:
-    """Return the measured energy, or why there is none."""
+    """Return the measured energy, or the reason why it is unknown."""
     row, parts = view.row, []
     for kind in KINDS:
         joules, off, each = (row[f"energy_{kind}_{what}"] for what in ("j", "uncertainty_j", "j_per_item"))
