@@ -8,7 +8,7 @@ records and the checks for damaged records are derived from it. Numbers have the
 import dataclasses
 import typing
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from .energy import Energy
 from .record_field import described
@@ -288,11 +288,9 @@ def columns(kind: Any, path: Sequence[str] = (), nullable: bool = False) -> Iter
             yield from columns(kinds[0], own, may_be_null)
 
 
-def value_at(record: Record, path: Sequence[str]) -> Any:
-    """Return the field of a record at a path; None if the tree ends before it."""
-    found: Any = record
+def values_at(records: Sequence[Record], path: Sequence[str]) -> List[Any]:
+    """Return the field at a path of each record; None where the tree of a record ends before it."""
+    found: List[Any] = list(records)
     for name in path:
-        if found is None:
-            return None
-        found = getattr(found, name, None)
+        found = [getattr(each, name, None) for each in found]
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hpcbench.core.record import Column, Record, columns, value_at
+from hpcbench.core.record import Column, Record, columns, values_at
 from hpcbench.core.typed_json import to_json
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +32,8 @@ def test_a_column_knows_its_field_unit_and_whether_pandas_needs_nullable_integer
 
 
 def test_a_value_below_null_is_null(make_record: Callable[..., Record]) -> None:
-    assert value_at(make_record(), ("work", "parameter_count")) == 100
-    assert value_at(make_record(status="failed"), ("work", "parameter_count")) is None
+    records = [make_record(), make_record(status="failed")]
+    assert values_at(records, ("work", "parameter_count")) == [100, None]
 
 
 def test_the_published_schema_allows_what_the_node_writes_and_no_damage(make_record: Callable[..., Record]) -> None:

@@ -6,12 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import dedent
 from typing import NamedTuple
 
-from hpcbench.config.experiment import load_experiment
-from hpcbench.report.terminal.tuning import headline, lines
 from hpcbench.status.progress import Progress
-from hpcbench.submit.rerun import Rerun
-from hpcbench.tuning.objective import objective_of
-from hpcbench.tuning.result_file import read_results
+from hpcbench.store.sweep import Sweep
 
 
 class TuningSummary(NamedTuple):
@@ -35,17 +31,29 @@ def searches(progresses: Sequence[Progress]) -> list[str]:
 
 def tuning_summaries(progresses: Sequence[Progress]) -> Iterator[TuningSummary]:
     """Yield the result of each search among these sweeps, or that it has not ended."""
-    for sweep in (progress.sweep for progress in progresses if progress.sweep.tuning):
-        found = read_results(sweep.paths)
-        if found is None:
-            name = sweep.paths.name
-            yield TuningSummary("", f"the search {name} has not ended; to continue: hpcbench resume {name}", ())
-            continue
-        experiment = load_experiment(Rerun.of(sweep.paths).document())
-        objective = objective_of(str((sweep.tuning or {}).get("metric")), experiment)
-        for finding in found:
-            title, *below = lines(finding, objective.quantity)
-            yield TuningSummary(title, headline(finding, objective.quantity), tuple(below))
+    for progress in progresses:
+        if progress.sweep.tuning:
+            yield from _summaries(progress.sweep)
+
+
+def _summaries(search: Sweep) -> Iterator[TuningSummary]:
+    # A quarter of a second, which reports of other sweeps need not wait for.
+    from hpcbench.config.experiment import load_experiment
+    from hpcbench.report.terminal.tuning import headline, lines
+    from hpcbench.submit.rerun import Rerun
+    from hpcbench.tuning.objective import objective_of
+    from hpcbench.tuning.result_file import read_results
+
+    found = read_results(search.paths)
+    if found is None:
+        name = search.paths.name
+        yield TuningSummary("", f"the search {name} has not ended; to continue: hpcbench resume {name}", ())
+        return
+    experiment = load_experiment(Rerun.of(search.paths).document())
+    objective = objective_of(str((search.tuning or {}).get("metric")), experiment)
+    for finding in found:
+        title, *below = lines(finding, objective.quantity)
+        yield TuningSummary(title, headline(finding, objective.quantity), tuple(below))
 
 
 def default_of_search(progresses: Sequence[Progress]) -> str | None:
@@ -53,6 +61,8 @@ def default_of_search(progresses: Sequence[Progress]) -> str | None:
     searches = [progress.sweep.paths for progress in progresses if progress.sweep.tuning]
     if len(progresses) != 1 or not searches:
         return None
+    from hpcbench.tuning.result_file import read_results  # late, as above
+
     found = read_results(searches[0]) or []
     answer = found[0].answer if len(found) == 1 else None
     return answer.default.case if answer and answer.default.value else None
