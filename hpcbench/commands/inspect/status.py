@@ -17,8 +17,9 @@ from hpcbench.report.terminal.status_groups import lines
 from hpcbench.status.progress import Progress
 from hpcbench.status.query import or_records, query
 from hpcbench.status.tuning_state import search_state
-from hpcbench.store.sweep import load
+from hpcbench.store.sweep import Sweep, load
 from hpcbench.util.console import err, out
+from hpcbench.util.gc_pause import without_garbage_collection
 
 EPILOG = """\b
 Examples:
@@ -50,6 +51,12 @@ def status_command(context: click.Context, sweep: str, as_json: bool, watch: boo
     found = load(workspace_of(context).find(sweep))
     if watch:
         return watch_sweep(found, JsonLines() if as_json else display_on(out))
+    with without_garbage_collection():  # until the records are gone: the search for cycles would examine them
+        _print_once(found, as_json)
+    return 0
+
+
+def _print_once(found: Sweep, as_json: bool) -> None:
     progress = or_records(query, found)
     for warning in progress.warnings:
         err.print(f"warning: {warning}", soft_wrap=True, markup=False)
@@ -59,7 +66,6 @@ def status_command(context: click.Context, sweep: str, as_json: bool, watch: boo
         click.echo(json.dumps({**progress_as_json(progress, now), **search}, indent=1))
     else:
         _print(progress, now)
-    return 0
 
 
 def _print(progress: Progress, now: datetime.datetime) -> None:
