@@ -40,7 +40,7 @@ class Measure(Model):
         "the wall time; `require` an idle node, otherwise skip the run",
     )
     retries: int = Field(
-        default=1, ge=0, le=100, description="maximum number of new attempts of a run with interference"
+        default=1, ge=0, le=100, description="maximum number of new attempts of a run because of interference"
     )
     shuffle_seed: int = Field(default=0, ge=0, description="seed of the order in which repetitions run")
 

@@ -12,7 +12,9 @@ from hpcbench.config.yaml_document import Model
 class Retry(Model):
     """Which runs are repeated automatically."""
 
-    max: int = Field(default=2, ge=0, le=100, description="maximum number of retries of a repetition")
+    max: int = Field(
+        default=2, ge=0, le=100, description="maximum number of retries of a repetition because of these outcomes"
+    )
     on: list[Literal["node_failure", "preempted", "failed", "timeout", "out_of_memory"]] = Field(
         default=["node_failure", "preempted"], description="outcomes after which a repetition is retried"
     )

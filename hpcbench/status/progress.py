@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hpcbench.core import oom_pruning, status
+from hpcbench.core.retry_rule import is_tried_again
 from hpcbench.slurm import states
 from hpcbench.store.records import array_of, is_disturbed
 
 if TYPE_CHECKING:
+    from hpcbench.config.retry import Retry
     from hpcbench.core.record import Record
     from hpcbench.core.run_spec import PlannedRun
     from hpcbench.store.sweep import Sweep
@@ -60,12 +62,11 @@ class RunProgress:
         """How many attempts the job made that left the record that counts."""
         return sum(array_of(attempt) == self.slurm_id for attempt in self.attempts)
 
-    def is_missing(self, retried: Iterable[str], most: int) -> bool:
-        """Return whether it has no outcome yet, or one that is `retried` by itself, at most so many times."""
+    def is_missing(self, retry: Retry) -> bool:
+        """Return whether it has no outcome yet, or its attempts, of all jobs, allow another one."""
         if self.record is None or self.record.error_type == status.JOB_TIME:
             return True
-        again = set(retried)
-        return self.state in again and sum(attempt.status in again for attempt in self.attempts) <= most
+        return is_tried_again(self.attempts, int(self.planned.measure["retries"]), retry.on, retry.max)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Progress:
         A failure is not retried more often than the experiment says.
         """
         retry = self.sweep.retry
-        return [run for run in self.to_do() if run.is_missing(retry.on, retry.max)]
+        return [run for run in self.to_do() if run.is_missing(retry)]
 
     @cached_property
     def still_too_large(self) -> frozenset[tuple[str, int]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hpcbench.core import status
 from hpcbench.core.record import Record
+from hpcbench.core.retry_rule import is_tried_again
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.slurm import queue, states
 from hpcbench.slurm.queue import QueueEntry
@@ -102,11 +103,11 @@ class _Run:
 
     def _runs_again(self, best: Record, place: ArrayIndex | None) -> bool:
         """Return whether the job that left this record runs it once more, or Slurm starts that job again."""
+        if best.status == status.COMPLETED and not is_disturbed(best):
+            return False
         by_job = [record for record in self.records if place and array_of(record) == place.batch.slurm_id]
-        if is_disturbed(best):
-            return len(by_job) <= int(self.planned.measure["retries"])
         retry = self.snapshot.retry
-        return best.status in retry.on and sum(record.status in retry.on for record in by_job) <= retry.max
+        return is_tried_again(by_job, int(self.planned.measure["retries"]), retry.on, retry.max)
 
     def _queued(self, place: ArrayIndex, entry: QueueEntry) -> RunProgress:
         state = states.phase_of(entry.state)

@@ -257,6 +257,25 @@ def test_what_is_retried_is_not_at_its_end_while_its_job_is_there(
     assert queued_sweep.states(entries("1|RUNNING"))[3] == state
 
 
+@pytest.mark.parametrize(
+    ("attempts", "state"),
+    [
+        (["disturbed", "preempted"], "running"),
+        (["preempted", "preempted", "disturbed"], "running"),
+        (["disturbed", "preempted", "disturbed"], "completed"),
+        (["disturbed", "failed"], "completed"),
+    ],
+)
+def test_interference_and_failures_have_each_their_number_of_new_attempts(
+    queued_sweep: QueuedSweep, attempts: list[str], state: str
+) -> None:
+    for number, ended_as in enumerate(attempts, 1):
+        is_disturbed = ended_as == "disturbed"
+        status, changes = ("completed", judged(ended_as)) if is_disturbed else (ended_as, {})
+        queued_sweep.record(3, status, attempt=number, **changes)
+    assert queued_sweep.states(entries("1|RUNNING"))[3] == state
+
+
 def test_a_failure_that_is_not_retried_is_at_its_end_though_its_job_is_there(queued_sweep: QueuedSweep) -> None:
     queued_sweep.record(3, "failed")
     assert queued_sweep.states(entries("1|COMPLETING"))[3] == "failed"

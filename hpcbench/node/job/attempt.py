@@ -10,6 +10,7 @@ from ...core import oom_pruning
 from ...core.files import make_folder
 from ...core.rank_command import RankTask, packages_file, scratch_folder
 from ...core.record import Record, RecordKey
+from ...core.retry_rule import Attempt, is_tried_again
 from ...core.run_spec import PlannedRun
 from ...core.samples import DISTURBED
 from ...core.status import COMPLETED, NODE_FAILURE
@@ -62,9 +63,12 @@ class Clock:
         return time.monotonic() - self._start_s
 
 
-def attempt(lane: Lane, element: int, number: int, clock: Clock, output: Output) -> Tuple[NextStep, bool]:
-    """Run `element` for the time with this `number`, and append its record.
+def attempt(
+    lane: Lane, element: int, number: int, clock: Clock, earlier: List[Attempt], output: Output
+) -> Tuple[NextStep, bool]:
+    """Run `element` for the time with this `number`, and append its record to its file and to the `earlier` attempts.
 
+    These are all of the job, also those before Slurm started it again.
     Return how to go on, and whether the run completed.
     """
     job = lane.job
@@ -100,13 +104,19 @@ def attempt(lane: Lane, element: int, number: int, clock: Clock, output: Output)
         shutil.rmtree(scratch, ignore_errors=True)
         ending_job = not_started is NotStarted.JOB_IS_ENDING
         return (NextStep.JOB_IS_ENDING if ending_job else NextStep.WAIT_FOR_CONTROLLER), False
-    return _record(lane, planned, element, number, ending, scratch, output)
+    key = RecordKey(job.name, element, job.batch, number)
+    return _record(lane, planned, key, ending, scratch, earlier, output)
 
 
 def _record(
-    lane: Lane, planned: PlannedRun, element: int, number: int, ending: Ending, scratch: str, output: Output
+    lane: Lane,
+    planned: PlannedRun,
+    key: RecordKey,
+    ending: Ending,
+    scratch: str,
+    earlier: List[Attempt],
+    output: Output,
 ) -> Tuple[NextStep, bool]:
-    key = RecordKey(lane.job.name, element, lane.job.batch, number)
     try:
         record = record_writer.write(planned, lane.sweep, key, ending, scratch, lane.job.records)
     except OSError as error:  # what is in the scratch folder still tells the outcome
@@ -119,21 +129,17 @@ def _record(
         return NextStep.GIVE_WAY, completed
     if record.status == NODE_FAILURE:
         return NextStep.JOB_IS_ENDING, completed
-    again = not lane.stop.requested and is_tried_again(
-        record, lane.sweep["experiment"]["retry"], number, ending, output
-    )
-    return (NextStep.AGAIN if again else NextStep.DONE), completed
+    earlier.append(record)
+    retry = lane.sweep["experiment"]["retry"]
+    again = not lane.stop.requested and is_tried_again(earlier, planned.measure["retries"], retry["on"], retry["max"])
+    return (NextStep.AGAIN if again and _has_time(record, ending, output) else NextStep.DONE), completed
 
 
-def is_tried_again(record: Record, retry: Dict[str, Any], number: int, ending: Ending, output: Output) -> bool:
-    """Return whether to run again what others disturbed, or what ended in a way that is to be retried: as often as the
-    experiment says, and only if the wall time allows for another attempt like those before."""
-    disturbed = record.interference is not None and record.interference.verdict == DISTURBED
-    most = record.measure["retries"] if disturbed else retry["max"] if record.status in retry["on"] else 0
-    if number > most:
-        return False
-    enough = ending.elapsed_s + LONGER * ending.elapsed_s / number <= ending.limit_s
-    what = "disturbed" if disturbed else record.status
+def _has_time(record: Record, ending: Ending, output: Output) -> bool:
+    """Return whether the wall time allows for another attempt like those before."""
+    assert record.attempt is not None  # noqa: S101 - the driver numbers its attempts
+    enough = ending.elapsed_s + LONGER * ending.elapsed_s / record.attempt <= ending.limit_s
+    what = record.verdict if record.verdict == DISTURBED else record.status
     output.report("%s; %s" % (what, "once more" if enough else "not enough time left for a retry"))
     return enough
 

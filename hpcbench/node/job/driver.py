@@ -4,8 +4,9 @@ import json
 import os
 import random
 import threading
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
+from ...core.retry_rule import Attempt, is_tried_again
 from . import launcher, requeue
 from .attempt import Clock, Lane, NextStep, attempt
 from .give_up import GaveUpError, give_up
@@ -18,6 +19,7 @@ from .stop import Stop
 CONTROLLER_S = 10.0  # between two attempts while slurmctld is away; up to twice that, for not all jobs ask at once
 UNTIL_KILLED_S = 3600.0
 
+EarlierAttempts = Mapping[int, Sequence[Attempt]]  # by element
 MakeMonitors = Callable[[Callable[[str], None]], Monitors]  # takes what prints their messages
 
 
@@ -30,8 +32,9 @@ def drive(job: Job, elements: List[int]) -> int:
     os.environ["SLURM_EXPORT_ENV"] = "ALL"  # else a site's --export=NONE would hide the modules from srun
     if _was_given_up(job):
         give_up("another job runs this")
-    elements = _left(job, sweep, elements)
-    return _Driver(job, sweep, stop, shares_job=len(elements) > 1).run_on_slurm(elements)
+    earlier = _earlier_attempts(job, sweep)
+    elements = [element for element in elements if _is_left(job, sweep, element, earlier.get(element))]
+    return _Driver(job, sweep, stop, len(elements) > 1, earlier).run_on_slurm(elements)
 
 
 def serve(job: Job, descriptor: int) -> int:
@@ -87,28 +90,37 @@ def _rejects(line: str, batch: str) -> bool:
         return False
 
 
-def _left(job: Job, sweep: Dict[str, Any], elements: List[int]) -> List[int]:
-    """Return which of these elements are still to run after a requeue."""
+def _earlier_attempts(job: Job, sweep: Dict[str, Any]) -> EarlierAttempts:
+    """Return how the attempts from before a requeue ended, and write the records of those that it has cut off."""
     count = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
     if not count:
-        return elements
+        return {}
     start = requeue.Start(count, job.batch, job.running, job.records, job.log)
     try:
         requeue.record_cut_off(job.file, sweep, start)
-        return requeue.still_to_run(elements, start, sweep["experiment"]["retry"])
+        return requeue.earlier_attempts(start)
     except (OSError, ValueError, KeyError, IndexError) as error:
         print("hpcbench: %s" % error, flush=True)
         give_up("the records from before this restart cannot be read")
 
 
+def _is_left(job: Job, sweep: Dict[str, Any], element: int, earlier: Optional[Sequence[Attempt]]) -> bool:
+    """Return whether an element with these attempts is to be run."""
+    retry = sweep["experiment"]["retry"]
+    return not earlier or is_tried_again(earlier, job.planned(element).measure["retries"], retry["on"], retry["max"])
+
+
 class _Driver:
     """Runs elements in one lane, or side by side in several, each with monitors of its own."""
 
-    def __init__(self, job: Job, sweep: Dict[str, Any], stop: Stop, shares_job: bool) -> None:
+    def __init__(
+        self, job: Job, sweep: Dict[str, Any], stop: Stop, shares_job: bool, earlier: Optional[EarlierAttempts] = None
+    ) -> None:
         self._job = job
         self._sweep = sweep
         self._stop = stop
         self._shares_job = shares_job
+        self._earlier = earlier or {}
         self.output = Output(job.log)
         self._failed = False
 
@@ -206,9 +218,10 @@ class _Driver:
     def _repetition(self, lane: Lane, element: int, output: Output) -> None:
         """Run an element with as many attempts as it takes; each leaves a record."""
         clock, number = Clock(), 0
+        attempts: List[Attempt] = list(self._earlier.get(element, ()))
         while True:
             number += 1
-            step, completed = attempt(lane, element, number, clock, output)
+            step, completed = attempt(lane, element, number, clock, attempts, output)
             if step is NextStep.WAIT_FOR_CONTROLLER:
                 self._stop.wait(CONTROLLER_S * (1 + random.random()))  # noqa: S311 - only to spread
                 number -= 1

@@ -1,11 +1,11 @@
 """A job that Slurm has started anew, after its node failed or it was preempted: what was cut off gets its record, and
-what is recorded already is not run again."""
+how earlier attempts ended decides what is run again."""
 
 import contextlib
 import json
 import os
 import sys
-from typing import Any, Dict, Iterator, List, NamedTuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from ...core.record import RecordKey
 from ...core.run_spec import read
@@ -59,22 +59,24 @@ def _cut_off(running: str) -> Iterator[Any]:
             yield name, int(parts[0]), int(parts[3])
 
 
-def still_to_run(elements: List[int], start: Start, retry: Dict[str, Any]) -> List[int]:
-    """Return the elements of a pack without an outcome, or with one that is to be retried."""
-    ended: Dict[int, List[str]] = {}
+class EarlierAttempt(NamedTuple):
+    """How an attempt of an earlier start ended."""
+
+    status: str
+    verdict: Optional[str]  # of its interference
+
+
+def earlier_attempts(start: Start) -> Dict[int, List[EarlierAttempt]]:
+    """Return the attempts of earlier starts by element, the oldest first. A damaged line counts as not written."""
+    ended: Dict[int, List[EarlierAttempt]] = {}
     for line in _lines_of_earlier_starts(start):
         try:
             found = json.loads(line)
-            ended.setdefault(found["element"], []).append(found["status"])
-        except (ValueError, KeyError, TypeError):
+            verdict = (found["interference"] or {}).get("verdict")
+            ended.setdefault(found["element"], []).append(EarlierAttempt(found["status"], verdict))
+        except (ValueError, KeyError, TypeError, AttributeError):
             continue
-    return [element for element in elements if _again(ended.get(element, []), retry)]
-
-
-def _again(statuses: List[str], retry: Dict[str, Any]) -> bool:
-    if not statuses:
-        return True
-    return statuses[-1] in retry["on"] and sum(status in retry["on"] for status in statuses) <= retry["max"]
+    return ended
 
 
 def _lines_of_earlier_starts(start: Start) -> Iterator[bytes]:

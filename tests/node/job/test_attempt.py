@@ -18,6 +18,7 @@ from hpcbench.node.job import launcher, preemption
 from hpcbench.node.job.attempt import Lane, NextStep, attempt
 from hpcbench.node.job.job import Job
 from hpcbench.node.job.output import Output
+from hpcbench.node.job.requeue import EarlierAttempt
 from tests.node.conftest import BATCH, SWEEP, SweepFolder
 
 
@@ -75,7 +76,9 @@ class Tried:
         self.launched: list[RankTask] = []
         monkeypatch.setattr(launcher, "launch", self._launch)
 
-    def __call__(self, number: int = 1, elapsed_s: float = 1.0) -> tuple[NextStep, bool, dict[str, Any] | None]:
+    def __call__(
+        self, number: int = 1, elapsed_s: float = 1.0, earlier: tuple[EarlierAttempt, ...] = ()
+    ) -> tuple[NextStep, bool, dict[str, Any] | None]:
         """Try once; return how to go on, whether it completed, and the record."""
         folder = self.folder
         job = Job(
@@ -84,7 +87,7 @@ class Tried:
         )
         clock: Any = SimpleNamespace(elapsed_s=lambda: elapsed_s)
         lane = Lane(job, self.sweep, self.monitors, self.stop, [], False)  # type: ignore[arg-type]
-        step, completed = attempt(lane, 0, number, clock, self.words)
+        step, completed = attempt(lane, 0, number, clock, [*earlier], self.words)
         written = folder.records.read_text().splitlines() if folder.records.is_file() else []
         return step, completed, json.loads(written[-1]) if written else None
 
@@ -145,12 +148,25 @@ def test_what_was_not_disturbed_does_not(
     assert len(tried.words.said) == 1
 
 
+DISTURBED, BROKEN = EarlierAttempt("completed", "disturbed"), EarlierAttempt("failed", None)
+
+
 @pytest.mark.parametrize(
-    ("retries", "number", "again"), [(0, 1, False), (1, 1, True), (1, 2, False), (3, 3, True), (3, 4, False)]
+    ("retries", "earlier", "again"),
+    [
+        (0, (), False),
+        (1, (), True),
+        (1, (DISTURBED,), False),
+        (1, (BROKEN, BROKEN), True),
+        (3, (DISTURBED, DISTURBED), True),
+        (3, (DISTURBED, DISTURBED, DISTURBED), False),
+    ],
 )
-def test_it_is_measured_again_as_often_as_asked(disturbed: Tried, retries: int, number: int, again: bool) -> None:
+def test_it_is_measured_again_as_often_as_asked(
+    disturbed: Tried, retries: int, earlier: tuple[EarlierAttempt, ...], again: bool
+) -> None:
     disturbed.folder.measure(retries=retries)
-    assert (disturbed(number)[0] is NextStep.AGAIN) == again
+    assert (disturbed(len(earlier) + 1, earlier=earlier)[0] is NextStep.AGAIN) == again
 
 
 @pytest.mark.parametrize(
@@ -192,16 +208,28 @@ def test_a_failure_is_not_measured_again(tried: Tried, make_rank: Callable[..., 
 
 
 @pytest.mark.parametrize(
-    ("number", "elapsed", "again"),
-    [(1, 1.0, True), (2, 1.0, True), (3, 1.0, False), (1, 40.0, False)],
-    ids=["first", "second", "often enough", "no time"],
+    ("number", "elapsed", "earlier", "again"),
+    [
+        (1, 1.0, (), True),
+        (2, 1.0, (BROKEN,), True),
+        (3, 1.0, (DISTURBED, BROKEN), True),
+        (3, 1.0, (BROKEN, BROKEN), False),
+        (1, 1.0, (BROKEN, BROKEN), False),
+        (1, 40.0, (), False),
+    ],
+    ids=["first", "second", "second after interference", "often enough", "often enough before a requeue", "no time"],
 )
 def test_what_ended_in_a_way_that_is_retried_asks_for_another_attempt_twice(
-    tried: Tried, make_rank: Callable[..., dict[str, Any]], number: int, elapsed: float, again: bool
+    tried: Tried,
+    make_rank: Callable[..., dict[str, Any]],
+    number: int,
+    elapsed: float,
+    earlier: tuple[EarlierAttempt, ...],
+    again: bool,
 ) -> None:
     tried.ranks = [make_rank(**FAILED)]
     tried.sweep["experiment"] = {**SWEEP["experiment"], "retry": {"max": 2, "on": ["failed"]}}
-    assert (tried(number, elapsed)[0] is NextStep.AGAIN) == again
+    assert (tried(number, elapsed, earlier)[0] is NextStep.AGAIN) == again
     assert ("failed; once more" in tried.words.said) == again
 
 

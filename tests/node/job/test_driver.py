@@ -118,6 +118,20 @@ def test_a_job_that_slurm_started_again_runs_what_is_left(drive: Drive) -> None:
     assert not cut_off.exists()
 
 
+def test_attempts_before_a_restart_count_and_interference_is_measured_again_after_it(drive: Drive) -> None:
+    options = SEVEN.replace("retries: 0", "retries: 1") + THREE_EACH + "retry: {max: 1, on: [failed]}\n"
+    packed = drive("false", options)
+    packed.run()
+    records = packed.sweep.paths.results / "records" / "job-001" / "42_0.jsonl"
+    failed = packed.records[0]
+    disturbed = {**failed, "element": 1, "status": "completed", "interference": {"verdict": "disturbed"}}
+    ended = {**failed, "element": 2, "status": "completed", "interference": {"verdict": "clean"}}
+    records.write_text("".join(json.dumps(record) + "\n" for record in (failed, disturbed, ended)))
+    packed.run(SLURM_RESTART_COUNT="1")
+    again = [record["element"] for record in packed.records if record["slurm"].get("restart_count") == "1"]
+    assert again == [0, 1, 1], "both failures of 1 count, but not its interference"
+
+
 def test_a_job_that_slurm_started_again_with_nothing_left_to_run_has_succeeded(drive: Drive) -> None:
     packed = drive("true", SEVEN + THREE_EACH)
     packed.run(SLURM_ARRAY_TASK_ID="2")

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node.job.requeue import ANEW, Start, record_cut_off, still_to_run
-
-RETRY = {"max": 2, "on": ["node_failure", "preempted"]}
+from hpcbench.node.job.requeue import ANEW, Start, earlier_attempts, record_cut_off
 
 
 @pytest.fixture
@@ -31,35 +29,23 @@ def start(records: Path) -> Start:
 def put(file: Path, *ended: tuple[int, str]) -> None:
     file.parent.mkdir(exist_ok=True)
     with file.open("a") as lines:
-        lines.writelines(json.dumps({"element": element, "status": status}) + "\n" for element, status in ended)
+        for element, status in ended:
+            interference = {"verdict": "clean"} if status == "completed" else None
+            line = {"element": element, "status": status, "interference": interference}
+            lines.write(json.dumps(line) + "\n")
 
 
-@pytest.mark.parametrize(
-    ("statuses", "again"),
-    [
-        ([], True),
-        (["completed"], False),
-        (["failed"], False),
-        (["timeout"], False),
-        (["skipped"], False),
-        (["preempted"], True),
-        (["node_failure", "preempted"], True),
-        (["node_failure", "preempted", "preempted"], False),
-        (["preempted", "completed"], False),
-        (["completed", "completed"], False),  # disturbed, and then measured again
-    ],
-)
-def test_what_is_to_be_retried_is_run_again_and_nothing_else_that_has_ended(
-    records: Path, statuses: list[str], again: bool
-) -> None:
-    put(records, *((5, status) for status in statuses), (6, "completed"))
-    assert still_to_run([4, 5, 6], start(records), RETRY) == ([4, 5] if again else [4])
+def statuses(start: Start) -> dict[int, list[str]]:
+    """How the attempts of each element ended."""
+    return {element: [each.status for each in attempts] for element, attempts in earlier_attempts(start).items()}
 
 
-def test_what_to_retry_is_for_the_experiment_to_say(records: Path) -> None:
-    put(records, (0, "failed"), (1, "preempted"))
-    assert still_to_run([0, 1], start(records), {"max": 1, "on": ["failed"]}) == [0]
-    assert still_to_run([0, 1], start(records), {"max": 0, "on": ["failed"]}) == []
+def test_what_has_ended_is_known_with_its_verdict(records: Path) -> None:
+    put(records, (5, "preempted"), (6, "completed"), (5, "completed"))
+    assert earlier_attempts(start(records)) == {
+        5: [("preempted", None), ("completed", "clean")],
+        6: [("completed", "clean")],
+    }
 
 
 def test_the_starts_of_a_job_count_in_their_order(records: Path, tmp_path: Path) -> None:
@@ -68,25 +54,34 @@ def test_the_starts_of_a_job_count_in_their_order(records: Path, tmp_path: Path)
     put(tmp_path / "job-1.abcd.2" / "7_1.jsonl", (0, "preempted"))
     put(tmp_path / "job-1.abcd.10" / "7_1.jsonl", (0, "completed"))
     put(tmp_path / "job-1.abcd.1" / "7_1.jsonl", (1, "completed"))
-    assert still_to_run([0, 1, 2, 3], start(records), {"max": 9, "on": ["preempted"]}) == [3]
+    assert statuses(start(records)) == {
+        0: ["preempted", "preempted", "completed"],
+        1: ["preempted", "completed"],
+        2: ["failed"],
+    }
 
 
 def test_job_7_1_is_not_job_7_10(records: Path, tmp_path: Path) -> None:
     put(records.with_name("7_10.jsonl"), (0, "completed"))
     put(tmp_path / "job-1.abcd.1" / "7_10.jsonl", (1, "completed"))
     put(tmp_path / "job-1.ef" / "7_1.jsonl", (2, "completed"))
-    assert still_to_run([0, 1, 2], start(records), RETRY) == [0, 1, 2]
+    assert statuses(start(records)) == {}
 
 
-@pytest.mark.parametrize("damage", [b"{", b"[]", b"7", b"\xff\x00", b"{}", b'{"element": 0}', b'{"status": "failed"}'])
+UNJUDGED = b'{"element": 0, "status": "completed", "interference": "none"}'
+
+
+@pytest.mark.parametrize(
+    "damage", [b"{", b"[]", b"7", b"\xff\x00", b"{}", b'{"element": 0}', b'{"status": "failed"}', UNJUDGED]
+)
 def test_a_damaged_line_is_as_if_it_had_not_been_written(records: Path, damage: bytes) -> None:
     records.write_bytes(damage + b"\n")
     put(records, (1, "completed"))
-    assert still_to_run([0, 1], start(records), RETRY) == [0]
+    assert statuses(start(records)) == {1: ["completed"]}
 
 
-def test_before_there_is_any_record_all_is_to_run(tmp_path: Path) -> None:
-    assert still_to_run([2, 0], start(tmp_path / "nowhere" / "7_1.jsonl"), RETRY) == [2, 0]
+def test_before_there_is_any_record_nothing_has_ended(tmp_path: Path) -> None:
+    assert statuses(start(tmp_path / "nowhere" / "7_1.jsonl")) == {}
 
 
 @pytest.fixture
@@ -96,8 +91,8 @@ def restarted(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> Callable[..., tuple[list[int], list[dict[str, Any]], Any]]:
-    """What job 42, started for the second time, has still to run, the records that it has written, and the folder.
+) -> Callable[..., tuple[dict[int, list[str]], list[dict[str, Any]], Any]]:
+    """How attempts of job 42, started for the second time, ended before; the records that it writes; and the folder.
 
     Its first start was cut off in element 0, of four, after words in the log.
     """
@@ -108,7 +103,7 @@ def restarted(
 
     def run(
         words: str = "", ran: str = "0-42-0-1", ended: tuple[tuple[int, str], ...] = ()
-    ) -> tuple[list[int], list[dict[str, Any]], Any]:
+    ) -> tuple[dict[int, list[str]], list[dict[str, Any]], Any]:
         folder.records.parent.mkdir(parents=True)
         put(folder.records, *ended)
         scratch = folder.running / ran
@@ -118,15 +113,15 @@ def restarted(
         records = folder.records.parent.with_name("job-1.abcd.1") / folder.records.name
         again = Start(1, "job-1.abcd", str(folder.running), str(records), str(tmp_path / "log"))
         record_cut_off(str(folder.job_file), sweep_description, again)
-        left = still_to_run([0, 1, 2, 3], again, sweep_description["experiment"]["retry"])
+        known = statuses(again)
         assert capsys.readouterr().err == f"{ANEW}\n"
         lines = records.read_text().splitlines() if records.exists() else []
-        return left, [json.loads(line) for line in lines], folder
+        return known, [json.loads(line) for line in lines], folder
 
     return run
 
 
-Restarted = Callable[..., tuple[list[int], list[dict[str, Any]], Any]]
+Restarted = Callable[..., tuple[dict[int, list[str]], list[dict[str, Any]], Any]]
 SLURMSTEPD = "slurmstepd: error: *** JOB 42 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO {} ***\n"
 
 
@@ -141,9 +136,9 @@ SLURMSTEPD = "slurmstepd: error: *** JOB 42 ON n1 CANCELLED AT 2026-11-01T00:00:
         ("", "node_failure"),
     ],
 )
-def test_what_was_cut_off_has_a_record_of_why_and_is_run_again(restarted: Restarted, words: str, status: str) -> None:
-    left, (record,), folder = restarted(words)
-    assert left == [0, 1, 2, 3]
+def test_what_was_cut_off_has_a_record_of_why(restarted: Restarted, words: str, status: str) -> None:
+    known, (record,), folder = restarted(words)
+    assert known == {0: [status]}
     assert (record["status"], record["error"]["type"], record["error"]["last_lines"]) == (
         status,
         status,
@@ -162,7 +157,7 @@ def test_what_an_earlier_start_was_ended_by_does_not_explain_the_end_of_a_later_
     assert record["error"]["last_lines"] == ["the last words before the power failed"]
 
 
-def test_what_had_all_but_its_record_is_not_run_again(
+def test_what_had_all_but_its_record_has_completed(
     restarted: Restarted, make_rank: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = Path.mkdir
@@ -173,22 +168,18 @@ def test_what_had_all_but_its_record_is_not_run_again(
             (path / "rank-0.json").write_text(json.dumps(make_rank()))
 
     monkeypatch.setattr(Path, "mkdir", with_rank)
-    left, (record,), _ = restarted(SLURMSTEPD.format("PREEMPTION"))
-    assert (left, record["status"]) == ([1, 2, 3], "completed")
+    known, (record,), _ = restarted(SLURMSTEPD.format("PREEMPTION"))
+    assert (known, record["status"]) == ({0: ["completed"]}, "completed")
 
 
-def test_what_had_ended_before_is_not_run_again(restarted: Restarted) -> None:
-    left, (record,), _ = restarted(ran="2-42-0-3", ended=((0, "completed"), (1, "failed")))
-    assert left == [2, 3]
+def test_what_had_ended_before_is_known_with_what_was_cut_off(restarted: Restarted) -> None:
+    known, (record,), _ = restarted(ran="2-42-0-3", ended=((0, "completed"), (1, "failed")))
+    assert known == {0: ["completed"], 1: ["failed"], 2: ["node_failure"]}
     assert (record["element"], record["attempt"]) == (2, 3)
 
 
 @pytest.mark.parametrize("ran", ["0-43-0-1", "0-4-2-1", ".0-42.log", "0-42", "notes"])
 def test_what_another_job_runs_is_left_alone(restarted: Restarted, ran: str) -> None:
-    left, records, folder = restarted(SLURMSTEPD.format("PREEMPTION"), ran)
-    assert (left, records) == ([0, 1, 2, 3], [])
+    known, records, folder = restarted(SLURMSTEPD.format("PREEMPTION"), ran)
+    assert (known, records) == ({}, [])
     assert (folder.running / ran / "monitor-n1.jsonl").exists()
-
-
-def test_all_may_have_ended_already(restarted: Restarted) -> None:
-    assert restarted(ran="notes", ended=tuple((element, "completed") for element in range(4)))[0] == []

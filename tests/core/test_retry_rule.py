@@ -1,0 +1,67 @@
+"""One rule decides whether a run is tried again; what it decides from is the attempts so far."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from hpcbench.core.retry_rule import is_tried_again
+
+
+class Ended(NamedTuple):
+    status: str
+    verdict: str | None
+
+
+CLEAN, DISTURBED, UNMONITORED = (Ended("completed", verdict) for verdict in ("clean", "disturbed", "unmonitored"))
+FAILED, LOST, CANCELLED = (Ended(status, None) for status in ("failed", "node_failure", "cancelled"))
+RETRIED = ("failed", "node_failure")
+
+
+@pytest.mark.parametrize(
+    ("attempts", "again"),
+    [
+        ([], True),
+        ([CLEAN], False),
+        ([UNMONITORED], False),
+        ([CANCELLED], False),
+        ([DISTURBED], True),
+        ([DISTURBED, DISTURBED], False),
+        ([FAILED], True),
+        ([FAILED, LOST], True),
+        ([FAILED, LOST, FAILED], False),
+        ([DISTURBED, CLEAN], False),
+        ([FAILED, CLEAN], False),
+        ([FAILED, CANCELLED], False),
+    ],
+)
+def test_each_cause_has_its_number_of_new_attempts(attempts: list[Ended], again: bool) -> None:
+    assert is_tried_again(attempts, 1, RETRIED, 2) == again
+
+
+@pytest.mark.parametrize(
+    ("attempts", "again"),
+    [
+        ([FAILED, DISTURBED], True),
+        ([FAILED, FAILED, DISTURBED], True),
+        ([FAILED, DISTURBED, DISTURBED], False),
+        ([DISTURBED, FAILED], True),
+        ([DISTURBED, FAILED, FAILED], True),
+        ([DISTURBED, FAILED, FAILED, FAILED], False),
+        ([DISTURBED, LOST, DISTURBED], False),
+        ([DISTURBED, CANCELLED], False),
+    ],
+)
+def test_neither_limit_counts_the_attempts_of_the_other_cause(attempts: list[Ended], again: bool) -> None:
+    assert is_tried_again(attempts, 1, RETRIED, 2) == again
+
+
+@pytest.mark.parametrize("attempt", [DISTURBED, FAILED])
+def test_a_limit_of_zero_allows_no_new_attempt(attempt: Ended) -> None:
+    assert not is_tried_again([attempt], 0, RETRIED, 0)
+    assert is_tried_again([attempt], 1, RETRIED, 1)
+
+
+def test_outcomes_that_are_not_retried_end_a_run() -> None:
+    assert not is_tried_again([LOST], 9, ("failed",), 9)
