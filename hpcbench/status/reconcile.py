@@ -17,7 +17,7 @@ from hpcbench.core import oom_pruning
 from hpcbench.core.files import make_folder
 from hpcbench.core.record import Record, RecordKey
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE
+from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE, TIMEOUT
 from hpcbench.errors import UserError
 from hpcbench.node.results import monitor_summary, outcome
 from hpcbench.node.results import record_writer as node_record
@@ -122,12 +122,13 @@ def _outcome_after_start(ended: EndedWithoutRecord, log: Path) -> Outcome:
     return Outcome(ended.status, _error(f"{NO_RECORD}; {slurm}", ended.own_log or log))
 
 
-def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun) -> Record:
+def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun, was_too_late: bool) -> Record:
     """Write the record that a script on this machine could not write, after those that others have written."""
-    error = _error(NO_RECORD, sweep.paths.log(job, element, None))
+    message = f"{NO_RECORD} within {sweep.limit_s(job)} s" if was_too_late else NO_RECORD
+    error = _error(message, sweep.paths.log(job, element, None))
     key = RecordKey(job, element, job, None)
     scratch = list(sweep.paths.running(job).glob(f"{element}-*"))
-    made = _make(sweep, key, planned, Outcome(FAILED, error), scratch, {})
+    made = _make(sweep, key, planned, Outcome(TIMEOUT if was_too_late else FAILED, error), scratch, {})
     node_record.append(made.record, str(sweep.paths.local_records(job)))
     _put_away(made)
     return made.record

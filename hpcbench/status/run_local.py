@@ -17,10 +17,10 @@ def run_repetition(sweep: Sweep, run: RunProgress, executor: LocalExecutor) -> t
     """
     path = sweep.paths.local_records(run.job)
     before = path.stat().st_size if path.exists() else 0
-    executor.run(run.job, run.element, sweep.limit_s(run.job))
+    was_too_late = executor.run(run.job, run.element, sweep.limit_s(run.job))
     new = [record for record in read_file(path, before) if record.element == run.element]
     best = best_attempt(in_order([*run.attempts, *new]))
     if best is not None and new:
         return best, new
-    made_up = reconcile_local(sweep, run.job, run.element, run.planned)
+    made_up = reconcile_local(sweep, run.job, run.element, run.planned, was_too_late)
     return made_up, [made_up]

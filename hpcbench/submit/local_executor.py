@@ -17,6 +17,7 @@ from hpcbench.core.files import no_link
 from hpcbench.store.workspace import SweepPaths
 
 STOP_GRACE_S = 30.0  # Slurm's default KillWait
+OWN_END_S = 60.0  # in which a driver ends a run that is over its time limit, and writes its record
 MAX_DRIVERS = 4  # that wait for their next run: each holds some 20 MB
 POLL_S = 0.02  # while a driver is being ended
 LOOK_S = 1.0  # between two looks whether a script has died whose connection something else holds open
@@ -42,10 +43,12 @@ class LocalExecutor:
             driver.end()
         self._drivers.clear()
 
-    def run(self, job: str, element: int, limit_s: int) -> None:
-        """Run one element to its end, or to its time limit. Its record is written by its driver.
+    def run(self, job: str, element: int, limit_s: int) -> bool:
+        """Run one element to its end. Its driver ends it at its time limit, and writes its record.
 
-        KeyboardInterrupt ends the run first, then passes. Raise OSError if the log cannot be written.
+        The set-up of its job may take `limit_s`, too. Return whether it had to be ended here: the set-up, or a driver
+        that did not end the run. KeyboardInterrupt ends the run first, then passes. Raise OSError if the log cannot be
+        written.
         """
         log = self._paths.log(job, element, None)
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -57,12 +60,14 @@ class LocalExecutor:
             self._drivers[job] = driver
         if len(self._drivers) > MAX_DRIVERS:
             self._drivers.pop(next(iter(self._drivers))).end()
+        return driver.was_too_late
 
 
 class _Driver:
     """The script of a job, which ends in the driver of its runs."""
 
     def __init__(self, script: Path, log: Path, output: int, lock: int | None) -> None:
+        self.was_too_late = False
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._script = subprocess.Popen(
@@ -86,7 +91,7 @@ class _Driver:
         try:
             with contextlib.suppress(ConnectionError):  # the driver has died
                 self._socket.sendall(request.encode())
-                answered = self._has_answered(time.monotonic() + limit_s)
+                answered = self._answers(limit_s) and self._answers(limit_s + OWN_END_S)
         finally:
             if not answered:
                 self._stop()
@@ -100,13 +105,15 @@ class _Driver:
         except subprocess.TimeoutExpired:
             self._stop()
 
-    def _has_answered(self, until_s: float) -> bool:
-        """Wait for the end of the current run; return False if the driver has died or the time is over."""
+    def _answers(self, seconds: float) -> bool:
+        """Wait for the begin or the end of a run; return False if the driver has died or the time is over."""
+        until_s = time.monotonic() + seconds
         while not self.has_ended:
             left_s = until_s - time.monotonic()
             if select.select([self._socket], [], [], max(0.0, min(left_s, LOOK_S)))[0]:
-                return bool(self._socket.recv(4096))
+                return bool(self._socket.recv(1))
             if left_s <= 0:
+                self.was_too_late = True
                 return False
         return False
 

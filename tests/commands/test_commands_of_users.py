@@ -59,6 +59,23 @@ def test_show_prints_the_command_of_the_log_which_can_be_pasted(programs):
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"size {size} on {programs.workspace}")
 
 
+@pytest.mark.parametrize(
+    ("set_up", "why"),
+    [
+        ("sleep 3", " s: the wall time is 6 s"),
+        ("sleep 60", "its job ended without leaving a record within 6 s"),
+    ],
+)
+def test_the_time_limit_is_that_of_a_run_without_the_set_up_which_has_the_same(programs, set_up, why):
+    site = programs.site(environments={"command": {"setup": [set_up]}})
+    options = {"metrics": {}, "matrix": {"batch_size": [1]}, "slurm": {"time": "00:00:06"}}
+    parameters = {"framework": "command", "command": "sleep 60"}
+    programs.sweep("--site", site, expect=1, parameters=parameters, **options)
+    (record,) = programs.records()
+    assert record["status"] == "timeout"
+    assert record["error"]["message"].endswith(why)
+
+
 def test_a_program_and_its_metrics_become_a_table(programs):
     programs.sweep(measure={"repetitions": 2, "retries": 0})
     rows = {row["batch_size"]: row for row in programs.report()}

@@ -245,7 +245,7 @@ class SweepFolder:
 
 
 def _ending(exit_status: int, stopped: str, elapsed: float, log: str) -> Ending:
-    return Ending(exit_status, bool(stopped), elapsed, limit_s=60.0, margin_s=1.0, log=log)
+    return Ending(exit_status, bool(stopped), elapsed, limit_s=60.0, log=log)
 
 
 def run(words: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

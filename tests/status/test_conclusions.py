@@ -48,7 +48,7 @@ def made(sweep: Sweep, make_planned: Callable[..., PlannedRun]) -> Callable[...,
             log.parent.mkdir(parents=True, exist_ok=True)
             log.write_text(text)
         if entry is None:
-            return reconcile_local(sweep, "job-001", 3, make_planned())
+            return reconcile_local(sweep, "job-001", 3, make_planned(), was_too_late=False)
         place = ArrayIndex(Batch(sweep.paths, "job-001.beef", slurm_id), 0, (3,))
         given = QueueEntry(entry, ended=True) if isinstance(entry, str) else entry
         scratch = list(sweep.paths.running("job-001.beef").glob("3-*"))

@@ -18,11 +18,12 @@ import json, os, pathlib, socket, sys
 connection = socket.socket(fileno=int(sys.argv[2]))
 for line in connection.makefile():
     element = json.loads(line)["element"]
+    connection.sendall(b"\\n")
     with open("ran", "a") as file:
         print(os.getpid(), element, file=file)
     if pathlib.Path(str(element)).exists():
         exec(pathlib.Path(str(element)).read_text())
-    connection.sendall(b"%d\\n" % element)
+    connection.sendall(b"\\n")
 with open("ended", "a") as file:
     print(os.getpid(), file=file)
 """
@@ -78,16 +79,26 @@ def test_after_a_driver_that_died_the_next_element_gets_another(paths: SweepPath
     assert drivers[0] == drivers[1] != drivers[2]
 
 
-def test_at_the_time_limit_the_driver_is_told_to_end(paths: SweepPaths) -> None:
+def test_a_driver_that_does_not_end_a_run_at_its_time_limit_is_told_to_end(
+    paths: SweepPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_executor, "OWN_END_S", 1.0)
     Path("1").write_text("import signal, time\nsignal.signal(15, lambda *_: os._exit(0))\ntime.sleep(60)")
     with LocalExecutor(paths) as executor:
-        executor.run("a", 0, 60)
+        assert not executor.run("a", 0, 60)
         began_s = time.monotonic()
-        executor.run("a", 1, 1)
-        assert 1 <= time.monotonic() - began_s < local_executor.STOP_GRACE_S
-        executor.run("a", 2, 60)
+        assert executor.run("a", 1, 1)
+        assert 2 <= time.monotonic() - began_s < local_executor.STOP_GRACE_S
+        assert not executor.run("a", 2, 60)
     drivers = [driver for driver, _ in ran()]
     assert drivers[0] == drivers[1] != drivers[2]
+
+
+def test_the_set_up_of_a_job_is_ended_after_the_time_limit_of_a_run(paths: SweepPaths) -> None:
+    paths.script("a").write_text("echo set up > begun\nsleep 60\n")
+    with LocalExecutor(paths) as executor:
+        assert executor.run("a", 0, 1)
+    assert Path("begun").exists()
 
 
 def test_a_driver_holds_the_lock_of_the_sweep(paths: SweepPaths) -> None:

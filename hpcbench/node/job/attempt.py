@@ -23,7 +23,6 @@ from .monitors import Monitors
 from .output import Output
 from .stop import Stop
 
-CLOCK_S = 1.0  # by which the clock of what started a script on this machine may be ahead of the driver's
 LONGER = 1.2  # times as long as those before another attempt may take
 
 
@@ -90,7 +89,6 @@ def attempt(
         stopped=lane.stop.requested,
         elapsed_s=clock.elapsed_s(),
         limit_s=job.limit_s,
-        margin_s=0.0 if job.on_slurm else CLOCK_S,
         log=output.log,
         log_from=log_from,
         shared=lane.shares_job,

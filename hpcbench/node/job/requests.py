@@ -1,7 +1,7 @@
 """The elements that hpcbench gives to the driver of a local job one by one, so that no run waits for a new driver.
 
-They come as lines of JSON through a connected socket, with the file that each logs to. The number of an element goes
-back when its run has ended.
+They come as lines of JSON through a connected socket, with the file that each logs to. A byte goes back when a run
+begins, after the set-up of the job, and another one when it has ended.
 """
 
 import contextlib
@@ -29,10 +29,14 @@ class Requests:
         while line is not None:
             request = json.loads(line)
             self._log_to(request["log"])
+            self._answer()
             yield int(request["element"])
-            with contextlib.suppress(OSError):  # hpcbench has died, or does not wait any longer
-                os.write(self._descriptor, b"%d\n" % request["element"])
+            self._answer()
             line = self._line()
+
+    def _answer(self) -> None:
+        with contextlib.suppress(OSError):  # hpcbench has died, or does not wait any longer
+            os.write(self._descriptor, b"\n")
 
     def _line(self) -> Optional[bytes]:
         while True:

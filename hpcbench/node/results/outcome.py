@@ -67,7 +67,6 @@ class Ending(NamedTuple):
     stopped: bool  # the script was told to end (SIGTERM)
     elapsed_s: float
     limit_s: float
-    margin_s: float  # by how much its clock may lag behind the one that ended it
     log: str  # the script's own output so far
     log_from: int = 0  # where in it this repetition begins
     shared: bool = False  # whether its job has other repetitions, which use up the job's time, too
@@ -119,7 +118,7 @@ def of_ranks_alone(
     """Return the outcome if all ranks had ended before the driver was killed; None if one is missing."""
     if len(ranks) != planned.ranks:
         return None
-    return conclude(planned, sweep, ranks, Ending(1, False, 0.0, float("inf"), 0.0, log=""), scratch)
+    return conclude(planned, sweep, ranks, Ending(1, False, 0.0, float("inf"), log=""), scratch)
 
 
 def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome:
@@ -209,7 +208,7 @@ _ENDED_BY_SLURM = (
 
 def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
     """Slurm says in the log why it ended a job; on this machine only the clock can tell a timeout from a cancel."""
-    if at_limit or ending.elapsed_s >= ending.limit_s - ending.margin_s:
+    if at_limit or ending.elapsed_s >= ending.limit_s:
         message = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
         return _stopped_as(TIMEOUT, message)
     if ending.preempted:

@@ -47,7 +47,7 @@ class Trial:
         )
 
     def record(self, exit_status: int, environment: dict[str, str]) -> dict[str, Any]:
-        times = {"elapsed_s": 1.0, "limit_s": 60.0, "margin_s": 1.0}
+        times = {"elapsed_s": 1.0, "limit_s": 60.0}
         ending = json.dumps({"exit_status": exit_status, "stopped": False, "log": "", **times})
         files = [str(path) for path in (self.zipapp, self.sweep / "job-001.jsonl", self.scratch, self.records)]
         words = [sys.executable, "-c", RECORD, *files, "job-001", ending]

@@ -16,5 +16,5 @@ def failed(status: str = FAILED, **error: Any) -> dict[str, Any]:
 
 
 def ending(**changes: Any) -> Ending:
-    usual = {"exit_status": 1, "stopped": False, "elapsed_s": 10.0, "limit_s": 600.0, "margin_s": 0.0, "log": ""}
+    usual = {"exit_status": 1, "stopped": False, "elapsed_s": 10.0, "limit_s": 600.0, "log": ""}
     return Ending(**{**usual, **changes})

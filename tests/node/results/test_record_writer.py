@@ -29,7 +29,7 @@ Assemble = Callable[..., dict[str, Any]]
 
 RECORDS, TIMELINES = "records/job-1.abcd/42_0.jsonl", "job-1.abcd/42_0.jsonl.gz"
 KEY = RecordKey("job-1", 3, "job-1.abcd", 1)
-ENDED = Ending(exit_status=0, stopped=False, elapsed_s=10.0, limit_s=600.0, margin_s=0.0, log="")
+ENDED = Ending(exit_status=0, stopped=False, elapsed_s=10.0, limit_s=600.0, log="")
 
 
 def failed(message: str = "the weights are wrong", last_lines: Sequence[str] = ()) -> dict[str, Any]:
