@@ -1,19 +1,23 @@
 """Frozen dataclasses to JSON and back, by their annotations.
 
 Supported annotations: str, int, float, bool, Any, Optional, Union of these, Sequence, Mapping, dataclasses, and named
-tuples, which are JSON arrays. A float may be written as a whole number; a bool is not a number. A field with a default
-may be absent; fields that the type does not have are ignored.
+tuples, which are JSON arrays. A float may be written as a whole number; a bool is not a number. An int has 64 bits,
+and a float is not infinite: tables cannot hold more. A field with a default may be absent; fields that the type does
+not have are ignored.
 """
 
 import dataclasses
+import math
 import types
 import typing
 from functools import lru_cache
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 T = TypeVar("T")
 Decoder = Callable[[Any], Any]
 
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1
+EXACT = 2**53  # up to here a float holds each whole number
 _NULL = type(None)
 _LEAVES: Mapping[Any, FrozenSet[type]] = {
     str: frozenset({str}),
@@ -22,6 +26,7 @@ _LEAVES: Mapping[Any, FrozenSet[type]] = {
     bool: frozenset({bool}),
     _NULL: frozenset({_NULL}),
 }
+_NUMBERS = _LEAVES[float]
 _LEAF_TYPES = frozenset(_LEAVES)
 _NAMES = {_NULL: "null", str: "a string", bool: "a boolean", list: "an array", dict: "an object"}
 _ABSENT = object()
@@ -100,11 +105,33 @@ def _decoder(annotation: Any) -> Decoder:
 
 def _of_leaf(allowed: FrozenSet[type]) -> Decoder:
     def decode(data: Any) -> Any:
-        if type(data) not in allowed:
+        kind = type(data)
+        if kind not in allowed:
             raise _is_not(data)
+        if kind in _NUMBERS and not -EXACT <= data <= EXACT:
+            return _large(data, allowed)
         return data
 
     return decode
+
+
+def _large(number: Union[int, float], allowed: FrozenSet[type]) -> float:
+    """Return the number, as a float if floats are allowed. Raise InvalidError if the type cannot hold it."""
+    if float not in allowed:
+        if MIN_INT <= number <= MAX_INT:
+            return number
+        raise InvalidError("", " does not fit into 64 bits")
+    try:
+        found = float(number)
+    except OverflowError:
+        found = math.inf
+    if math.isinf(found):
+        raise InvalidError("", " is infinite")
+    return found
+
+
+def _are_small(numbers: List[Any]) -> bool:
+    return all(-EXACT <= number <= EXACT for number in numbers if number is not None)
 
 
 def _of_array(element: Any) -> Decoder:
@@ -113,7 +140,7 @@ def _of_array(element: Any) -> Decoder:
     def decode(data: Any) -> List[Any]:
         if type(data) is not list:
             raise _is_not(data)
-        if leaves and leaves.issuperset(map(type, data)):
+        if leaves and leaves.issuperset(map(type, data)) and (leaves.isdisjoint(_NUMBERS) or _are_small(data)):
             return data
         return [_at("[%d]" % place, decode_element, each) for place, each in enumerate(data)]
 
@@ -148,16 +175,17 @@ def _of_dataclass(kind: Any) -> Decoder:
     hints = typing.get_type_hints(kind)
     defaults = {field.name: _default(field) for field in dataclasses.fields(kind)}
     allowed_types = {name: leaf_types(annotation) for name, annotation in hints.items()}
-    leaves = [(name, allowed) for name, allowed in allowed_types.items() if allowed]
+    leaves = [(name, allowed, _of_leaf(allowed)) for name, allowed in allowed_types.items() if allowed]
     branches = [(name, _decoder(hints[name])) for name, allowed in allowed_types.items() if not allowed]
 
     def decode(data: Any) -> Any:
         if type(data) is not dict:
             raise _is_not(data)
         values = {name: data.get(name, default) for name, default in defaults.items()}
-        for name, allowed in leaves:
-            if type(values[name]) not in allowed:
-                raise _is_not(values[name]).below("." + name)
+        for name, allowed, decode_leaf in leaves:
+            value = values[name]
+            if type(value) not in allowed or (type(value) in _NUMBERS and not -EXACT <= value <= EXACT):
+                values[name] = _at("." + name, decode_leaf, value)
         for name, decode_field in branches:
             if name in data or defaults[name] is _ABSENT:
                 values[name] = _at("." + name, decode_field, values[name])

@@ -9,19 +9,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_type_hints
 
 from hpcbench.core import status
 from hpcbench.core.record import SCHEMA, Record, UsedParameters
 from hpcbench.core.run_spec import COMMAND, JOB_NAME
 from hpcbench.core.samples import DISTURBED
-from hpcbench.core.typed_json import InvalidError, from_json
+from hpcbench.core.typed_json import MAX_INT, MIN_INT, InvalidError, from_json
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import lines
 from hpcbench.util.fast_json import decoded
 
+_NUMBER = re.compile(r"[0-9]{1,18}\Z")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LIMITS: Mapping[Any, Any] = {"int": {"ge": MIN_INT, "le": MAX_INT}, "float": {"allow_inf_nan": False}}  # of pydantic
 MANY_BYTES = 2 * 2**20  # of record files: from here on it pays to prepare a decoder that takes half as long
 RECONCILED = "reconciled.jsonl"  # written by hpcbench for runs that ended without a record
 
@@ -93,8 +95,30 @@ def _quickly_decoded(line: bytes) -> Record | None:
 @lru_cache(maxsize=1)
 def _quick_decoder() -> Callable[..., Record]:
     from pydantic import TypeAdapter
+    from pydantic_core import SchemaValidator
 
-    return TypeAdapter(Record).validate_json
+    return SchemaValidator(_strict(TypeAdapter(Record).core_schema)).validate_json
+
+
+def _strict(schema: Any) -> Any:
+    """Return a schema of pydantic-core that refuses what `typed_json` refuses: integers of more than 64 bits, infinite
+    numbers, and an object for a named tuple."""
+    if isinstance(schema, list):
+        return [_strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kind = schema.get("cls") or schema.get("function")  # before pydantic 2.14, a function made a named tuple
+    if isinstance(kind, type) and issubclass(kind, tuple):
+        return _of_named_tuple(kind, schema.get("ref"))
+    return {name: _strict(each) for name, each in schema.items()} | _LIMITS.get(schema.get("type"), {})
+
+
+def _of_named_tuple(kind: Any, ref: str | None) -> Any:
+    from pydantic import TypeAdapter
+    from pydantic_core import core_schema
+
+    fields = [_strict(TypeAdapter(hint).core_schema) for hint in get_type_hints(kind).values()]
+    return core_schema.no_info_after_validator_function(kind._make, core_schema.tuple_schema(fields), ref=ref)
 
 
 def checked_record(data: Mapping[str, Any]) -> Record:
@@ -117,7 +141,7 @@ def _checked(record: Record) -> Record:
         if not _is_time(time):
             raise InvalidError(name, " is not a time with a zone")
     for name in ("array_job_id", "array_task_id", "restart_count"):
-        if not str(record.slurm.get(name, 0)).isdecimal():
+        if not _NUMBER.match(record.slurm.get(name, "0")):
             raise InvalidError(f"slurm.{name}", " is not a number")
     if "array_job_id" in record.slurm and "array_task_id" not in record.slurm:
         raise InvalidError("slurm.array_task_id", " is missing")
@@ -128,9 +152,10 @@ def _checked(record: Record) -> Record:
 
 def _is_time(text: str) -> bool:
     try:
-        return datetime.datetime.fromisoformat(text).tzinfo is not None
+        time = datetime.datetime.fromisoformat(text)
     except ValueError:
         return False
+    return time.tzinfo is not None and datetime.MINYEAR < time.year < datetime.MAXYEAR  # in other zones, too
 
 
 def first_record(paths: SweepPaths) -> Mapping[str, Any] | None:
