@@ -158,6 +158,11 @@ class _Builder:
     def _pip(self, *arguments: str | Path, what: str, variables: Mapping[str, str] | None = None) -> None:
         self._run(self.place.python, "-m", "pip", *arguments, what=what, variables=variables)
 
+    def _pip_install(self, *arguments: str | Path, what: str, variables: Mapping[str, str] | None = None) -> None:
+        """Install into the environment, whatever `target` and `prefix` the user's pip.conf has."""
+        into = ("--target=", f"--prefix={self.place.folder}")
+        self._pip("install", "--progress-bar=off", *into, *arguments, what=what, variables=variables)
+
     def _install(self, number: int, step: Step) -> None:
         named = _shortened(", ".join(step.install))
         if step.compile:
@@ -165,13 +170,12 @@ class _Builder:
             return
         what = f"installing {named}"
         self._report(number, what)
-        install = ("install", "--progress-bar=off", *step.install)
         try:
-            self._pip(*install, what=what, variables=step.env)
+            self._pip_install(*step.install, what=what, variables=step.env)
         except ProgramError as error:
             if step.index is None or not error.lacks_a_package:
                 raise
-            self._pip(*install, f"--extra-index-url={step.index}", what=what, variables=step.env)
+            self._pip_install(*step.install, f"--extra-index-url={step.index}", what=what, variables=step.env)
 
     def _install_compiled(self, number: int, step: Step, named: str) -> None:
         facts = self._facts()
@@ -186,8 +190,8 @@ class _Builder:
         with wheel_cache.workshop(step) as (folder, variables):
             tools = step.compile.tools if step.compile else []
             if tools:
-                into = ("install", "--progress-bar=off", f"--target={folder / 'tools'}")
-                self._pip(*into, *tools, what=f"installing the build dependencies of {named}")
+                what = f"installing the build dependencies of {named}"
+                self._pip_install(*tools, f"--target={folder / 'tools'}", "--prefix=", what=what)
             # pip's own cache knows a compiled wheel by its name alone, not by what it was compiled against.
             how = ("--no-cache-dir", "--no-deps", "--no-build-isolation", f"--no-binary={','.join(step.packages)}")
             into = ("wheel", "--progress-bar=off", f"--wheel-dir={folder / 'wheels'}")
@@ -197,7 +201,7 @@ class _Builder:
             self._install_wheels(sorted((folder / "wheels").glob("*.whl")), named)
 
     def _install_wheels(self, files: list[Path], named: str) -> None:
-        self._pip("install", "--no-deps", "--no-index", *files, what=f"installing {named}")
+        self._pip_install("--no-deps", "--no-index", *files, what=f"installing {named}")
 
     def _named_before(self, step: Step, packages: Mapping[str, str]) -> dict[str, str]:
         """Versions of what the earlier steps name: what they pull in is not pinned, and may be newer any day."""

@@ -18,6 +18,7 @@ LAST_LINES = 15
 STOP_GRACE_S = 10.0
 # A user's own settings of these would put packages elsewhere than into the environment, or take them from elsewhere.
 _FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV", "VIRTUAL_ENV")
+_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")  # the options of a make that has started hpcbench are not for ours
 _OWN = {"PIP_USER": "0", "PYTHONNOUSERSITE": "1", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 _NO_NETWORK = (
@@ -106,8 +107,9 @@ class Programs:
 
 
 def clean_variables(added: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of this process, without those that mislead pip, and with `added`."""
-    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    """Return the variables of this process, without those that mislead pip or make, and with `added`."""
+    foreign = (*_FOREIGN, *_OF_MAKE) if "MAKELEVEL" in os.environ else _FOREIGN
+    kept = {name: value for name, value in os.environ.items() if name not in foreign}
     return {**kept, **_OWN, **added}
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcbench.config.recipe import Step
+from hpcbench.environments.build_commands import clean_variables
 from hpcbench.errors import UserError
 
 DIGITS = 16
@@ -107,7 +108,7 @@ def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
         tools = folder / "tools"
         variables = {"PYTHONPATH": str(tools), "PATH": f"{tools / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
         cpus = min(len(os.sched_getaffinity(0)), MOST_COMPILERS)
-        variables["MAKEFLAGS"] = os.environ.get("MAKEFLAGS") or f"-j{cpus}"
+        variables["MAKEFLAGS"] = clean_variables({}).get("MAKEFLAGS") or f"-j{cpus}"
         variables["CXX"] = str(_wrapper(folder / "c++", step.compile.cxx_standard if step.compile else None))
         yield folder, variables
 

@@ -136,6 +136,17 @@ def test_settings_of_the_user_do_not_lead_packages_elsewhere(bench, build, monke
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_pip_conf_of_the_user_does_not_either(bench, build, monkeypatch, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    conf = tmp_path / "pip.conf"
+    conf.write_text(f"[global]\ntarget = {elsewhere}\n[install]\nprefix = {elsewhere}\nuser = true\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(conf))
+    compiled = {"install": ["other==1.0"], "compile": {"needs": ["sh"], "tools": ["tiny==1.0"]}}
+    bench.recipe("demo", TINY, compiled)
+    assert {"tiny", "other"} <= build("demo").packages.keys()
+    assert not elsewhere.exists()
+
+
 def test_a_recipe_that_changed_makes_what_is_built_outdated(bench, build):
     bench.recipe("demo", TINY)
     before = build("demo")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.environments import wheel_cache
+from hpcbench.environments.build_commands import clean_variables
 from hpcbench.errors import UserError
 
 BASE = {"install": ["other==1.0"]}
@@ -168,6 +169,27 @@ def test_an_older_standard_becomes_the_one_that_is_asked_for(passed_on, given, p
 @pytest.mark.parametrize("keys", [{}, {"cxx_standard": 17}], ids=["as the package asks", "standard"])
 def test_what_is_compiled_has_no_debug_information(passed_on, keys):
     assert passed_on(keys, "-O3", "-g", "-DNAME=-g", "a.cc") == ["-O3", "-DNAME=-g", "a.cc"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "flags"),
+    [
+        ({"MAKEFLAGS": "-j1"}, "-j1"),
+        ({"MAKEFLAGS": " -j --jobserver-auth=3,4 -s", "MFLAGS": "-s -j", "MAKELEVEL": "1"}, "-j2"),
+        ({}, "-j2"),
+    ],
+    ids=["of the user", "of a make that runs hpcbench", "none"],
+)
+def test_options_of_the_user_reach_make_and_those_of_a_make_around_it_do_not(bench, monkeypatch, variables, flags):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    bench.recipe("one", compiled())
+    with wheel_cache.workshop(bench.read("one").steps[0]) as (_, added):
+        seen = clean_variables(added)
+    assert (seen["MAKEFLAGS"], seen.get("MFLAGS"), seen.get("MAKELEVEL")) == (flags, None, None)
 
 
 def test_a_workshop_is_cleared_away(bench):
