@@ -262,6 +262,8 @@ class UsedParameters:
     batch_size: Optional[int]
     model_options: Optional[Mapping[str, Any]]
     data: Optional[Mapping[str, Any]]
+    intra_op_threads: Optional[int] = None
+    inter_op_threads: Optional[int] = None
 
 
 class Column(NamedTuple):

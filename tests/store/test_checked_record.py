@@ -77,6 +77,8 @@ def test_what_may_be_null_or_absent_is_accepted(make_record: MakeRecord, path: s
         ("parameters.cpus_per_task", None, "parameters.cpus_per_task is null"),
         ("parameters.gpus_per_task", GONE, "parameters.gpus_per_task is missing"),
         ("parameters.batch_size", None, "parameters.batch_size is null"),
+        ("parameters.intra_op_threads", 2**63, "parameters.intra_op_threads does not fit into 64 bits"),
+        ("parameters.inter_op_threads", "two", "parameters.inter_op_threads is a string"),
         ("work.flops_per_item", None, "work.flops_per_item is null"),
         ("samples.times_s", ["fast"], "samples.times_s[0] is a string"),
         ("metrics", {"rate": {"value": 7.5, "unit": "it/s"}}, "metrics.rate.better is missing"),
