@@ -1,6 +1,6 @@
 """The elements that each array index of a job runs, one after another: one file per batch, one line per index.
 
-The job script reads the file with sed, so it contains only numbers.
+The driver of a job reads the line of its array index.
 """
 
 from __future__ import annotations

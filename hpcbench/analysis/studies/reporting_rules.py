@@ -71,7 +71,7 @@ class Evidence:
 
     @cached_property
     def valid(self) -> pd.DataFrame:
-        """The repetitions that speak for the measured cases (see summary.py), with the number of their workload."""
+        """The repetitions that speak for the measured cases (see case_table.py), with the number of their workload."""
         keys = ["sweep", "case"]
         return valid_repetitions(self.results.repetitions).merge(self.measured[[*keys, WORK]], on=keys)
 

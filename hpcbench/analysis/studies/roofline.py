@@ -6,8 +6,9 @@ Communications of the ACM 52(4), 65-76:
     attainable FLOP/s = min(peak FLOP/s, intensity x bytes/s)
 
 A case left of the ridge, the intensity at which both are equal, is bound by memory, the others by computing. Intensity
-is counted (see intensity.py). The two peaks are those that `hpcbench doctor` measured on as many cores of one node as
-the case used there, or on one GPU; so all rates here are of one node, or one GPU: the means where a case had several.
+is counted (see arithmetic_intensity.py). The two peaks are those that `hpcbench doctor` measured on as many cores of
+one node as the case used there, or on one GPU; so all rates here are of one node, or one GPU: the means where a case
+had several.
 """
 
 from __future__ import annotations

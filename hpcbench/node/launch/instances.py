@@ -21,7 +21,7 @@ def start(planned: PlannedRun, command: List[str]) -> int:
     """Run `command` once for each instance, on CPUs of its own. Returns the first exit status that is not 0, else 0."""
     lacking = (
         "HPCBENCH_RANK" in os.environ and "HPCBENCH_CPUS" not in os.environ
-    )  # this machine is too small: see machine.py
+    )  # this machine is too small: see feasibility.py
     from .local_launcher import spawn_on
 
     return spawn_on([[]] * planned.instances if lacking else _places(planned), command)

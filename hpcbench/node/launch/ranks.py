@@ -10,7 +10,7 @@ from ..host import hostname as host
 
 
 class Ranks(NamedTuple):
-    """The tasks meet (see group.py) where rank 0 listens: at `address`, near the place `meeting` in its ports."""
+    """The tasks meet (see rendezvous.py) where rank 0 listens: at `address`, near the place `meeting` in its ports."""
 
     rank: int
     size: int

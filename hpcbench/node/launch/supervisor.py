@@ -1,7 +1,7 @@
-"""Beside each worker stands its supervisor, which outlives it and tells how it ended.
+"""The supervisor of a rank, which outlives the worker and records how it ended.
 
 A worker that is killed cannot write why. The supervisor passes its output on, keeps the last lines, and leaves one
-file per rank, which record.py makes the record of.
+file per rank. `results/record_writer.py` makes the record of these files.
 """
 
 import collections

@@ -15,7 +15,7 @@ BEST: Standing = "best"
 WITHIN_NOISE: Standing = "within noise"
 BEHIND: Standing = ""
 
-# How the page shows a value of the table: as it is, as `figure`, `duration` or `memory` of formats.py do.
+# How the page shows a value of the table: as it is, as `figure`, `duration` or `memory` of report/text/numbers.py do.
 Kind = Literal["text", "number", "time", "bytes"]
 Cell = str | int | float | bool | None
 

@@ -33,7 +33,7 @@ from .threads import in_effect
 Tensor = Any
 
 _FLOAT32_ALONE = (layers.Lstm, blocks.EncoderLayer)
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read when MXNet is loaded; see variables.py
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read as MXNet is loaded: launch/environment.py
 
 
 class MXNetNetwork(Network):
