@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import sys
+from functools import lru_cache
 from typing import Any, Dict, List, Optional
 
 from ..throttle_reasons import HARDWARE_SLOWDOWN, HARDWARE_THERMAL, POWER_CAP
@@ -53,6 +54,9 @@ class AmdGpu(Gpu):
             "power_limit_w": None if cap_uw is None else cap_uw / 1e6,
             "power_sensor": self.power_sensor,
         }
+
+    def forget(self) -> None:
+        self._times.clear()
 
     def state(self) -> Values:
         smi = self._smi
@@ -121,7 +125,7 @@ def find(host: HostView) -> List[Gpu]:
     """Return the GPUs that the job may use. Raise Absent if there are none."""
     smi = _library(host)
     try:
-        gpus = [AmdGpu(smi, handle) for handle in smi.amdsmi_get_processor_handles()]
+        gpus = _opened(smi)
     except (smi.AmdSmiException, AttributeError) as error:
         raise Absent("AMD SMI does not list the GPUs: %s" % error) from None
     name = next((name for name in VISIBLE if name in os.environ), VISIBLE[0])
@@ -129,6 +133,12 @@ def find(host: HostView) -> List[Gpu]:
     if not indices:
         raise Absent("the driver shows no AMD GPU" + (" among %s=%s" % (name, os.environ[name]) if gpus else ""))
     return [gpus[index] for index in indices]
+
+
+@lru_cache(maxsize=None)
+def _opened(smi: Any) -> List[AmdGpu]:
+    """Return the GPUs, opened once for all runs of a job."""
+    return [AmdGpu(smi, handle) for handle in smi.amdsmi_get_processor_handles()]
 
 
 def _library(host: HostView) -> Any:

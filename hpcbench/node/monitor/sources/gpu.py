@@ -39,6 +39,9 @@ class Gpu(ABC):
     energy_sensor: str
     remark: Optional[str] = None  # what to know about its energy
 
+    def forget(self) -> None:  # noqa: B027 - most keep nothing
+        """Forget the readings of an earlier run."""
+
     @abstractmethod
     def state(self) -> Values:
         """Return one value for each of STATE."""
@@ -80,6 +83,11 @@ class GpuState(_GpuSource):
     """Utilization, memory, clocks, temperature and throttle reasons of each GPU."""
 
     each = dict.fromkeys(STATE, GAUGE)
+
+    def __init__(self, host: HostView) -> None:
+        super().__init__(host)
+        for gpu in self._gpus:
+            gpu.forget()
 
     def read(self) -> Values:
         return [value for gpu in self._gpus for value in gpu.state()]

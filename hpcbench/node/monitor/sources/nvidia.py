@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import lru_cache
 from typing import Any, Dict, List, Optional
 
 from .. import power_sensors
@@ -123,7 +124,7 @@ def _quiet(nvml: Any, call: Any, *arguments: Any) -> Any:
 def find(host: HostView) -> List[Gpu]:
     """Return the GPUs that the job may use. Raise Absent if there are none."""
     nvml = _library(host)
-    gpus = [NvidiaGpu(nvml, handle) for handle in _handles(nvml)]
+    gpus = _opened(nvml)
     visible = _whole_gpus(nvml, os.environ.get(_VISIBLE))
     indices = chosen(visible, [gpu.uuid for gpu in gpus])
     if not indices:
@@ -146,11 +147,12 @@ def _library(host: HostView) -> Any:
     return pynvml
 
 
-def _handles(nvml: Any) -> List[Any]:
-    """Return the GPUs that can be opened: Slurm's cgroup hides those of other jobs."""
+@lru_cache(maxsize=None)
+def _opened(nvml: Any) -> List[NvidiaGpu]:
+    """Return the GPUs that can be opened, once for all runs of a job: Slurm's cgroup hides those of other jobs."""
     count = _quiet(nvml, nvml.nvmlDeviceGetCount) or 0
     handles = [_quiet(nvml, nvml.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
-    return [handle for handle in handles if handle is not None]
+    return [NvidiaGpu(nvml, handle) for handle in handles if handle is not None]
 
 
 def _whole_gpus(nvml: Any, text: Optional[str]) -> Optional[str]:

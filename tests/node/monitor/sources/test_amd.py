@@ -97,6 +97,19 @@ def test_the_columns_are_those_of_nvidia_with_a_fake_library(machine: Any, drive
     assert machine.values(source)["gpu0.throttle_reasons"] == 0, "what was counted before is no news"
 
 
+def test_gpus_stay_open_from_run_to_run_and_what_was_counted_before_a_run_is_no_news(machine: Any, driver: Any) -> None:
+    gpu = dict(MI300X)
+    library = driver(gpu)
+    opened: list[object] = []
+    handles = library.amdsmi_get_processor_handles
+    library.amdsmi_get_processor_handles = lambda: opened.append(None) or handles()
+    machine.values(Amd(machine.host))
+    gpu["amdsmi_get_gpu_metrics_info"] = {"ppt_residency_acc": 11, "hbm_thm_residency_acc": 5}
+    later = Amd(machine.host), AmdEnergy(machine.host)
+    assert machine.values(later[0])["gpu0.throttle_reasons"] == 0
+    assert len(opened) == 1
+
+
 def test_energy_is_the_count_times_its_resolution_with_a_fake_library(machine: Any, driver: Any) -> None:
     gpu = dict(MI300X)
     driver(gpu)

@@ -140,6 +140,17 @@ def test_state_power_and_energy_are_read_with_a_fake_driver(machine: Any, driver
     }
 
 
+def test_gpus_stay_open_from_run_to_run_with_a_fake_driver(machine: Any, driver: Any) -> None:
+    library = driver(Card(0), Card(1))
+    opened: list[int] = []
+    handle = library.nvmlDeviceGetHandleByIndex
+    library.nvmlDeviceGetHandleByIndex = lambda index: opened.append(index) or handle(index)
+    for _ in range(2):
+        for kind in (Nvidia, NvidiaEnergy):
+            assert len(kind(machine.host).facts()) == 1
+    assert opened == [0, 1]
+
+
 def test_energy_is_counted_from_the_first_reading_with_a_fake_driver(machine: Any, driver: Any) -> None:
     card = Card(0)
     driver(card)
