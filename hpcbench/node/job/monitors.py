@@ -1,6 +1,8 @@
-"""The monitors of a job, one on each node: one process per node for all runs of the job, told by lines of JSON.
+"""The monitors of a job: one process on each node for all runs that follow each other, which gets its commands as JSON.
 
 They outlive the single run, so that a run does not wait for Python and its imports; each run has a timeline of its own.
+Runs side by side have monitors of their own. The processes that a monitor looks for, the age of its timeline, by which
+it reads less often, and the CPU time that it accounts for belong to one run.
 """
 
 import contextlib

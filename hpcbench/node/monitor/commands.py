@@ -10,7 +10,7 @@ from .protocol import Commands
 
 
 def monitor(arguments: Any) -> int:
-    """Write the timelines of the runs of a job, until the standard input ends; then describe the node, once."""
+    """Write the timelines of runs that follow each other, until the input ends; then describe the node, once."""
     serve(Commands(0))
     if arguments.nodes:  # the input has ended, and so has the measurement on all nodes
         _describe_node(arguments.nodes)

@@ -1,4 +1,6 @@
-"""The monitor itself: one process on each node, for all runs of a job. It reads every source when it is due.
+"""The monitor itself: one process on each node for all runs of a job that follow each other.
+
+It reads every source when it is due.
 
 The job's driver holds the other end of its standard input. Whatever becomes of the driver, the monitor ends with it.
 """
