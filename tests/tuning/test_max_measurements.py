@@ -69,7 +69,7 @@ def taken_and_said(context: Context, repetitions: int, sampler: Surrogate) -> tu
     [
         pytest.param((12, 12), 1, marks=pytest.mark.soak),
         pytest.param((20, 20), 1, marks=pytest.mark.soak),
-        ((8, 4, 4, 3, 2), 1),
+        pytest.param((8, 4, 4, 3, 2), 1, marks=pytest.mark.soak),
         ((4, 4, 4, 4), 3),
     ],
 )

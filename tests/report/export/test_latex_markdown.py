@@ -82,9 +82,10 @@ def test_both_say_what_the_terminal_says(name: str, count: int) -> None:
     print_report(shape(name), 40, Console(file=file, width=1000))
     sentences = re.findall(r"(?:No case is|[\w=]+ \(\S+ items/s\) is) [^\n]*\.", file.getvalue())
     assert len(sentences) == count
+    in_latex, in_markdown = latex(shape(name), 40), markdown(shape(name), 40)
     for sentence in sentences:
-        assert _in_latex(sentence) in latex(shape(name), 40)
-        assert _in_markdown(sentence) in markdown(shape(name), 40)
+        assert _in_latex(sentence) in in_latex
+        assert _in_markdown(sentence) in in_markdown
 
 
 def test_a_latex_table_is_one_of_booktabs() -> None:
