@@ -14,10 +14,12 @@ HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
 unexport PYTHONDONTWRITEBYTECODE
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 ENVIRONMENTS := $(filter-out $(LONG_ENVIRONMENTS),$(sort $(basename $(notdir $(wildcard configs/environments/*.yaml)))))
+# What needs nothing but what .dev installs.
+WITHOUT_NEEDS := $(patsubst %,not % and,slurm torch framework system browser pip hostile alone) not soak
 # Two at a time: pip installs with one core. The longest is the first. Through cat: two bars do not fit on a terminal.
 BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 
-.PHONY: help demo test test-all soak audit environments environments-all lint house unit cluster cluster-down docs clean \
+.PHONY: help demo test test-all soak audit environments environments-all lint house unit integration cluster cluster-down docs clean \
   bench bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 .DEFAULT_GOAL := help
 
@@ -28,7 +30,8 @@ help:
 	@echo "make soak          what seldom happens: hpcbench killed 200 times, 600 simulated duels of settings (a quarter of an"
 	@echo "                   hour); 10,000 cases on 64 virtual nodes, to the end (an hour or two)"
 	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
-	@echo "make unit          only the tests that need neither Slurm, nor a framework, nor a browser (ten minutes)"
+	@echo "make unit          only the tests that run in the process of pytest (two minutes)"
+	@echo "make integration   only those that start hpcbench or its node code, without Slurm, frameworks or a browser"
 	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
 	@echo "make house         structure figures of hpcbench/ and their limits: sizes, complexity, docstrings, import chains"
 	@echo "make audit         pip-audit: known vulnerabilities of what is installed, where its data can be reached"
@@ -73,8 +76,12 @@ environments: $(VENV)/.installed
 environments-all: environments
 	bash -o pipefail -c 'echo $(LONG_ENVIRONMENTS) | $(BUILD)' || [ "$$CI" != true ]
 
+# They compute all the time: a worker for each core, and ten examples of each property.
 unit: $(VENV)/.dev
-	$(PYTEST) -m "not slurm and not torch and not framework and not system and not browser and not pip and not hostile and not soak"
+	$(BIN)/pytest -n auto --maxprocesses 4 --hypothesis-profile quick -m "not integration and $(WITHOUT_NEEDS)"
+
+integration: $(VENV)/.dev
+	$(PYTEST) -m "integration and $(WITHOUT_NEEDS)"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ import gc
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,19 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-import hypothesis
 import pytest
 
 from hpcbench.submit.zipapp import node_zipapp
-from tests import forked
+from tests import forked, in_process
 from tests.cluster.damaged import tallies
 
-hypothesis.settings.register_profile("here", deadline=None)  # machines that run tests are busy
-hypothesis.settings.load_profile("here")
 # A shell starts what runs in the background with it ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["tests.fixtures.records", "tests.fixtures.scripts"]
+pytest_plugins = ["tests.examples", "tests.fixtures.records", "tests.fixtures.scripts"]
 
 TIMEOUT_S = 500
 HPCBENCH = Path(sys.executable).with_name("hpcbench")
@@ -66,21 +64,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+# Fixtures of tests that start hpcbench, its node code, another Python, or what installs fonts.
+PROCESSES = {"command_line", "zipapp", "drive", "quick_python", "somebody_else", "fonts"}
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files of tests that the marks given with -m exclude, if they import what takes seconds."""
-    unwanted = [mark for mark in ("torch", "browser") if f"not {mark}" in config.option.markexpr]
+    unwanted = [mark for mark in ("torch", "browser", "integration") if f"not {mark}" in config.option.markexpr]
     if collection_path.name in unwanted and collection_path.is_dir():
         return True
     if not unwanted or not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
         return None
-    marks = [f"\npytestmark = pytest.mark.{mark}\n" for mark in unwanted]
-    return True if any(mark in collection_path.read_text() for mark in marks) else None
+    whole_file = re.compile(rf"^pytestmark = [^(]*\bpytest\.mark\.({'|'.join(unwanted)})\b", re.MULTILINE)
+    return True if whole_file.search(collection_path.read_text()) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "environment_python" in getattr(item, "fixturenames", ()):
+        fixtures = getattr(item, "fixturenames", ())
+        if "environment_python" in fixtures:
             item.add_marker(pytest.mark.framework)
+        if not PROCESSES.isdisjoint(fixtures):
+            item.add_marker(pytest.mark.integration)
 
 
 def pytest_collection_finish() -> None:
@@ -126,6 +131,7 @@ class CommandLine:
     environment: dict[str, str] = field(default_factory=dict)
     within: list[str] = field(default_factory=list)  # a command that runs the rest of its words
     before: Callable[[], None] | None = None  # a function of a module, called first in the process of each command
+    here: bool = False  # in the process of the test
 
     def __call__(
         self, *arguments: str, expect: int | None = 0, env: Mapping[str, str] | None = None
@@ -136,6 +142,8 @@ class CommandLine:
             done = subprocess.run(
                 command, cwd=self.workspace, env=variables, capture_output=True, text=True, timeout=TIMEOUT_S
             )
+        elif self.here:
+            done = in_process.hpcbench(arguments, self.workspace, variables)
         else:
             done = forked.hpcbench(arguments, self.workspace, variables, TIMEOUT_S, self.before)
         assert "Traceback" not in done.stderr, done.stderr
@@ -192,6 +200,12 @@ class CommandLine:
 @pytest.fixture
 def command_line(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def invoke(tmp_path: Path) -> CommandLine:
+    """The command line in the process of the test, for what only reads and plans: no fork, no server."""
+    return CommandLine(tmp_path, here=True)
 
 
 @pytest.fixture

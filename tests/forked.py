@@ -65,17 +65,18 @@ def _main(
     os.environ.clear()
     os.environ.update(variables)
     os.chdir(folder)
-    _make_consoles()
+    make_consoles()
     sys.argv = ["hpcbench", *arguments]
     if before is not None:
         before()
     cli.main()
 
 
-def _make_consoles() -> None:
-    """Make those that the server has imported anew, in place: they look at the terminal and the environment."""
+def make_consoles() -> None:
+    """Create the imported consoles again, in place: they depend on the terminal and the environment."""
     known = console.out, console.err
     importlib.reload(console)
     for old, new in zip(known, (console.out, console.err), strict=True):
         vars(old).clear()
         vars(old).update(vars(new))
+    console.out, console.err = known

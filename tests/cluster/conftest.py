@@ -15,7 +15,7 @@ FAULTS = Path(__file__).parent / "faults"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if item.nodeid.startswith("tests/cluster/"):
             item.add_marker(pytest.mark.slurm)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hpcbench.config.yaml_document import MAX_DEPTH, MAX_FILE_BYTES, load_yaml, parse_value, parse_yaml
 from hpcbench.errors import UserError
+from tests.examples import examples
 
 ALIAS_BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n"
@@ -118,6 +119,7 @@ def test_nesting_ends_at_a_limit() -> None:
     assert f"deeper than {MAX_DEPTH} levels" in refusal(f"a: {'[' * 50}{']' * 50}")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("opening", ["a: [", "a: {b: ", "- "])
 @pytest.mark.parametrize(
     "levels",
@@ -181,7 +183,7 @@ def test_bytes_of_the_command_line_that_are_no_text_are_refused() -> None:
         parse_value(os.fsdecode(b"lstm\xff"), "--set model")
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(st.text("ab01:-[]{}&*!|>'\"\n\t #?,%@\\~.\r\x00\x85\u2028é", max_size=40))
 @example('a: "\\x"\n')
 @example("a: !<\n")

@@ -15,6 +15,8 @@ from hpcbench.environments import listing
 from hpcbench.environments.locations import VARIABLE
 from hpcbench.store.workspace import Workspace
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(autouse=True)
 def none_built(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from hpcbench.plan.plan import Plan
 from hpcbench.store.sweep import Sweep
 from tests.hostile.values import Hostile, document
 
+pytestmark = pytest.mark.integration
+
 PYTHON = sys.executable
 Tries = Callable[[int], int]
 Bash = Callable[..., bytes]

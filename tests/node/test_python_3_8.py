@@ -48,6 +48,7 @@ def test_a_python_that_is_too_old_is_named_with_the_one_that_is_needed(version: 
     assert done.stderr == f"hpcbench: gave up: {found[0]} is Python {version}, and hpcbench needs 3.8 or newer\n"
 
 
+@pytest.mark.integration
 def test_the_node_code_uses_nothing_that_python_3_8_lacks() -> None:
     vermin = Path(sys.executable).with_name("vermin")
     carried = [str(PACKAGE / part) for part in PARTS]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hpcbench.plan.expressions import ExpressionError, Resolver
 from hpcbench.util import limits
+from tests.examples import examples
 
 GIVEN = {"nodes": 4, "model": "lstm", "seed": None, "text": "7"}
 
@@ -196,7 +197,7 @@ def test_a_long_chain_of_parameters_ends_in_a_value_or_a_refusal() -> None:
         Resolver({**chain, "p5000": 1}).parameter("p0")
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(st.text("nodes mlt01.,:*/%+-<=~|()[]{}'\"_\n", max_size=25))
 def test_any_text_in_braces_is_a_plain_value_or_refused(text: str) -> None:
     try:

@@ -172,6 +172,7 @@ def test_a_record_that_comes_while_the_accounting_is_asked_counts(
     assert cluster.saved == []
 
 
+@pytest.mark.integration
 def test_several_that_save_at_the_same_time_conclude_once(cluster: Cluster) -> None:
     """Four processes, and fake Slurm commands."""
     paths = cluster.sweep.paths

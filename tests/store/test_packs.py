@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from hpcbench.errors import UserError
 from hpcbench.store import packs
+from tests.examples import examples
 
 PACKS = st.lists(st.lists(st.integers(0, 99_999), min_size=1, max_size=20).map(tuple), max_size=40).map(tuple)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(PACKS)
 def test_packs_are_read_as_they_were_written(tmp_path: Path, given: tuple[packs.Pack, ...]) -> None:
     packs.write(tmp_path / "packs" / "job-001", given)

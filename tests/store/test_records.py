@@ -22,6 +22,7 @@ from hpcbench.store import records as store_records
 from hpcbench.store.records import RECONCILED, best_attempt, in_order, read_file, read_later, read_records
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util import bounded_read
+from tests.examples import examples
 
 MakeRecord = Callable[..., Record]
 
@@ -143,7 +144,7 @@ def test_a_line_that_is_larger_than_any_is_damaged_and_not_read_into_memory(
     assert [record.case_index for record in read_file(path)] == [0, 1]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(cut=st.integers(0, 10_000))
 def test_a_record_cut_anywhere_is_damaged_or_whole(paths: SweepPaths, make_record: MakeRecord, cut: int) -> None:
     whole = line(make_record(0))
@@ -156,7 +157,7 @@ def test_a_record_cut_anywhere_is_damaged_or_whole(paths: SweepPaths, make_recor
     assert len(found.damaged) == (1 if 0 < cut < len(whole) else 0)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(noise=st.binary(max_size=200))
 def test_no_noise_ends_the_reading(paths: SweepPaths, make_record: MakeRecord, noise: bytes) -> None:
     path = paths.local_records("job-1")

@@ -31,6 +31,7 @@ SITE = Site.model_validate(
 )
 
 
+@pytest.mark.integration
 def test_it_runs_nothing_of_the_folder_where_the_sweep_was_submitted(tmp_path: Path) -> None:
     for name in ("json", "click", "pkgutil", "runpy", "hpcbench"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')")

@@ -45,6 +45,7 @@ def test_an_sbatch_without_an_answer_is_ended_and_leaves_its_intent_with_fake_sl
     assert not (folder / "ended").exists()
 
 
+@pytest.mark.integration
 def test_an_sbatch_that_outlives_hpcbench_keeps_others_out_until_it_has_its_answer_with_fake_slurm_commands(
     fake_commands: Fake, make_sweep: MakeSweep, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hpcbench.errors import UserError
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.template import quoted
+from tests.examples import examples
 
 MakeSweep = Callable[..., Sweep]
 
@@ -323,7 +324,7 @@ def test_a_value_that_no_script_can_carry_is_refused(make_sweep: MakeSweep) -> N
         make_sweep(site='env: {A: "a\\0b"}')
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(derandomize=True, deadline=None, max_examples=examples(50))
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=1, max_size=20))
 @example(HOSTILE)
 def test_a_quoted_word_is_one_word_of_bash_whatever_is_in_it(words: list[str]) -> None:

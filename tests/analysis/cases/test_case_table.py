@@ -19,6 +19,7 @@ from hpcbench.analysis.cases.labels import varying
 from hpcbench.analysis.cases.quantities import MEMORY, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.stats.intervals import median_interval
+from tests.examples import examples
 
 UNSEEN = Replicates({})  # no intervals
 Rep = Callable[..., dict[str, Any]]
@@ -311,7 +312,7 @@ def test_the_held_out_part_counts_only_where_something_is_learnt(repetition, tab
         assert list(work_groups(cases)) == groups
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.permutations(range(6)))
 def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int]) -> None:
     base = {

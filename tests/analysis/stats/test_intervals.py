@@ -228,6 +228,7 @@ def test_the_samples_are_left_as_they_are() -> None:
     assert samples.tolist() == [3.0, 1.0, 2.0]
 
 
+@pytest.mark.integration
 def test_the_interval_is_the_same_every_time_and_in_every_process() -> None:
     code = (
         "import numpy as np; from hpcbench.analysis.stats.intervals import median_interval as m;"

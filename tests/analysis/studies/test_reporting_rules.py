@@ -18,6 +18,7 @@ from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation
 from hpcbench.analysis.studies.rule_checks import CHECKS, check
+from tests.examples import examples
 
 Rep = Callable[..., dict[str, Any]]
 Table = Callable[..., pd.DataFrame]
@@ -265,7 +266,7 @@ def test_the_worst_comes_first(case: Case, judged: Judged) -> None:
 STATES = st.sampled_from(["completed", "completed", "failed", "planned"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(
     st.lists(st.tuples(STATES, st.sampled_from(["mlp", "lstm"]), st.integers(1, 4)), min_size=1, max_size=6),
     st.booleans(),

@@ -35,17 +35,17 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "measure": {"repetitions": 5},
     }
     (folder / "trial.yaml").write_text(json.dumps(experiment))
-    planning = CommandLine(folder)
+    planning = CommandLine(folder, here=True)
     planning("sweep", "trial.yaml", "--site", planning.site(), "--render-only", "--name", "trial")
     return folder / "jobs" / "trial"
 
 
 @pytest.fixture
-def sweep(command_line, rendered: Path) -> Sweep:
+def sweep(invoke, rendered: Path) -> Sweep:
     """Makes a sweep whose steps take `step_s`, by batch size, with 0.3 % of noise; what is not in it has not run."""
 
     def make(name: str, step_s: dict[int, float], /, repetitions: int = 5, facts: Any = None) -> None:
-        jobs = command_line.workspace / "jobs" / name
+        jobs = invoke.workspace / "jobs" / name
         shutil.copytree(rendered, jobs)
         plan, generator = {**json.loads((jobs / "sweep.json").read_text()), "name": name}, random.Random(name)
         (jobs / "sweep.json").write_text(json.dumps(plan))
@@ -57,7 +57,7 @@ def sweep(command_line, rendered: Path) -> Sweep:
                     step = step_s[size] * generator.gauss(1, 0.003)
                     times = [step * generator.gauss(1, 0.003) for _ in range(SAMPLES)]
                     made = written(plan, RecordKey(job, element, job, 1), run, times, facts or {})
-                    path = command_line.workspace / "results" / name / "records" / job / "local.jsonl"
+                    path = invoke.workspace / "results" / name / "records" / job / "local.jsonl"
                     record_writer.append(made, str(path))
 
     return make
@@ -85,27 +85,27 @@ BASE = {4: 0.01, 8: 0.02}
 SLOWER = {4: 0.01, 8: 0.022}
 
 
-def verdicts(command_line, *arguments: str, expect: int = 0) -> dict[int, str]:
-    document = json.loads(command_line("compare", *arguments, "--json", expect=expect).stdout)
+def verdicts(invoke, *arguments: str, expect: int = 0) -> dict[int, str]:
+    document = json.loads(invoke("compare", *arguments, "--json", expect=expect).stdout)
     return {row["batch_size"]: row["verdict"] for row in document["comparisons"]}
 
 
-def test_a_case_that_got_slower_is_told_from_one_that_did_not(command_line, sweep: Sweep):
+def test_a_case_that_got_slower_is_told_from_one_that_did_not(invoke, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", SLOWER)
-    lines = command_line("compare", "main", "next", "--margin", "2%").stdout.splitlines()
+    lines = invoke("compare", "main", "next", "--margin", "2%").stdout.splitlines()
     assert lines[0] == "next (NEW) compared to main (BASE)"
     assert lines[2].split()[0] == "8"
     assert lines[2].split()[-1] == "slower"
     assert lines[3].split()[-1] == "same"
     assert lines[-1].startswith("1 slower, 1 same (margin 2 %, false discovery rate 1 %")
-    assert verdicts(command_line, "next", "main", "--margin", "2%") == {8: "faster", 4: "same"}
+    assert verdicts(invoke, "next", "main", "--margin", "2%") == {8: "faster", 4: "same"}
 
 
-def test_sweeps_are_named_as_everywhere(command_line, sweep: Sweep):
+def test_sweeps_are_named_as_everywhere(invoke, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", SLOWER)
-    assert command_line("compare", "ma", "latest").stdout == command_line("compare", "main", "next").stdout
+    assert invoke("compare", "ma", "latest").stdout == invoke("compare", "main", "next").stdout
 
 
 @pytest.mark.parametrize(
@@ -122,70 +122,70 @@ def test_sweeps_are_named_as_everywhere(command_line, sweep: Sweep):
     ],
 )
 def test_the_exit_status_is_what_fail_on_asks_for(
-    command_line, sweep: Sweep, base: dict[int, float], new: dict[int, float], fail_on: list[str], expect: int
+    invoke, sweep: Sweep, base: dict[int, float], new: dict[int, float], fail_on: list[str], expect: int
 ):
     sweep("main", base)
     sweep("next", new)
     asked = [word for name in fail_on for word in ("--fail-on", name)]
-    done = command_line("compare", "main", "next", "--margin", "2%", *asked, expect=None)
+    done = invoke("compare", "main", "next", "--margin", "2%", *asked, expect=None)
     assert done.returncode == expect
 
 
-def test_too_few_repetitions_fail_where_a_verdict_is_wanted(command_line, sweep: Sweep):
+def test_too_few_repetitions_fail_where_a_verdict_is_wanted(invoke, sweep: Sweep):
     sweep("main", BASE, repetitions=3)
     sweep("next", SLOWER, repetitions=3)
-    told = command_line("compare", "main", "next", "--fail-on", "cannot-tell", expect=1).stdout
+    told = invoke("compare", "main", "next", "--fail-on", "cannot-tell", expect=1).stdout
     assert "3 repetitions per side are too few for a verdict; about 5 repetitions per side would suffice" in told
 
 
-def test_a_comparison_of_nothing_is_no_success(command_line, sweep: Sweep):
+def test_a_comparison_of_nothing_is_no_success(invoke, sweep: Sweep):
     sweep("main", {4: 0.01})
     sweep("next", {8: 0.01})
-    done = command_line("compare", "main", "next", expect=1)
+    done = invoke("compare", "main", "next", expect=1)
     assert "no case could be compared" in done.stderr
     assert "missing batch_size=4: not measured in NEW (planned)" in done.stdout
     files = ["--junit", "compare.xml", "--json", "compare.json"]
-    command_line("compare", "main", "next", *files, expect=1)
-    (suite,) = ElementTree.parse(command_line.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
+    invoke("compare", "main", "next", *files, expect=1)
+    (suite,) = ElementTree.parse(invoke.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
     assert suite.get("failures") == "1"
-    assert json.loads((command_line.workspace / "compare.json").read_text())["compared"] == 0
+    assert json.loads((invoke.workspace / "compare.json").read_text())["compared"] == 0
 
 
-def test_other_work_behind_the_same_parameters_is_not_compared(command_line, sweep: Sweep):
+def test_other_work_behind_the_same_parameters_is_not_compared(invoke, sweep: Sweep):
     work = {"parameter_count": 1, "flops_per_item": 2, "items_per_step": 4, "input_shape": [1], "dtype": "float32"}
     sweep("main", {4: 0.01})
     sweep("next", {4: 0.01}, facts={"work": {**work, "math_mode": "TF32"}})
-    told = command_line("compare", "main", "next", expect=1).stdout
+    told = invoke("compare", "main", "next", expect=1).stdout
     assert "not compared" in told
     assert "other work: math_mode matmul highest in BASE, TF32 in NEW" in told
 
 
-def test_another_machine_or_version_is_told(command_line, sweep: Sweep):
+def test_another_machine_or_version_is_told(invoke, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", BASE, facts={"cpu_model": "another CPU", "framework_version": "2.14.0", "gpus": ["A100"]})
-    told = command_line("compare", "main", "next").stdout
+    told = invoke("compare", "main", "next").stdout
     assert "warning: cpu_model is a CPU in BASE and another CPU in NEW" in told
     assert "framework_version: 2.13.0 in BASE, 2.14.0 in NEW" in told
 
 
-def test_junit_and_json_go_to_files_and_the_table_to_stdout(command_line, sweep: Sweep):
+def test_junit_and_json_go_to_files_and_the_table_to_stdout(invoke, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", SLOWER)
     files = ["--junit", "compare.xml", "--json", "compare.json"]
-    done = command_line("compare", "main", "next", "--margin", "2%", *files)
+    done = invoke("compare", "main", "next", "--margin", "2%", *files)
     assert "wrote 2 comparisons to compare.xml" in done.stderr
     assert done.stdout.startswith("next (NEW) compared to main (BASE)")
-    (suite,) = ElementTree.parse(command_line.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
+    (suite,) = ElementTree.parse(invoke.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
-    document = json.loads((command_line.workspace / "compare.json").read_text())
+    document = json.loads((invoke.workspace / "compare.json").read_text())
     assert document["verdicts"] == {"slower": 1, "same": 1}
 
 
 @pytest.mark.parametrize("options", [["--json"], ["--junit", "-"]])
-def test_a_pipe_gets_one_document_and_nothing_else(command_line, sweep: Sweep, options: list[str]):
+def test_a_pipe_gets_one_document_and_nothing_else(invoke, sweep: Sweep, options: list[str]):
     sweep("main", BASE)
     sweep("next", SLOWER)
-    said = command_line("compare", "main", "next", *options).stdout
+    said = invoke("compare", "main", "next", *options).stdout
     assert json.loads(said) if "--json" in options else ElementTree.fromstring(said)  # noqa: S314 - written by us
 
 
@@ -198,9 +198,9 @@ def test_a_pipe_gets_one_document_and_nothing_else(command_line, sweep: Sweep, o
         (["main", "other", "--json", "-", "--junit", "-"], "--junit - cannot be used with --json -"),
     ],
 )
-def test_a_mistake_is_told(command_line, sweep: Sweep, arguments: list[str], said: str):
+def test_a_mistake_is_told(invoke, sweep: Sweep, arguments: list[str], said: str):
     sweep("main", {4: 0.01})
-    assert said in " ".join(command_line("compare", *arguments, expect=2).stderr.split())
+    assert said in " ".join(invoke("compare", *arguments, expect=2).stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -220,37 +220,37 @@ def test_a_mistaken_option_is_told(option: str, value: str, said: str):
 
 
 @pytest.mark.parametrize("margin", ["2%", "2 %", "0.02", "2.0%"])
-def test_a_margin_is_per_cent_or_a_part(command_line, sweep: Sweep, margin: str):
+def test_a_margin_is_per_cent_or_a_part(invoke, sweep: Sweep, margin: str):
     sweep("main", {4: 0.01})
     sweep("next", {4: 0.01})
-    made = command_line.workspace / "made.json"
-    command_line("compare", "main", "next", "--margin", margin, "--json", str(made))
+    made = invoke.workspace / "made.json"
+    invoke("compare", "main", "next", "--margin", margin, "--json", str(made))
     assert json.loads(made.read_text())["margin"] == 0.02
 
 
 @pytest.mark.parametrize("folder", ["nowhere/compare.xml", "."])
-def test_a_file_that_cannot_be_written_is_told(command_line, sweep: Sweep, folder: str):
+def test_a_file_that_cannot_be_written_is_told(invoke, sweep: Sweep, folder: str):
     sweep("main", {4: 0.01})
     sweep("next", {4: 0.01})
-    assert "cannot be written" in command_line("compare", "main", "next", "--junit", folder, expect=2).stderr
+    assert "cannot be written" in invoke("compare", "main", "next", "--junit", folder, expect=2).stderr
 
 
-def test_records_with_odd_samples_are_read_and_what_is_left_out_is_said(command_line, sweep: Sweep):
+def test_records_with_odd_samples_are_read_and_what_is_left_out_is_said(invoke, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", BASE)
-    (file,) = command_line.workspace.glob("results/next/records/*/*.jsonl")
+    (file,) = invoke.workspace.glob("results/next/records/*/*.jsonl")
     first, *rest = file.read_text().splitlines()
     made = json.loads(first)
     made["samples"]["times_s"][:3] = [float("nan"), float("inf"), None]
     file.write_text("\n".join([json.dumps(made), *rest]) + "\n")
-    told = command_line("compare", "main", "next").stdout
+    told = invoke("compare", "main", "next").stdout
     assert "warning: NEW: 3 of 20 samples of repetition" in told
-    row = next(row for row in command_line.report("next") if row["warnings"])
+    row = next(row for row in invoke.report("next") if row["warnings"])
     assert row["samples"] == "97"
     assert "3 of 20 samples of repetition" in row["warnings"]
 
 
-def test_commands_are_compared_by_their_metrics_too(command_line):
+def test_commands_are_compared_by_their_metrics_too(invoke):
     experiment = {
         "name": "rates",
         "parameters": {"framework": "command", "command": "cat rate.txt"},
@@ -258,11 +258,11 @@ def test_commands_are_compared_by_their_metrics_too(command_line):
         "metrics": {"rate": {"regex": "rate: (.*)", "unit": "it/s"}},
         "measure": {"repetitions": 5, "retries": 0},
     }
-    (command_line.workspace / "rates.yaml").write_text(json.dumps(experiment))
+    (invoke.workspace / "rates.yaml").write_text(json.dumps(experiment))
     for name, rate in (("main", "100"), ("next", "90")):
-        (command_line.workspace / "rate.txt").write_text(f"rate: {rate}\n")
-        command_line("sweep", "rates.yaml", "--local", "--name", name)
-    done = command_line("compare", "main", "next", "--fail-on", "slower", expect=1)
+        (invoke.workspace / "rate.txt").write_text(f"rate: {rate}\n")
+        invoke("sweep", "rates.yaml", "--local", "--name", name)
+    done = invoke("compare", "main", "next", "--fail-on", "slower", expect=1)
     row = next(line.split() for line in done.stdout.splitlines() if "it/s" in line)
     assert row == ["rate", "it/s", "100", "90", "0.900", "0.900", "-", "0.900", "5", "worse"]
     assert len([line for line in done.stdout.splitlines() if line.lstrip().startswith("time ")]) == 1

@@ -51,7 +51,7 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
 
 
 @pytest.fixture
-def sweeps(command_line) -> Sweeps:
+def sweeps(invoke) -> Sweeps:
     """Makes a sweep a day, from 1970 on, of two batch sizes and three repetitions; from a day on, the larger one takes
     12 % longer, with another torch."""
 
@@ -66,7 +66,7 @@ def sweeps(command_line) -> Sweeps:
                 "hpcbench_version": "0.1.0",
                 "git": None,
             }
-            path = command_line.workspace / "results" / sweep["name"] / "records" / "job-1" / "local.jsonl"
+            path = invoke.workspace / "results" / sweep["name"] / "records" / "job-1" / "local.jsonl"
             path.parent.mkdir(parents=True)
             facts = {"framework_version": "2.6.0", "packages": {"torch": "2.6.0", "numpy": "2.4.6"}}
             made = []
@@ -82,9 +82,9 @@ def sweeps(command_line) -> Sweeps:
     return make
 
 
-def test_a_change_is_told_with_what_changed_beside_it(command_line, sweeps: Sweeps):
+def test_a_change_is_told_with_what_changed_beside_it(invoke, sweeps: Sweeps):
     sweeps()
-    done = command_line("history", "nightly")
+    done = invoke("history", "nightly")
     lines = done.stdout.splitlines()
     assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, time"
     assert lines[1].split() == ["batch", "size", "sweeps", "first", "latest", "ratio", "trend"]
@@ -97,23 +97,23 @@ def test_a_change_is_told_with_what_changed_beside_it(command_line, sweeps: Swee
     assert done.stderr == ""
 
 
-def test_the_table_fits_a_terminal_of_80_columns(command_line, sweeps: Sweeps):
+def test_the_table_fits_a_terminal_of_80_columns(invoke, sweeps: Sweeps):
     sweeps()
-    lines = command_line("history", "nightly", env={"COLUMNS": "80"}).stdout.splitlines()
+    lines = invoke("history", "nightly", env={"COLUMNS": "80"}).stdout.splitlines()
     assert max(map(len, lines[1:4])) <= 80
 
 
 @pytest.mark.parametrize(("slow_from", "expect"), [(SLOW_FROM, 1), (99, 0)], ids=["slower", "no change"])
-def test_the_exit_status_is_what_fail_on_asks_for(command_line, sweeps: Sweeps, slow_from: int, expect: int):
+def test_the_exit_status_is_what_fail_on_asks_for(invoke, sweeps: Sweeps, slow_from: int, expect: int):
     sweeps(slow_from=slow_from)
-    command_line("history", "nightly")
-    assert command_line("history", "nightly", "--fail-on", "slower", expect=None).returncode == expect
+    invoke("history", "nightly")
+    assert invoke("history", "nightly", "--fail-on", "slower", expect=None).returncode == expect
 
 
-def test_what_was_mended_since_does_not_fail(command_line, sweeps: Sweeps):
+def test_what_was_mended_since_does_not_fail(invoke, sweeps: Sweeps):
     sweeps(20, slow_from=10)
     sweeps(10, slow_from=99, first=20)
-    document = json.loads(command_line("history", "nightly", "--fail-on", "slower", "--json").stdout)
+    document = json.loads(invoke("history", "nightly", "--fail-on", "slower", "--json").stdout)
     assert [(each["after"], each["verdict"]) for each in document["changes"]] == [
         ("nightly-20", "faster"),
         ("nightly-10", "slower"),
@@ -122,9 +122,9 @@ def test_what_was_mended_since_does_not_fail(command_line, sweeps: Sweeps):
     assert document["changes"][0]["ratio_ci_low"] < document["changes"][0]["ratio"] < 0.95
 
 
-def test_csv_has_a_row_for_each_sweep_and_case_and_marks_the_change(command_line, sweeps: Sweeps):
+def test_csv_has_a_row_for_each_sweep_and_case_and_marks_the_change(invoke, sweeps: Sweeps):
     sweeps()
-    rows = list(csv.DictReader(io.StringIO(command_line("history", "nightly", "--csv", "-").stdout)))
+    rows = list(csv.DictReader(io.StringIO(invoke("history", "nightly", "--csv", "-").stdout)))
     assert len(rows) == 40
     (marked,) = [row for row in rows if row["is_change"] == "True"]
     assert (marked["sweep"], marked["label"], marked["repetitions"]) == ("nightly-12", "batch_size=8", "3")
@@ -132,62 +132,62 @@ def test_csv_has_a_row_for_each_sweep_and_case_and_marks_the_change(command_line
     assert float(marked["low"]) < float(marked["value"]) < float(marked["high"])
 
 
-def test_throughput_is_slower_where_it_is_less(command_line, sweeps: Sweeps):
+def test_throughput_is_slower_where_it_is_less(invoke, sweeps: Sweeps):
     sweeps()
     options = ["--metric", "throughput_items_per_s", "--json"]
-    (change,) = json.loads(command_line("history", "nightly", *options).stdout)["changes"]
+    (change,) = json.loads(invoke("history", "nightly", *options).stdout)["changes"]
     assert (change["verdict"], round(change["ratio"], 2)) == ("slower", 0.89)
-    assert re.search(r": 1\.12x \[1\.1\d, 1\.1\d\] slower;", command_line("history", "nightly", *options[:2]).stdout)
+    assert re.search(r": 1\.12x \[1\.1\d, 1\.1\d\] slower;", invoke("history", "nightly", *options[:2]).stdout)
 
 
-def test_the_site_of_the_latest_sweep_is_taken_and_the_others_are_named(command_line, sweeps: Sweeps):
+def test_the_site_of_the_latest_sweep_is_taken_and_the_others_are_named(invoke, sweeps: Sweeps):
     sweeps(3, site="old")
     sweeps(2, site="new", first=3)
-    done = command_line("history", "nightly")
+    done = invoke("history", "nightly")
     assert "on new: 2 sweeps" in done.stdout
     assert "sweeps on new, the site of the latest; for those on old: --site NAME" in done.stderr
-    assert "on old: 3 sweeps" in command_line("history", "nightly", "--site", "old").stdout
+    assert "on old: 3 sweeps" in invoke("history", "nightly", "--site", "old").stdout
 
 
-def test_other_experiments_do_not_count_and_a_file_names_its_own(command_line, sweeps: Sweeps):
+def test_other_experiments_do_not_count_and_a_file_names_its_own(invoke, sweeps: Sweeps):
     sweeps(2)
     sweeps(3, name="other")
-    file = command_line.experiment("nightly")
-    assert "nightly on here: 2 sweeps" in command_line("history", file).stdout
+    file = invoke.experiment("nightly")
+    assert "nightly on here: 2 sweeps" in invoke("history", file).stdout
 
 
-def test_the_last_sweeps_and_those_since_a_day(command_line, sweeps: Sweeps):
+def test_the_last_sweeps_and_those_since_a_day(invoke, sweeps: Sweeps):
     sweeps()
-    assert ": 5 sweeps from 1970-01-16 on" in command_line("history", "nightly", "--last", "5").stdout
-    assert ": 2 sweeps from 1970-01-19 on" in command_line("history", "nightly", "--since", "1970-01-19").stdout
+    assert ": 5 sweeps from 1970-01-16 on" in invoke("history", "nightly", "--last", "5").stdout
+    assert ": 2 sweeps from 1970-01-19 on" in invoke("history", "nightly", "--since", "1970-01-19").stdout
 
 
-def test_one_sweep_is_shown_and_said_to_be_one(command_line, sweeps: Sweeps):
+def test_one_sweep_is_shown_and_said_to_be_one(invoke, sweeps: Sweeps):
     sweeps(1)
-    done = command_line("history", "nightly", "--fail-on", "slower")
+    done = invoke("history", "nightly", "--fail-on", "slower")
     assert "there is only one sweep" in done.stderr
     assert "too few sweeps to detect changes: a case needs 10" in done.stdout
 
 
-def test_bad_sweeps_are_told_and_left_out(command_line, sweeps: Sweeps):
+def test_bad_sweeps_are_told_and_left_out(invoke, sweeps: Sweeps):
     sweeps(4)
-    results = command_line.workspace / "results"
+    results = invoke.workspace / "results"
     (results / "nightly-01" / "records" / "job-1" / "local.jsonl").write_text(
         '{"schema": 99, "status": "completed", "experiment": "nightly", "site": "here", "started_at": "1970-01-02"}\n'
     )
     (results / "nightly-02" / "records" / "job-1" / "local.jsonl").write_text("no record\n")
     odd = results / "nightly-03" / "records" / "job-1" / "local.jsonl"
     odd.write_text(odd.read_text().replace('"gpus_per_task": 0', '"gpus": 0'))
-    done = command_line("history", "nightly")
+    done = invoke("history", "nightly")
     assert ": 1 sweep from" in done.stdout
     assert "left out: nightly-01: the record has schema 99, and this hpcbench reads" in done.stderr
     assert "left out: nightly-02: none of its lines is a record" in done.stderr
     assert "left out: nightly-03: none of its lines is a record" in done.stderr
 
 
-def test_a_failure_in_the_latest_sweep_is_told(command_line, sweeps: Sweeps):
+def test_a_failure_in_the_latest_sweep_is_told(invoke, sweeps: Sweeps):
     sweeps(3)
-    path = command_line.workspace / "results" / "nightly-02" / "records" / "job-1" / "local.jsonl"
+    path = invoke.workspace / "results" / "nightly-02" / "records" / "job-1" / "local.jsonl"
     failed = []
     for line in path.read_text().splitlines():
         made = json.loads(line)
@@ -195,25 +195,25 @@ def test_a_failure_in_the_latest_sweep_is_told(command_line, sweeps: Sweeps):
             made |= {"status": "failed", "samples": None, "error": {"type": "E", "message": "it [red]bröke[/red] 日本"}}
         failed.append(json.dumps(made) + "\n")
     path.write_text("".join(failed))
-    assert "failed batch_size=8 in nightly-02: it [red]bröke[/red] 日本" in command_line("history", "nightly").stdout
+    assert "failed batch_size=8 in nightly-02: it [red]bröke[/red] 日本" in invoke("history", "nightly").stdout
 
 
-def test_metrics_of_commands_are_followed(command_line):
+def test_metrics_of_commands_are_followed(invoke):
     experiment = {
         "name": "rates",
         "parameters": {"framework": "command", "command": "echo rate: 7"},
         "metrics": {"rate": {"regex": "rate: (.*)", "unit": "it/s"}, "loss": {"regex": "rate: (.*)"}},
         "measure": {"repetitions": 1, "retries": 0},
     }
-    (command_line.workspace / "rates.yaml").write_text(json.dumps(experiment))
-    command_line("sweep", "rates.yaml", "--local")
-    done = command_line("history", "rates", "--metric", "rate")
+    (invoke.workspace / "rates.yaml").write_text(json.dumps(experiment))
+    invoke("sweep", "rates.yaml", "--local")
+    done = invoke("history", "rates", "--metric", "rate")
     assert "rates on laptop: 1 sweep from" in done.stdout
     assert done.stdout.splitlines()[0].endswith("on, rate it/s")
     assert done.stdout.splitlines()[2].split()[:4] == ["1", "7", "7", "1.000"]
-    told = command_line("history", "rates", "--metric", "loss", "--fail-on", "slower", expect=2).stderr
+    told = invoke("history", "rates", "--metric", "loss", "--fail-on", "slower", expect=2).stderr
     assert "say it: --metric loss:higher or --metric loss:lower" in told
-    assert "did you mean 'rate'?" in command_line("history", "rates", "--metric", "rat", expect=2).stderr
+    assert "did you mean 'rate'?" in invoke("history", "rates", "--metric", "rat", expect=2).stderr
 
 
 def test_figures_are_written_in_each_format(command_line, sweeps: Sweeps):
@@ -229,12 +229,12 @@ def test_figures_are_written_in_each_format(command_line, sweeps: Sweeps):
     assert "torch 2.5.1 -&gt; 2.6.0" in drawn
 
 
-def test_there_is_no_figure_where_nothing_was_measured(command_line, sweeps: Sweeps):
+def test_there_is_no_figure_where_nothing_was_measured(invoke, sweeps: Sweeps):
     sweeps(1)
-    (path,) = (command_line.workspace / "results").glob("*/records/job-1/local.jsonl")
+    (path,) = (invoke.workspace / "results").glob("*/records/job-1/local.jsonl")
     failed = [{**json.loads(line), "status": "failed", "samples": None} for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps(each) + "\n" for each in failed))
-    done = command_line("history", "nightly", "--figures", "plots", expect=1)
+    done = invoke("history", "nightly", "--figures", "plots", expect=1)
     assert "no figures: nothing was measured" in done.stderr
 
 
@@ -268,10 +268,10 @@ def test_a_page_is_written(command_line, sweeps: Sweeps):
         ([], "Missing argument 'EXPERIMENT'"),
     ],
 )
-def test_a_mistake_is_told(command_line, sweeps: Sweeps, arguments: list[str], said: str):
+def test_a_mistake_is_told(invoke, sweeps: Sweeps, arguments: list[str], said: str):
     sweeps(1)
-    assert said in " ".join(command_line("history", *arguments, expect=2).stderr.split())
+    assert said in " ".join(invoke("history", *arguments, expect=2).stderr.split())
 
 
-def test_a_workspace_without_records_is_told(command_line):
-    assert "no records of an experiment 'nightly' found" in command_line("history", "nightly", expect=2).stderr
+def test_a_workspace_without_records_is_told(invoke):
+    assert "no records of an experiment 'nightly' found" in invoke("history", "nightly", expect=2).stderr

@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import CommandLine
 
+pytestmark = pytest.mark.integration
+
 NOTE = "<i>50 %_&|"
 
 

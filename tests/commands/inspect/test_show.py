@@ -40,7 +40,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "slurm": {"pack_walltime": "02:00:00"},
     }
     (folder / "trial.yaml").write_text(json.dumps(experiment))
-    planning = CommandLine(folder)
+    planning = CommandLine(folder, here=True)
     for name, scheduler in (("laptop", "local"), ("local-slurm", "slurm")):
         site = planning.site(name, scheduler=scheduler)
         planning("sweep", "trial.yaml", "--site", site, "--render-only", "--name", name)
@@ -48,11 +48,11 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def sweep(command_line, rendered: Path) -> Sweep:
+def sweep(invoke, rendered: Path) -> Sweep:
     """Makes a sweep in which the plain case of batch size 4 has run as told, a dictionary for each repetition."""
 
     def make(*repetitions: dict[str, Any], site: str = "laptop", log: str | None = "said\n" * 20) -> None:
-        jobs = command_line.workspace / "jobs" / site
+        jobs = invoke.workspace / "jobs" / site
         shutil.copytree(rendered / site, jobs)
         plan = json.loads((jobs / "sweep.json").read_text())
         for element, line in enumerate((jobs / "job-001.jsonl").read_text().splitlines()):
@@ -61,7 +61,7 @@ def sweep(command_line, rendered: Path) -> Sweep:
             if asked and run.repetition <= len(repetitions):
                 key = RecordKey("job-001", element, "job-001", 1)
                 made = written(plan, key, run, **repetitions[run.repetition - 1])
-                folder = command_line.workspace / "results" / site / "records" / "job-001"
+                folder = invoke.workspace / "results" / site / "records" / "job-001"
                 record_writer.append(made, str(folder / "local.jsonl"))
                 if log is not None:
                     (jobs / "logs" / "job-001" / f"local_{element}_0_log.out").write_text(log)
@@ -116,9 +116,9 @@ def words(lines: list[str]) -> str:
 PLAIN = ("batch_size=4", "note=plain")
 
 
-def test_everything_about_a_case_in_a_pipe(command_line, sweep: Sweep):
+def test_everything_about_a_case_in_a_pipe(invoke, sweep: Sweep):
     sweep({"times_s": [0.010] * 6}, {"times_s": [0.011] * 6})
-    done = command_line("show", *PLAIN, env={"TZ": "UTC"})
+    done = invoke("show", *PLAIN, env={"TZ": "UTC"})
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in done.stdout.splitlines())
     told = sections(done.stdout)
@@ -184,18 +184,18 @@ SECTIONS = [
     ],
 )
 def test_threads_by_section_and_settings_as_they_took_effect(
-    command_line, sweep: Sweep, dynamic: dict[str, Any], expected: str
+    invoke, sweep: Sweep, dynamic: dict[str, Any], expected: str
 ):
     sweep({"dynamic": dynamic, "settings": {"openmp": "libgomp.so.1", "onednn": False, "allocator": None}})
-    result = words(sections(command_line("show", *PLAIN, expect=1).stdout)["result"])
+    result = words(sections(invoke("show", *PLAIN, expect=1).stdout)["result"])
     assert expected in result
     assert "settings openmp libgomp.so.1, onednn False " in result
     assert ("search for threads 12.5 s" in result) == ("profile_s" in dynamic)
 
 
-def test_a_terminal_of_eighty_columns_is_wide_enough(command_line, sweep: Sweep):
+def test_a_terminal_of_eighty_columns_is_wide_enough(invoke, sweep: Sweep):
     sweep({"times_s": [0.010, 0.010, 0.012]}, {"times_s": [0.011] * 6}, log="bar\rtitle\x1b]0;title\x07one\n")
-    shown = command_line("show", *PLAIN, env=TERMINAL).stdout
+    shown = invoke("show", *PLAIN, env=TERMINAL).stdout
     assert "\x1b[1mresult" in shown
     text = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert "\x1b" not in text, "what a program printed moves no cursor"
@@ -209,9 +209,9 @@ def test_a_terminal_of_eighty_columns_is_wide_enough(command_line, sweep: Sweep)
     assert told["repetitions"][-2].split()[4] == "▁▁█"
 
 
-def test_a_failed_case_begins_with_its_last_lines(command_line, sweep: Sweep):
+def test_a_failed_case_begins_with_its_last_lines(invoke, sweep: Sweep):
     sweep({"failed": True}, {}, log="begun\nTraceback\nValueError: it \x1b[2Jbroke\nhpcbench: failed\n")
-    told = sections(command_line("show", *PLAIN, expect=1).stdout)
+    told = sections(invoke("show", *PLAIN, expect=1).stdout)
     assert list(told)[1] == "reason of failure"
     why = told["reason of failure"]
     assert why[0] == "1 failed: it broke" or why[0] == "1 failed on n1: it broke"
@@ -219,15 +219,15 @@ def test_a_failed_case_begins_with_its_last_lines(command_line, sweep: Sweep):
     assert "of 1 repetition, 3 samples" in words(told["result"])
     assert told["log"][1:] == ["ends with the lines above, and these:", "  begun", "  hpcbench: failed"]
     assert "hpcbench resume laptop" in words(told["script"])
-    few = command_line("show", *PLAIN, "--lines", "1", expect=1).stdout
+    few = invoke("show", *PLAIN, "--lines", "1", expect=1).stdout
     assert "Traceback" not in few
-    none = sections(command_line("show", *PLAIN, "--lines", "0", expect=1).stdout)
+    none = sections(invoke("show", *PLAIN, "--lines", "0", expect=1).stdout)
     assert (len(none["reason of failure"]), len(none["log"])) == (2, 1)
 
 
-def test_what_others_disturbed_is_told_with_its_causes(command_line, sweep: Sweep):
+def test_what_others_disturbed_is_told_with_its_causes(invoke, sweep: Sweep):
     sweep({"verdict": "disturbed", "found": [FOUND], "times_s": [1.0] * 3}, {})
-    told = sections(command_line("show", *PLAIN).stdout)
+    told = sections(invoke("show", *PLAIN).stdout)
     assert "1 with interference left out" in words(told["result"])
     assert told["samples"][0] == "times of steps, of repetition 2, in ms"
     assert "cpu: left out" in told["repetitions"][1]
@@ -235,9 +235,9 @@ def test_what_others_disturbed_is_told_with_its_causes(command_line, sweep: Swee
     assert f"clean 1 of 2 repetitions in 1 disturbed {found}" in words(told["interference"])
 
 
-def test_a_case_that_has_not_run_says_where_it_stands(command_line, sweep: Sweep):
+def test_a_case_that_has_not_run_says_where_it_stands(invoke, sweep: Sweep):
     sweep()
-    done = command_line("show", *PLAIN, expect=1)
+    done = invoke("show", *PLAIN, expect=1)
     told = sections(done.stdout)
     assert list(told) == ["title", "reason of failure", "plan", "script"]
     assert " planned: " in told["title"][0]
@@ -253,18 +253,18 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
-def test_samples_of_any_kind_are_drawn(kind: str, command_line, sweep: Sweep):
+def test_samples_of_any_kind_are_drawn(kind: str, invoke, sweep: Sweep):
     times, said, bins = SAMPLES[kind]
     sweep({"times_s": times})
-    told = sections(command_line("show", *PLAIN, expect=1).stdout)
+    told = sections(invoke("show", *PLAIN, expect=1).stdout)
     assert said in words(told["result"])
     assert len(told["samples"]) == 1 + bins
     assert ("logarithmic" in told["samples"][0]) == (kind == "far apart")
 
 
-def test_json_has_the_records_of_all_attempts_and_no_nan(command_line, sweep: Sweep):
+def test_json_has_the_records_of_all_attempts_and_no_nan(invoke, sweep: Sweep):
     sweep({"times_s": [0.5, math.nan]}, {"failed": True})
-    text = command_line("show", *PLAIN, "--json", expect=1).stdout
+    text = invoke("show", *PLAIN, "--json", expect=1).stdout
     shown = json.loads(text, parse_constant=pytest.fail)
     assert (shown["sweep"], shown["status"], shown["tags"]) == ("laptop", "failed", {"note": "plain"})
     first, second = shown["repetitions"]
@@ -285,47 +285,47 @@ MISTAKES = {
 }
 
 
-def test_a_case_that_is_none_or_several_is_explained(command_line, sweep: Sweep):
+def test_a_case_that_is_none_or_several_is_explained(invoke, sweep: Sweep):
     sweep()
     for named, told in MISTAKES.items():
-        error = words(command_line("show", *([named] if named else []), expect=2).stderr.splitlines())
+        error = words(invoke("show", *([named] if named else []), expect=2).stderr.splitlines())
         for said in told:
             assert said in error
-    unknown = command_line("show", "c", "--sweep", "lapdog", expect=2).stderr
+    unknown = invoke("show", "c", "--sweep", "lapdog", expect=2).stderr
     assert "did you mean 'laptop'?" in unknown
 
 
-def test_a_case_is_found_by_whatever_tells_it_apart(command_line, sweep: Sweep):
+def test_a_case_is_found_by_whatever_tells_it_apart(invoke, sweep: Sweep):
     sweep()
-    case = json.loads(command_line("show", *PLAIN, "--json", expect=1).stdout)["case"]
+    case = json.loads(invoke("show", *PLAIN, "--json", expect=1).stdout)["case"]
     odd = f"batch_size=4,note={NOTES[1]}"
     for named in ([case], [case[:12]], ["note=plain", "batch_size=4"], ["batch_size=4,tag_note=plain"]):
-        assert command_line("show", *named, expect=1).stdout.startswith(case)
-    shown = command_line("show", odd, "--sweep", "lap", expect=1, env={**TERMINAL, "FORCE_COLOR": ""}).stdout
+        assert invoke("show", *named, expect=1).stdout.startswith(case)
+    shown = invoke("show", odd, "--sweep", "lap", expect=1, env={**TERMINAL, "FORCE_COLOR": ""}).stdout
     assert NOTES[1] in shown
-    in_ascii, errors = command_line.start("show", odd, env={"PYTHONIOENCODING": "ascii"}).communicate(timeout=60)
+    in_ascii, errors = invoke.start("show", odd, env={"PYTHONIOENCODING": "ascii"}).communicate(timeout=60)
     assert "note=gr??er ? [red] longlong" in in_ascii, errors
 
 
-def test_an_archive_is_shown_with_its_logs_and_without(command_line, sweep: Sweep, tmp_path: Path):
+def test_an_archive_is_shown_with_its_logs_and_without(invoke, sweep: Sweep, tmp_path: Path):
     sweep({}, {})
-    command_line("archive", "laptop", "-o", "with.tar.gz")
-    shutil.rmtree(command_line.workspace / "jobs" / "laptop" / "logs")
-    command_line("archive", "laptop", "-o", "without.tar.gz")
-    shutil.rmtree(command_line.workspace / "jobs")
-    told = sections(command_line("show", *PLAIN, "--sweep", "with.tar.gz").stdout)
+    invoke("archive", "laptop", "-o", "with.tar.gz")
+    shutil.rmtree(invoke.workspace / "jobs" / "laptop" / "logs")
+    invoke("archive", "laptop", "-o", "without.tar.gz")
+    shutil.rmtree(invoke.workspace / "jobs")
+    told = sections(invoke("show", *PLAIN, "--sweep", "with.tar.gz").stdout)
     assert "from the archive with.tar.gz" in words(told["plan"])
     assert "hpcbench sweep --from with.tar.gz" in words(told["script"])
     assert told["log"][-1] == "  said"
-    told = sections(command_line("show", *PLAIN, "--sweep", "without.tar.gz").stdout)
+    told = sections(invoke("show", *PLAIN, "--sweep", "without.tar.gz").stdout)
     assert told["log"][-1] == "cannot be read: No such file or directory"
 
 
-def test_a_case_on_slurm_is_run_again_by_the_indices_of_its_array(command_line, sweep: Sweep):
+def test_a_case_on_slurm_is_run_again_by_the_indices_of_its_array(invoke, sweep: Sweep):
     """All eight repetitions are one pack, for an hour each of two: a job holds two of them."""
     sweep(site="local-slurm")
-    told = sections(command_line("show", *PLAIN, expect=1, env={"PATH": "/nowhere"}).stdout)
-    folder = command_line.workspace / "jobs" / "local-slurm"
+    told = sections(invoke("show", *PLAIN, expect=1, env={"PATH": "/nowhere"}).stdout)
+    folder = invoke.workspace / "jobs" / "local-slurm"
     packs = [set(map(int, line.split())) for line in (folder / "packs" / "job-001").read_text().splitlines()]
     runs = [json.loads(line) for line in (folder / "job-001.jsonl").read_text().splitlines()]
     own = {

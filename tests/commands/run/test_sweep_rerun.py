@@ -12,6 +12,8 @@ import pytest
 
 from tests.conftest import CommandLine
 
+pytestmark = pytest.mark.integration
+
 EXPERIMENT = """# a comment that stays
 name: trial
 parameters: {framework: command, command: "sleep 0.01; echo {{ batch_size }} {{ note | quote }}", note: first}

@@ -14,6 +14,8 @@ import pytest
 
 from tests.conftest import CommandLine
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def elsewhere(command_line, tmp_path_factory):

@@ -79,6 +79,7 @@ def test_work_that_is_held_up_is_told(lay, memory: str, io: str, level: str | No
     assert all(word in found[0].found for word in words)
 
 
+@pytest.mark.integration
 def test_a_program_that_computes_on_this_machine_is_found_and_named() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as hog:
         try:

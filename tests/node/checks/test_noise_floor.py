@@ -58,6 +58,7 @@ def test_what_was_found_is_told_in_words_and_in_numbers() -> None:
     assert "p99 12.0x" in noise_floor.evaluate(QUIET._replace(p99_over_median=12.0)).found
 
 
+@pytest.mark.integration
 def test_this_machine_is_timed_on_one_cpu_and_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, str]] = []
     seen = []

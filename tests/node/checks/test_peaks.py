@@ -34,6 +34,7 @@ def script(folder: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.integration
 def test_numpy_measures_one_cpu_two_and_so_on_to_all() -> None:
     system = this_system()
     machine, (finding,) = peaks.measure_peaks(system, [sys.executable])
@@ -178,6 +179,7 @@ def test_a_python_without_the_libraries_is_told(tmp_path: Path) -> None:
     assert f"not measured: {bare}: No module named 'numpy'; {bare}: No module named 'torch'" in finding.found
 
 
+@pytest.mark.integration
 def test_the_next_python_measures_where_one_cannot(tmp_path: Path) -> None:
     broken = script(tmp_path, "echo 'Illegal instruction' >&2; exit 132")
     machine, (finding,) = peaks.measure_peaks(this_system(), [broken, "/nowhere/python", sys.executable])

@@ -17,6 +17,8 @@ from hpcbench.node.checks.node_lock import node_lock
 from hpcbench.node.checks.placement import placement
 from hpcbench.node.host.sysfs import this_system
 
+pytestmark = pytest.mark.integration
+
 SUBJECTS = {"timer", "governor", "SMT", "NUMA", "huge pages", "GPUs", "CPU quota", "background load", "noise floor"}
 
 

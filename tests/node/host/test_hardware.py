@@ -34,6 +34,7 @@ def test_the_memory_is_that_of_proc_meminfo() -> None:
 PEAK = "from hpcbench.node.host.hardware import peak_resident_bytes; print(peak_resident_bytes())"
 
 
+@pytest.mark.integration
 @linux
 @pytest.mark.parametrize(
     ("afterwards", "is_large"),

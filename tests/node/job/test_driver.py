@@ -20,6 +20,8 @@ from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal
 from tests.node.job.driven import Driven
 
+pytestmark = pytest.mark.integration
+
 Drive = Callable[..., Driven]
 SEVEN = "matrix: {seed: {range: [1, 7]}}\nmeasure: {repetitions: 1, retries: 0}\n"
 SECOND = "echo >> tries; [ $(wc -l < tries) = 2 ]"  # whether it is the second run; their order is drawn by lot

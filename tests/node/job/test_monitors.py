@@ -18,6 +18,8 @@ from hpcbench.node.job.monitors import Monitors
 from hpcbench.node.monitor import timeline
 from hpcbench.node.monitor.processes import MARK
 
+pytestmark = pytest.mark.integration
+
 HOG = "print(flush=True)\nwhile True: pass"
 WAITING = "print(flush=True); input()"
 SEEN_S = 1.0  # in which a monitor has looked several times

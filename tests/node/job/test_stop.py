@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.integration
+
 LANES = """
 import os, signal, sys, threading, time
 from hpcbench.node.job.stop import Stop

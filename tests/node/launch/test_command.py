@@ -18,6 +18,8 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.launch.rank_files import MAX_BYTES
 from tests.node.conftest import RECORD
 
+pytestmark = pytest.mark.integration
+
 SWEEP = {"name": "sweep-1", "site": {"name": "here"}, "hpcbench_version": "0.1.0", "git": None}
 RATE = {"rate": {"regex": "rate: (.*)", "unit": "it/s"}}
 

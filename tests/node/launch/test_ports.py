@@ -113,6 +113,7 @@ def test_a_claim_ends_with_its_process(free: int) -> None:
         assert ours == theirs
 
 
+@pytest.mark.integration
 def test_jobs_that_look_from_the_same_place_at_once_never_get_the_same_port(free: int) -> None:
     with ExitStack() as stack:
         others = [stack.enter_context(Claimant(free, 25)) for _ in range(8)]

@@ -346,6 +346,7 @@ except RankLost as error:
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("dying", [0, 2])
 def test_a_rank_that_is_killed_is_noticed_and_named(ranks: Callable[..., list[Ranks]], dying: int) -> None:
     members = [

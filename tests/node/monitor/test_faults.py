@@ -12,6 +12,8 @@ import pytest
 
 from benchmarks import faults
 
+pytestmark = pytest.mark.integration
+
 SECONDS = 2.5
 CPUS = sorted(os.sched_getaffinity(0))
 PLACES = [

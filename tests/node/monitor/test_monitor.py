@@ -17,6 +17,8 @@ from hpcbench.node.monitor.monitor import interval_after
 from hpcbench.node.monitor.processes import MARK
 from hpcbench.node.monitor.timeline import Timeline
 
+pytestmark = pytest.mark.integration
+
 WATCH = """
 import sys
 from hpcbench.node.monitor.monitor import watch

@@ -371,6 +371,7 @@ def test_a_line_that_an_earlier_death_cut_off_does_not_swallow_the_next_record(p
     assert json.loads(path.read_bytes().splitlines()[-1])["element"] == 2
 
 
+@pytest.mark.integration
 def test_records_that_are_written_at_the_same_time_are_all_whole(path: Path) -> None:
     """By repetitions side by side, which share the file of their job."""
     program = (

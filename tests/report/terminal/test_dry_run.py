@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hpcbench.store.workspace import Workspace
 from hpcbench.submit.create_sweep import resolved
 from hpcbench.util.console import out
 
+SITE = f"name: c\nscheduler: slurm\nenvironments: {{pytorch: {{python: {sys.executable}}}}}\n"
 FOLLOW_ON = "#!/bin/bash\ntouch {{ sweep }}\n"
 
 
@@ -25,7 +27,7 @@ def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     def show(text: str) -> str:
         monkeypatch.setattr(out, "width", 200)
         document = parse_yaml(f"name: trial\n{text}", "trial.yaml")
-        plan = make_plan(load_experiment(document), document, load_site(parse_yaml("name: c\nscheduler: slurm\n", "c")))
+        plan = make_plan(load_experiment(document), document, load_site(parse_yaml(SITE, "c")))
         workspace = Workspace(tmp_path)
         dry_run.show(plan, workspace, workspace.paths("trial"), resolved(plan, workspace))
         return capsys.readouterr().out

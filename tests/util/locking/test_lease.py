@@ -163,6 +163,7 @@ print(had)
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("before", ["", REFUSING], ids=["locks", "no locks"])
 def test_many_at_once_hold_it_one_after_another_with_a_file_system_without_locks_faked(lock: Path, before: str) -> None:
     takers = [

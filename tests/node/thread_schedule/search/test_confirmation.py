@@ -8,6 +8,8 @@ pytest.importorskip("torch", reason="PyTorch is not installed; not run: the proo
 
 from hpcbench.node.thread_schedule.search.confirmation import confirm, median_interval
 
+pytestmark = pytest.mark.torch
+
 
 def test_the_same_twice_is_no_gain() -> None:
     times = iter([1.0, 1.1, 0.9] * 100)

@@ -9,6 +9,8 @@ pytest.importorskip("torch", reason="PyTorch is not installed; not run: the time
 from hpcbench.node.thread_schedule.search import estimates
 from hpcbench.node.thread_schedule.search.estimates import Estimate, SectionTimes
 
+pytestmark = pytest.mark.torch
+
 
 def test_the_error_is_what_medians_of_normal_samples_differ_by() -> None:
     generator = random.Random(1)

@@ -11,6 +11,8 @@ pytest.importorskip("torch", reason="PyTorch is not installed; not run: the sear
 from hpcbench.node.thread_schedule.search import shortest_path
 from hpcbench.node.thread_schedule.search.search import Settings, search
 
+pytestmark = pytest.mark.torch
+
 BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
 
 

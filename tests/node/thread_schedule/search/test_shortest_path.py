@@ -7,6 +7,8 @@ pytest.importorskip("torch", reason="PyTorch is not installed; not run: the chea
 
 from hpcbench.node.thread_schedule.search import shortest_path
 
+pytestmark = pytest.mark.torch
+
 
 def free(before: int, after: int) -> float:
     return 0.0
