@@ -23,6 +23,8 @@ from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE
 from hpcbench.report.export.figure_files import specification
 from tests.report.synthetic_results import case, drawn, figures, results, shape, threads
 
+pytestmark = pytest.mark.integration
+
 LATENCIES = {"a": [np.linspace(0.01, 0.02, 300)], "b": [np.linspace(0.02, 0.05, 10)]}
 
 

@@ -24,6 +24,8 @@ from hpcbench.report.terminal.history import History
 from tests.report import vega_lite
 from tests.report.synthetic_histories import made_up, without_values
 
+pytestmark = pytest.mark.integration
+
 FOUR = ((0.2, 1.1), (0.4, 0.9), (0.6, 1.2), (0.8, 0.8))
 MANY = tuple((0.1 + part / 30, 0.9 if part % 2 else 1.1) for part in range(20))
 CLOSE = tuple((0.5 + part / 100, 1.1) for part in range(6))

@@ -17,6 +17,8 @@ from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, PlotSize
 from hpcbench.report.export.figure_files import specification
 from tests.report import vega_lite
 
+pytestmark = pytest.mark.integration
+
 NO_WINDOWS = pd.DataFrame(columns=["repetition", "start_s", "end_s", "causes"])
 WINDOWS = pd.DataFrame(
     [(1, 1.0, 2.5, "cpu, memory"), (2, 4.0, 4.5, "steal"), (9, 0.0, 1.0, "throttling")], columns=list(NO_WINDOWS)

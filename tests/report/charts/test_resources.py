@@ -29,6 +29,8 @@ from tests.report.made import repetitions_of, results
 from tests.report.synthetic_results import case
 from tests.report.synthetic_results import results as made_up
 
+pytestmark = pytest.mark.integration
+
 LONG = "a name that goes on and on " * 8
 PLACES = {"file": AS_FILE, "paper": IN_PAPER, "page": ON_PAGE}
 JOULES = {"energy_measured_j": 12.0, "energy_measured_j_per_item": 2.0, "energy_scope": "cpu"}

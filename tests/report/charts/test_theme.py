@@ -122,6 +122,7 @@ def test_as_many_colours_as_shapes_and_dashes() -> None:
     assert len(set(theme.COLOURS)) == len(set(theme.SHAPES)) == len({tuple(each) for each in theme.DASHES})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("quantity", [THROUGHPUT, TIME], ids=["more is better", "less is better"])
 @pytest.mark.parametrize("step", [0.3, 3.0], ids=["linear", "logarithmic"])
 def test_numbers_in_a_heat_map_can_be_read(quantity: Quantity, step: float) -> None:

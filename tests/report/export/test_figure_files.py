@@ -21,6 +21,8 @@ from hpcbench.report.export.figure_files import specification, write
 from tests.report import vega_lite
 from tests.report.synthetic_results import HOSTILE, SHAPES, TAG, case, drawn, figures, results, shape
 
+pytestmark = pytest.mark.integration
+
 EVERY = [pytest.param(name, id=name.replace(" ", "-")) for name in SHAPES]
 # Each family of figures, and what makes them wide or odd: the others are checked as specifications.
 DRAWN = ("numbers", "60 names", "heat", "threads by way", "hostile lines", "odd values")

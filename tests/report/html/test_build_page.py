@@ -26,6 +26,8 @@ from tests.report.html.test_page import HOSTILE, Read
 from tests.report.made import repetitions_of, results
 from tests.report.synthetic_results import shape
 
+pytestmark = pytest.mark.integration
+
 RATE = Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)
 COMMANDS: dict[str, Any] = {
     "framework": "command",

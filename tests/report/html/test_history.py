@@ -19,6 +19,8 @@ from hpcbench.report.terminal.history import History
 from tests.report.html.test_page import HOSTILE, Read, data_of
 from tests.report.synthetic_histories import made_up, without_values
 
+pytestmark = pytest.mark.integration
+
 NOW = datetime(2026, 11, 22, tzinfo=timezone.utc)
 
 
