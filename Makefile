@@ -27,7 +27,7 @@ help:
 	@echo "make demo          install, run a first sweep on this machine, print its table (minutes the first time)"
 	@echo "make test          install what the tests need, start a real Slurm, run all checks and tests, stop it"
 	@echo "make test-all      the same with Horovod for MXNet and for TensorFlow, whose builds are long, and all that is slow"
-	@echo "make soak          what seldom happens: hpcbench killed 200 times, 600 simulated duels of settings (a quarter of an"
+	@echo "make soak          what seldom happens: hpcbench killed 200 times, simulated duels and comparisons (a quarter of an"
 	@echo "                   hour); 10,000 cases on 64 virtual nodes, to the end (an hour or two)"
 	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
 	@echo "make unit          only the tests that run in the process of pytest (two minutes)"
