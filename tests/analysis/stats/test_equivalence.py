@@ -203,7 +203,7 @@ def test_the_same_code_is_hardly_ever_slower_or_faster(
     assert found[SLOWER] + found[FASTER] < fewer_than
 
 
-@pytest.mark.parametrize("trials", [60, pytest.param(300, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("trials", [100, pytest.param(300, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("kind", [noise.independent, noise.heavy_tails, noise.drift, noise.autocorrelated])
 def test_a_slowdown_by_three_per_cent_is_found_in_noise_of_one(kind: noise.Noise, trials: int) -> None:
     assert words(kind, (5, 5), 1.03, trials)[SLOWER] > 0.95 * trials

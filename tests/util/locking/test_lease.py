@@ -26,6 +26,8 @@ from hpcbench.util.locking.flock import as_standard_input
 from hpcbench.util.locking.lease import TakenError, lease
 from hpcbench.util.locking.owner import parse, this_process
 
+pytestmark = pytest.mark.integration
+
 HELD = "print('held', flush=True); input()"
 REFUSING = """
 import errno, fcntl
@@ -163,7 +165,6 @@ print(had)
 """
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("before", ["", REFUSING], ids=["locks", "no locks"])
 def test_many_at_once_hold_it_one_after_another_with_a_file_system_without_locks_faked(lock: Path, before: str) -> None:
     takers = [
