@@ -30,7 +30,7 @@ help:
 	@echo "make soak          what seldom happens: hpcbench killed 200 times, simulated duels and comparisons (a quarter of an"
 	@echo "                   hour); 10,000 cases on 64 virtual nodes, to the end (an hour or two)"
 	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
-	@echo "make unit          only the tests that run in the process of pytest (two minutes)"
+	@echo "make unit          only the tests that run in the process of pytest (two to three minutes)"
 	@echo "make integration   only those that start hpcbench or its node code, or draw figures (no Slurm, no framework)"
 	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
 	@echo "make house         structure figures of hpcbench/ and their limits: sizes, complexity, docstrings, import chains"
