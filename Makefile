@@ -8,6 +8,8 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
 # Three workers, also on larger machines: on two cores a third of them waits; some tests time out when they starve.
 PYTEST := $(BIN)/pytest -n 3
+# To collect all tests for the few that are marked takes longer than these.
+ALONE = $(shell grep --recursive --files-with-matches --include='test_*.py' 'mark\.alone' tests)
 # Where the environments of the frameworks are built: a fresh clone finds those of an earlier one.
 HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
 # Tests start hpcbench thousands of times: what is compiled of it is kept, as for its users.
@@ -19,7 +21,8 @@ WITHOUT_NEEDS := $(patsubst %,not % and,slurm torch framework system browser pip
 # Two at a time: pip installs with one core. The longest is the first. Through cat: two bars do not fit on a terminal.
 BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 
-.PHONY: help demo test test-all soak audit environments environments-all lint house unit integration cluster cluster-down docs clean \
+.PHONY: help demo test test-all checks soak audit environments environments-all lint house unit integration cluster \
+  cluster-down docs clean \
   bench bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 .DEFAULT_GOAL := help
 
@@ -54,13 +57,17 @@ demo: $(VENV)/.torch
 
 environments environments-all test test-all: export HPCBENCH_ENVS := $(HPCBENCH_ENVS)
 
-test: $(VENV)/.dev $(VENV)/.torch lint audit environments
+test: $(VENV)/.dev $(VENV)/.torch checks environments
 	$(PYTEST) -m "not long and not soak and not alone"
-	$(BIN)/pytest -m alone
+	$(BIN)/pytest -m alone $(ALONE)
 
-test-all: $(VENV)/.dev $(VENV)/.torch lint audit environments-all
+test-all: $(VENV)/.dev $(VENV)/.torch checks environments-all
 	$(PYTEST) -m "not soak and not alone"
-	$(BIN)/pytest -m alone
+	$(BIN)/pytest -m alone $(ALONE)
+
+# The audit waits for a network while mypy computes.
+checks: $(VENV)/.dev
+	$(MAKE) --jobs=2 --output-sync=target lint audit
 
 # What seldom happens: hundreds of kills, and what only many cases meet.
 soak: $(VENV)/.dev

@@ -38,7 +38,9 @@ ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / 
 
 # Tests of one worker: they share a cluster, what each framework solves once, a sweep, or figures that are made once.
 TOGETHER = (
-    *(("tests/cluster/damaged/",), ("tests/cluster/",), ("tests/frameworks/test_equal_work.py",)),
+    *(("tests/cluster/damaged/",), ("tests/cluster/",)),
+    *((f"tests/frameworks/test_{name}.py",) for name in ("equal_work", "real_data", "settings_in_effect")),
+    ("tests/frameworks/test_tensorflow.py",),
     *(("tests/commands/setup/test_archive.py",), ("tests/commands/inspect/test_show.py",)),
     ("tests/commands/run/test_sweep_rerun.py",),
     *((f"tests/commands/analyse/test_{name}.py",) for name in ("compare", "report_files", "report_html")),

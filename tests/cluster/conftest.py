@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.polling import ask_often
+
 TOOL = Path(__file__).parents[2] / "tools" / "cluster"
 FAULTS = Path(__file__).parent / "faults"
+# Of a case that may run anything: no framework, whose import would take seconds.
+PROGRAM = {"framework": "command", "command": "true", "model": None, "model_options": {}}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -74,6 +78,7 @@ def on(command_line, variables):
     }
     file = command_line.site("cluster", scheduler="slurm", environments=environments)
     command_line.environment = {**variables, "HPCBENCH_SITE": str(command_line.workspace / file)}
+    command_line.before = ask_often
     return command_line
 
 

@@ -77,13 +77,3 @@ def test_a_rank_that_fails_ends_the_others_and_is_named(study):
     assert record["error"]["rank"] == 1
     assert record["error"]["message"] == "the command exited with 7: no fuel"
     assert [rank["stopped_by"] for rank in record["ranks"]] == ["SIGTERM", None]
-
-
-def test_slurms_own_ways_to_end_a_program_are_told_apart(study):
-    sleeps, hoards = "sleep 600 & wait", "python3 -c 'x = bytearray(2_000_000_000)'; echo survived"
-    content = {"name": "trial", "parameters": {"framework": "command"}, "matrix": {"command": [sleeps, hoards]}}
-    content |= {"measure": {"repetitions": 1}, "slurm": {"time": "00:01:00", "mem": "300M"}}
-    (study.workspace / "trial.yaml").write_text(yaml.safe_dump(content))
-    study("sweep", "trial.yaml", "--wait", expect=1)
-    by_command = {record["parameters"]["command"]: record["status"] for record in study.records()}
-    assert by_command == {sleeps: "timeout", hoards: "out_of_memory"}

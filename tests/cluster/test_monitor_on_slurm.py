@@ -6,8 +6,10 @@ import gzip
 
 import pytest
 
+from tests.cluster.conftest import PROGRAM
+
 SECONDS = "while [ $SECONDS -lt 3 ]; do :; done"  # of a shell that computes
-TWO_NODES = {"framework": "command", "command": SECONDS, "model": None, "model_options": {}, "nodes": 2}
+TWO_NODES = {**PROGRAM, "command": SECONDS, "nodes": 2}
 
 
 @pytest.mark.usefixtures("somebody_else")

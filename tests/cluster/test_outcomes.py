@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from tests.cluster.conftest import PROGRAM
+
 RAISES, CRASHES, SLEEPS, HOARDS = 1, 2, 3, 4
+HOARDING_PROGRAM = "python3 -c 'x = bytearray(2_000_000_000)'; echo survived"
+SLEEPING_PROGRAM = "sleep 600 & wait"
 
 
-def test_an_array_tells_failing_crashing_timing_out_and_out_of_memory_cases_apart(cluster):
+def test_failing_crashing_timing_out_and_out_of_memory_cases_are_told_apart(cluster):
+    """Of a framework and of programs at the same time: slurmctld looks every half minute whether a minute is over."""
+    programs = cluster.experiment(
+        "programs",
+        parameters=PROGRAM,
+        matrix={"command": [SLEEPING_PROGRAM, HOARDING_PROGRAM]},
+        slurm={"time": "00:01:00", "mem": "300M"},
+    )
+    cluster("sweep", programs, "--name", "programs")
     experiment = cluster.experiment(
         parameters={"environment": "faulty"},
         matrix={"seed": [0, RAISES, CRASHES, SLEEPS, HOARDS]},
         slurm={"time": "00:01:00", "mem": "700M"},
     )
     cluster("sweep", experiment, "--wait", expect=1)
-    by_seed = {record["parameters"]["seed"]: record for record in cluster.records()}
+    cluster("status", "programs", "--watch", expect=1)
+    of_programs = [record for record in cluster.records() if record["parameters"]["framework"] == "command"]
+    by_command = {record["parameters"]["command"]: record["status"] for record in of_programs}
+    assert by_command == {SLEEPING_PROGRAM: "timeout", HOARDING_PROGRAM: "out_of_memory"}
+    by_seed = {record["parameters"]["seed"]: record for record in cluster.records() if record not in of_programs}
     statuses = {seed: record["status"] for seed, record in by_seed.items()}
     assert statuses == {
         0: "completed",

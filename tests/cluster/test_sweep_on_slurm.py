@@ -9,18 +9,18 @@ import sys
 
 import pytest
 
-SLEEPS = 3
+from tests.cluster.conftest import PROGRAM
 
 
 def test_a_sweep_runs_through_slurm_as_arrays_and_reports_like_the_laptop(cluster):
     experiment = cluster.experiment(
         parameters={"cpus_per_task": "{{ intra_op_threads }}", "task": "inference"},
-        matrix={"intra_op_threads": [1, 2], "batch_size": [8, 16]},
+        zip=[{"intra_op_threads": [1, 1, 2], "batch_size": [8, 16, 8]}],
         measure={"repetitions": 2},
     )
     cluster("sweep", experiment, "--wait")
     on_slurm = cluster.report()
-    cluster("sweep", experiment, "--local", "--name", "laptop")
+    cluster("sweep", experiment, "--local", "--name", "laptop", "--set", "measure.repetitions=1")
     on_laptop = cluster.report("laptop")
     assert {row["case"] for row in on_slurm} == {row["case"] for row in on_laptop}
     assert list(on_slurm[0]) == list(on_laptop[0])
@@ -48,20 +48,10 @@ def test_a_task_is_bound_to_as_many_cpus_as_it_asked_for(cluster):
         assert len(record["affinity"][0]) == 1
 
 
-@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
-def test_training_runs_across_two_nodes(cluster, strategy):
-    parameters = {"strategy": strategy, "nodes": 2, "batch_size": 8, "intra_op_threads": 1}
-    cluster("sweep", cluster.experiment(parameters=parameters), "--wait")
-    (record,) = cluster.records()
-    assert [rank["status"] for rank in record["ranks"]] == ["completed", "completed"]
-    assert record["slurm"]["job_num_nodes"] == "2"
-    assert record["work"]["items_per_step"] == 16
-
-
 def test_cancel_ends_running_and_pending_repetitions_and_each_has_a_record(cluster, wait_until):
     experiment = cluster.experiment(
-        parameters={"environment": "faulty", "seed": SLEEPS},
-        matrix={"batch_size": [1, 2, 3]},
+        parameters={**PROGRAM, "command": "sleep 600"},
+        matrix={"seed": [1, 2, 3]},
         slurm={"max_running": 1},
     )
     cluster("sweep", experiment)
@@ -83,8 +73,9 @@ def test_resume_runs_what_failed_and_nothing_else(cluster, tmp_path):
     flag, python = tmp_path / "mended", tmp_path / "python"
     python.write_text(FLAKY_PYTHON.format(flag=flag, python=sys.executable))
     python.chmod(0o755)
-    site = cluster.site("flaky", scheduler="slurm", environments={"pytorch": {"python": str(python)}})
-    cluster("sweep", cluster.experiment(matrix={"batch_size": [1, 2, 3]}), "--site", site, "--wait", expect=1)
+    site = cluster.site("flaky", scheduler="slurm", environments={"command": {"python": str(python)}})
+    experiment = cluster.experiment(parameters=PROGRAM, matrix={"seed": [1, 2, 3]})
+    cluster("sweep", experiment, "--site", site, "--wait", expect=1)
     assert sorted(record["status"] for record in cluster.records()) == ["completed", "completed", "failed"]
     failed = next(record for record in cluster.records() if record["status"] == "failed")
     assert failed["error"]["exit_code"] == 7
@@ -119,7 +110,7 @@ def test_resume_after_sigkill_between_two_submissions_submits_nothing_twice(clus
     sbatch.write_text(SBATCH_THAT_KILLS.format(counter=tmp_path / "count", before_it_kills=submits, sbatch=real))
     sbatch.chmod(0o755)
     resources = [{"cpus_per_task": [1, 2, 1], "nodes": [1, 1, 2]}]
-    experiment = cluster.experiment(parameters={"strategy": "ddp", "intra_op_threads": 1}, zip=resources)
+    experiment = cluster.experiment(parameters=PROGRAM, zip=resources)
     path = f"{sbatch.parent}:{os.environ['PATH']}"
     killed = cluster("sweep", experiment, "--name", f"killed-{moment}", expect=None, env={"PATH": path})
     assert killed.returncode == -9
@@ -131,7 +122,8 @@ def test_resume_after_sigkill_between_two_submissions_submits_nothing_twice(clus
 
 
 def test_a_bare_sbatch_of_a_rendered_script_is_found_by_report(cluster, wait_until):
-    scripts = cluster("sweep", cluster.experiment(matrix={"batch_size": [1, 2]}), "--render-only").stdout.split()
+    experiment = cluster.experiment(parameters=PROGRAM, matrix={"seed": [1, 2]})
+    scripts = cluster("sweep", experiment, "--render-only").stdout.split()
     assert cluster.states() == {"planned": 2}
     subprocess.run(["sbatch", scripts[0]], env=cluster.variables, check=True, cwd="/", capture_output=True)
     wait_until(lambda: cluster.states() == {"completed": 2})
@@ -148,7 +140,7 @@ def test_sbatch_saying_no_is_told_in_its_own_words_and_resume_goes_on(cluster):
 
 def test_variables_of_the_login_shell_neither_override_the_script_nor_hide_its_jobs(cluster):
     shell = {"SBATCH_PARTITION": "nosuchpartition", "SBATCH_TIMELIMIT": "x", "SQUEUE_PARTITION": "gpu"}
-    cluster("sweep", cluster.experiment(), "--wait", env=shell)
+    cluster("sweep", cluster.experiment(parameters=PROGRAM), "--wait", env=shell)
     (record,) = cluster.records()
     assert record["slurm"]["job_partition"] == "cpu"
     assert record["attempt"] == 1

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from tests.cluster.conftest import PROGRAM
+
 MOST_S = 180
 
 
@@ -16,13 +18,7 @@ def rates(cluster):
     """An experiment of a program that is faster with more workers."""
     return cluster.experiment(
         "rates",
-        parameters={
-            "framework": "command",
-            "command": 'echo "rate: {{ workers }}.0$RANDOM"',
-            "cpus_per_task": 2,
-            "model": None,
-            "model_options": {},
-        },
+        parameters={**PROGRAM, "command": 'echo "rate: {{ workers }}.0$RANDOM"', "cpus_per_task": 2},
         matrix={"workers": [1, 4]},
         tags=["workers"],
         metrics={"rate": {"regex": r"rate: ([\d.]+)", "unit": "it/s"}},
@@ -38,7 +34,7 @@ def until(cluster, words: str) -> str:
         told = cluster("status", "found").stdout
         if words in told:
             return told
-        time.sleep(1)
+        time.sleep(0.3)
     raise AssertionError(told)
 
 
@@ -50,7 +46,7 @@ def ended(slurm) -> list[str]:
         jobs = slurm(*question, "--format=JobName,State,AllocCPUS").splitlines()
         if jobs and not any("|RUNNING|" in job or "|PENDING|" in job for job in jobs):
             return jobs
-        time.sleep(1)
+        time.sleep(0.3)
     raise AssertionError(jobs)
 
 

@@ -1,6 +1,8 @@
 """Run in a framework's own environment: what its input pipeline makes of real data.
 
-PYTHONPATH=node.pyz python pipelines.py FRAMEWORK EXECUTION PARAMETERS.json RESULT.npz
+PYTHONPATH=node.pyz python pipelines.py FRAMEWORK EXECUTION PARAMETERS.json FOLDER
+
+PARAMETERS.json has the parameters of a case by name; FOLDER gets NAME.npz for each.
 """
 
 import json
@@ -15,24 +17,28 @@ from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.workload import problem
 
 
-def main(framework, execution, given, result):
-    parameters = {**json.loads(Path(given).read_text()), "framework": framework, "execution": execution}
+def main(framework, execution, given, folder):
     adapter = frameworks.load(framework)
     adapter.set_threads(1, None)
-    network = adapter.build(problem.of_case(parameters, Group(Ranks(0, 1))))
+    for name, asked in json.loads(Path(given).read_text()).items():
+        parameters = {**asked, "framework": framework, "execution": execution}
+        network = adapter.build(problem.of_case(parameters, Group(Ranks(0, 1))))
+        numpy.savez(Path(folder, f"{name}.npz"), **brought(network, parameters["batch_size"]))
+
+
+def brought(network, batch_size):
     split = network.problem.split
     tested = list(network.pipeline(split.held_out, forever=False))
-    steps = len(split.training.labels) // parameters["batch_size"]
+    steps = len(split.training.labels) // batch_size
     trained = list(islice(network.pipeline(split.training, forever=True), 2 * steps))
-    numpy.savez(
-        result,
-        counted=split.counted,
-        tested_inputs=numpy.concatenate([pixels(network, inputs) for inputs, _ in tested]),
-        tested_labels=numpy.concatenate([network.to_numpy(labels) for _, labels in tested]),
-        trained_inputs=numpy.concatenate([pixels(network, inputs) for inputs, _ in trained]),
-        trained_labels=numpy.concatenate([network.to_numpy(labels) for _, labels in trained]),
-        logits=network.to_numpy(network.predict(tested[0][0])),
-    )
+    return {
+        "counted": split.counted,
+        "tested_inputs": numpy.concatenate([pixels(network, inputs) for inputs, _ in tested]),
+        "tested_labels": numpy.concatenate([network.to_numpy(labels) for _, labels in tested]),
+        "trained_inputs": numpy.concatenate([pixels(network, inputs) for inputs, _ in trained]),
+        "trained_labels": numpy.concatenate([network.to_numpy(labels) for _, labels in trained]),
+        "logits": network.to_numpy(network.predict(tested[0][0])),
+    }
 
 
 def pixels(network, inputs):

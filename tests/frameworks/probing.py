@@ -117,6 +117,9 @@ def tell(answer):
 
 
 def main(probe):
-    """Answer the question that the command line names."""
-    tell(getattr(probe(*sys.argv[2:]), sys.argv[1])())
+    """Answer the question that the command line names; of several, separated by commas, each by its name."""
+    questions, *words = sys.argv[1:]
+    asked = probe(*words)
+    answers = {question: getattr(asked, question)() for question in questions.split(",")}
+    tell(answers if "," in questions else answers[questions])
     os._exit(0)  # as the node code does: other ranks may have gone already

@@ -9,11 +9,13 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+from tests import forked
 
 TOOL = Path(__file__).parents[3] / "tools" / "cluster"
 PATIENCE_S = 150
@@ -66,7 +68,7 @@ def settle(cluster, record_property):
         hung = 0
         for _ in range(resumes):
             try:
-                cluster.start("resume", name, "--wait").communicate(timeout=PATIENCE_S)
+                patiently(cluster, "resume", name, "--wait")
             except subprocess.TimeoutExpired:
                 hung += 1
         planned = sum(len(path.read_text().splitlines()) for path in paths(cluster, "jobs", name, "job-*.jsonl"))
@@ -81,6 +83,11 @@ def settle(cluster, record_property):
         assert (tally["lost"], tally["double"], tally["hung"]) == (0, 0, 0), cluster("status", name).stdout
 
     return end
+
+
+def patiently(cluster, *words):
+    """A command of hpcbench, which is given up after PATIENCE_S."""
+    return forked.hpcbench(words, cluster.workspace, cluster.variables, PATIENCE_S, cluster.before)
 
 
 def paths(cluster, kind, name, pattern):
@@ -107,7 +114,8 @@ def states(cluster, name="latest"):
 
 def test_slurmctld_that_stops_in_the_middle(cluster, sweep, fault, settle, wait_until):
     """What runs goes on; srun starts nothing meanwhile, and what is left of a pack must not fail for that."""
-    name = sweep("touch asleep; sleep 3", seeds=range(6), slurm={"pack_walltime": "00:30:00"})
+    first = "[ -e asleep ] || { touch asleep; sleep 3; }"
+    name = sweep(first, seeds=range(6), slurm={"pack_walltime": "00:30:00"})
     wait_until(asleep(cluster))
     fault("stop", "slurmctld")
     (log,) = paths(cluster, "jobs", name, "logs/*/*_log.out")
@@ -116,10 +124,10 @@ def test_slurmctld_that_stops_in_the_middle(cluster, sweep, fault, settle, wait_
     assert "Unable to contact slurm controller" in told.stderr
     assert "only the records are counted" in told.stderr
     assert "Unable to contact slurm controller" in cluster("resume", name, expect=2).stderr
-    waiting = cluster.start("status", name, "--watch")
-    fault("start", "slurmctld")
-    out, _ = waiting.communicate(timeout=PATIENCE_S)
-    assert waiting.returncode == 0, out
+    with ThreadPoolExecutor() as beside:
+        waiting = beside.submit(patiently, cluster, "status", name, "--watch")
+        fault("start", "slurmctld")
+    assert waiting.result().returncode == 0, waiting.result().stdout
     settle(name)
     assert statuses(cluster, name) == {"completed": 6}
 
@@ -139,21 +147,10 @@ def test_a_node_that_dies_is_replaced_by_slurm(cluster, sweep, fault, slurm, set
     (cluster.workspace / "mended").touch()
     fault("kill", "n1")
     fault("start", "n1")
-    cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)
+    patiently(cluster, "status", name, "--watch")
     assert statuses(cluster, name) == {"node_failure": 1, "completed": 1}
     assert {record["slurm"].get("restart_count") for record in records(cluster, name)} == {"1"}
     settle(name)
-
-
-def test_a_node_that_dies_is_a_node_failure_where_nothing_is_retried(cluster, sweep, fault, settle, wait_until):
-    name = sweep(ASLEEP, seeds=[1], slurm={"nodelist": "n1"}, retry={"max": 0})
-    wait_until(asleep(cluster))
-    fault("kill", "n1")
-    fault("start", "n1")
-    wait_until(lambda: states(cluster) == {"node_failure": 1})
-    (cluster.workspace / "mended").touch()
-    settle(name)
-    assert statuses(cluster, name) == {"node_failure": 1, "completed": 1}
 
 
 def test_a_job_that_outlives_its_slurmd_is_started_anew(cluster, sweep, fault, settle, wait_until):
@@ -163,7 +160,7 @@ def test_a_job_that_outlives_its_slurmd_is_started_anew(cluster, sweep, fault, s
     (cluster.workspace / "mended").touch()
     (first,) = (cluster.workspace / "ran").read_text().split()
     fault("stop", first)
-    cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)
+    patiently(cluster, "status", name, "--watch")
     fault("start", first)
     assert statuses(cluster, name) == {"node_failure": 1, "completed": 1}
     assert "Node failure" in next(r["error"]["message"] for r in records(cluster, name) if r["error"])
@@ -186,17 +183,6 @@ def test_scancel_from_outside(cluster, sweep, slurm, settle, wait_until):
     settle(name)
 
 
-def test_preemption(cluster, sweep, slurm, settle, wait_until):
-    """Jobs of the partition low give way to those of any other, and start anew."""
-    name = sweep(ASLEEP, seeds=[1], slurm={"partition": "low", "nodelist": "n2", "exclusive": True})
-    wait_until(asleep(cluster))
-    (cluster.workspace / "mended").touch()
-    slurm("sbatch", "--partition=cpu", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
-    cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)
-    assert statuses(cluster, name) == {"preempted": 1, "completed": 1}
-    settle(name)
-
-
 def test_preemption_with_a_time_of_grace_of_which_only_the_tasks_are_told(cluster, sweep, slurm, settle, wait_until):
     """And yet the job waits to be started anew, and its next repetition does not begin."""
     slurm("scontrol", "update", "PartitionName=low", "GraceTime=8")
@@ -205,24 +191,12 @@ def test_preemption_with_a_time_of_grace_of_which_only_the_tasks_are_told(cluste
         name = sweep(ASLEEP, seeds=[1, 2], slurm=low)
         wait_until(asleep(cluster))
         (cluster.workspace / "mended").touch()
-        slurm("sbatch", "--partition=cpu", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
-        cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)
+        slurm("sbatch", "--partition=cpu", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+        patiently(cluster, "status", name, "--watch")
     finally:
         slurm("scontrol", "update", "PartitionName=low", "GraceTime=0")
     assert statuses(cluster, name) == {"preempted": 1, "completed": 2}
     assert {record["slurm"].get("restart_count") for record in records(cluster, name)} == {None, "1"}
-    settle(name)
-
-
-def test_preemption_where_nothing_is_retried(cluster, sweep, slurm, settle, wait_until):
-    low = {"partition": "low", "nodelist": "n2", "exclusive": True}
-    name = sweep(ASLEEP, seeds=[1], slurm=low, retry={"max": 0})
-    wait_until(asleep(cluster))
-    (cluster.workspace / "mended").touch()
-    slurm("sbatch", "--partition=cpu", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
-    wait_until(lambda: states(cluster) == {"preempted": 1})
-    cluster("status", name, "--watch", expect=1)
-    assert statuses(cluster, name) == {"preempted": 1}
     settle(name)
 
 
@@ -231,7 +205,7 @@ def test_a_pack_that_is_requeued_goes_on_where_it_was(cluster, sweep, slurm, set
     wait_until(asleep(cluster))
     (cluster.workspace / "mended").touch()
     slurm("scontrol", "requeue", slurm("squeue", "--noheader", "--format=%A").strip())
-    cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)
+    patiently(cluster, "status", name, "--watch")
     by_seed = Counter((record["parameters"]["seed"], record["status"]) for record in records(cluster, name))
     assert by_seed == {(1, "completed"): 1, (2, "preempted"): 1, (2, "completed"): 1, (3, "completed"): 1}
     settle(name)
@@ -296,7 +270,7 @@ def test_clocks_that_differ_where_that_of_one_node_is_faked(cluster, sweep, slur
     site["environments"]["command"] = {"python": str(python)}
     Path(cluster.environment["HPCBENCH_SITE"]).write_text(json.dumps(site))
     name = sweep('echo "$SLURMD_NODENAME"; [ "$SLURMD_NODENAME" != n1 ]', seeds=[1], slurm={"nodelist": "n1"})
-    cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)
+    patiently(cluster, "status", name, "--watch")
     (script,) = paths(cluster, "jobs", name, "job-001.sh")
     script.write_text(script.read_text().replace("nodelist=n1", "nodelist=n2"))
     settle(name)
@@ -335,26 +309,11 @@ def test_results_on_a_full_file_system(cluster, small_results, sweep, settle, wa
     settle(name)
 
 
-def test_results_that_cannot_be_written(cluster, small_results, sweep, settle, wait_until):
-    """From the moment on in which the job starts: what became of it is told all the same."""
-    small_results("size=10M")
-    name = sweep("true", slurm={"options": {"begin": "now+10"}})
-    small_results("ro")
-    wait_until(lambda: states(cluster) == {"failed": 2})
-    told = cluster("status")
-    assert "cannot write to" in told.stdout
-    assert "2 runs ended without a record" in told.stderr
-    assert "Read-only file system" in cluster("status", "--watch", expect=1).stdout
-    assert cluster.report(name, expect=1)[0]["status"] == "failed"
-    small_results("rw")
-    settle(name)
-
-
 def test_results_that_somebody_removed(cluster, sweep, settle, wait_until):
-    name = sweep("sleep 5", seeds=range(4), slurm={"max_running": 2})
+    name = sweep("sleep 2", seeds=range(4), slurm={"max_running": 2})
     wait_until(lambda: "running" in states(cluster))
     shutil.rmtree(cluster.workspace / "results", ignore_errors=True)
-    cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)
+    patiently(cluster, "status", name, "--watch")
     ended = states(cluster, name)
     assert sum(ended.values()) == 4
     assert ended.keys() <= {"completed", "failed"}
@@ -364,35 +323,12 @@ def test_results_that_somebody_removed(cluster, sweep, settle, wait_until):
 
 def test_two_people_who_resume_at_the_same_time(cluster, sweep, slurm, settle):
     name = sweep("[ -e mended ]", seeds=range(4))
-    cluster.start("status", name, "--watch").communicate(timeout=PATIENCE_S)
+    patiently(cluster, "status", name, "--watch")
     assert states(cluster) == {"failed": 4}
     (cluster.workspace / "mended").touch()
-    several = [cluster.start("resume", name) for _ in range(6)]
-    said = [process.communicate(timeout=PATIENCE_S)[1] for process in several]
-    assert all(process.returncode in (0, 2) for process in several), said
-    assert all(
-        "has been working on this sweep" in text
-        for process, text in zip(several, said, strict=True)
-        if process.returncode
-    )
+    with ThreadPoolExecutor(6) as people:
+        several = list(people.map(lambda _: patiently(cluster, "resume", name), range(6)))
+    assert all(done.returncode in (0, 2) for done in several), several
+    assert all("has been working on this sweep" in done.stderr for done in several if done.returncode)
     settle(name)
     assert statuses(cluster, name) == {"failed": 4, "completed": 4}
-
-
-def test_several_who_watch_at_the_same_time_save_each_outcome_once(cluster, sweep, slurm, settle, wait_until):
-    name = sweep(ASLEEP, seeds=range(4))
-    wait_until(lambda: "running" in states(cluster))
-    slurm("scancel", "--signal=KILL", "--full", slurm("squeue", "--noheader", "--format=%F").split()[0])
-    (cluster.workspace / "mended").touch()
-    wait_until(lambda: not slurm("squeue", "--noheader", "--states=RUNNING,COMPLETING,PENDING", "--format=%A").split())
-    watch = {"target": cluster, "args": ("status", name, "--watch"), "kwargs": {"expect": None}}
-    threads = [threading.Thread(**watch) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    concluded = Counter(
-        (record["job"], record["element"]) for record in records(cluster, name) if record["attempt"] is None
-    )
-    assert set(concluded.values()) <= {1}
-    settle(name)

@@ -7,6 +7,8 @@ import shutil
 
 import pytest
 
+from tests.cluster.conftest import PROGRAM
+
 
 @pytest.fixture
 def sbatch(cluster, tmp_path):
@@ -23,8 +25,8 @@ def sbatch(cluster, tmp_path):
     return replaced
 
 
-def small(cluster, **sections):
-    return cluster.experiment(matrix={"batch_size": [1, 2]}, **sections)
+def small(cluster):
+    return cluster.experiment(parameters=PROGRAM, matrix={"seed": [1, 2]})
 
 
 def test_what_sbatch_says_before_its_answer_does_no_harm(cluster, sbatch):

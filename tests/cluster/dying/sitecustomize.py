@@ -1,4 +1,4 @@
-"""Kills one rank of a real run, two seconds after it began to measure. Only the worker process of rank 1 is touched."""
+"""Kills one rank of a real run, half a second after it began to measure. Only the worker of rank 1 is touched."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 
-DELAY_S = 2.0
+DELAY_S = 0.5
 
 
 def _wait_for_the_measurement() -> None:
