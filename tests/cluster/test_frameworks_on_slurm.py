@@ -41,7 +41,32 @@ def cluster_with(cluster, with_environments):
     return use
 
 
-def train_across_two_nodes(cluster, pairs):
+@pytest.mark.long
+def test_every_framework_infers_and_trains_on_one_node(cluster_with):
+    cluster = cluster_with([(framework, "single") for framework in FRAMEWORKS])
+    experiment = cluster.experiment(
+        parameters={"intra_op_threads": 1, "batch_size": 4},
+        matrix={"framework": list(FRAMEWORKS), "task": ["inference", "training"]},
+        slurm={"mem": "3G"},
+    )
+    cluster("sweep", experiment, "--wait")
+    records = cluster.records()
+    assert len(records) == 2 * len(FRAMEWORKS)
+    assert {record["threads"]["intra_op"] for record in records} == {1}
+    assert len({record["work"]["parameter_count"] for record in records}) == 1
+    assert len({(r["parameters"]["task"], r["work"]["flops_per_item"]) for r in records}) == 2
+    assert all(record["framework_version"] for record in records)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        pytest.param(QUICK, id="quick"),
+        *(pytest.param([pair], id="-".join(pair), marks=pytest.mark.long) for pair in sorted(LONG)),
+    ],
+)
+def test_every_strategy_trains_equal_weights_across_two_nodes(cluster_with, pairs):
+    cluster = cluster_with(pairs)
     frameworks, strategies = zip(*pairs, strict=True)
     experiment = cluster.experiment(
         parameters={"intra_op_threads": 1, "batch_size": 4, "nodes": 2},
@@ -60,16 +85,6 @@ def train_across_two_nodes(cluster, pairs):
         # The node code compares it over the ranks after the last step, and fails where it differs.
         assert record["weights_crc32"] is not None
     assert len({(r["work"]["parameter_count"], r["work"]["flops_per_item"]) for r in records.values()}) == 1
-
-
-def test_every_strategy_trains_equal_weights_across_two_nodes(cluster_with):
-    train_across_two_nodes(cluster_with(QUICK), QUICK)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("pair", sorted(LONG), ids="-".join)
-def test_horovod_of_a_long_build_trains_equal_weights_across_two_nodes(cluster_with, pair):
-    train_across_two_nodes(cluster_with([pair]), [pair])
 
 
 @pytest.mark.parametrize(

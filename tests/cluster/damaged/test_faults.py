@@ -153,6 +153,18 @@ def test_a_node_that_dies_is_replaced_by_slurm(cluster, sweep, fault, slurm, set
     settle(name)
 
 
+@pytest.mark.long
+def test_a_node_that_dies_is_a_node_failure_where_nothing_is_retried(cluster, sweep, fault, settle, wait_until):
+    name = sweep(ASLEEP, seeds=[1], slurm={"nodelist": "n1"}, retry={"max": 0})
+    wait_until(asleep(cluster))
+    fault("kill", "n1")
+    fault("start", "n1")
+    wait_until(lambda: states(cluster) == {"node_failure": 1})
+    (cluster.workspace / "mended").touch()
+    settle(name)
+    assert statuses(cluster, name) == {"node_failure": 1, "completed": 1}
+
+
 def test_a_job_that_outlives_its_slurmd_is_started_anew(cluster, sweep, fault, settle, wait_until):
     """srun ends it, with status 0, as soon as slurmctld calls the node down."""
     name = sweep(f"echo $SLURMD_NODENAME >> ran; {ASLEEP}", seeds=[1])
@@ -183,6 +195,18 @@ def test_scancel_from_outside(cluster, sweep, slurm, settle, wait_until):
     settle(name)
 
 
+@pytest.mark.long
+def test_preemption(cluster, sweep, slurm, settle, wait_until):
+    """Jobs of the partition low give way to those of any other, and start anew."""
+    name = sweep(ASLEEP, seeds=[1], slurm={"partition": "low", "nodelist": "n2", "exclusive": True})
+    wait_until(asleep(cluster))
+    (cluster.workspace / "mended").touch()
+    slurm("sbatch", "--partition=cpu", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
+    patiently(cluster, "status", name, "--watch")
+    assert statuses(cluster, name) == {"preempted": 1, "completed": 1}
+    settle(name)
+
+
 def test_preemption_with_a_time_of_grace_of_which_only_the_tasks_are_told(cluster, sweep, slurm, settle, wait_until):
     """And yet the job waits to be started anew, and its next repetition does not begin."""
     slurm("scontrol", "update", "PartitionName=low", "GraceTime=8")
@@ -197,6 +221,19 @@ def test_preemption_with_a_time_of_grace_of_which_only_the_tasks_are_told(cluste
         slurm("scontrol", "update", "PartitionName=low", "GraceTime=0")
     assert statuses(cluster, name) == {"preempted": 1, "completed": 2}
     assert {record["slurm"].get("restart_count") for record in records(cluster, name)} == {None, "1"}
+    settle(name)
+
+
+@pytest.mark.long
+def test_preemption_where_nothing_is_retried(cluster, sweep, slurm, settle, wait_until):
+    low = {"partition": "low", "nodelist": "n2", "exclusive": True}
+    name = sweep(ASLEEP, seeds=[1], slurm=low, retry={"max": 0})
+    wait_until(asleep(cluster))
+    (cluster.workspace / "mended").touch()
+    slurm("sbatch", "--partition=cpu", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
+    wait_until(lambda: states(cluster) == {"preempted": 1})
+    cluster("status", name, "--watch", expect=1)
+    assert statuses(cluster, name) == {"preempted": 1}
     settle(name)
 
 
@@ -309,6 +346,22 @@ def test_results_on_a_full_file_system(cluster, small_results, sweep, settle, wa
     settle(name)
 
 
+@pytest.mark.long
+def test_results_that_cannot_be_written(cluster, small_results, sweep, settle, wait_until):
+    """From the moment on in which the job starts: what became of it is told all the same."""
+    small_results("size=10M")
+    name = sweep("true", slurm={"options": {"begin": "now+10"}})
+    small_results("ro")
+    wait_until(lambda: states(cluster) == {"failed": 2})
+    told = cluster("status")
+    assert "cannot write to" in told.stdout
+    assert "2 runs ended without a record" in told.stderr
+    assert "Read-only file system" in cluster("status", "--watch", expect=1).stdout
+    assert cluster.report(name, expect=1)[0]["status"] == "failed"
+    small_results("rw")
+    settle(name)
+
+
 def test_results_that_somebody_removed(cluster, sweep, settle, wait_until):
     name = sweep("sleep 2", seeds=range(4), slurm={"max_running": 2})
     wait_until(lambda: "running" in states(cluster))
@@ -332,3 +385,20 @@ def test_two_people_who_resume_at_the_same_time(cluster, sweep, slurm, settle):
     assert all("has been working on this sweep" in done.stderr for done in several if done.returncode)
     settle(name)
     assert statuses(cluster, name) == {"failed": 4, "completed": 4}
+
+
+@pytest.mark.long
+def test_several_who_watch_at_the_same_time_save_each_outcome_once(cluster, sweep, slurm, settle, wait_until):
+    name = sweep(ASLEEP, seeds=range(4))
+    wait_until(lambda: "running" in states(cluster))
+    slurm("scancel", "--signal=KILL", "--full", slurm("squeue", "--noheader", "--format=%F").split()[0])
+    (cluster.workspace / "mended").touch()
+    wait_until(lambda: not slurm("squeue", "--noheader", "--states=RUNNING,COMPLETING,PENDING", "--format=%A").split())
+    with ThreadPoolExecutor(4) as people:
+        watched = list(people.map(lambda _: patiently(cluster, "status", name, "--watch"), range(4)))
+    assert not [done.stderr for done in watched if "Traceback" in done.stderr]
+    concluded = Counter(
+        (record["job"], record["element"]) for record in records(cluster, name) if record["attempt"] is None
+    )
+    assert set(concluded.values()) <= {1}
+    settle(name)

@@ -47,6 +47,25 @@ def test_short_cases_share_a_job_and_one_file_of_records_up_to_the_walltime_of_a
     assert "#SBATCH --time=0:03:00\n" in script
 
 
+@pytest.mark.long
+def test_a_repetition_that_hangs_is_ended_at_its_own_wall_time_and_those_after_it_run(cluster, commands):
+    experiment = commands(
+        "[ {{ seed }} = 2 ] && sleep 500; true",
+        matrix={"seed": [1, 2, 3]},
+        measure={"repetitions": 1, "retries": 0, "shuffle_seed": 1},
+        slurm={"time": "00:00:15", "pack_walltime": "00:05:00"},
+    )
+    cluster("sweep", experiment, "--wait", expect=1)
+    by_seed = {record["parameters"]["seed"]: record for record in cluster.records()}
+    assert {seed: record["status"] for seed, record in by_seed.items()} == {
+        1: "completed",
+        2: "timeout",
+        3: "completed",
+    }
+    assert "the wall time is 15 s" in by_seed[2]["error"]["message"]
+    assert len(files_of_records(cluster)) == 1
+
+
 def test_what_a_job_has_no_time_left_for_is_handed_to_resume_which_packs_by_how_long_it_took(cluster, commands, slurm):
     """The job is cut short by its time limit, which slurmctld lowers while it runs."""
     experiment = commands(
@@ -105,6 +124,15 @@ def few(slurm):
     slurm("scancel", "--name=other")
     slurm("sacctmgr", "-i", "modify", "user", "root", "set", "qos-=four")
     slurm("sacctmgr", "-i", "delete", "qos", "four")
+
+
+@pytest.mark.long
+def test_a_sweep_larger_than_what_a_qos_takes_goes_on_by_itself(cluster, commands, few, wait_until):
+    experiment = commands("true", matrix={"seed": {"range": [1, 7]}}, slurm={"follow_on": True, "qos": few})
+    said = cluster("sweep", experiment).stderr
+    assert "your limit on jobs in the queue in this QOS is reached (QOSMaxSubmitJobPerUserLimit)" in said
+    wait_until(lambda: cluster.states() == {"completed": 7}, seconds=150)
+    assert statuses(cluster) == {"completed": 7}
 
 
 def test_a_sweep_goes_on_when_others_who_fill_the_queue_have_gone(cluster, commands, few, slurm, wait_until):
