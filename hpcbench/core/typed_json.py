@@ -1,9 +1,9 @@
 """Frozen dataclasses to JSON and back, by their annotations.
 
 Supported annotations: str, int, float, bool, Any, Optional, Union of these, Sequence, Mapping, dataclasses, and named
-tuples, which are JSON arrays. A float may be written as a whole number; a bool is not a number. An int has 64 bits,
-and a float is not infinite: tables cannot hold more. A field with a default may be absent; fields that the type does
-not have are ignored.
+tuples, which are JSON arrays. A float may be written as a whole number, which is infinite if a float cannot hold it; a
+bool is not a number. An int has 64 bits: tables cannot hold more. A field with a default may be absent; fields that the
+type does not have are ignored.
 """
 
 import dataclasses
@@ -122,12 +122,9 @@ def _large(number: Union[int, float], allowed: FrozenSet[type]) -> float:
             return number
         raise InvalidError("", " does not fit into 64 bits")
     try:
-        found = float(number)
+        return float(number)
     except OverflowError:
-        found = math.inf
-    if math.isinf(found):
-        raise InvalidError("", " is infinite")
-    return found
+        return math.inf if number > 0 else -math.inf
 
 
 def _are_small(numbers: List[Any]) -> bool:

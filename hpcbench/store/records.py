@@ -23,7 +23,7 @@ from hpcbench.util.fast_json import decoded
 
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_LIMITS: Mapping[Any, Any] = {"int": {"ge": MIN_INT, "le": MAX_INT}, "float": {"allow_inf_nan": False}}  # of pydantic
+_LIMITS: Mapping[Any, Any] = {"int": {"ge": MIN_INT, "le": MAX_INT}}  # of pydantic
 MANY_BYTES = 2 * 2**20  # of record files: from here on it pays to prepare a decoder that takes half as long
 RECONCILED = "reconciled.jsonl"  # written by hpcbench for runs that ended without a record
 
@@ -101,8 +101,8 @@ def _quick_decoder() -> Callable[..., Record]:
 
 
 def _strict(schema: Any) -> Any:
-    """Return a schema of pydantic-core that refuses what `typed_json` refuses: integers of more than 64 bits, infinite
-    numbers, and an object for a named tuple."""
+    """Return a schema of pydantic-core that refuses what `typed_json` refuses: integers of more than 64 bits, and an
+    object for a named tuple."""
     if isinstance(schema, list):
         return [_strict(each) for each in schema]
     if not isinstance(schema, dict):

@@ -239,7 +239,7 @@ LEARNING = {"elapsed_s": 9.0, "ended_s": 9.0, "first_step_s": 0.9, "epochs": 3, 
     [
         (COMPILED, {}, 0.7),  # a first step of 0.9 s, and a median of 0.2 s
         (COMPILED, {"times_s": [1.0, 2.0]}, 0.0),
-        (COMPILED, {"times_s": [0.2, np.nan, None]}, 0.7),
+        (COMPILED, {"times_s": [0.2, np.nan, np.inf, None]}, 0.7),
         (COMPILED, {"times_s": [np.nan, None]}, None),
         (COMPILED, {"times_s": []}, None),
         (COMPILED, {"learning": LEARNING}, None),  # the one sample is all of the training

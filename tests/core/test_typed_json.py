@@ -82,9 +82,6 @@ def test_a_field_with_a_default_may_be_absent_and_one_that_the_type_does_not_hav
         ({"numbers": [1, "2"]}, "numbers[1] is a string"),
         ({"count": 2**63}, "count does not fit into 64 bits"),
         ({"either": -(2**63) - 1}, "either does not fit into 64 bits"),
-        ({"leaf": {"name": "a", "size": 10**400}}, "leaf.size is infinite"),
-        ({"leaf": {"name": "a", "size": float("-inf")}}, "leaf.size is infinite"),
-        ({"numbers": [1, float("inf")]}, "numbers[1] is infinite"),
         ({"pairs": [[1.5, 2**63]]}, "pairs[0][1] does not fit into 64 bits"),
         ({"pairs": [{"first": 1.5, "second": 2}]}, "pairs[0] is an object"),
     ],
@@ -100,6 +97,7 @@ def test_the_largest_numbers_are_read_and_a_whole_number_beyond_64_bits_is_a_flo
     assert (tree.count, tree.either) == (2**63 - 1, -(2**63))
     assert repr(tree.numbers) == "[1e+20, 1e+308]"
     assert repr(from_json(Leaf, {"name": "a", "size": -(10**20)}).size) == "-1e+20"
+    assert from_json(Leaf, {"name": "a", "size": -(10**400)}).size == float("-inf")
 
 
 @pytest.mark.parametrize("name", [name for name in JSON if name != "numbers"])
