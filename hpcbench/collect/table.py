@@ -61,13 +61,13 @@ _WHOLE += [*THREAD_COUNTS, "physical_cores_per_task"]
 
 def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
     """Return one row per record, its samples as an array of seconds in the column `times_s`."""
-    columns = _columns(records)
-    for name in _WHOLE:  # before the frame makes floats of whole numbers beside a null
-        columns[name] = pd.array(columns[name], dtype="Int64")
-    for name in [*PARAMETERS, *(name for name in columns if name.startswith(TAG))]:
-        if {type(value) for value in columns[name] if value is not None} == {int}:
-            columns[name] = _whole_numbers(columns[name])
-    return pd.DataFrame(columns)
+    found = _columns(records)
+    for name in _WHOLE:  # pandas turns whole numbers into floats if a value is missing
+        found[name] = pd.array(found[name], dtype="Int64")
+    for name in [*PARAMETERS, *(name for name in found if name.startswith(TAG))]:
+        if {type(value) for value in found[name] if value is not None} == {int}:
+            found[name] = _whole_numbers(found[name])
+    return pd.DataFrame(found)
 
 
 def identifying_columns(table: pd.DataFrame) -> list[str]:
@@ -93,7 +93,7 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _columns(records: Sequence[Record]) -> dict[str, Any]:
-    """Return the values of each column. Columns take half the time of rows: pandas turns rows into columns slowly."""
+    """Return the values of each column. pandas is slower with rows, which it turns into columns itself."""
     rows = [_row(record) for record in records]
     names = dict.fromkeys(chain.from_iterable(rows))  # sweeps have tags and metrics of their own
     return {
@@ -103,7 +103,7 @@ def _columns(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _row(record: Record) -> dict[str, Any]:
-    """Return what is computed from a record, beside the columns that hold one of its fields."""
+    """Return the columns that are computed from a record. RECORD_COLUMNS are copies of its fields."""
     samples = record.samples.times_s if record.samples else ()
     return {
         **_parameters(record),
