@@ -50,9 +50,11 @@ class Solver(NamedTuple):
 
 
 SOLVERS = [Solver(name, name, how) for name, framework in FRAMEWORKS.items() for how in framework.executions]
-# An older TensorFlow, with layers of an older Keras; and of Keras' ways those that take minutes each.
+# An older TensorFlow, with layers of an older Keras; and those that take minutes each.
 OLDER = [Solver("horovod-tensorflow", "tensorflow", how) for how in FRAMEWORKS["tensorflow"].executions]
 SLOW = [
+    Solver("tensorflow", "tensorflow", "compiled"),
+    Solver("keras-jax", "keras-jax", "compiled"),
     Solver("keras-tensorflow", "keras-tensorflow", "eager"),
     Solver("keras-tensorflow", "keras-tensorflow", "compiled"),
     Solver("keras-torch", "keras-torch", "compiled"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import signal
@@ -13,10 +12,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.conftest import CommandLine
+
 pytestmark = pytest.mark.torch
 
 FAULTS = Path(__file__).parents[2] / "cluster" / "faults"
 RAISES, CRASHES, SLEEPS = 1, 2, 3
+INFERENCE = {"task": "inference"}  # the first optimizer of a process takes PyTorch as long as its import
 
 COLUMNS = [
     "sweep",
@@ -65,57 +67,60 @@ def faulty(command_line):
     return command_line
 
 
-def test_a_sweep_ends_in_a_table_with_every_column(command_line):
+@pytest.fixture(scope="module")
+def two_sweeps(tmp_path_factory):
+    """The command line in a workspace with two finished sweeps of equal cases, `first` and `second`."""
+    command_line = CommandLine(tmp_path_factory.mktemp("two-sweeps"))
     experiment = command_line.experiment(
-        zip=[{"task": ["inference", "training"], "batch_size": [4, 8]}],
-        tags=["purpose"],
-        parameters={"purpose": "a first look"},
-        measure={"repetitions": 2},
+        tags=["purpose", "sweep"],
+        zip=[{"purpose": ["a first look", "a second"], "batch_size": [4, 8]}],
+        parameters={"sweep": "a tag", **INFERENCE},
     )
-    command_line("sweep", experiment, "--local")
-    rows = command_line.report()
-    assert len(rows) == 2
-    assert set(COLUMNS) <= set(rows[0])
-    for row in rows:
-        assert float(row["time_ci_low_s"]) <= float(row["time_median_s"]) <= float(row["time_ci_high_s"])
-        assert row["tag_purpose"] == "a first look"
-        rate = float(row["batch_size"]) / float(row["time_median_s"])
-        assert float(row["throughput_items_per_s"]) == pytest.approx(rate)
-    repetitions = command_line.report("--level", "repetition")
-    assert len(repetitions) == 4
-    samples = command_line.report("--level", "sample")
-    verdicts = {(row["case"], row["repetition"]): row["interference"] for row in repetitions}
-    for row in rows:  # a case is made of the repetitions that nobody disturbed, if there are any
-        of_case = [sample for sample in samples if sample["case"] == row["case"]]
-        used = [each for each in of_case if verdicts[each["case"], each["repetition"]] != "disturbed"] or of_case
-        assert len(used) == int(row["samples"])
-
-
-def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(command_line, tmp_path):
-    experiment = command_line.experiment(tags=["sweep"], parameters={"sweep": "a tag"}, matrix={"batch_size": [4, 8]})
     for name in ("first", "second"):
         command_line("sweep", experiment, "--local", "--name", name)
-    command_line("report", "first", "second", "--parquet", "both.parquet", "--base", "sweep=first,batch_size=8")
-    frame = pd.read_parquet(tmp_path / "both.parquet")
+    return command_line
+
+
+def test_a_sweep_ends_in_a_table_with_every_column(two_sweeps):
+    rows = two_sweeps.report("first")
+    assert len(rows) == 2
+    assert set(COLUMNS) <= set(rows[0])
+    assert {row["tag_purpose"] for row in rows} == {"a first look", "a second"}
+    for row in rows:
+        assert float(row["time_ci_low_s"]) <= float(row["time_median_s"]) <= float(row["time_ci_high_s"])
+        rate = float(row["batch_size"]) / float(row["time_median_s"])
+        assert float(row["throughput_items_per_s"]) == pytest.approx(rate)
+    assert len(two_sweeps.report("first", "--level", "repetition")) == 2
+    samples = two_sweeps.report("first", "--level", "sample")
+    for row in rows:
+        assert len([sample for sample in samples if sample["case"] == row["case"]]) == int(row["samples"])
+
+
+def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(two_sweeps):
+    two_sweeps("report", "first", "second", "--parquet", "both.parquet", "--base", "sweep=first,batch_size=8")
+    frame = pd.read_parquet(two_sweeps.workspace / "both.parquet")
     assert list(frame["sweep"].value_counts()) == [2, 2]
     base = frame[(frame["sweep"] == "first") & (frame["batch_size"] == 8)]
     assert list(base["speedup"]) == [1.0]
-    assert "matches 2 cases" in command_line("report", "first", "--base", "task=training", expect=2).stderr
+    assert "matches 2 cases" in two_sweeps("report", "first", "--base", "sweep=first", expect=2).stderr
 
 
-def test_a_report_holds_itself_against_the_rules_and_says_what_to_do(command_line):
-    experiment = command_line.experiment(matrix={"batch_size": [4, 8]})
-    command_line("sweep", experiment, "--local")
-    told = command_line("report").stdout
+def test_a_report_holds_itself_against_the_rules_and_says_what_to_do(two_sweeps):
+    told = two_sweeps("report", "first").stdout
     assert "rule 5 (intervals): 2 of 2 cases rest on one run" in told
-    every = command_line(
-        "report", "--rules"
-    ).stdout  # the terminal has but four lines for them, others' load takes some
-    assert "not kept: without a base case, speedups are over the first case, batch_size=4" in every
-    assert "without a base case" not in command_line("report", "--base", "batch_size=8", "--rules").stdout
+    # All of them: the terminal has but four lines for them, and others' load takes some.
+    every = two_sweeps("report", "first", "--rules").stdout
+    assert "not kept: without a base case, speedups are over the first case" in every
+    assert "without a base case" not in two_sweeps("report", "first", "--base", "batch_size=8", "--rules").stdout
     shown = re.findall(r"^ ?(\d+) [a-z ]+ (?:not )?kept: ", every, re.MULTILINE)
     assert list(dict.fromkeys(shown)) == [str(rule) for rule in range(1, 13)]
-    assert not command_line("report", "--csv", "-").stdout.count("rule")
+    assert not two_sweeps("report", "first", "--csv", "-").stdout.count("rule")
+
+
+def test_a_base_is_named_by_a_tag_as_the_table_shows_it(two_sweeps):
+    rows = two_sweeps.report("first", "--base", "purpose=a second")
+    speedups = {row["tag_purpose"]: float(row["speedup"]) for row in rows}
+    assert speedups["a second"] == 1.0 != speedups["a first look"]
 
 
 def test_cases_are_ranked_by_a_percentile_of_single_steps(command_line):
@@ -136,17 +141,10 @@ def test_cases_are_ranked_by_a_percentile_of_single_steps(command_line):
     assert repetition["time_p90_s"] == row["time_p90_s"]
 
 
-def test_a_base_is_named_by_a_tag_as_the_table_shows_it(command_line):
-    experiment = command_line.experiment(tags=["rack"], zip=[{"rack": ["a", "b"], "batch_size": [4, 8]}])
-    command_line("sweep", experiment, "--local")
-    command_line("report", "--base", "rack=b", "--csv", "table.csv")
-    with (command_line.workspace / "table.csv").open() as file:
-        speedups = {row["tag_rack"]: float(row["speedup"]) for row in csv.DictReader(file)}
-    assert speedups["b"] == 1.0 != speedups["a"]
-
-
 def test_each_fault_on_the_laptop_is_told_apart(faulty):
-    experiment = faulty.experiment(matrix={"seed": [0, RAISES, CRASHES, SLEEPS]}, slurm={"time": "0:30"})
+    experiment = faulty.experiment(
+        parameters=INFERENCE, matrix={"seed": [0, RAISES, CRASHES, SLEEPS]}, slurm={"time": "0:30"}
+    )
     faulty("sweep", experiment, "--local", expect=1)
     by_seed = {record["parameters"]["seed"]: record for record in faulty.records()}
     statuses = {seed: record["status"] for seed, record in by_seed.items()}
@@ -155,7 +153,7 @@ def test_each_fault_on_the_laptop_is_told_apart(faulty):
 
 
 def test_ctrl_c_ends_the_repetition_and_resume_goes_on(faulty, wait_until):
-    experiment = faulty.experiment(matrix={"seed": [SLEEPS, 0, 5]}, measure={"shuffle_seed": 3})
+    experiment = faulty.experiment(parameters=INFERENCE, matrix={"seed": [SLEEPS, 0, 5]}, measure={"shuffle_seed": 3})
     sweep = faulty.start("sweep", experiment)
     wait_until(lambda: list(faulty.workspace.glob("results/*/running/*/*")))
     sweep.send_signal(signal.SIGINT)
@@ -213,7 +211,7 @@ def test_a_set_up_line_that_fails_is_no_measurement(command_line):
 
 def test_a_script_killed_before_its_record_loses_nothing(command_line):
     """The ranks have left their results; whoever looks next makes the record of them."""
-    command_line("sweep", command_line.experiment(), "--local", "--render-only")
+    command_line("sweep", command_line.experiment(parameters=INFERENCE), "--local", "--render-only")
     script = next(command_line.workspace.glob("jobs/*/job-001.sh"))
     text = script.read_text()
     assert text.count("--python ") == 2
@@ -232,7 +230,12 @@ def test_a_script_killed_before_its_record_loses_nothing(command_line):
 
 
 def test_what_has_not_run_yet_is_in_the_table_and_in_the_exit_status(command_line):
-    command_line("sweep", command_line.experiment(matrix={"batch_size": [1, 2]}), "--local", "--render-only")
+    command_line(
+        "sweep",
+        command_line.experiment(parameters=INFERENCE, matrix={"batch_size": [1, 2]}),
+        "--local",
+        "--render-only",
+    )
     subprocess.run(["bash", next(command_line.workspace.glob("jobs/*/job-001.sh")), "1"], check=True)
     rows = command_line.report(expect=1)
     assert sorted(row["status"] for row in rows) == ["completed", "planned"]
@@ -242,7 +245,9 @@ def test_what_has_not_run_yet_is_in_the_table_and_in_the_exit_status(command_lin
 def test_a_value_is_data_wherever_it_goes(command_line):
     nasty = "a'b\"c $(touch pwned) `touch pwned` ; touch pwned \\ {{ nodes }} #\n* é"
     site = command_line.site(environments={"pytorch": {"env": {"OMP_NASTY": nasty}}})
-    experiment = command_line.experiment(tags=["note"], parameters={"note": nasty.replace("{{ nodes }}", "")})
+    experiment = command_line.experiment(
+        tags=["note"], parameters={"note": nasty.replace("{{ nodes }}", ""), **INFERENCE}
+    )
     command_line("sweep", experiment, "--site", site)
     (record,) = command_line.records()
     assert record["environment"]["OMP_NASTY"] == nasty
