@@ -1,4 +1,4 @@
-"""One attempt of a run: whether it may begin, its tasks with the monitors, its record, and how to go on."""
+"""One attempt at a run: decide whether it can start, run its tasks with the monitors, and write its record."""
 
 import os
 import shutil
@@ -23,28 +23,28 @@ from .monitors import Monitors
 from .output import Output
 from .stop import Stop
 
-LONGER = 1.2  # times as long as those before another attempt may take
+LONGER = 1.2  # the next attempt may take this many times the mean of the earlier ones
 
 
 class NextStep(Enum):
-    """How a job goes on after an attempt."""
+    """How a job continues after an attempt."""
 
     DONE = "the next run"
     AGAIN = "another attempt"
-    WAIT_FOR_CONTROLLER = "the same attempt, when slurmctld answers"
-    GIVE_WAY = "nothing: Slurm ends the job soon, to start it again"
+    WAIT_FOR_CONTROLLER = "the same attempt, when slurmctld responds"
+    GIVE_WAY = "nothing: Slurm preempts the job, and requeues it"
     JOB_IS_ENDING = "nothing: Slurm ends the job"
 
 
 class Lane(NamedTuple):
-    """What the runs that follow each other have in common: the job, its monitors, and where their output goes."""
+    """What consecutive runs share: the job, the sweep, the monitors, and options of srun."""
 
     job: Job
     sweep: Dict[str, Any]
     monitors: Monitors
     stop: Stop
-    share: List[str]  # more words for srun, if runs are side by side
-    shares_job: bool  # whether the job has other runs, too
+    share: List[str]  # additional options of srun, if runs are concurrent
+    shares_job: bool  # whether the job has several runs
 
 
 class Clock:
@@ -65,10 +65,10 @@ class Clock:
 def attempt(
     lane: Lane, element: int, number: int, clock: Clock, earlier: List[Attempt], output: Output
 ) -> Tuple[NextStep, bool]:
-    """Run `element` for the time with this `number`, and append its record to its file and to the `earlier` attempts.
+    """Make attempt `number`, from 1, at the run `element`; append its record to those of the job and to `earlier`.
 
-    These are all of the job, also those before Slurm started it again.
-    Return how to go on, and whether the run completed.
+    `earlier` has all attempts of the job at this run, also those before a requeue. An attempt that was not started has
+    no record. Return how the job continues, and whether the run completed.
     """
     job = lane.job
     log_from = output.size()
@@ -117,7 +117,7 @@ def _record(
 ) -> Tuple[NextStep, bool]:
     try:
         record = record_writer.write(planned, lane.sweep, key, ending, scratch, lane.job.records)
-    except OSError as error:  # what is in the scratch folder still tells the outcome
+    except OSError as error:  # hpcbench concludes the outcome from the scratch folder later
         output.report("%s cannot be written: %s" % (lane.job.records, error.strerror))
         return NextStep.DONE, False
     reason = ": %s" % record.error.message if record.error else ""
@@ -134,7 +134,7 @@ def _record(
 
 
 def _has_time(record: Record, ending: Ending, output: Output) -> bool:
-    """Return whether the wall time allows for another attempt like those before."""
+    """Return whether the time limit of the run allows another attempt."""
     assert record.attempt is not None  # noqa: S101 - the driver numbers its attempts
     enough = ending.elapsed_s + LONGER * ending.elapsed_s / record.attempt <= ending.limit_s
     what = record.verdict if record.verdict == DISTURBED else record.status
@@ -143,13 +143,13 @@ def _has_time(record: Record, ending: Ending, output: Output) -> bool:
 
 
 def _scratch(job: Job, element: int, number: int) -> str:
-    """Make the folder of an attempt, whose name marks its processes, and none that an earlier attempt has left."""
+    """Make the scratch folder of an attempt. Its unique name identifies the processes of the attempt."""
     process, restart = str(os.getpid()), "0"
     if job.on_slurm:
         process = os.environ.get("SLURM_JOB_ID") or process
         restart = os.environ.get("SLURM_RESTART_COUNT") or restart
     path = scratch_folder(job.running, element, process, restart, number)
-    shutil.rmtree(path, ignore_errors=True)  # of a process that had the same number
+    shutil.rmtree(path, ignore_errors=True)  # left by an earlier process with the same ID
     try:
         make_folder(path)
     except OSError:
@@ -158,14 +158,17 @@ def _scratch(job: Job, element: int, number: int) -> str:
 
 
 def _too_large(planned: PlannedRun, results: str) -> str:
-    """Return why the run is skipped, since a smaller case ran out of memory; an empty text if it is not."""
+    """Return why the run is skipped because a smaller case ran out of memory, or an empty text if it is not."""
     if planned.monotone is None:
         return ""
     return oom_pruning.too_large(planned, oom_pruning.notes(planned, results)) or ""
 
 
 def _noise(lane: Lane, planned: PlannedRun, clock: Clock) -> str:
-    """Return why the nodes are not idle, if the experiment requires it, after up to half of the time left."""
+    """Return why the nodes are not idle, or an empty text if they are, or if the experiment does not check it.
+
+    With `quiet: wait`, wait until they are idle, for at most half of the remaining time.
+    """
     if planned.measure["quiet"] == "ignore":
         return ""
     wait_s = (lane.job.limit_s - clock.elapsed_s()) / 2 if planned.measure["quiet"] == "wait" else 0.0
@@ -178,9 +181,9 @@ def _environment(lane: Lane) -> str:
 
 
 def _gives_way(ranks: List[Dict[str, Any]], stop: Stop) -> bool:
-    """Return whether the tasks got SIGTERM, but not the job, because Slurm preempts it with a grace time.
+    """Return whether Slurm preempts the job with a grace time: it sends SIGTERM to the tasks, but not to the job.
 
-    See GraceTime in slurm.conf(5). A person may have ended the step as well, so that Slurm is asked.
+    See GraceTime in slurm.conf(5). A user may also have ended the step, so this queries Slurm.
     """
     terminated = any(rank["stopped_by"] == "SIGTERM" for rank in ranks)
     return terminated and not stop.requested and preemption.is_preempted(os.environ)

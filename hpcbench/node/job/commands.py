@@ -1,4 +1,4 @@
-"""The command of the zipapp that a job script ends in."""
+"""The command `job` of the zipapp, which is the last line of a job script."""
 
 import os
 import shlex
@@ -11,7 +11,7 @@ from .job import Job
 
 
 def job(arguments: Any) -> int:
-    """Run the elements of a job; return 0 if all completed, else 1."""
+    """Run the elements of a job; return 0 if all completed, otherwise 1."""
     try:
         return _run(arguments)
     except GaveUpError:  # the reason is in the log
@@ -21,13 +21,13 @@ def job(arguments: Any) -> int:
 def _run(arguments: Any) -> int:
     slurm = bool(arguments.srun)
     if not slurm and not arguments.elements and arguments.serve is None:
-        give_up("the number of an element is missing")
+        give_up("the element to run is missing")
     index = int(os.environ.get("SLURM_ARRAY_TASK_ID") or 0)
     array = os.environ.get("SLURM_ARRAY_JOB_ID") or os.environ.get("SLURM_JOB_ID") or ""
     name = "%s_%d" % (array, index) if slurm else "local"
     folder = os.path.dirname(os.path.abspath(arguments.job_file))
     log = os.environ.get("HPCBENCH_LOG") or os.path.join(folder, "logs", arguments.batch, name + "_0_log.out")
-    # A job that Slurm starts again may still run where it was cut off from: each start has a file of its own.
+    # After a requeue, the earlier start may still run on a node that lost its connection: each start has its own file.
     restart = os.environ.get("SLURM_RESTART_COUNT") if slurm else None
     batch = arguments.batch + (".%s" % restart if restart else "")
     described = Job(

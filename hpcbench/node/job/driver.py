@@ -1,4 +1,4 @@
-"""The driver of a job: runs what the job has to run, one after another or side by side, until it is told to end."""
+"""The driver of a job: runs its elements, one after another or concurrently, until none is left or a signal ends it."""
 
 import json
 import os
@@ -16,36 +16,36 @@ from .output import FileOutput, Output, copy_and_remove, left_by_earlier_start
 from .requests import Requests
 from .stop import Stop
 
-CONTROLLER_S = 10.0  # between two attempts while slurmctld is away; up to twice that, for not all jobs ask at once
+CONTROLLER_S = 10.0  # minimum between two attempts while slurmctld is down; at most twice that, to spread the jobs
 UNTIL_KILLED_S = 3600.0
 
 EarlierAttempts = Mapping[int, Sequence[Attempt]]  # by element
-MakeMonitors = Callable[[Callable[[str], None]], Monitors]  # takes what prints their messages
+MakeMonitors = Callable[[Callable[[str], None]], Monitors]  # takes the function that prints their messages
 
 
 def drive(job: Job, elements: List[int]) -> int:
-    """Run these elements of a job to their records. Return 0 if all completed, else 1."""
+    """Run these elements of a job; each leaves a record. Return 0 if all completed, otherwise 1."""
     stop = Stop()
     sweep = _begun(job)
     if not job.on_slurm:
         return _Driver(job, sweep, stop, shares_job=False).run_here(elements)
-    os.environ["SLURM_EXPORT_ENV"] = "ALL"  # else a site's --export=NONE would hide the modules from srun
+    os.environ["SLURM_EXPORT_ENV"] = "ALL"  # otherwise a site's --export=NONE would hide the modules from srun
     if _was_given_up(job):
-        give_up("another job runs this")
+        give_up("its submission was recorded as failed: another job may run the same cases")
     earlier = _earlier_attempts(job, sweep)
     elements = [element for element in elements if _is_left(job, sweep, element, earlier.get(element))]
     return _Driver(job, sweep, stop, len(elements) > 1, earlier).run_on_slurm(elements)
 
 
 def serve(job: Job, descriptor: int) -> int:
-    """Run the elements of a local job that come through a connected socket. Return 0 if all completed, else 1."""
+    """Run the elements of a local job that a connected socket delivers. Return 0 if all completed, otherwise 1."""
     stop = Stop()
     driver = _Driver(job, _begun(job), stop, shares_job=False)
     return driver.run_here(Requests(descriptor, driver.output, stop))
 
 
 def _begun(job: Job) -> Dict[str, Any]:
-    """Make the folder of running attempts; return the description of the sweep. Ends the job if it cannot."""
+    """Make the folder of running attempts; return the description of the sweep. End the job if that fails."""
     try:
         os.makedirs(job.running, exist_ok=True)
     except OSError:
@@ -57,7 +57,7 @@ def _begun(job: Job) -> Dict[str, Any]:
 
 
 def pack(job: Job, index: int) -> List[int]:
-    """Return the elements that index `index` of the array runs. Ends the job if the batch does not say so."""
+    """Return the elements that index `index` of the array runs. End the job if the batch does not list them."""
     path = os.path.join(os.path.dirname(job.file), "packs", job.batch)
     try:
         with open(path, encoding="utf-8") as file:
@@ -66,12 +66,12 @@ def pack(job: Job, index: int) -> List[int]:
     except (OSError, ValueError, IndexError):
         elements = []
     if not elements:
-        give_up("packs/%s does not say what index %d of the array runs" % (job.batch, index))
+        give_up("packs/%s has no valid line for array index %d" % (job.batch, index))
     return elements
 
 
 def _was_given_up(job: Job) -> bool:
-    """Return whether hpcbench took the sbatch of this batch for lost and submitted another one."""
+    """Return whether the journal has this batch as rejected: hpcbench may have submitted its elements again."""
     path = os.path.join(os.path.dirname(job.file), "journal.jsonl")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -82,7 +82,7 @@ def _was_given_up(job: Job) -> bool:
 
 
 def _rejects(line: str, batch: str) -> bool:
-    """Return whether a line of the journal takes the sbatch of a batch for lost. A damaged line says nothing."""
+    """Return whether a line of the journal rejects a batch. A damaged line does not."""
     try:
         event = json.loads(line)
         return bool(event["event"] == "rejected" and event["batch"] == batch)
@@ -91,7 +91,7 @@ def _rejects(line: str, batch: str) -> bool:
 
 
 def _earlier_attempts(job: Job, sweep: Dict[str, Any]) -> EarlierAttempts:
-    """Return how the attempts from before a requeue ended, and write the records of those that it has cut off."""
+    """Return the attempts from before a requeue, and write the records of those that the requeue interrupted."""
     count = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
     if not count:
         return {}
@@ -105,13 +105,13 @@ def _earlier_attempts(job: Job, sweep: Dict[str, Any]) -> EarlierAttempts:
 
 
 def _is_left(job: Job, sweep: Dict[str, Any], element: int, earlier: Optional[Sequence[Attempt]]) -> bool:
-    """Return whether an element with these attempts is to be run."""
+    """Return whether an element still has to run after these attempts."""
     retry = sweep["experiment"]["retry"]
     return not earlier or is_tried_again(earlier, job.planned(element).measure["retries"], retry["on"], retry["max"])
 
 
 class _Driver:
-    """Runs elements in one lane, or side by side in several, each with monitors of its own."""
+    """Runs elements in one lane, or concurrently in several, each with its own monitors."""
 
     def __init__(
         self, job: Job, sweep: Dict[str, Any], stop: Stop, shares_job: bool, earlier: Optional[EarlierAttempts] = None
@@ -125,18 +125,18 @@ class _Driver:
         self._failed = False
 
     def run_here(self, elements: Iterable[int]) -> int:
-        """Run elements on this machine until they or the signal to end have come; return 0 if all completed, else 1."""
+        """Run elements on this machine until none is left or a signal comes; return 0 if all completed, otherwise 1."""
         self._one_after_another(elements, self._monitors([], 1))
         return int(self._failed)
 
     def run_on_slurm(self, elements: List[int]) -> int:
-        """Do the same on the nodes of a Slurm job."""
+        """Run elements on the nodes of a Slurm job; return 0 if all completed, otherwise 1."""
         if not elements:
             return 0
         width: int = self._sweep["jobs"][self._job.name]["width"]
         nodes = int(self._job.planned(elements[0]).parameters["nodes"])
         version, output = launcher.slurm_version() if max(nodes, width) > 1 else (None, "")
-        srun: List[str] = []  # the one node of a job is the one that this runs on
+        srun: List[str] = []  # not needed for one node: it is the node of the driver
         if version and version >= launcher.SHARES_NODES and nodes > 1:
             srun = launcher.on_each_node(nodes)
         elif nodes > 1:
@@ -208,7 +208,7 @@ class _Driver:
             monitors.close()
 
     def _output_of(self, element: int) -> Output:
-        """Return a file for what a run prints; the job's own output if no file can be made."""
+        """Return a file for the output of a run, or the job's own output if no file can be made."""
         name = "%d-%s.log" % (element, os.environ.get("SLURM_JOB_ID", ""))
         try:
             return FileOutput(os.path.join(self._job.running, name))
@@ -216,7 +216,7 @@ class _Driver:
             return self.output
 
     def _repetition(self, lane: Lane, element: int, output: Output) -> None:
-        """Run an element with as many attempts as it takes; each leaves a record."""
+        """Run an element, with retries; each attempt leaves a record."""
         clock, number = Clock(), 0
         attempts: List[Attempt] = list(self._earlier.get(element, ()))
         while True:
@@ -228,7 +228,7 @@ class _Driver:
                 clock.restart()
             if step is NextStep.GIVE_WAY:
                 self._stop.request()
-                self._stop.wait(UNTIL_KILLED_S)  # a job that has ended by itself is not started again
+                self._stop.wait(UNTIL_KILLED_S)  # Slurm does not requeue a job that ends by itself
             if step is NextStep.JOB_IS_ENDING:
                 self._stop.request()
             goes_on = step in (NextStep.AGAIN, NextStep.WAIT_FOR_CONTROLLER) and not self._stop.requested

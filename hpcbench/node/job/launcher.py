@@ -1,4 +1,4 @@
-"""Starting the tasks of a run: by srun in a Slurm job, as processes of this machine elsewhere."""
+"""Start the tasks of a run: by srun in a Slurm job, otherwise as processes of this machine."""
 
 import os
 import re
@@ -16,12 +16,12 @@ from .stop import Stop
 Version = Optional[Tuple[int, int]]
 
 _VERSION = re.compile(r"(\d+)\.(\d+)")
-SHARES_NODES = (22, 5)  # from here on steps can overlap
-EXACT = (21, 8)  # later than that, --exact gives a step no more than it asks for; before, --exclusive did
+SHARES_NODES = (22, 5)  # the first version in which steps can share GPUs and CPUs (--overlap)
+EXACT = (21, 8)  # later versions need --exact to limit a step to what it requests; up to here, --exclusive does
 
 
 def slurm_version() -> Tuple[Version, str]:
-    """Return the version of Slurm, as numbers and as srun says it; None and an empty text if it says nothing."""
+    """Return the version of Slurm, as numbers and as srun prints it; None and an empty text if srun cannot be run."""
     try:
         done = subprocess.run(["srun", "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except OSError:
@@ -32,9 +32,9 @@ def slurm_version() -> Tuple[Version, str]:
 
 
 def own_share(version: Version, width: int) -> List[str]:
-    """Return the words by which srun gives one of `width` runs side by side its own share of the job, and no more.
+    """Return the options that limit srun to the share of one of `width` concurrent runs in the job.
 
-    The memory of the job is shared out by hand: a step would take all of it.
+    They include an equal share of the memory: by default, a step takes all of it.
     """
     words = ["--exact" if version and version > EXACT else "--exclusive"]
     if "SLURM_MEM_PER_NODE" in os.environ:
@@ -45,25 +45,25 @@ def own_share(version: Version, width: int) -> List[str]:
 
 
 def on_each_node(nodes: int) -> List[str]:
-    """Return the srun of one process on each of several nodes, which shares what the tasks have and is bound to no CPU.
+    """Return the srun command of one unbound process on each of several nodes, which shares the resources of the tasks.
 
-    For Slurm 22.05 and newer. Without --mem=0 its limit would be --mem-per-cpu, for one CPU. With it, the step may use
-    all memory of the job, and takes none from other steps: https://slurm.schedmd.com/srun.html#OPT_mem
+    It requires Slurm 22.05. Without --mem=0, the step would be limited to --mem-per-cpu of one CPU. With it, the step
+    may use all memory of the job, and takes none from other steps: https://slurm.schedmd.com/srun.html#OPT_mem
     """
     each = ["--nodes=%d" % nodes, "--ntasks=%d" % nodes, "--ntasks-per-node=1", "--cpus-per-task=1"]
     return ["srun", "--overlap", "--mem=0", *each, "--cpu-bind=none", "--mpi=none"]
 
 
 def launch(job: Job, planned: PlannedRun, share: List[str], task: RankTask, output: Output, stop: Stop) -> int:
-    """Run the tasks of a run; return their exit status, as a shell would say it.
+    """Run the tasks of a run; return their exit status as a shell does: 128 plus the number of a signal.
 
-    The command is logged as one line, which can be pasted into a shell inside the allocation.
+    The log gets the command as one line, which can be pasted into a shell inside the allocation.
     """
     command = run_command(job.srun, share, job.python, task)
     output.report(shlex.join(command))
     if job.on_slurm:
         return _status(_run(command, output))
-    from ..launch.local_launcher import executing, run_tasks  # nothing of it is needed on Slurm
+    from ..launch.local_launcher import executing, run_tasks  # not needed on Slurm
     from . import local_rank
 
     does = local_rank.forked(task, job.python) or executing(command)

@@ -1,4 +1,4 @@
-"""A task of a run on this machine as a fork of the driver: if both have the same Python, none is started."""
+"""A task of a local run as a fork of the driver, if both have the same Python: this saves the start of a Python."""
 
 import os
 import shutil
@@ -11,10 +11,10 @@ from ..launch.local_launcher import Task
 
 
 def forked(task: RankTask, python: List[str]) -> Optional[Task]:
-    """Return what a fork of this process does as the task; None if another Python must be started.
+    """Return the function that a fork of this process runs as the task; None if a Python must be started.
 
-    The first run of an environment does without: this Python is isolated (-I) from packages that its users have
-    elsewhere, and the task describes which are installed.
+    The first run in an environment also starts a Python, because it lists the packages: this process is isolated (-I)
+    and does not see packages in the home directory or on PYTHONPATH.
     """
     if len(python) != 1 or shutil.which(python[0]) != sys.executable or not os.path.exists(task.packages):
         return None

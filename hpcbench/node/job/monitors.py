@@ -1,8 +1,8 @@
-"""The monitors of a job: one process on each node for all runs that follow each other, which gets its commands as JSON.
+"""The monitors of a job: one process per node for all consecutive runs, which receives commands as JSON.
 
-They outlive the single run, so that a run does not wait for Python and its imports; each run has a timeline of its own.
-Runs side by side have monitors of their own. The processes that a monitor looks for, the age of its timeline, by which
-it reads less often, and the CPU time that it accounts for belong to one run.
+They run longer than a single run, so that no run waits for a Python and its imports. Each run has its own timeline.
+Concurrent runs have separate monitors, because a monitor serves one run at a time: it searches for the processes of
+this run, accounts for their CPU time, and reads less often as the run gets longer.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ..monitor.protocol import BEGIN, BUSY, END, IDLE
 from .stop import Stop
 
-TIMEOUT_S = 30.0  # for a reply: a file system may hold a monitor up
+TIMEOUT_S = 30.0  # for a reply: a file system may delay a monitor
 Wait = Callable[[int, float], bool]
 
 
@@ -40,17 +40,17 @@ class Monitors:
         self._watching = False
 
     def begin(self, scratch: str) -> None:
-        """Start a timeline in `scratch` on each node, whose base name marks the processes of the run."""
+        """Start a timeline in `scratch` on each node. The base name of `scratch` marks the processes of the run."""
         replies = self._ask({"do": BEGIN, "folder": scratch})
         self._watching = bool(replies)
         self._report_reasons(replies, "cannot begin")
         if len(replies) < self._nodes:
-            self._report("%d of %d monitors have answered" % (len(replies), self._nodes))
+            self._report("%d of %d monitors responded" % (len(replies), self._nodes))
         if not replies:
             self._kill()
 
     def end(self) -> None:
-        """End the timelines. A monitor that does not answer is killed; what it has written stays."""
+        """End the timelines. Kill a monitor that does not respond; what it has written stays."""
         if not self._watching:
             return
         self._watching = False
@@ -68,8 +68,10 @@ class Monitors:
                 self._report("the monitor on %s %s: %s" % (reply["host"], what, reply["reason"]))
 
     def busy(self, wait_s: float, gpus: bool) -> str:
-        """Return what others do on the nodes, after up to `wait_s` seconds of waiting; an empty text if nothing, or if
-        this process was told to end."""
+        """Return which other activity keeps the nodes busy, after waiting up to `wait_s` seconds for it to end.
+
+        Return an empty text if the nodes are idle, or after a signal to end.
+        """
         wait = self._stop.wait_for if self._stop else _wait_for
         replies = self._ask({"do": IDLE, "wait_s": wait_s, "gpus": gpus}, wait_s, wait)
         if self._stop is not None and self._stop.requested:
@@ -77,10 +79,10 @@ class Monitors:
         busy = ["%s: %s" % (reply["host"], reply["reason"]) for reply in replies if reply["state"] == BUSY]
         if busy or len(replies) == self._nodes:
             return "\n".join(busy)
-        return "it could not be checked"
+        return "a node could not be checked"
 
     def close(self) -> None:
-        """End the monitors. The last thing that they do is to describe their nodes, if nobody has done so."""
+        """End the monitors. Each then writes the description of its node, unless the sweep already has one."""
         if self._process is None:
             return
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
@@ -92,7 +94,7 @@ class Monitors:
             self._kill()
 
     def _ask(self, command: Dict[str, Any], wait_s: float = 0.0, wait: Wait = _wait_for) -> List[Dict[str, Any]]:
-        """Return the replies to a command that takes `wait_s` seconds, one from each node that answers in time."""
+        """Return the replies to a command that takes `wait_s` seconds, one from each node that responds in time."""
         self._number += 1
         line = json.dumps({**command, "number": self._number}) + "\n"
         try:
@@ -118,7 +120,7 @@ class Monitors:
         return self._process
 
     def _line(self, until: float, wait: Wait) -> Optional[Dict[str, Any]]:
-        """Return the next line that is JSON; None if the time is over, or they have ended."""
+        """Return the next line that is JSON; None after `until`, or if the monitors have ended."""
         assert self._process is not None and self._process.stdout is not None  # noqa: S101, PT018 - it is a pipe
         pipe = self._process.stdout.fileno()
         while True:
@@ -127,7 +129,7 @@ class Monitors:
                 self._buffer = rest
                 try:
                     found = json.loads(line)
-                except ValueError:  # printed by something that starts them
+                except ValueError:  # for example, a message of srun
                     continue
                 if isinstance(found, dict):
                     return found

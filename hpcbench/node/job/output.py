@@ -1,4 +1,4 @@
-"""Where the output of a run goes: to that of the job, or, for concurrent runs, to a file that is copied there later."""
+"""The output of a run: it goes to the job's output, or, for concurrent runs, to a file that is copied there later."""
 
 import contextlib
 import os
@@ -14,27 +14,27 @@ class Output:
 
     def __init__(self, log: str) -> None:
         self.log = log
-        self.descriptor: Optional[int] = None  # of a file in place of the job's own output
+        self.descriptor: Optional[int] = None  # of a file instead of the job's own output
 
     def report(self, text: str) -> None:
-        """Write a line, at once: what the run prints comes after it."""
+        """Write a line unbuffered, so that the output of the run follows it."""
         data = ("hpcbench: %s\n" % text).encode("utf-8", "replace")
-        with contextlib.suppress(OSError):  # a full disk: the record says what became of the run
+        with contextlib.suppress(OSError):  # a full disk: the record still has the outcome of the run
             os.write(1 if self.descriptor is None else self.descriptor, data)
 
     def size(self) -> int:
-        """Return where in the log the next output begins."""
+        """Return the size of the log in bytes, which is the offset of the next output; 0 without a log."""
         try:
             return os.stat(self.log).st_size
         except OSError:
             return 0
 
     def close(self) -> None:
-        """Finish: nothing is to be done for the job's own output."""
+        """End the output of a run. The job's own output stays open."""
 
 
 class FileOutput(Output):
-    """The output of one of several runs side by side: it comes into the job's log as a whole."""
+    """The output of one of several concurrent runs. It is copied into the job's log as a whole."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -49,8 +49,8 @@ class FileOutput(Output):
 
 
 def copy_and_remove(path: str) -> None:
-    """Copy a file to the standard output, and remove it. A file that is not there is none."""
-    with contextlib.suppress(OSError):  # the job's log is full, or somebody removed the folder
+    """Copy a file to standard output, and remove it. Ignore a file that does not exist or cannot be copied."""
+    with contextlib.suppress(OSError):  # the disk is full, or the folder was removed
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -58,6 +58,6 @@ def copy_and_remove(path: str) -> None:
 
 
 def left_by_earlier_start(running: str, job_id: str) -> List[str]:
-    """Return the files of runs that were cut off when this job ran before."""
+    """Return the output files of runs that were interrupted before this job was requeued."""
     names = os.listdir(running) if os.path.isdir(running) else []
     return [os.path.join(running, name) for name in sorted(names) if name.endswith("-%s.log" % job_id)]

@@ -1,11 +1,11 @@
-"""Ask Slurm's controller whether it preempts this job; done only if nothing else can show it."""
+"""Query slurmctld whether it preempts this job. hpcbench does so only if signals and logs do not show it."""
 
 import re
 import subprocess
 from typing import Mapping
 
 TIMEOUT_S = 10
-_PREEMPTED = re.compile(r"\bPreemptTime=\d")  # of `scontrol show job`; None or Unknown where it is not
+_PREEMPTED = re.compile(r"\bPreemptTime=\d")  # in `scontrol show job`; None or Unknown if it is not preempted
 
 
 def is_preempted(environment: Mapping[str, str]) -> bool:
@@ -19,5 +19,5 @@ def is_preempted(environment: Mapping[str, str]) -> bool:
     except (OSError, subprocess.SubprocessError):
         return False
     lines = done.stdout.decode("utf-8", "replace").splitlines()
-    # The job whose number is that of its array gets a line for each job of the array.
+    # For the job whose ID is that of its array, scontrol prints a line for each job of the array.
     return any(_PREEMPTED.search(line) for line in lines if line.startswith("JobId=%s " % job))

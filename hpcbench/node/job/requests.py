@@ -1,7 +1,7 @@
-"""The elements that hpcbench gives to the driver of a local job one by one, so that no run waits for a new driver.
+"""The elements that hpcbench sends to the driver of a local job one by one, so that no run waits for a new driver.
 
-They come as lines of JSON through a connected socket, with the file that each logs to. A byte goes back when a run
-begins, after the set-up of the job, and another one when it has ended.
+Each is a line of JSON on a connected socket, with the path of its log. The driver sends one byte back when the run
+begins, after the set-up of the job, and another one when the run has ended.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from .stop import Stop
 
 
 class Requests:
-    """Yields elements until the other end closes the connection, as it does when it dies, or this process is to end."""
+    """Yields elements until hpcbench closes the connection or dies, or until this process receives a signal to end."""
 
     def __init__(self, descriptor: int, output: Output, stop: Stop) -> None:
         self._descriptor = descriptor
@@ -35,7 +35,7 @@ class Requests:
             line = self._line()
 
     def _answer(self) -> None:
-        with contextlib.suppress(OSError):  # hpcbench has died, or does not wait any longer
+        with contextlib.suppress(OSError):  # hpcbench has died, or no longer waits
             os.write(self._descriptor, b"\n")
 
     def _line(self) -> Optional[bytes]:
@@ -48,14 +48,14 @@ class Requests:
                 return None
             try:
                 part = os.read(self._descriptor, 65536)
-            except ConnectionError:  # hpcbench has died before it has read an answer
+            except ConnectionError:  # hpcbench died before it read a reply
                 return None
             if not part:
                 return None
             self._buffer += part
 
     def _log_to(self, path: str) -> None:
-        """Make a file the standard output and error of this process and of all that it starts."""
+        """Redirect standard output and error of this process and of its children to a file."""
         sys.stdout.flush()
         sys.stderr.flush()
         log = no_link(path, os.O_WRONLY | os.O_APPEND)

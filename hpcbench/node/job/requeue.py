@@ -1,5 +1,7 @@
-"""A job that Slurm has started anew, after its node failed or it was preempted: what was cut off gets its record, and
-how earlier attempts ended decides what is run again."""
+"""Continue a job that Slurm requeued after a node failure or a preemption.
+
+Interrupted runs get their records. The outcomes of the earlier attempts decide which runs are repeated.
+"""
 
 import contextlib
 import json
@@ -13,13 +15,13 @@ from ...core.status import LAST_LINES, NODE_FAILURE, PREEMPTED
 from ..results import record_writer
 from ..results.outcome import Outcome, lines_of, of_ranks_alone
 
-_PREEMPTED = ("DUE TO PREEMPTION", "DUE TO JOB REQUEUE")  # in the log, by slurmstepd
-ANEW = "hpcbench: Slurm has requeued this job"
+_PREEMPTED = ("DUE TO PREEMPTION", "DUE TO JOB REQUEUE")  # messages of slurmstepd in the log
+REQUEUED = "hpcbench: Slurm has requeued this job"
 _NODE_FAILED = "its node failed, or its job was requeued, before it had ended"
 
 
 class Start(NamedTuple):
-    """How often a job was started before, and where it left its traces."""
+    """The current start of a requeued job: its number, 0 for the first one, and the paths of its files."""
 
     number: int
     batch: str
@@ -29,7 +31,7 @@ class Start(NamedTuple):
 
 
 def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
-    """Write a record for each run of this job that an earlier start left unfinished."""
+    """Write a record for each run of this job that an earlier start left without one. Raise OSError if that fails."""
     job = os.path.splitext(os.path.basename(job_file))[0]
     for name, element, attempt in _cut_off(start.running):
         planned, scratch = read(job_file, element), os.path.join(start.running, name)
@@ -37,13 +39,13 @@ def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
         concluded = of_ranks_alone(planned, sweep, record_writer.read_ranks(scratch), scratch)
         outcome = concluded or _outcome(start.log)
         record_writer.write_outcome(planned, sweep, key, outcome, scratch, start.records)
-    print(ANEW, file=sys.stderr)
+    print(REQUEUED, file=sys.stderr)
 
 
 def _outcome(log: str) -> Outcome:
-    """Return the outcome by Slurm's messages since the last start of the job."""
+    """Return the outcome of an interrupted run by Slurm's messages since the last start of the job."""
     lines = lines_of(log)
-    lines = lines[max((place for place, line in enumerate(lines, 1) if ANEW in line), default=0) :]
+    lines = lines[max((place for place, line in enumerate(lines, 1) if REQUEUED in line), default=0) :]
     if any(words in line for line in lines for words in _PREEMPTED):
         status, message = PREEMPTED, "its job was preempted and requeued"
     else:
@@ -60,10 +62,10 @@ def _cut_off(running: str) -> Iterator[Any]:
 
 
 class EarlierAttempt(NamedTuple):
-    """How an attempt of an earlier start ended."""
+    """The outcome of an attempt of an earlier start."""
 
     status: str
-    verdict: Optional[str]  # of its interference
+    verdict: Optional[str]  # on interference
 
 
 def earlier_attempts(start: Start) -> Dict[int, List[EarlierAttempt]]:
@@ -80,7 +82,7 @@ def earlier_attempts(start: Start) -> Dict[int, List[EarlierAttempt]]:
 
 
 def _lines_of_earlier_starts(start: Start) -> Iterator[bytes]:
-    """`BATCH/7_3.jsonl`, `BATCH.1/7_3.jsonl` and so on, the latter of the first time that job 7_3 was started anew."""
+    """Yield the lines of `BATCH/7_3.jsonl`, `BATCH.1/7_3.jsonl` and so on: `.1` is after the first requeue of 7_3."""
     folder, name = os.path.split(start.records)
     for count in range(start.number + 1):
         batch = start.batch + (".%d" % count if count else "")

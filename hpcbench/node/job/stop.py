@@ -1,4 +1,4 @@
-"""Being told to end: Slurm sends SIGTERM and then gives a job some time, in which the outcome is recorded."""
+"""Signals to end: Slurm sends SIGTERM, and SIGKILL after a grace time, in which the driver records the outcome."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, List, Optional
 
 
 class Stop:
-    """Whether this process was told to end. Create it in the main thread, before anything is started."""
+    """Whether this process has received a signal to end. Create it in the main thread, before other threads."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -17,17 +17,17 @@ class Stop:
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._read_end, False)
         os.set_blocking(self._write_end, False)
-        signal.set_wakeup_fd(self._write_end)  # or a wait that begins as a signal comes would not see it
+        signal.set_wakeup_fd(self._write_end)  # otherwise a wait that begins as a signal arrives would miss it
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
     def request(self) -> None:
-        """Begin nothing more, as after a signal."""
+        """Behave as after a signal: start no further run."""
         self.requested = True
 
     @contextlib.contextmanager
     def calling(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Call `callback` when a signal comes, and at once if one has come before."""
+        """Call `callback` when a signal arrives inside the `with` block, or immediately if one has arrived before."""
         self._callbacks.append(callback)
         try:
             if self.requested:
@@ -37,7 +37,7 @@ class Stop:
             self._callbacks.remove(callback)
 
     def wait(self, seconds: float) -> None:
-        """Wait for a signal to end, for up to `seconds`. Several threads can wait at the same time."""
+        """Wait up to `seconds` for a signal to end. Several threads can wait at the same time."""
         until_s = time.monotonic() + seconds
         while select.select([self._read_end], [], [], max(0.0, until_s - time.monotonic()))[0]:
             if self.requested:
@@ -45,7 +45,7 @@ class Stop:
             self._drain()
 
     def wait_for(self, descriptor: int, seconds: Optional[float] = None) -> bool:
-        """Wait until a descriptor is readable; return False after a signal to end, and after `seconds`."""
+        """Wait until a descriptor is readable. Return False after a signal to end, or after `seconds`."""
         until_s = None if seconds is None else time.monotonic() + seconds
         while not self.requested:
             left_s = None if until_s is None else max(0.0, until_s - time.monotonic())
@@ -58,8 +58,8 @@ class Stop:
         return False
 
     def _drain(self) -> None:
-        """Take note of other signals. What was written by the signal to end stays, for all who wait."""
-        with contextlib.suppress(BlockingIOError):  # another thread was faster
+        """Remove the wake-up bytes of other signals. After a signal to end, leave one for all threads that wait."""
+        with contextlib.suppress(BlockingIOError):  # another thread has removed them
             os.read(self._read_end, 4096)
         if self.requested:
             self._wake()

@@ -161,7 +161,8 @@ def test_a_batch_that_is_thought_lost_runs_nothing_when_it_comes_up_all_the_same
     journal.submitted(journal.batches[1], "42")
     paths.journal.write_text('{"event": "rejected", "bat\n' + paths.journal.read_text())  # a line that was cut off
     done = packed.run("job-001.dead")
-    assert (done.returncode, done.stdout) == (1, "hpcbench: gave up: another job runs this\n")
+    reason = "its submission was recorded as failed: another job may run the same cases"
+    assert (done.returncode, done.stdout) == (1, f"hpcbench: gave up: {reason}\n")
     assert packed.run("job-001.beef").returncode == 0
     assert packed.ran == [0]
 
@@ -169,14 +170,14 @@ def test_a_batch_that_is_thought_lost_runs_nothing_when_it_comes_up_all_the_same
 @pytest.mark.parametrize("index", ["3", "999"])
 def test_an_index_without_a_pack_is_told(drive: Drive, index: str) -> None:
     done = drive("true", SEVEN + THREE_EACH).run(SLURM_ARRAY_TASK_ID=index)
-    reason = f"packs/job-001 does not say what index {index} of the array runs"
+    reason = f"packs/job-001 has no valid line for array index {index}"
     assert (done.returncode, done.stdout) == (1, f"hpcbench: gave up: {reason}\n")
 
 
 def test_a_batch_without_packs_is_told(drive: Drive) -> None:
     done = drive("true", SEVEN + THREE_EACH).run("job-001.gone")
     assert done.returncode == 1
-    assert "packs/job-001.gone does not say what index 0" in done.stdout
+    assert "packs/job-001.gone has no valid line for array index 0" in done.stdout
 
 
 def test_a_node_that_does_not_see_the_sweep_says_so_at_once(drive: Drive) -> None:
@@ -252,7 +253,7 @@ def test_a_step_beside_the_tasks_is_started_only_where_slurm_lets_steps_share_al
     if monitors:
         beside = "--nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --mpi=none "
         assert packed.sruns[0].startswith(f"srun --overlap --mem=0 {beside}")
-        assert "monitors have answered" not in log
+        assert "monitors responded" not in log
     else:
         assert f"hpcbench: {words}: only " in log
         assert "is monitored; monitoring every node requires Slurm 22.05 or newer" in log
@@ -303,7 +304,7 @@ def test_two_scripts_of_this_machine_within_one_allocation_do_not_share_a_scratc
 def test_a_script_of_this_machine_without_an_element_says_so(drive: Drive) -> None:
     packed = drive("true", scheduler="local")
     done = subprocess.run(packed.words()[:2], env=packed.environment(), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "hpcbench: gave up: the number of an element is missing\n")
+    assert (done.returncode, done.stderr) == (1, "hpcbench: gave up: the element to run is missing\n")
     assert packed.records == []
 
 

@@ -101,8 +101,8 @@ def test_a_fake_monitor_that_does_not_begin_is_told_and_tried_again_with_the_nex
     for _ in range(2):
         monitors.begin(str(tmp_path))
         monitors.end()
-    assert said == 2 * ["0 of 1 monitors have answered"]
-    assert monitors.busy(0.0, gpus=False) == "it could not be checked"
+    assert said == 2 * ["0 of 1 monitors responded"]
+    assert monitors.busy(0.0, gpus=False) == "a node could not be checked"
     monitors.close()
 
 
@@ -176,7 +176,7 @@ def test_a_monitor_that_cannot_be_started_leaves_the_run_unmonitored(tmp_path: P
     monitors.begin(str(tmp_path / "1-2-0-1"))
     monitors.end()
     monitors.close()
-    assert said == ["0 of 1 monitors have answered"]
+    assert said == ["0 of 1 monitors responded"]
 
 
 def test_a_signal_to_end_ends_the_wait_for_an_idle_node() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node.job.requeue import ANEW, Start, earlier_attempts, record_cut_off
+from hpcbench.node.job.requeue import REQUEUED, Start, earlier_attempts, record_cut_off
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def restarted(
         again = Start(1, "job-1.abcd", str(folder.running), str(records), str(tmp_path / "log"))
         record_cut_off(str(folder.job_file), sweep_description, again)
         known = statuses(again)
-        assert capsys.readouterr().err == f"{ANEW}\n"
+        assert capsys.readouterr().err == f"{REQUEUED}\n"
         lines = records.read_text().splitlines() if records.exists() else []
         return known, [json.loads(line) for line in lines], folder
 
@@ -152,7 +152,9 @@ def test_what_was_cut_off_has_a_record_of_why(restarted: Restarted, words: str, 
 
 
 def test_what_an_earlier_start_was_ended_by_does_not_explain_the_end_of_a_later_one(restarted: Restarted) -> None:
-    _, (record,), _ = restarted(f"{SLURMSTEPD.format('PREEMPTION')}{ANEW}\nthe last words before the power failed\n")
+    _, (record,), _ = restarted(
+        f"{SLURMSTEPD.format('PREEMPTION')}{REQUEUED}\nthe last words before the power failed\n"
+    )
     assert record["status"] == "node_failure"
     assert record["error"]["last_lines"] == ["the last words before the power failed"]
 
