@@ -23,7 +23,7 @@ def installed() -> Dict[str, Any]:
     packages: Dict[str, str] = {}
     for found in metadata.distributions():
         headers = _headers(found)
-        if headers["Name"]:  # else the remains of a failed installation
+        if headers["Name"]:  # otherwise the remains of a failed installation
             packages.setdefault(re.sub(r"[-_.]+", "-", headers["Name"]).lower(), headers["Version"])
     return {
         "python": platform.python_version(),

@@ -1,18 +1,18 @@
-"""The command that starts the tasks of a run: a job's driver logs it as one line, `hpcbench show` prints the same."""
+"""The command that starts the tasks of a run. The driver of a job logs it as one line; `hpcbench show` prints it."""
 
 import os
 from typing import List, NamedTuple, Optional, Sequence
 
 
 class RankTask(NamedTuple):
-    """What one task of a run does."""
+    """The arguments of one task of a run."""
 
     zipapp: str
     job_file: str  # jobs/SWEEP/JOB.jsonl
-    element: int  # the line of it that describes the run, counted from 0
-    scratch: str  # the folder for what the tasks leave
-    packages: str  # the file of what the environment has installed, written once; empty if it is not wanted
-    limit_s: Optional[float]  # after which the task is ended
+    element: int  # the line of the job file that describes the run, counted from 0
+    scratch: str  # the folder to which the tasks write their results
+    packages: str  # the file for the list of installed packages, written once; empty for no list
+    limit_s: Optional[float]  # the time limit of the task
 
     def words(self) -> List[str]:
         """Return the command without the Python that runs it."""
@@ -22,9 +22,9 @@ class RankTask(NamedTuple):
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> "RankTask":
-        """Return the task of which `words` are the words. Raise ValueError or KeyError if they are none.
+        """Return the task of a command that `words` has returned. Raise ValueError or KeyError for other commands.
 
-        argparse would do the same, but its import takes as long as the start of Python, for each task of each run.
+        This does not use argparse, because its import takes as long as the start of Python, for each task of each run.
         """
         zipapp, _, job_file, element, *options = words
         given = dict(zip(options[::2], options[1::2]))
@@ -35,21 +35,21 @@ class RankTask(NamedTuple):
 def run_command(srun: Sequence[str], share: Sequence[str], python: Sequence[str], task: RankTask) -> List[str]:
     """Return the command that runs all tasks of a run, or one task of it if `srun` is empty.
 
-    `share` are options of srun by which concurrent runs share a job, `python` the words that start the Python of the
-    workload, in its container if it has one.
+    `share` are options of srun by which concurrent runs share a job. `python` is the command that starts the Python of
+    the workload, in its container if it has one.
     """
     return [*srun, *share, *python, *task.words()]
 
 
 def scratch_folder(running: str, element: int, process: str, restart: str, attempt: int) -> str:
-    """Return the scratch folder of an attempt. Its name marks its processes.
+    """Return the path of the scratch folder of an attempt. Its name identifies the processes of the attempt.
 
-    `process` is the number of the Slurm job, or of the driver on this machine; `restart` how often Slurm has restarted
-    the job.
+    `process` is the ID of the Slurm job, or of the driver process on this machine. `restart` is the number of times
+    that Slurm has requeued the job.
     """
     return os.path.join(running, "%d-%s-%s-%d" % (element, process, restart, attempt))
 
 
 def packages_file(results: str, environment: str) -> str:
-    """Return the file that says what an environment of a sweep has installed."""
+    """Return the path of the list of packages in an environment of a sweep."""
     return os.path.join(results, "environments", environment + ".json")

@@ -15,7 +15,7 @@ from .record_field import described
 from .samples import Samples
 
 SCHEMA = 4
-"""The version of the tree: to be increased with each change of a field."""
+"""The version of the record schema. Increase it with each change of a field."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Git:
     """The git checkout of the workspace when the sweep was planned."""
 
     commit: str = described("commit of the workspace's git checkout when the sweep was planned", "git_commit")
-    dirty: Optional[bool] = described("whether tracked files had changes then", "git_dirty", default=None)
+    dirty: Optional[bool] = described("whether tracked files had uncommitted changes", "git_dirty", default=None)
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,21 @@ class Error:
 class Evidence:
     """Interference of one kind, in all time windows of a run."""
 
-    causes: Sequence[str] = described("several if no counter tells them apart")
+    causes: Sequence[str] = described("causes; several if no counter distinguishes them")
     what: str = described("description of what was measured")
     windows: int = described("number of windows")
-    size: float = described("largest size in a window, as a fraction of its time or of what `what` names")
+    size: float = described("largest value in a window: CPUs or GPU processes if `what` counts them, else a fraction")
 
 
 @dataclass(frozen=True)
 class Interference:
-    """Whether others used the machine during the measurements, and what that conclusion rests on."""
+    """Whether other processes used the machine during the measurements, with the evidence."""
 
     verdict: str = described("`clean`, `disturbed` or `unmonitored`", "interference")
     reason: Optional[str] = described("why windows are unmonitored", default=None)
     found: Sequence[Evidence] = described("interference by kind", default=())
     windows: Sequence[Optional[Mapping[str, float]]] = described(
-        "per time window: largest size by causes, such as `cpu,memory`; null if it is unmonitored", default=()
+        "per time window: largest `size` by causes, such as `cpu,memory`; null if it is unmonitored", default=()
     )
     unseen: Sequence[str] = described("what could not be monitored on these nodes", default=())
 
@@ -169,7 +169,7 @@ class RankEnd:
 
 
 class RecordKey(NamedTuple):
-    """Which run a record is of, and which job made it."""
+    """The run that a record describes, and the job that wrote it."""
 
     job: str
     element: int

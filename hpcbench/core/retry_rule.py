@@ -1,5 +1,7 @@
-"""Whether a run is tried again without being asked for: one rule for its job, for a job that Slurm has started again,
-for the survey of the sweep, and for the continuation job."""
+"""Decide whether a run is retried automatically.
+
+The driver of a job, a requeued job, the survey of a sweep and the continuation job all use this rule.
+"""
 
 from typing import Collection, Optional, Protocol, Sequence
 
@@ -7,22 +9,22 @@ from .samples import DISTURBED
 
 
 class Attempt(Protocol):
-    """What the rule needs of an attempt: a record has it."""
+    """The outcome of an attempt. A record has these properties."""
 
     @property
     def status(self) -> str:
-        """How it ended."""
+        """Return how the attempt ended."""
 
     @property
     def verdict(self) -> Optional[str]:
-        """Whether there was interference; None if it did not complete."""
+        """Return whether there was interference, or None if the attempt did not complete."""
 
 
 def is_tried_again(attempts: Sequence[Attempt], retries: int, retried: Collection[str], most: int) -> bool:
-    """Return whether a run with these attempts, the oldest first, gets another one.
+    """Return whether a run gets another attempt after these ones, the oldest first. A run without attempts does.
 
     The last attempt decides: interference causes at most `retries` new attempts, and outcomes in `retried` at most
-    `most`. Neither limit counts the attempts of the other cause. A run without an attempt gets its first one.
+    `most`. Neither limit counts the attempts of the other cause.
     """
     if not attempts:
         return True

@@ -26,7 +26,7 @@ class Samples:
     )
     steps_per_sample: int = described("steps in one timed block", "steps_per_sample")
     stopped: Optional[str] = described(
-        "why the measurements ended: a rule of stopping_rules.py", "stopped", default=None
+        "why sampling ended: `precision`, `settled`, `max_time` or `max_samples`", "stopped", default=None
     )
     clock_cost_s: Optional[float] = described("time to read the clock and synchronize an idle device", default=None)
     first_step_s: Optional[float] = described("time of the first step", "first_step_s", "s", default=None)

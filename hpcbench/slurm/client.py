@@ -18,11 +18,11 @@ class NoAnswerError(UserError):
 def fields_of(command: str, line: str, count: int) -> list[str]:
     """Return the fields of a line that a Slurm command has printed, separated by `|`.
 
-    Raise NoAnswerError if there are not `count`: what a wrapper of the command prints must not be taken for an answer.
+    Raise NoAnswerError if there are not `count` fields: a wrapper of the command may print other lines.
     """
     fields = line.split("|", count - 1)
     if len(fields) != count:
-        raise NoAnswerError(f"{command} printed a line that is not an answer: {line.strip()[:200]!r}")
+        raise NoAnswerError(f"{command} printed an unexpected line: {line.strip()[:200]!r}")
     return fields
 
 

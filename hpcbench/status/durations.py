@@ -1,4 +1,4 @@
-"""How long the runs of each case took."""
+"""Durations of the runs of each case."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hpcbench.status.progress import Progress
 
 
 def longest_s(progress: Progress) -> dict[str, float]:
-    """Return the seconds of the longest run of each case that has run, from the start of its first rank to its record.
+    """Return the duration of the longest run of each case in seconds, from the start of the first rank to the record.
 
-    Records without an attempt do not count: their job left none, and they do not say when the run ended.
+    Records without an attempt do not count: hpcbench wrote them later, and they do not contain the end of the run.
     """
     found: dict[str, float] = {}
     for run in progress.runs:

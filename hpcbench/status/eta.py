@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 MIN_ENDED = 5  # runs that must have ended before there is an estimate
 LATEST = 20  # runs that give the pace,
-ROUNDS = 4  # or so many rounds of all runs that are concurrent, if that is more
+ROUNDS = 4  # or this many rounds of all concurrent runs, if these are more runs
 MAX_S = 365 * 86400.0  # from now: if it is more, a clock was set during a run
 PAUSE_S = 600.0  # without any run: the sweep was resumed after it
 

@@ -1,4 +1,4 @@
-"""The state of each run of a sweep, and which runs are left to do."""
+"""The state of each run of a sweep, and the runs that remain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hpcbench.store.sweep import Sweep
 
 PLANNED = "planned"  # not submitted yet, or its job ended before its turn
-UNKNOWN = "unknown"  # submitted, and Slurm was not asked or did not answer
+UNKNOWN = "unknown"  # submitted, and Slurm was not queried or did not respond
 ACTIVE = (states.PENDING, states.RUNNING)
 
 
@@ -39,31 +39,31 @@ class RunProgress:
     record: Record | None = None
     attempts: tuple[Record, ...] = ()  # all, the oldest first
     in_queue: bool = False  # Slurm has it, and it has not ended
-    is_concluded: bool = False  # its job left no record: this one was made from what it left, and is not saved yet
+    is_concluded: bool = False  # its job left no record: `record` was concluded from other files and is not saved yet
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether the record that counts is of an attempt that others disturbed."""
+        """Return whether the record that counts is of an attempt with interference."""
         return self.record is not None and is_disturbed(self.record)
 
     @property
     def is_too_large(self) -> bool:
-        """Whether it was skipped because a smaller case had run out of memory."""
+        """Return whether the run was skipped because a smaller case had run out of memory."""
         kind = self.record.error_type if self.record else None
         return self.state == status.SKIPPED and kind == status.TOO_LARGE
 
     @property
     def ended(self) -> bool:
-        """Whether it has an outcome."""
+        """Return whether the run has an outcome."""
         return self.record is not None
 
     @property
     def attempts_of_job(self) -> int:
-        """How many attempts the job made that left the record that counts."""
+        """Return the number of attempts by the job that wrote the record that counts."""
         return sum(array_of(attempt) == self.slurm_id for attempt in self.attempts)
 
     def is_missing(self, retry: Retry) -> bool:
-        """Return whether it has no outcome yet, or its attempts, of all jobs, allow another one."""
+        """Return whether the run has no outcome yet, or is retried automatically after its attempts by all jobs."""
         if self.record is None or self.record.error_type == status.JOB_TIME:
             return True
         return is_tried_again(self.attempts, int(self.planned.measure["retries"]), retry.on, retry.max)
@@ -71,7 +71,7 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class Progress:
-    """The runs of a sweep, in the order of the plan, and what to warn of."""
+    """The runs of a sweep in the order of the plan, and warnings."""
 
     sweep: Sweep
     runs: tuple[RunProgress, ...]
@@ -80,7 +80,7 @@ class Progress:
 
     @property
     def follows_on(self) -> bool:
-        """Whether a continuation job will start, which submits the remaining jobs."""
+        """Return whether a continuation job, which submits the remaining jobs, will start."""
         return any(not why for why in self.follow_on.values())
 
     def case_counts(self) -> dict[str, int]:
@@ -98,7 +98,7 @@ class Progress:
     def to_do(self, *, disturbed: bool = False) -> list[RunProgress]:
         """Return the runs that `resume` starts: those that did not complete, and are not in the queue or running.
 
-        With `disturbed`, also those that completed and were disturbed in each attempt.
+        With `disturbed`, also return those that completed with interference in each attempt.
         """
         done = (UNKNOWN, *ACTIVE, *status.FINAL)
         waits = [run for run in self.runs if not run.in_queue]
@@ -106,16 +106,13 @@ class Progress:
         return [run for run in left if (run.job, run.element) not in self.still_too_large]
 
     def missing(self) -> list[RunProgress]:
-        """Return the runs that a continuation job starts: without an outcome, or with one that the experiment retries.
-
-        A failure is not retried more often than the experiment says.
-        """
+        """Return the runs that a continuation job starts: those without an outcome, and those that it retries."""
         retry = self.sweep.retry
         return [run for run in self.to_do() if run.is_missing(retry)]
 
     @cached_property
     def still_too_large(self) -> frozenset[tuple[str, int]]:
-        """Job and element of the runs that were skipped since a smaller case ran out of memory, and would be again."""
+        """Return job and element of the runs that were skipped as too large, and would be skipped again."""
         known: dict[str, list[oom_pruning.Note]] = {}
         found = set()
         for run in self.runs:

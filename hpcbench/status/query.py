@@ -19,8 +19,8 @@ from hpcbench.util.text import plural
 def query(sweep: Sweep, *, ask_slurm: bool = True) -> Progress:
     """Return the state of each run, and write nothing.
 
-    A run that ended without a record has the outcome that `reconcile` would save, and a warning says how to save it.
-    Raise UserError if Slurm has to be asked and does not answer.
+    A run that ended without a record has the outcome that `reconcile` would save; a warning names the commands that
+    save it. Raise UserError if Slurm has to be queried and does not respond.
     """
     snapshot = take_snapshot(sweep, ask_slurm=ask_slurm)
     concluded = conclude(snapshot)
@@ -32,7 +32,7 @@ def query(sweep: Sweep, *, ask_slurm: bool = True) -> Progress:
 
 
 def or_records(ask: Callable[[Sweep], Progress], sweep: Sweep) -> Progress:
-    """Return what `ask` returns; if Slurm does not answer, what the records alone say, and a warning."""
+    """Return the result of `ask`. If Slurm does not respond, return the state by the records alone, with a warning."""
     try:
         return ask(sweep)
     except UserError as error:

@@ -1,4 +1,4 @@
-"""Outcomes of runs whose job ended without a record: concluded from what ranks, logs and Slurm still say, and saved.
+"""Outcomes of runs whose job ended without a record: concluded from files of ranks, logs and Slurm, and saved.
 
 `conclude` only reads. `reconcile` also saves, as Slurm forgets how jobs ended: it is for commands that may write.
 """
@@ -33,7 +33,7 @@ from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.locking.flock import exclusive
 from hpcbench.util.text import plural
 
-GAVE_UP = "hpcbench: gave up: "  # how a job script says that it cannot go on
+GAVE_UP = "hpcbench: gave up: "  # begins the line in which a job script prints why it cannot continue
 SETUP, LOST = "setup", "job"  # types of errors: the script could not go on; the job has left nothing
 CANCELLED_BEFORE_START = "cancelled before it started"
 MAX_WORDS = 500
@@ -41,7 +41,7 @@ TIMEOUT_S = 20.0
 
 
 class ConcludedRecord(NamedTuple):
-    """A record that was made for a run, the scratch folder that it was made from, and all files used up by that."""
+    """A record that was concluded for a run, its scratch folder, and all files that are removed when it is saved."""
 
     record: Record
     planned: PlannedRun
@@ -53,8 +53,8 @@ class ConcludedRecord(NamedTuple):
 def reconcile(sweep: Sweep) -> Progress:
     """Return the state of each run, and save the outcome of those that ended without a record.
 
-    A warning says why an outcome cannot be saved. Raise UserError if Slurm has to be asked and does not answer, and
-    NoAnswerError if another hpcbench saves outcomes of this sweep for longer than TIMEOUT_S.
+    A warning gives the reason if an outcome cannot be saved. Raise UserError if Slurm has to be queried and does not
+    respond, and NoAnswerError if another hpcbench saves outcomes of this sweep for longer than TIMEOUT_S.
     """
     snapshot = take_snapshot(sweep)
     if not ended_without_record(snapshot):
@@ -74,16 +74,16 @@ def conclude(snapshot: Snapshot) -> dict[RunKey, ConcludedRecord]:
 
 
 def with_conclusions(snapshot: Snapshot, concluded: Mapping[RunKey, ConcludedRecord]) -> Snapshot:
-    """Return the snapshot with these records, and with those that others have written meanwhile, which come first.
+    """Return the snapshot with these conclusions, and with the records written meanwhile, which take precedence.
 
-    The files of jobs were read before: another hpcbench that saves an outcome writes the record, and then removes them.
+    The files of jobs were read before the records: another hpcbench writes a record before it removes the files.
     """
     later = with_later_records(snapshot)
     return replace(later, concluded={key: each.record for key, each in concluded.items()})
 
 
 def concluded_record(sweep: Sweep, ended: EndedWithoutRecord) -> ConcludedRecord:
-    """Return the record that a job of Slurm could not write."""
+    """Return a record for a run whose Slurm job ended without one."""
     batch, index = ended.place.batch, ended.place.index
     log = sweep.paths.log(batch.name, index, batch.slurm_id)
     if ended.has_log or ended.entry is None:
@@ -94,36 +94,37 @@ def concluded_record(sweep: Sweep, ended: EndedWithoutRecord) -> ConcludedRecord
     key = RecordKey(batch.job, ended.element, batch.name, None)
     try:
         made = _make(sweep, key, ended.planned, found, ended.folders, variables)
-    except FileNotFoundError:  # another hpcbench, which has saved the outcome, removes the folder at the moment
+    except FileNotFoundError:  # another hpcbench has saved the outcome, and is removing the folder
         made = _make(sweep, key, ended.planned, found, (), variables)
     return made._replace(used=ended.files)
 
 
 def _outcome_before_start(ended: EndedWithoutRecord, log: Path) -> Outcome | None:
-    """Return the outcome of a job that has written no log; None if Slurm says that its script did start."""
+    """Return the outcome of a job that has written no log, or None if its script started by Slurm's accounting."""
     entry = ended.entry
     if entry is None:
         return None
     if entry.could_not_log:
-        return _lost(NODE_FAILURE, f"{entry.nodes or 'its node'} could not write {log}: does it see this folder?")
+        return _lost(NODE_FAILURE, f"{entry.nodes or 'its node'} could not write {log}: does it see this directory?")
     if entry.never_started:
         return _lost(NEVER_STARTED, f"Slurm never started it: {states.in_words(entry.reason)}")
     if ended.status == CANCELLED:
         return _lost(CANCELLED, CANCELLED_BEFORE_START)
     if ended.status == FAILED:
-        return _lost(NODE_FAILURE, f"its script never began on {entry.nodes or 'its node'}; Slurm says {entry.state}")
+        where = entry.nodes or "its node"
+        return _lost(NODE_FAILURE, f"its script did not start on {where}; Slurm reports {entry.state}")
     return None
 
 
 def _outcome_after_start(ended: EndedWithoutRecord, log: Path) -> Outcome:
     if ended.status == CANCELLED and ended.had_no_turn:
         return _lost(CANCELLED, CANCELLED_BEFORE_START)
-    slurm = f"Slurm says {ended.entry.state}" if ended.entry else "Slurm no longer knows it"
+    slurm = f"Slurm reports {ended.entry.state}" if ended.entry else "Slurm has no data on it"
     return Outcome(ended.status, _error(f"{NO_RECORD}; {slurm}", ended.own_log or log))
 
 
 def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun, was_too_late: bool) -> Record:
-    """Write the record that a script on this machine could not write, after those that others have written."""
+    """Write and return a record for a local run whose driver left none; `was_too_late` makes it a timeout."""
     message = f"{NO_RECORD} within {sweep.limit_s(job)} s" if was_too_late else NO_RECORD
     error = _error(message, sweep.paths.log(job, element, None))
     key = RecordKey(job, element, job, None)
@@ -157,7 +158,7 @@ def _make(
     folders: Sequence[Path],
     slurm_variables: dict[str, str],
 ) -> ConcludedRecord:
-    """Return the record of a run. Ranks that had ended before their script was killed decide the outcome."""
+    """Return the record of a run. The ranks decide the outcome if they had ended before their script was killed."""
     scratch = _latest(folders)
     ranks = node_record.read_ranks(str(scratch)) if scratch else []
     if scratch:
@@ -168,7 +169,7 @@ def _make(
 
 
 def _latest(folders: Sequence[Path]) -> Path | None:
-    """Return the folder that was changed last, of those that still exist."""
+    """Return the folder with the latest change, among those that still exist."""
     changed: dict[Path, int] = {}
     for folder in folders:
         with suppress(FileNotFoundError):
@@ -178,9 +179,9 @@ def _latest(folders: Sequence[Path]) -> Path | None:
 
 @contextmanager
 def alone(sweep: Sweep) -> Iterator[str]:
-    """Hold the lock under which outcomes are saved, so that two hpcbench processes do not conclude different ones.
+    """Hold the lock for saving outcomes, so that two hpcbench processes do not conclude different ones.
 
-    Give the reason why nothing can be saved, or an empty text. Raise NoAnswerError if another hpcbench holds the lock
+    Yield the reason why nothing can be saved, or an empty text. Raise NoAnswerError if another hpcbench holds the lock
     for longer than TIMEOUT_S.
     """
     taken = NoAnswerError("another hpcbench is saving how jobs of this sweep ended", hint="try again")
@@ -200,9 +201,9 @@ def alone(sweep: Sweep) -> Iterator[str]:
 
 
 def save(sweep: Sweep, concluded: Sequence[ConcludedRecord], reason: str) -> list[str]:
-    """Write these records, unless there is a reason why that is impossible; return warnings.
+    """Write these records, or nothing if `reason` is not empty; return warnings.
 
-    The files that they were made from are removed, but for timelines: they must not decide a later attempt.
+    Remove the files from which they were concluded, except timelines: the files must not decide a later attempt.
     """
     if not concluded:
         return []
@@ -221,7 +222,7 @@ def save(sweep: Sweep, concluded: Sequence[ConcludedRecord], reason: str) -> lis
 
 
 def _put_away(made: ConcludedRecord) -> None:
-    """Keep the timelines of a run, and remove what its record was made from."""
+    """Move the timelines of a run to their final folder, and remove the other files that its record was made from."""
     if made.scratch:
         records = made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED
         monitor_summary.keep(str(made.scratch), node_record.timelines_beside(str(records)))
@@ -233,7 +234,7 @@ def _put_away(made: ConcludedRecord) -> None:
 
 
 def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
-    """Return a record of a run that has not ended: its parameters and its state, empty times, nothing measured."""
+    """Return a record of a run that has not ended: with its parameters and its state, without times or measurements."""
     key = RecordKey(run.job, run.element, run.job, None)
     record = node_record.assemble(run.planned, sweep.description, key, [], outcome.Outcome(run.state, None), 0.0, {})
     return replace(record, started_at="", ended_at="")

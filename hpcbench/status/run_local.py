@@ -1,4 +1,4 @@
-"""One run on this machine, from its start to its record."""
+"""Run one repetition on this machine, from its start to its record."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hpcbench.submit.local_executor import LocalExecutor
 
 
 def run_repetition(sweep: Sweep, run: RunProgress, executor: LocalExecutor) -> tuple[Record, list[Record]]:
-    """Run one repetition; return the record that counts, and the records of all attempts that were made now.
+    """Run one repetition; return the record that counts, and the records of its new attempts.
 
-    If its driver leaves no record, one is saved for it.
+    If the driver of the job leaves no record, save one. Raise OSError if the log or the record cannot be written.
     """
     path = sweep.paths.local_records(run.job)
     before = path.stat().st_size if path.exists() else 0

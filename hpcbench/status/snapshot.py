@@ -1,4 +1,4 @@
-"""What the plan, the journal, Slurm, the records and this machine say of a sweep at one time: read, never written."""
+"""The plan, journal, jobs, records and local processes of a sweep at one time. This module only reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ArrayIndex:
 
 @dataclass(frozen=True)
 class Accounting:
-    """What Slurm says of array elements that have left the queue without a record."""
+    """The data of Slurm on array elements that have left the queue without a record."""
 
     entries: Mapping[Element, QueueEntry] = field(default_factory=dict)
     unanswered: frozenset[Element] = frozenset()
@@ -47,18 +47,18 @@ class Accounting:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that `survey` needs to decide the state of each run."""
+    """All data from which `survey` decides the state of each run."""
 
     sweep: Sweep
     runs: Mapping[RunKey, PlannedRun]
     records: Mapping[RunKey, Sequence[Record]] = field(default_factory=dict)
     array_indices: Mapping[RunKey, ArrayIndex] = field(default_factory=dict)  # the latest of each submitted run
-    queue: Queue | None = None  # None if Slurm was not asked
+    queue: Queue | None = None  # None if Slurm was not queried
     accounting: Accounting = Accounting()
-    scratch: Mapping[str, Scratch] = field(default_factory=dict)  # by batch: one folder for each attempt that has begun
-    logged: frozenset[Element] = frozenset()  # elements of Slurm that have left the queue, and a log
+    scratch: Mapping[str, Scratch] = field(default_factory=dict)  # by batch: folders and logs of unrecorded attempts
+    logged: frozenset[Element] = frozenset()  # elements of Slurm that have left the queue and have a log
     running_here: frozenset[RunKey] = frozenset()  # runs of processes on this machine
-    concluded: Mapping[RunKey, Record] = field(default_factory=dict)  # made from what jobs without a record have left
+    concluded: Mapping[RunKey, Record] = field(default_factory=dict)  # for runs whose job ended without a record
     warnings: tuple[str, ...] = ()
     uid: int = field(default_factory=os.getuid)
     record_sizes: Mapping[Path, int] = field(default_factory=dict)  # how many bytes of each file were read
@@ -69,18 +69,18 @@ class Snapshot:
 
     @cached_property
     def recorded(self) -> frozenset[Element]:
-        """Array elements of Slurm that have a record of any run."""
+        """Return the array elements of Slurm that have a record of any run."""
         every = (record for records in self.records.values() for record in records)
         return frozenset((array_of(each) or "", index_of(each) or 0) for each in every if array_of(each) is not None)
 
     def active_entry(self, key: RunKey) -> QueueEntry | None:
-        """Return what the queue says of the job of a run, if that has not ended."""
+        """Return the queue entry of the job of a run, or None if the job has ended or was not submitted."""
         place = self.array_indices.get(key)
         entry = self.queue.entries.get(place.element) if place and self.queue else None
         return entry if entry is not None and not entry.ended else None
 
     def has_outcome(self, key: RunKey) -> bool:
-        """Return whether a run has completed, or has a record of the job to which it was submitted last."""
+        """Return whether a run has completed, or has a record by the last job to which it was submitted."""
         records, place = self.records.get(key, ()), self.array_indices.get(key)
         if place is None or place.batch.slurm_id is None:
             return bool(records)
@@ -88,7 +88,7 @@ class Snapshot:
         return any(each.status == status.COMPLETED or array_of(each) == array for each in records)
 
     def gone(self) -> list[RunKey]:
-        """Return the runs whose job has left the queue, as far as that is known, without a record."""
+        """Return the runs whose job has left the queue without a record; none if Slurm was not queried."""
         if self.queue is None:
             return []
         submitted = (key for key, place in self.array_indices.items() if place.batch.slurm_id is not None)
@@ -102,9 +102,8 @@ class Snapshot:
 def take_snapshot(sweep: Sweep, *, ask_slurm: bool = True) -> Snapshot:
     """Return a snapshot of a sweep: one squeue, and one sacct if a job has left the queue without a record.
 
-    Slurm is asked first and the records are read after it: a job that ends in between has its record then. They are
-    read once more if one seems to have gone without a record.
-    Raise UserError if squeue does not answer.
+    Query Slurm first and read the records afterwards, so that a job that ends in between has its record. Read new
+    records again if a job seems to have ended without one. Raise UserError if squeue does not respond.
     """
     paths = sweep.paths
     journal = Journal.read(paths)
@@ -117,7 +116,7 @@ def take_snapshot(sweep: Sweep, *, ask_slurm: bool = True) -> Snapshot:
         records=_by_run(found.records),
         array_indices=_array_indices(sweep, journal, queued),
         queue=queued,
-        warnings=tuple(f"a damaged line is left out: {place}" for place in found.damaged),
+        warnings=tuple(f"a damaged line is ignored: {place}" for place in found.damaged),
         record_sizes=found.sizes,
     )
     if queued is not None:
@@ -155,7 +154,7 @@ def _array_indices(sweep: Sweep, journal: Journal, queued: Queue | None) -> dict
 
 
 def _with_what_jobs_left(snapshot: Snapshot, queued: Queue) -> Snapshot:
-    """Ask the accounting about the jobs that have gone, and read which folders and logs there are."""
+    """Query the accounting for the jobs that have left the queue, and find their folders and logs."""
     paths, places = snapshot.sweep.paths, snapshot.array_indices
     gone = {key: places[key] for key in snapshot.gone()}
     accounting, warnings = _accounting(queued, {place.element for place in gone.values()})
@@ -173,7 +172,7 @@ def _with_what_jobs_left(snapshot: Snapshot, queued: Queue) -> Snapshot:
 
 
 def _accounting(queued: Queue, gone: set[Element]) -> tuple[Accounting, list[str]]:
-    """Return what Slurm says of elements that have gone, and warnings. The queue still lists some that have ended."""
+    """Return Slurm's data on elements that have ended, and warnings. squeue still lists some of them."""
     entries = {element: queued.entries[element] for element in gone if element in queued.entries}
     unanswered = gone - entries.keys()
     try:
@@ -197,7 +196,7 @@ def _scratch(running: Path) -> Scratch:
 
 
 def _running_here(snapshot: Snapshot) -> frozenset[RunKey]:
-    """Return the runs without a record that another hpcbench on this machine runs at the moment."""
+    """Return the runs without a record that another hpcbench on this machine is running."""
     paths = snapshot.sweep.paths
     jobs = {job for job, element in snapshot.runs if not snapshot.records.get((job, element))}
     return frozenset(

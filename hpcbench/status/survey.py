@@ -1,4 +1,4 @@
-"""From a snapshot to the state of each run. Pure: no clock, no disk, no process, no Slurm."""
+"""The state of each run by a snapshot. Pure: no clock, no disk, no process, no Slurm."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ NO_RECORD = "its job ended without leaving a record"
 
 @dataclass(frozen=True)
 class EndedWithoutRecord:
-    """A run whose job has ended without a record of it: how the job ended by Slurm, and what it has left on disk.
+    """A run whose job has ended without a record of it, with the state of the job by Slurm, and its files.
 
-    `files` are a scratch folder for each attempt, and the output of a run that ran next to others. A run `had_no_turn`
-    if its job has run others of the pack, and not this one.
+    `files` are a scratch folder for each attempt, and the output of a run that ran concurrently with others. A run
+    `had_no_turn` if its job has started others of the pack, but not this one.
     """
 
     place: ArrayIndex
@@ -40,7 +40,7 @@ class EndedWithoutRecord:
 
     @property
     def status(self) -> str:
-        """How it ended, by Slurm alone."""
+        """Return how the run ended, by the state of its job alone."""
         return (states.outcome_of(self.entry.state) if self.entry else None) or status.FAILED
 
     @property
@@ -55,14 +55,14 @@ class EndedWithoutRecord:
 def survey(snapshot: Snapshot) -> Progress:
     """Return the state of each run of a sweep.
 
-    A run that ended without a record ends as `snapshot.concluded` says, or, if it is not there, as Slurm says.
+    A run whose job ended without a record has the outcome in `snapshot.concluded`, otherwise the outcome by Slurm.
     """
     runs = tuple(_Run(snapshot, key).progress() for key in snapshot.runs)
     return Progress(snapshot.sweep, runs, snapshot.warnings, snapshot.queue.follow_on if snapshot.queue else {})
 
 
 def ended_without_record(snapshot: Snapshot) -> dict[RunKey, EndedWithoutRecord]:
-    """Return the runs whose outcome is to be concluded, since their job has ended and left no record."""
+    """Return the runs whose job has ended without a record, so that their outcome has to be concluded."""
     gone = [(_Run(snapshot, key), snapshot.array_indices[key]) for key in snapshot.gone()]
     return {run.key: run.remains(place) for run, place in gone if run.undecided(place) is None}
 
@@ -84,11 +84,11 @@ class _Run:
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records of the run, the latest last."""
+        """Return the records of the run, the latest last."""
         return in_order(self.snapshot.records.get(self.key, ()))
 
     def progress(self) -> RunProgress:
-        """Return its state, and what belongs to that."""
+        """Return the run with its state."""
         snapshot, place = self.snapshot, self.snapshot.array_indices.get(self.key)
         entry, best = snapshot.active_entry(self.key), best_attempt(self.records)
         if best is not None and snapshot.has_outcome(self.key) and not (entry and self._runs_again(best, place)):
@@ -102,7 +102,7 @@ class _Run:
         return self.undecided(place) or self._concluded(place)
 
     def _runs_again(self, best: Record, place: ArrayIndex | None) -> bool:
-        """Return whether the job that left this record runs it once more, or Slurm starts that job again."""
+        """Return whether the job that wrote this record makes another attempt, also after a requeue."""
         if best.status == status.COMPLETED and not is_disturbed(best):
             return False
         by_job = [record for record in self.records if place and array_of(record) == place.batch.slurm_id]
@@ -119,7 +119,7 @@ class _Run:
         return replace(self._at(state, place, reason, entry.nodes), in_queue=True)
 
     def undecided(self, place: ArrayIndex) -> RunProgress | None:
-        """Return its state if its job has gone, and yet that is no outcome: unknown, or planned again."""
+        """Return the run as unknown or planned if its job has left the queue without an outcome for it, or None."""
         snapshot = self.snapshot
         if place.batch.uid != snapshot.uid:
             return self._at(UNKNOWN, place, "only the user who submitted it can find out how it ended")
@@ -134,10 +134,10 @@ class _Run:
         return None
 
     def remains(self, place: ArrayIndex) -> EndedWithoutRecord:
-        """Return what its job, which has gone, has left of it."""
+        """Return the run with the state of its job, which has left the queue, and with its files."""
         accounting, has_log = self.snapshot.accounting, place.element in self.snapshot.logged
         entry = accounting.entries.get(place.element)
-        # Slurm forgets what ended long ago sooner than the rest of an array: a log says that it had started.
+        # Slurm may still list an array, but no longer an element that ended long ago: its log shows that it started.
         if (entry is None or not entry.ended) and place.element[0] in accounting.known_arrays and not has_log:
             entry = queue.CANCELLED_WHILE_PENDING
         files, had_no_turn = self._scratch(place), self._had_no_turn(place)
@@ -147,9 +147,9 @@ class _Run:
         return self.snapshot.scratch.get(place.batch.name, {}).get(self.element, ())
 
     def _had_no_turn(self, place: ArrayIndex) -> bool:
-        """Return whether its job has come as far as another run of the pack, and not as far as this one.
+        """Return whether its job has started another run of the pack, but not this one.
 
-        If the job has begun none of them, all of them ended as the job did.
+        If the job has started none of them, all of them end as the job does.
         """
         if self._scratch(place):
             return False

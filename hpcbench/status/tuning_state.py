@@ -1,4 +1,4 @@
-"""The state of a search: it has ended, a job or another hpcbench conducts it, or it is to be resumed."""
+"""The state of a search: ended, running in a job or in another hpcbench, or interrupted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hpcbench.util.locking.lease import is_held
 
 
 class SearchState(NamedTuple):
-    """A description of the state, with the next command, and whether the search goes on by itself."""
+    """A description of the state, with the next command, and whether the search continues without one."""
 
     words: str
     goes_on: bool = False
@@ -23,7 +23,7 @@ def has_ended(sweep: Sweep) -> bool:
 
 
 def search_state(sweep: Sweep) -> SearchState:
-    """Return the state of a search. Raise UserError if squeue does not answer."""
+    """Return the state of a search. Raise UserError if squeue does not respond."""
     name = sweep.paths.name
     if has_ended(sweep):
         return SearchState(f"ended; for its result: hpcbench resume {name}")

@@ -133,7 +133,7 @@ class Journal:
 
 def _check(paths: SweepPaths, value: object, pattern: re.Pattern[str]) -> None:
     if not (isinstance(value, str) and pattern.match(value)):
-        raise UserError(f"hpcbench never gives the name {value!r:.100}", where=str(paths.journal))
+        raise UserError(f"invalid name or job ID: {value!r:.100}", where=str(paths.journal))
 
 
 def _end_cut_line(file: Any) -> None:

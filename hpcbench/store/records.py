@@ -134,7 +134,7 @@ def _checked(record: Record) -> Record:
     parameters = from_json(UsedParameters, record.parameters, "parameters")
     for name in ("job", "batch"):  # they become components of paths
         if not JOB_NAME.match(getattr(record, name)):
-            raise InvalidError(name, " is not a name that hpcbench gives")
+            raise InvalidError(name, " is not a valid name")
     times = {"started_at": record.started_at, "ended_at": record.ended_at}
     times |= {f"ranks[{place}].ended_at": rank.ended_at for place, rank in enumerate(record.ranks)}
     for name, time in times.items():

@@ -1,4 +1,4 @@
-"""The record that counts of a run, with what other sources than the node say of the run."""
+"""The record of a run, with facts from other sources than the node."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class RunRecord(Record):
     attempts: int | None = described("attempts at the run by all jobs", "attempts", default=None)
     energy_slurm_j: float | None = described(
         "energy by Slurm's own counter, of whole runs with import and warm-up; only with `exclusive: true`, and if the "
-        "job measured it once",
+        "job made one attempt",
         "energy_slurm_j",
         "J",
         default=None,
     )
-    energy_slurm_reason: str | None = described("why Slurm's counter has no number", default=None)
+    energy_slurm_reason: str | None = described("why the energy by Slurm's counter is unknown", default=None)
     currency: str | None = described("currency of the site", "currency", default=None)
-    price_per_hour: float | None = described("price of an hour of what the run takes", "price_per_hour", default=None)
-    price_reason: str | None = described("why there is no price", "price_reason", default=None)
+    price_per_hour: float | None = described("price per hour of the allocation", "price_per_hour", default=None)
+    price_reason: str | None = described("why the price is unknown", "price_reason", default=None)
     co2e_g_per_kwh: float | None = described(
         "the site's `g_per_kwh` times its `pue`", "co2e_g_per_kwh", "g", default=None
     )

@@ -1,4 +1,4 @@
-"""Running a sweep on this machine: the same scripts, one run at a time, in the foreground."""
+"""Run a sweep on this machine: with the same scripts, one run at a time, in the foreground."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from hpcbench.core.files import no_link
 from hpcbench.store.workspace import SweepPaths
 
 STOP_GRACE_S = 30.0  # Slurm's default KillWait
-OWN_END_S = 60.0  # in which a driver ends a run that is over its time limit, and writes its record
-MAX_DRIVERS = 4  # that wait for their next run: each holds some 20 MB
-POLL_S = 0.02  # while a driver is being ended
-LOOK_S = 1.0  # between two looks whether a script has died whose connection something else holds open
+OWN_END_S = 60.0  # beyond the time limit of a run, for its driver to end it and to write its record
+MAX_DRIVERS = 4  # that wait for their next run; each uses some 20 MB
+POLL_S = 0.02  # while a driver is being stopped
+CHECK_S = 1.0  # between checks whether a script has died although another process holds its connection open
 
 
 class LocalExecutor:
-    """Runs elements one by one. The driver of a job stays for its next element, and ends with the `with` block.
+    """Runs elements one by one. The driver of a job waits for its next element, and ends with the `with` block.
 
-    A script, but no program that is measured, inherits the descriptor of the sweep's lock: if this process is killed,
-    it still keeps others out until the record of the current run is written.
+    A script inherits the descriptor of the sweep's lock, but the programs that it measures do not: if this process is
+    killed, the sweep stays locked until the record of the current run is written.
     """
 
     def __init__(self, paths: SweepPaths, lock: int | None = None) -> None:
         self._paths = paths
         self._lock = lock
-        self._drivers: dict[str, _Driver] = {}  # by job, the one that was used last at the end
+        self._drivers: dict[str, _Driver] = {}  # by job, the last used one at the end
 
     def __enter__(self) -> LocalExecutor:
         return self
@@ -44,11 +44,11 @@ class LocalExecutor:
         self._drivers.clear()
 
     def run(self, job: str, element: int, limit_s: int) -> bool:
-        """Run one element to its end. Its driver ends it at its time limit, and writes its record.
+        """Run one element to its end. The driver of its job ends it at its time limit of `limit_s` seconds.
 
-        The set-up of its job may take `limit_s`, too. Return whether it had to be ended here: the set-up, or a driver
-        that did not end the run. KeyboardInterrupt ends the run first, then passes. Raise OSError if the log cannot be
-        written.
+        The set-up of the job has the same limit. Return whether the script had to be stopped because the set-up
+        exceeded it, or because the driver did not end the run in time. After KeyboardInterrupt, stop the run before
+        raising it again. Raise OSError if the log cannot be written.
         """
         log = self._paths.log(job, element, None)
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ class LocalExecutor:
 
 
 class _Driver:
-    """The script of a job, which ends in the driver of its runs."""
+    """The script of a job, whose last command is the driver."""
 
     def __init__(self, script: Path, log: Path, output: int, lock: int | None) -> None:
         self.was_too_late = False
@@ -77,7 +77,7 @@ class _Driver:
                 stderr=subprocess.STDOUT,
                 env=_environment(log),
                 pass_fds=(theirs.fileno(), *(() if lock is None else (lock,))),
-                start_new_session=True,  # all of a run can be stopped as one group
+                start_new_session=True,  # so that all processes of a run can be signalled as one group
             )
 
     @property
@@ -85,7 +85,7 @@ class _Driver:
         return self._script.poll() is not None
 
     def run(self, element: int, log: Path, limit_s: int) -> bool:
-        """Run an element; return whether the driver is there for another one."""
+        """Run an element; return whether the driver is ready for another one."""
         request = json.dumps({"element": element, "log": str(log)}) + "\n"
         answered = False
         try:
@@ -106,11 +106,11 @@ class _Driver:
             self._stop()
 
     def _answers(self, seconds: float) -> bool:
-        """Wait for the begin or the end of a run; return False if the driver has died or the time is over."""
+        """Wait for the start or the end of a run; return False if the driver has died, or after `seconds`."""
         until_s = time.monotonic() + seconds
         while not self.has_ended:
             left_s = until_s - time.monotonic()
-            if select.select([self._socket], [], [], max(0.0, min(left_s, LOOK_S)))[0]:
+            if select.select([self._socket], [], [], max(0.0, min(left_s, CHECK_S)))[0]:
                 return bool(self._socket.recv(1))
             if left_s <= 0:
                 self.was_too_late = True
@@ -118,7 +118,7 @@ class _Driver:
         return False
 
     def _stop(self) -> None:
-        """Send SIGTERM to the group, as Slurm does, and SIGKILL later; the driver writes the record in between."""
+        """Send SIGTERM to the process group, as Slurm does, and SIGKILL later. The driver writes the record between."""
         self._socket.close()
         until_s = time.monotonic() + STOP_GRACE_S
         try:
@@ -132,7 +132,7 @@ class _Driver:
             self._script.wait()
 
     def _signal(self, number: int) -> bool:
-        """Signal the group; return whether some process of it is there."""
+        """Signal the process group; return whether it still has a process."""
         try:
             os.killpg(self._script.pid, number)
         except ProcessLookupError:
@@ -141,6 +141,6 @@ class _Driver:
 
 
 def _environment(log: Path) -> dict[str, str]:
-    """Variables of an enclosing Slurm job would make the script believe that it is one."""
+    """Return this environment without variables of an enclosing Slurm job, by which the script would run as one."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
     return {**inherited, "HPCBENCH_LOG": str(log)}

@@ -1,4 +1,4 @@
-"""The length of a measurement: short ones sort out bad configurations, good ones are measured in full."""
+"""The length of a measurement: short ones eliminate bad configurations, good ones are measured in full."""
 
 from __future__ import annotations
 

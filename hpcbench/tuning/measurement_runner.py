@@ -1,7 +1,7 @@
-"""Measures the trials of a search on this machine.
+"""Measure the trials of a search on this machine.
 
-Runs are added to the sweep one by one. A run that has a record is not measured again, so that a search that was
-interrupted resumes where it was.
+Runs are added to the sweep one by one. A run with a record is not measured again, so that an interrupted search
+continues where it ended.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hpcbench.util.locking.lease import Lease
 
 
 class Runs:
-    """The runs of a search, by case and repetition: those that were added before, and new ones."""
+    """The runs of a search by case and repetition: runs from before an interruption, and new ones."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
@@ -37,13 +37,13 @@ class Runs:
 
     @property
     def measured(self) -> int:
-        """The number of runs that were measured before."""
+        """Return the number of runs that were measured before this search started or resumed."""
         return sum(run.record is not None and not _was_cut_short(run.record) for run in self._known.values())
 
     def next_run(self, case: Case, measure: Measure) -> RunProgress:
-        """Return the next run of a case that is measured as `measure` says; add it to the sweep if it is missing.
+        """Return the next run of a case with these `measure` settings; add it to the sweep if it is missing.
 
-        Runs that were measured otherwise are passed over: after a failure, a resumed search may take another course.
+        Skip runs with other settings: after a failure, a resumed search may ask for other measurements than before.
         """
         while True:
             self._asked[case.id] += 1
@@ -66,7 +66,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class MeasurementRunner:
-    """Measures trials, one after another, as the `measure` section of the experiment says."""
+    """Measures trials one after another, with the `measure` section of the experiment."""
 
     sweep: Sweep
     lease: Lease
@@ -77,7 +77,7 @@ class MeasurementRunner:
     def measure(self, trial: Trial) -> Measurement:
         """Measure a trial, or return its record from before.
 
-        Raises UserError if the run was ended from outside, or not started because the node was not idle: to continue
+        Raise UserError if the run was ended from outside, or not started because the node was not idle: to continue
         would drop a configuration that has not failed.
         """
         self.lease.check()
@@ -86,7 +86,7 @@ class MeasurementRunner:
             return Measurement(trial, run.record, run.attempts, is_new=False)
         record, new = run_repetition(self.sweep, run, self.executor)
         if _was_cut_short(record):
-            hint = f"hpcbench resume {self.sweep.paths.name} measures it again, and goes on"
+            hint = f"to measure it again and continue: hpcbench resume {self.sweep.paths.name}"
             raise UserError(f"a measurement ended as {ending(record)}", where=trial.case.id, hint=hint)
         return Measurement(trial, record, [*run.attempts, *new])
 

@@ -1,4 +1,4 @@
-"""The measurements of a search: which one it asks for, and what those so far have shown and taken."""
+"""The measurements of a search: the one that it asks for, and the costs, failures and durations of those so far."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measured trial: the record that counts, and the records of all attempts.
+    """A measured trial: the record that counts, and the records of all attempts, including those with interference.
 
-    A run with interference is measured again, which takes time, too. `is_new` is False if the record was there before
-    the search started or resumed.
+    `is_new` is False if the record is from before the search started or resumed.
     """
 
     trial: Trial
@@ -41,7 +40,7 @@ class Measurement:
 
     @property
     def seconds(self) -> float:
-        """The wall time of all attempts in seconds."""
+        """Return the wall time of all attempts in seconds."""
         return sum(map(_seconds, self.attempts))
 
 
@@ -62,7 +61,7 @@ class Measurements:
         return measurement.record
 
     def run(self, search: Search[Result], cases: Sequence[Case]) -> Steps[Result]:
-        """Run a search that knows `cases` by their index; return its result."""
+        """Run a search whose configurations are indices of `cases`; return its result."""
         outcomes: list[Outcome] | None = None
         while True:
             try:
@@ -90,9 +89,9 @@ class Measurements:
         return [self.objective.why_unknown(record) for record in records if self.objective.cost_of(record) is None]
 
     def expected_s(self, cases: Sequence[Case]) -> float | None:
-        """Return the seconds that one full measurement of each case takes; None without any full measurement.
+        """Return the expected seconds of one full measurement of each case; None without any full measurement.
 
-        A case that has none is taken to need the median of the others.
+        A case without one counts with the median of the others.
         """
         known = {case: [each.seconds for each in found if _is_full(each)] for case, found in self._by_case.items()}
         every = [seconds for each in known.values() for seconds in each]
@@ -103,17 +102,17 @@ class Measurements:
 
     @property
     def seconds(self) -> float:
-        """The wall time of all attempts in seconds."""
+        """Return the wall time of all attempts in seconds."""
         return sum(map(_seconds, self._attempts))
 
     @property
     def count(self) -> int:
-        """The number of attempts."""
+        """Return the number of attempts."""
         return len(self._attempts)
 
     @property
     def disturbed(self) -> int:
-        """The number of attempts with interference."""
+        """Return the number of attempts with interference."""
         return sum(map(is_disturbed, self._attempts))
 
     @property

@@ -1,11 +1,10 @@
-"""Whether a configuration is significantly better than another: both are measured again in pairs until that is
-decided.
+"""Decide whether a configuration is significantly better than another, by new measurements of both in pairs.
 
-The measurements that chose the challenger are not used again: they favour it. From the third pair on, the interval is
-tested after each pair, and each test spends a share of the overall error rate (alpha spending: Lan and DeMets, 1983,
-"Discrete sequential boundaries for clinical trials", Biometrika 70; added up by Bonferroni's bound). Later tests
-spend more, since earlier ones know less of the noise. A single failure may be chance: an incumbent that fails is
-tried again, because its replacement would be recommended.
+The measurements that selected the challenger are not used, because they favour it. From the third pair on, the
+interval is tested after each pair, and each test spends a share of the overall error rate (alpha spending: Lan and
+DeMets, 1983, "Discrete sequential boundaries for clinical trials", Biometrika 70; added up by Bonferroni's bound).
+Later tests spend more, because their estimate of the noise is better. An incumbent that fails is tried again: a single
+failure may be chance, and would cause another configuration to be recommended.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ MIN_PAIRS = 3  # before the first test
 MAX_FAILURES = 2  # of the incumbent without any pair
 # Of all tests together. Fits of few pairs underestimate their noise, and make up to twice as many errors.
 ERROR_RATE = 0.01
-NEGLIGIBLE = 0.01  # a gain that is not worth a change
+NEGLIGIBLE = 0.01  # a gain below this does not justify a change
 # Maximum degrees of freedom of the noise of other configurations: that of this pair may differ.
 _TRUSTED = 2
 
 
 class Verdict(NamedTuple):
-    """The result: `gain` is the cost ratio of incumbent to challenger with its 95 % CI, from so many `pairs`.
+    """The result: `gain` is the cost ratio of incumbent to challenger with its 95 % CI; `pairs` is the number of pairs.
 
-    It is None if one of them failed. `certain` says that the challenger is significantly better.
+    `gain` is None if one of them failed. `certain` is True if the challenger is significantly better.
     """
 
     gain: Interval | None
@@ -41,10 +40,10 @@ class Verdict(NamedTuple):
 
 
 def compare(trials: Trials, challenger: int, incumbent: int, most: int) -> Search[Verdict]:
-    """Measure both in up to `most` pairs, at least MIN_PAIRS.
+    """Measure both in at most `most` pairs, or MIN_PAIRS if that is more, and return the verdict.
 
-    A challenger that fails has lost, and so has an incumbent that fails MAX_FAILURES times without a pair. With
-    completed pairs, these decide.
+    A challenger that fails loses. An incumbent that fails MAX_FAILURES times loses if no pair is complete; otherwise
+    the complete pairs decide.
     """
     most = max(most, MIN_PAIRS)
     pairs: list[Measured] = []
@@ -70,7 +69,7 @@ def compare(trials: Trials, challenger: int, incumbent: int, most: int) -> Searc
 
 
 def alpha_share(count: int, most: int) -> float:
-    """Return the share of the error rate that the test after `count` pairs may spend: the square of its number."""
+    """Return the share of the error rate for the test after `count` pairs: proportional to the square of its number."""
     return (count - MIN_PAIRS + 1) ** 2 / sum(look**2 for look in range(1, most - MIN_PAIRS + 2))
 
 
@@ -78,8 +77,8 @@ def evaluate(pairs: Effects, full: Effects, challenger: int, incumbent: int, lev
     """Return the verdict at this confidence level, from the pairs and the noise of all full measurements.
 
     The two variances are weighted by their degrees of freedom (Smyth, 2004, "Linear models and empirical Bayes
-    methods", Statistical Applications in Genetics and Molecular Biology 3), those of all measurements by few, since
-    configurations differ in noise. Pairs that are the noisier ones count alone.
+    methods", Statistical Applications in Genetics and Molecular Biology 3). That of all measurements has at most two,
+    because configurations differ in noise. If the pairs have the larger variance, it is used alone.
     """
     count, freedom, variance = pairs.counts[challenger], pairs.freedom, pairs.scale**2
     if full.scale > pairs.scale:

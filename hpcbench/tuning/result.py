@@ -1,4 +1,4 @@
-"""The result of a search, in the quantity that was tuned."""
+"""The result of a search, in units of the optimized quantity."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class ConfigurationResult:
 
 @dataclass(frozen=True)
 class GridResult:
-    """What the full grid shows. `best` is the configuration that all of its measurements choose.
+    """The result of the full grid. `best` is the best configuration by all of its measurements.
 
-    `slower` is the cost of the recommended configuration over that of the grid's choice, by measurements that did not
-    make the choice. It is None if the configuration `failed` in the grid, or if each was measured once.
+    `slower` is the ratio of the cost of the recommended configuration to that of the grid's choice, by measurements
+    that did not make the choice. It is None if the configuration `failed` in the grid, or with one repetition.
     """
 
     best: ConfigurationResult
@@ -38,10 +38,10 @@ class GridResult:
 class Recommendation:
     """The recommended configuration: `best` is the default unless another one is significantly better.
 
-    `gain` is that of `winner` over the default, from so many `pairs`. `beats` counts the other configurations, `of`
-    those measured, that seem worse; most were measured briefly. `usage` is how to use the best outside hpcbench.
-    `differs` has what differs between the work of the best and of the default: both values, by name. `inherited` are
-    variables of threads that the default had from the environment, though the experiment does not set them.
+    `gain` is the gain of `winner` over the default, from this number of `pairs`; `certain` is True if it is
+    significant. `beats` is the number of other configurations that seem worse, of all `of`; most were measured briefly.
+    `usage` applies the best outside hpcbench. `differs` has both values of each difference between the work of the best
+    and of the default. `inherited` are thread variables of the environment, which the experiment does not set.
     """
 
     best: ConfigurationResult
@@ -58,15 +58,15 @@ class Recommendation:
 
     @property
     def share_beaten(self) -> float | None:
-        """The fraction of the other configurations that are worse; None if there are no others."""
+        """Return the fraction of the other configurations that seem worse; None if there are no others."""
         return self.beats / self.of if self.of else None
 
 
 @dataclass(frozen=True)
 class HeldOutResult:
-    """The gain of a thread plan over the best fixed configuration at a shape that it was not made for.
+    """The gain of a thread plan over the best fixed configuration at a shape for which it was not made.
 
-    `why` says why one of them could not be measured there.
+    `why` is the reason if one of them could not be measured there.
     """
 
     shape: Mapping[str, Any]
@@ -79,9 +79,9 @@ class HeldOutResult:
 class ScheduleResult:
     """The gain of a per-layer thread plan over the best fixed configuration.
 
-    `schedule` is its file in the workspace; `why` says why there is none. If its gain is not `certain`,
-    `held_out_left` shapes were not measured. `seconds` is the time of its measurements, `fixed_threads` the best
-    single count of one process, if known.
+    `schedule` is its file in the workspace; `why` is the reason if it is None. If the gain is not significant
+    (`certain`), `held_out_left` shapes were not measured. `seconds` is the duration of the measurements,
+    `fixed_threads` the best single thread count of one process, if known.
     """
 
     schedule: str | None
@@ -96,7 +96,7 @@ class ScheduleResult:
 
 @dataclass(frozen=True)
 class Failure:
-    """A configuration that failed at least once, and why."""
+    """A configuration that failed at least once, and the reason."""
 
     case: str
     parameters: Mapping[str, Any]
@@ -107,8 +107,8 @@ class Failure:
 class TuningResult:
     """The result of one context. `answer` is None if no configuration could be measured.
 
-    `seconds` is the time of all `measurements`, of which so many were `disturbed` by interference. `grid_seconds` is
-    the time of the full grid, by the full measurements so far; None without any.
+    `seconds` is the duration of all `measurements`; `disturbed` of them had interference. `grid_seconds` is the
+    expected duration of the full grid by the full measurements; None without any.
     """
 
     title: str

@@ -14,7 +14,7 @@ from hpcbench.tuning.paired_comparison import MIN_PAIRS, Verdict, compare
 from hpcbench.tuning.successive_halving import halve
 
 FINALISTS = 3
-FINALS = 2  # times that each finalist is measured as the experiment asks
+FINALS = 2  # measurements of each finalist at full length
 MAX_PAIRS_FRACTION = 0.045  # of the full grid
 
 
@@ -27,24 +27,25 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a search. `best` is the default unless another one is significantly better; `winner` seemed best.
+    """The result of a search. `winner` is the best candidate, `best` the recommended configuration.
 
-    `verdict` compares the winner with the default; it is None if they are the same.
+    `best` is the default unless `winner` is significantly better. `verdict` compares `winner` with the default; it is
+    None if they are the same.
     """
 
     best: int
     winner: int
-    verdict: Verdict | None  # of the winner against the default; None where they are one
+    verdict: Verdict | None
     effects: Effects
 
 
 def search(
     trials: Trials, configurations: Collection[int], default: int, repetitions: int, sampler: Sampler | None = None
 ) -> Search[SearchResult | None]:
-    """Return the best of these configurations, among which is the default; None if every one failed.
+    """Return the best of these configurations, which include the default; None if all failed.
 
-    If all finalists fail when they are measured for longer, the best of the others follow. With a sampler, only its
-    configurations are compared. `repetitions` are those of a configuration in the full grid.
+    If all finalists fail at full length, continue with the best of the others. With a sampler, compare only its
+    configurations. `repetitions` is the number of measurements of a configuration in the full grid.
     """
     if sampler is None:
         yield from trials.measure(configurations, Stage.SHORT)
@@ -56,10 +57,10 @@ def search(
         if winner is None:
             continue
         if winner == default:
-            effects = trials.effects()  # now: a later failure must not make them unknown
+            effects = trials.effects()  # before the default may fail, which would exclude it
             yield from _known(trials, default)
             return SearchResult(winner, winner, None, effects)
-        trials.failed.discard(default)  # a single failure may be chance, and its replacement is recommended
+        trials.failed.discard(default)  # a single failure may be chance, and would change the recommendation
         verdict = yield from compare(trials, winner, default, max_pairs(len(configurations), repetitions))
         best = winner if verdict.certain else default
         if best in trials.configurations:  # unless both have failed

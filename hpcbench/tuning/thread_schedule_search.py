@@ -1,4 +1,4 @@
-"""Searches a per-layer thread plan, and compares it with the best fixed configuration, also at other shapes."""
+"""Search a per-layer thread plan, and compare it with the best fixed configuration, also at other shapes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from hpcbench.tuning.search_space import changed
 
 @dataclass(frozen=True)
 class ScheduleSearch:
-    """`cases` are those of the search before, at the indices by which its trials knows them; `best` is one of them.
+    """`cases` are those of the preceding search, whose trials has them by index; `best` is the index of its result.
 
-    `save_schedule` gets a case id and a per-layer thread plan, and returns the path by which a case can follow it.
+    `save_schedule` takes a case ID and a per-layer thread plan, and returns the path for `schedule` of a case.
     """
 
     measurements: Measurements
@@ -78,7 +78,7 @@ class ScheduleSearch:
 
     def _compare_pairs(self, fixed: Case, scheduled: Case) -> Steps[Verdict]:
         first = len(self.cases)
-        # The noise is known from the search before; configurations at another shape are others.
+        # The measurements of the preceding search estimate the noise; at another shape, configurations are new ones.
         steps = compare(self.trials.continued(), first + 1, first, self.max_pairs)
         return (yield from self.measurements.run(steps, [*self.cases, fixed, scheduled]))
 
@@ -89,7 +89,7 @@ class ScheduleSearch:
 
 
 def _why_none(record: Record) -> str | None:
-    """Return why a run has found no thread plan; None if it has."""
+    """Return why a run has found no thread plan, or None if it has found one."""
     if record.status != status.COMPLETED:
         return ending(record)
     found = record.dynamic or {}

@@ -1,6 +1,6 @@
-"""The search of an experiment: it is asked what to measure next, and told what was measured.
+"""The search of an experiment, with an ask-and-tell interface. Pure: no clock, no disk and no terminal.
 
-It has no clock, no disk and no terminal: `ask` and `tell` until `ask` returns None.
+Measure the trial that `ask` returns and pass the measurement to `tell`, until `ask` returns None.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class ScheduleSearchStarted:
-    """The best configuration was found; a per-layer thread plan for it comes next."""
+    """The best configuration was found; the search for a per-layer thread plan starts."""
 
 
 @dataclass(frozen=True)
 class GridStarted:
-    """The full grid comes next, of so many measurements."""
+    """The full grid with this number of measurements starts."""
 
     measurements: int
 
@@ -53,7 +53,7 @@ Event = Measured | ScheduleSearchStarted | GridStarted
 class Tuner:
     """Searches the contexts of an experiment, one after another.
 
-    `save_schedule` gets a case id and a per-layer thread plan, and returns the path by which a case can follow it.
+    `save_schedule` takes a case ID and a per-layer thread plan, and returns the path for `schedule` of a case.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Tuner:
         return self._next
 
     def tell(self, measurement: Measurement) -> list[Event]:
-        """Continue with the measurement of the trial that `ask` returned; return what has happened."""
+        """Continue with the measurement of the trial that `ask` returned; return the events that follow."""
         self._events = [Measured(self._context, measurement)]
         try:
             self._next = self._steps.send(measurement)
@@ -130,9 +130,9 @@ def max_measurements(contexts: Sequence[Context], repetitions: int, held_out: in
 
 
 def _of_search(context: Context, repetitions: int) -> int:
-    """Return the most measurements of one search: a fraction of the grid, and no less than its stages take.
+    """Return the maximum number of measurements of one search: a fraction of the grid, or its stages if these are more.
 
-    These are the brief measurements, half as many again for halving, the finals and the paired comparison.
+    The stages are the brief measurements, half as many again for halving, the finals and the paired comparison.
     """
     configurations = len(context.cases)
     briefly = (

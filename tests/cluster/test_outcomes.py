@@ -58,7 +58,7 @@ def test_a_job_script_that_is_killed_leaves_a_record_with_what_slurm_says(cluste
     cluster("sweep", cluster.experiment(parameters={"environment": "vanishing"}), "--wait", expect=1)
     (record,) = cluster.records()
     assert record["status"] == "failed"
-    assert record["error"]["message"] == "its job ended without leaving a record; Slurm says FAILED"
+    assert record["error"]["message"] == "its job ended without leaving a record; Slurm reports FAILED"
     cluster("status")
     assert len(cluster.records()) == 1, "the outcome is written down once"
 

@@ -174,10 +174,10 @@ def test_what_a_wrapper_prints_is_not_taken_for_an_answer_with_fake_slurm_comman
     fake_commands: Fake, journal: Journal
 ) -> None:
     fake_commands(squeue=says("Welcome to the cluster", "study-1.job-001.aa|7|0|RUNNING|None|n1"))
-    with pytest.raises(NoAnswerError, match="squeue printed a line that is not an answer: 'Welcome to the cluster'"):
+    with pytest.raises(NoAnswerError, match="squeue printed an unexpected line: 'Welcome to the cluster'"):
         asked(journal)
     fake_commands(sacct=says("7_0|COMPLETED"))
-    with pytest.raises(NoAnswerError, match="sacct printed a line that is not an answer"):
+    with pytest.raises(NoAnswerError, match="sacct printed an unexpected line"):
         accounted({("7", 0)})
 
 

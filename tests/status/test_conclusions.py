@@ -97,7 +97,7 @@ def test_a_script_that_gave_up_without_a_word_before_is_quoted_alone(made: Calla
 
 def test_another_end_is_told_with_what_slurm_says_and_the_last_line(made: Callable[..., Any]) -> None:
     message = made("one\ntwo\n\n", "FAILED").error.message
-    assert message == "its job ended without leaving a record; Slurm says FAILED; its log ends: two"
+    assert message == "its job ended without leaving a record; Slurm reports FAILED; its log ends: two"
     assert made("").error.message == "its job ended without leaving a record"
 
 
@@ -142,12 +142,12 @@ NODE = {"ended": True, "nodes": "n7"}
         (
             QueueEntry(FAILED, exit_code="1:0", **NODE),
             "node_failure",
-            "its script never began on n7; Slurm says FAILED",
+            "its script did not start on n7; Slurm reports FAILED",
         ),
-        (QueueEntry("NODE_FAIL", **NODE), "node_failure", "Slurm says NODE_FAIL"),
-        (QueueEntry("PREEMPTED", **NODE), "preempted", "Slurm says PREEMPTED"),
-        (QueueEntry("OUT_OF_MEMORY", **NODE), "out_of_memory", "Slurm says OUT_OF_MEMORY"),
-        (QueueEntry("TIMEOUT", **NODE), "timeout", "Slurm says TIMEOUT"),
+        (QueueEntry("NODE_FAIL", **NODE), "node_failure", "Slurm reports NODE_FAIL"),
+        (QueueEntry("PREEMPTED", **NODE), "preempted", "Slurm reports PREEMPTED"),
+        (QueueEntry("OUT_OF_MEMORY", **NODE), "out_of_memory", "Slurm reports OUT_OF_MEMORY"),
+        (QueueEntry("TIMEOUT", **NODE), "timeout", "Slurm reports TIMEOUT"),
     ],
     ids=lambda value: f"{value.state} {value.reason or value.exit_code}" if isinstance(value, QueueEntry) else None,
 )
@@ -174,7 +174,7 @@ def test_a_job_that_has_printed_nothing_ended_as_slurm_says(
 def test_a_job_that_has_printed_something_has_started(made: Callable[..., Any], entry: QueueEntry, status: str) -> None:
     record = made("loading gcc\n", entry)
     assert record.status == status
-    assert record.error.message.endswith(f"Slurm says {entry.state}; its log ends: loading gcc")
+    assert record.error.message.endswith(f"Slurm reports {entry.state}; its log ends: loading gcc")
 
 
 def test_ranks_that_had_ended_before_their_script_was_killed_still_tell_the_outcome(
@@ -196,7 +196,7 @@ def test_what_one_that_ran_beside_others_has_printed_is_quoted(made: Callable[..
     own.parent.mkdir(parents=True)
     own.write_text("its own last words\n")
     record = made("the words of others\n", "NODE_FAIL")
-    assert record.error.message.endswith("Slurm says NODE_FAIL; its log ends: its own last words")
+    assert record.error.message.endswith("Slurm reports NODE_FAIL; its log ends: its own last words")
     assert not own.exists()
 
 

@@ -49,7 +49,7 @@ def test_it_shows_what_reconcile_saves(cluster: Cluster) -> None:
     for progress in (seen, saved, read):
         run = progress.runs[3]
         assert (run.state, run.slurm_id, run.index, run.ended) == ("node_failure", "7", 1, True)
-        assert run.reason.endswith("Slurm says NODE_FAIL; its log ends: loading gcc")
+        assert run.reason.endswith("Slurm reports NODE_FAIL; its log ends: loading gcc")
         assert progress.counts() == {"pending": 5, "node_failure": 1}
         assert elements(progress.to_do()) == [3]
 
@@ -92,7 +92,7 @@ def test_if_slurm_gives_no_answer_only_the_records_count(cluster: Cluster, ask: 
 
 @pytest.fixture
 def lost(command_line: CommandLine, fake_commands: Callable[..., Path]) -> CommandLine:
-    """A workspace with a sweep of two runs, of which Slurm says that the node of one has failed; it has no record."""
+    """A workspace with a sweep of two runs, of which one failed with its node and has no record."""
     site = command_line.site("cluster", scheduler="slurm")
     given = ("--site", site, "--name", "lost", "--render-only")
     command_line("sweep", command_line.experiment(matrix={"seed": [1, 2]}), *given)
@@ -133,7 +133,7 @@ def test_status_and_report_show_how_it_ended_and_watching_saves_it(
     lost: CommandLine, fake_commands: Callable[..., Path]
 ) -> None:
     assert json.loads(lost("status", "lost", "--json").stdout)["repetitions"] == {"pending": 1, "node_failure": 1}
-    assert "Slurm says NODE_FAIL; its log ends: loading gcc" in lost("status", "lost").stdout
+    assert "Slurm reports NODE_FAIL; its log ends: loading gcc" in lost("status", "lost").stdout
     assert [row["status"] for row in lost.report("lost", expect=1)] == ["node_failure", "pending"]
     assert lost.records() == []
     fake_commands(

@@ -130,7 +130,7 @@ def test_a_damaged_line_is_a_warning_that_names_its_place(cluster: Cluster) -> N
     with file.open("a") as stream:
         stream.write('{"cut')
     snapshot = take_snapshot(cluster.sweep, ask_slurm=False)
-    assert snapshot.warnings == (f"a damaged line is left out: {file}:2",)
+    assert snapshot.warnings == (f"a damaged line is ignored: {file}:2",)
     assert states(snapshot)[3] == "completed"
 
 

@@ -1,4 +1,4 @@
-"""The state of each run by what Slurm says of its job and by what the job has left, from snapshots in memory."""
+"""The state of each run by what Slurm reports of its job and by what the job has left, from snapshots in memory."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_what_ended_so_long_ago_that_slurm_has_forgotten_it_is_not_called_cancel
     """On a cluster without accounting, while the rest of the array still waits: its log says that it had started."""
     queued_sweep.logged.add(("7", 1))
     progress = queued_sweep.survey(entries("0|PENDING|Priority", "2|PENDING|Priority"))
-    message = "its job ended without leaving a record; Slurm no longer knows it"
+    message = "its job ended without leaving a record; Slurm has no data on it"
     assert (progress.runs[3].state, progress.runs[3].reason) == ("failed", message)
 
 
@@ -156,18 +156,18 @@ def test_a_node_that_does_not_see_the_folder_is_named(queued_sweep: QueuedSweep,
     told = entries("1|FAILED|JobLaunchFailure|n5") if in_queue else {}
     run = queued_sweep.survey(told, {} if in_queue else ended("FAILED", 1, exit_code="0:53", nodes="n5")).runs[3]
     log = queued_sweep.sweep.paths.log(BATCH, 1, "7")
-    assert (run.state, run.reason) == ("node_failure", f"n5 could not write {log}: does it see this folder?")
+    assert (run.state, run.reason) == ("node_failure", f"n5 could not write {log}: does it see this directory?")
 
 
 def test_a_script_that_never_began_is_the_fault_of_its_node(queued_sweep: QueuedSweep) -> None:
     run = queued_sweep.survey({}, ended("FAILED", 1, nodes="n5")).runs[3]
-    assert (run.state, run.reason) == ("node_failure", "its script never began on n5; Slurm says FAILED")
+    assert (run.state, run.reason) == ("node_failure", "its script did not start on n5; Slurm reports FAILED")
 
 
 def test_what_slurm_no_longer_knows_at_all_has_failed_without_a_reason(queued_sweep: QueuedSweep) -> None:
     progress = queued_sweep.survey({})
     assert {run.state for run in progress.runs} == {"failed"}
-    assert progress.runs[0].reason == "its job ended without leaving a record; Slurm no longer knows it"
+    assert progress.runs[0].reason == "its job ended without leaving a record; Slurm has no data on it"
 
 
 def test_what_the_accounting_does_not_tell_is_unknown_and_not_run_again(queued_sweep: QueuedSweep) -> None:

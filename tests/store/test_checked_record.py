@@ -94,7 +94,7 @@ def test_what_may_be_null_or_absent_is_accepted(make_record: MakeRecord, path: s
         ("warnings", [None], "warnings[0] is null"),
         ("error", {"type": "ValueError", "message": {}}, "error.message is an object"),
         ("status", 1, "status is a number"),
-        ("job", "../..", "job is not a name that hpcbench gives"),
+        ("job", "../..", "job is not a valid name"),
     ],
 )
 def test_what_is_wrong_is_said(make_record: MakeRecord, path: str, value: Any, words: str) -> None:

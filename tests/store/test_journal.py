@@ -41,7 +41,7 @@ def test_a_journal_reads_as_it_was_written(paths: SweepPaths) -> None:
 @pytest.mark.parametrize("kind", ["submitting", "submitted", "rejected"])
 def test_a_batch_whose_name_could_lead_elsewhere_is_refused(paths: SweepPaths, kind: str, name: object) -> None:
     paths.journal.write_text(json.dumps({"event": kind, "batch": name, "slurm_id": "7"}) + "\n")
-    with pytest.raises(UserError, match="hpcbench never gives the name"):
+    with pytest.raises(UserError, match="invalid name or job ID"):
         Journal.read(paths)
 
 
@@ -50,7 +50,7 @@ def test_an_id_that_is_none_of_slurm_is_refused(paths: SweepPaths, slurm_id: obj
     Journal(paths).submitting(Batch(paths, "job-001.aa"))
     with paths.journal.open("a") as file:
         file.write(json.dumps({"event": "submitted", "batch": "job-001.aa", "slurm_id": slurm_id}) + "\n")
-    with pytest.raises(UserError, match="hpcbench never gives the name"):
+    with pytest.raises(UserError, match="invalid name or job ID"):
         Journal.read(paths)
 
 

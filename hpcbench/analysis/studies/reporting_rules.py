@@ -29,7 +29,7 @@ class Rule(NamedTuple):
 RULES = {
     1: Rule(
         "base case",
-        "speedups are over the case of --base, or over itself for the only case of a workload",
+        "speedups are over the case of --base; the only case of a workload is its own base",
     ),
     2: Rule("subsets", "every case of these sweeps was measured"),
     3: Rule("means", "rates are work over time, not means of rates; only times are averaged"),
@@ -46,7 +46,7 @@ RULES = {
 
 
 class RuleViolation(NamedTuple):
-    """What a report does not keep of a rule, and what to do about it."""
+    """A rule that a report does not follow: what is missing, and the remedy."""
 
     rule: int
     lacking: str
@@ -55,7 +55,7 @@ class RuleViolation(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the rules look at: the tables of a report, and what follows from them."""
+    """The data that the rules check: the tables of a report, and what follows from them."""
 
     results: Results
 

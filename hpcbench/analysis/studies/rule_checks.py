@@ -61,7 +61,7 @@ def _more_runs(evidence: Evidence, cases: pd.DataFrame) -> str:
 
 
 def disturbed_runs(evidence: Evidence) -> RuleViolation | None:
-    """Other people's jobs are a factor, and not one that anybody chose."""
+    """Return a violation if runs had interference, which is an uncontrolled factor."""
     cases = _those(evidence.measured, evidence.measured["disturbed"] > 0)
     if cases is None:
         return None
@@ -69,7 +69,7 @@ def disturbed_runs(evidence: Evidence) -> RuleViolation | None:
     lost = cases[cases["interference"] == DISTURBED]
     left_out = int(cases["disturbed"].sum()) - int(lost["disturbed"].sum())
     kept = [f"{left_out:,} left out"] if left_out else []
-    kept += [f"{lost['disturbed'].sum():,} used, of cases without others"] if len(lost) else []
+    kept += [f"{lost['disturbed'].sum():,} used, because their cases have no clean ones"] if len(lost) else []
     completed = int(evidence.measured["repetitions"].sum()) + left_out
     runs = f"{cases['disturbed'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
     lacking = f"interference in {runs} ({causes}), in all attempts; {', '.join(kept)}"
@@ -88,7 +88,7 @@ def unmonitored_runs(evidence: Evidence) -> RuleViolation | None:
     cases = _those(evidence.measured, evidence.measured["unmonitored"] > 0)
     if cases is None:
         return None
-    lacking = f"whether there was interference in {_share(cases, evidence.measured)} is not known"
+    lacking = f"whether there was interference in {_share(cases, evidence.measured)} is unknown"
     return RuleViolation(9, lacking, "see interference.reason in the records; very short commands cannot be monitored")
 
 
@@ -177,7 +177,7 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
     causes = {cause: reason for cause, reason in causes.items() if cause in counts}
     lacking = ", ".join(f"{counts[cause]:,} {words}" for cause, (words, _) in causes.items())
     remedy = "; ".join(remedy for _, remedy in causes.values())
-    return RuleViolation(8, f"{short_name(column)} is not known for {_share(unknown, cases)} ({lacking})", remedy)
+    return RuleViolation(8, f"{short_name(column)} is unknown for {_share(unknown, cases)} ({lacking})", remedy)
 
 
 def averaged_rates(evidence: Evidence) -> RuleViolation | None:

@@ -158,5 +158,5 @@ def archives_of_anybody() -> Iterator[None]:
         archives = opened_archives(click.get_current_context())
         if not archives:
             raise
-        what = f"has content that hpcbench does not write: {type(error).__name__}: {error}"
+        what = f"has unexpected content: {type(error).__name__}: {error}"
         raise UserError(what, where=", ".join(map(str, archives))) from error

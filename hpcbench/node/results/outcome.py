@@ -31,8 +31,8 @@ from . import command_metrics
 MOST_BYTES = 4 << 20  # programs say much while they die, after what Slurm has said
 _HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
 _PERHAPS = (
-    "; the kernel killed some process of this machine because memory ran out, but the control group of this one does "
-    "not count such kills: whether it was this one is not known"
+    "; the kernel killed a process on this machine because memory ran out, but the cgroup of this one does not count "
+    "such kills: whether it was this one is unknown"
 )
 
 
@@ -189,7 +189,7 @@ def _lost_node(ending: Ending) -> Optional[Outcome]:
     match = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
     if match is None:
         return None
-    error = {"type": NODE_FAILURE, "message": "Slurm says: %s" % match.group(match.lastindex or 0)}
+    error = {"type": NODE_FAILURE, "message": "Slurm reports: %s" % match.group(match.lastindex or 0)}
     return Outcome(NODE_FAILURE, {**error, "last_lines": lines[-LAST_LINES:]})
 
 

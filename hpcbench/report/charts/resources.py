@@ -116,7 +116,7 @@ def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
     bound = known["bound"].value_counts()
     bounds = ", ".join(f"{count} bound by {name}" for name, count in bound.items())
     dtypes = ", ".join(found.ceilings["dtype"].unique())
-    caption = f"Roofs: what hpcbench doctor measured of {dtypes} on as many cores. {bounds}; the closest case reaches "
+    caption = f"Roofs: peaks in {dtypes} on as many cores, by hpcbench doctor. {bounds}; the closest case reaches "
     caption += f"{100 * best['share_of_attainable']:.0f} % of what is attainable. Intensity counts each layer's input, "
     caption += "weights and output once (docs/roofline.md)."
     remarks = found.points["remark"].dropna().unique()

@@ -34,8 +34,8 @@ def is_large(results: Results) -> bool:
 
 def notice(results: Results) -> str:
     """Return the sentence on the cases that the table lacks."""
-    text = f"There are {len(results.cases):,} cases: the table has the best {MAX_ROWS:,} of them, as many of each kind"
-    return f"{text} of work. Aggregates of all cases are shown by axis; the file of --csv has each case."
+    text = f"There are {len(results.cases):,} cases: the table has the best {MAX_ROWS:,} of them, equally many of each"
+    return f"{text} workload. Aggregates of all cases are shown by axis; the file of --csv has each case."
 
 
 def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:
@@ -53,7 +53,7 @@ def aggregates_of(results: Results) -> page_model.Aggregates:
 
 
 def _table(aggregate: Aggregate) -> page_model.Ranking:
-    work = f"{aggregate.work.title}: " if aggregate.work else "Not measured, of no known workload: "
+    work = f"{aggregate.work.title}: " if aggregate.work else "Not measured, workload unknown: "
     quantity = aggregate.quantity
     measured = ("best", "lower quartile", "median", "upper quartile")
     words = (*_COUNTS, *(f"{each} {heading(quantity)}" for each in measured))

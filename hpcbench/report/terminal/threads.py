@@ -195,7 +195,7 @@ def _remarks(modes: Sequence[ThreadMode]) -> Iterator[str]:
         chosen = [mode for mode in modes if mode.name == name and mode.chosen_of > 1]
         best = "best fixed" if name == FIXED else f"best {NAMES[name]}"
         if any(mode.is_lucky for mode in chosen):
-            yield f"Of single repetitions the {best} setting is partly chance: more repetitions show its gain."
+            yield f"With single repetitions, the {best} setting is partly chance: more repetitions show its gain."
         elif chosen:
             yield f"The time of the {best} setting is from repetitions that did not choose it."
     reasons = dict.fromkeys(mode.no_energy for mode in modes if mode.no_energy)

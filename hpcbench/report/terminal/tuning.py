@@ -116,8 +116,8 @@ def _gain(answer: Recommendation, quantity: Quantity) -> str:
     if answer.winner == answer.default:
         return "none: no configuration seemed better than the default"
     if answer.gain is None:
-        failed = "the default could not be measured" if answer.certain else "the default or what seemed best failed"
-        return f"not known: {failed}"
+        failed = "the default could not be measured" if answer.certain else "the default or the best candidate failed"
+        return f"unknown: {failed}"
     if answer.certain:
         return f"{in_brackets(answer.gain)} {quantity.better} than the default"
     seemed = f"{in_words(answer.winner.parameters)} seemed best, and in {plural(answer.pairs, 'pair')} with the default"

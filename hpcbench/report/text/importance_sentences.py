@@ -42,7 +42,7 @@ def _sentences(found: Importance) -> Iterator[str]:
         yield f"Possibly only noise: {', '.join(unclear)}."
     yield f"Noise between repetitions is {percent(found.noise)} of the variation."
     if found.changes_work:
-        yield f"This is for equal work, which {' and '.join(found.changes_work)} would change."
+        yield f"This compares cases of the same workload, which depends on {' and '.join(found.changes_work)}."
     if found.left_out:
         yield f"Left out: {_left_out(found)}."
 

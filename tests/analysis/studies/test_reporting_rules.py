@@ -203,7 +203,7 @@ def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(c
     replicas = case(3, samples=50, task="inference", nodes=2)
     found = {finding.rule: finding for finding in judged([*known, *few, *blocks, *replicas])}
     assert set(found) == {8, 11}
-    told = "p99 is not known for 3 of 4 cases (1 timed in blocks of steps, 1 means over tasks, 1 with fewer than 299 "
+    told = "p99 is unknown for 3 of 4 cases (1 timed in blocks of steps, 1 means over tasks, 1 with fewer than 299 "
     assert found[8].lacking == told + "samples)"
     assert found[8].remedy.split("; ") == [
         "increase batch_size, so that single steps are long enough to be timed",
@@ -215,7 +215,7 @@ def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(c
 
 def test_rule_8_the_tail_of_training_matters_where_somebody_asks_for_it(case: Case, judged: Judged) -> None:
     found = judged([*case(0), *case(1)], "time_p999_s")
-    assert "p99.9 is not known for 2 of 2 cases (2 with fewer than 2,995 samples)" in [each.lacking for each in found]
+    assert "p99.9 is unknown for 2 of 2 cases (2 with fewer than 2,995 samples)" in [each.lacking for each in found]
 
 
 def test_rule_9_a_factor_that_nobody_asked_for_is_told_with_its_levels(case: Case, judged: Judged) -> None:
@@ -298,7 +298,7 @@ def test_rule_9_what_others_disturbed_is_said_and_whether_it_is_used(case: Case,
     (finding, *_) = [found for found in judged([*some, *all_of_it, *case(2)]) if found.rule == 9]
     assert finding.lacking == (
         "interference in 7 of 18 runs, in 2 of 3 cases (cpu, memory), in all attempts; "
-        "1 left out, 6 used, of cases without others"
+        "1 left out, 6 used, because their cases have no clean ones"
     )
     assert finding.remedy.startswith("hpcbench resume sweep-1 --disturbed, or a new sweep")
 
@@ -329,7 +329,7 @@ def test_rule_9_what_was_left_out_as_disturbed_has_no_say_in_anything_else(case:
 
 def test_rule_9_what_nobody_watched_is_said(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(1, interference="unmonitored")])
-    assert (finding.rule, finding.lacking) == (9, "whether there was interference in 1 of 2 cases is not known")
+    assert (finding.rule, finding.lacking) == (9, "whether there was interference in 1 of 2 cases is unknown")
 
 
 @pytest.mark.parametrize("changes", [{"steady": False}, {"drift": -0.06}])

@@ -135,7 +135,7 @@ def test_everything_about_a_case_in_a_pipe(invoke, sweep: Sweep):
     result = words(told["result"])
     assert "median 10.5 ms (95 %: 5.72 ms - 19.2 ms) of 2 repetitions, 12 samples" in result
     assert "items/s 381.0 (95 %: 208.2 - 698.8)" in result
-    assert "percentiles p50 10.5 ms; p90 takes 29 samples" in result
+    assert "percentiles p50 10.5 ms; p90 requires 29 samples" in result
     assert "threads intra-op 2, inter-op 1; the experiment sets none" in result
     assert "memory process 3 GiB at most" in result
     assert "before import 1.5 s, first step 100 ms" in result

@@ -372,7 +372,7 @@ def test_a_damaged_line_is_said_once(world: World) -> None:
     world.run(1)
     world.events = {4: lambda: world.ends(1)}
     assert watch.watch(sweep, Log(shown)) == 0
-    assert text_of(shown).count("a damaged line is left out") == 1
+    assert text_of(shown).count("a damaged line is ignored") == 1
 
 
 def test_ctrl_c_ends_the_view_and_says_that_the_jobs_go_on(

@@ -248,7 +248,7 @@ def test_a_kill_is_for_memory_where_its_own_group_counted_it_or_slurm_says_so(
     assert outcome.status == status
     assert outcome.error is not None
     perhaps = own is None and bool(machine) and status == FAILED and victim != "one of its processes"
-    assert ("whether it was this one is not known" in outcome.error["message"]) == perhaps
+    assert ("whether it was this one is unknown" in outcome.error["message"]) == perhaps
 
 
 def test_an_error_of_its_own_is_no_lack_of_memory_though_another_process_was_killed(make_rank: MakeRank) -> None:

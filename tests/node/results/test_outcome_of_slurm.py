@@ -54,8 +54,11 @@ def test_what_srun_did_not_start_for_reasons_of_the_cluster_has_had_no_turn(
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("srun: error: Node failure on n2", "Slurm says: Node failure on n2"),
-        ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026 DUE TO NODE FAILURE ***", "Slurm says: NODE FAILURE"),
+        ("srun: error: Node failure on n2", "Slurm reports: Node failure on n2"),
+        (
+            "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026 DUE TO NODE FAILURE ***",
+            "Slurm reports: NODE FAILURE",
+        ),
     ],
 )
 def test_a_node_that_slurm_has_lost_is_the_cause_whatever_the_ranks_on_others_died_of(

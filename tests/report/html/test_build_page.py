@@ -422,7 +422,7 @@ def test_what_failed_stands_in_the_table_where_there_is_room() -> None:
 def test_where_all_of_too_many_cases_failed_they_are_still_told_by_axis() -> None:
     page = said(results(*(repetitions_of(case, 0.1, nodes=case + 1, status="failed") for case in range(7))))
     assert page.aggregates is not None
-    assert [table.title for table in page.aggregates.tables] == ["Not measured, of no known workload: 7 cases"]
+    assert [table.title for table in page.aggregates.tables] == ["Not measured, workload unknown: 7 cases"]
     assert len(page.table.rows) == 6
 
 

@@ -139,7 +139,7 @@ def test_where_there_is_no_other_setting_no_gain_is_told() -> None:
 def test_a_default_that_could_not_be_measured() -> None:
     assert "the default could not be measured" in told(replace(FINDING, answer=replace(ANSWER, gain=None)))
     lost = replace(ANSWER, best=DEFAULT, gain=None, certain=False)
-    assert "not known: the default or what seemed best failed" in told(replace(FINDING, answer=lost))
+    assert "unknown: the default or the best candidate failed" in told(replace(FINDING, answer=lost))
 
 
 def test_the_full_grid_says_how_good_it_is() -> None:

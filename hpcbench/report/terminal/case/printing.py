@@ -44,5 +44,5 @@ def _parts(view: CaseView, lines: int, console: Console) -> Iterator[tuple[str, 
     yield "repetitions", repetitions(view, console, plain=plain) if view.ended else []
     yield "interference", [interference(view)]
     yield "environment", [environment(view)]
-    yield "script", [script(view), Text("starts a run:", style="dim"), command(view)]
+    yield "script", [script(view), Text("To start a run:", style="dim"), command(view)]
     yield "log", log(view, lines)

@@ -69,7 +69,7 @@ def _of(row: Row) -> str:
     text = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
     if not row["disturbed"]:
         return text
-    used = "used, since there are no others" if row["interference"] == DISTURBED else "left out"
+    used = "used, because there are no others" if row["interference"] == DISTURBED else "left out"
     return f"{text}; {row['disturbed']} with interference {used}"
 
 
@@ -87,7 +87,7 @@ def _percentiles(row: Row) -> str:
         return f"unknown: samples are means over {row[AVERAGED_OVER]}"
     known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
     unknown = next((name for name in PERCENTILES if row[name] is None), None)
-    lacking = f"{short_name(unknown)} takes {minimum_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
+    lacking = f"{short_name(unknown)} requires {minimum_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
     return "; ".join(filter(None, [", ".join(known), lacking]))
 
 
@@ -184,7 +184,7 @@ def _why_no_energy(view: CaseView) -> str:
         if part.joules is None and (part.kind != "gpu" or view.planned.on_gpus):
             reasons.setdefault(str(part.reason), {})[part.domain] = None
     text = "; ".join(f"{', '.join(domains)}: {reason}" for reason, domains in reasons.items())
-    return f"not known: {text or view.row['energy_reason']}" if text or view.row["energy_reason"] else ""
+    return f"unknown: {text or view.row['energy_reason']}" if text or view.row["energy_reason"] else ""
 
 
 def _work(row: Row) -> str:
