@@ -2,23 +2,24 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# The CPU build of PyTorch. Elsewhere than on the package index of your Python it is found at TORCH_INDEX.
+# The CPU build of PyTorch. If your package index does not have it, TORCH_INDEX has.
 TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
-# Three workers, also on larger machines: on two cores a third of them waits; some tests time out when they starve.
+# Three workers, also on larger machines: on two cores, a third of them waits, and some tests time out without CPU time.
 PYTEST := $(BIN)/pytest -n 3
-# To collect all tests for the few that are marked takes longer than these.
+# Collecting all tests takes longer than running the few marked ones: pass only their files.
 ALONE = $(shell grep --recursive --files-with-matches --include='test_*.py' 'mark\.alone' tests)
-# Where the environments of the frameworks are built: a fresh clone finds those of an earlier one.
+# The folder of the environments of the frameworks. All clones share it.
 HPCBENCH_ENVS ?= $(HOME)/.cache/hpcbench/environments
-# Tests start hpcbench thousands of times: what is compiled of it is kept, as for its users.
+# Tests start hpcbench thousands of times: keep its bytecode, as for users.
 unexport PYTHONDONTWRITEBYTECODE
 LONG_ENVIRONMENTS := horovod-mxnet horovod-tensorflow
 ENVIRONMENTS := $(filter-out $(LONG_ENVIRONMENTS),$(sort $(basename $(notdir $(wildcard configs/environments/*.yaml)))))
-# What needs nothing but what .dev installs.
+# The tests that need only what .dev installs.
 WITHOUT_NEEDS := $(patsubst %,not % and,slurm torch framework system browser pip hostile alone) not soak
-# Two at a time: pip installs with one core. The longest is the first. Through cat: two bars do not fit on a terminal.
+# Two at a time: pip installs with one core. horovod-pytorch, which takes longest, is first by name. The output goes
+# through cat, because a terminal cannot show two progress bars.
 BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 
 .PHONY: help demo test test-all checks soak audit environments environments-all lint house unit integration cluster \
@@ -29,28 +30,28 @@ BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 help:
 	@echo "make demo          install, run a first sweep on this machine, print its table (minutes the first time)"
 	@echo "make test          install what the tests need, start a real Slurm, run all checks and tests, stop it"
-	@echo "make test-all      the same with Horovod for MXNet and for TensorFlow, whose builds are long, and all that is slow"
-	@echo "make soak          what seldom happens: hpcbench killed 200 times, simulated duels and comparisons (a quarter of an"
-	@echo "                   hour); 10,000 cases on 64 virtual nodes, to the end (an hour or two)"
-	@echo "make environments  build what make test needs of each framework, under HPCBENCH_ENVS"
+	@echo "make test-all      also Horovod for MXNet and for TensorFlow, whose builds are long, and all slow tests"
+	@echo "make soak          rare events: hpcbench killed 200 times, simulated verifications and comparisons (a quarter of"
+	@echo "                   an hour); 10,000 cases on 64 virtual nodes (an hour or two)"
+	@echo "make environments  build the environments that make test needs, under HPCBENCH_ENVS"
 	@echo "make unit          only the tests that run in the process of pytest (two to three minutes)"
-	@echo "make integration   only those that start hpcbench or its node code, or draw figures (no Slurm, no framework)"
+	@echo "make integration   only the tests that start hpcbench or its node code, or draw figures (no Slurm, no framework)"
 	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
 	@echo "make house         structure figures of hpcbench/ and their limits: sizes, complexity, docstrings, import chains"
-	@echo "make audit         pip-audit: known vulnerabilities of what is installed, where its data can be reached"
+	@echo "make audit         pip-audit: known vulnerabilities of the installed packages, if its database is reachable"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
-	@echo "make bench         how fast hpcbench itself is, and all of the following; nothing else should run meanwhile"
-	@echo "make bench-scale         500 cases on 64 virtual nodes to the end, beside SbatchMan (ten minutes)"
-	@echo "make bench-sampling      its medians beside torch.utils.benchmark (three minutes)"
-	@echo "make bench-comparing     how often verdicts and intervals are right (simulated, three minutes)"
-	@echo "make bench-threads       threads by section on simulated nodes of 64 cores (half a minute)"
-	@echo "make bench-interference  whether faults are noticed, and only they (half an hour)"
-	@echo "make bench-tuning        whether tune finds the best settings: simulated, and ten networks here (four hours)"
+	@echo "make bench         performance of hpcbench itself, and all of the following; run nothing else at the same time"
+	@echo "make bench-scale         500 cases on 64 virtual nodes, compared with SbatchMan (ten minutes)"
+	@echo "make bench-sampling      medians compared with torch.utils.benchmark (three minutes)"
+	@echo "make bench-comparing     error rates of verdicts and CIs (simulated, three minutes)"
+	@echo "make bench-threads       per-layer threads on simulated nodes of 64 cores (half a minute)"
+	@echo "make bench-interference  detection of interference, and false alarms (half an hour)"
+	@echo "make bench-tuning        quality of tune: simulated machines, and ten networks on this one (four hours)"
 	@echo "make docs          write docs/reference.md, docs/record.schema.json and tables from the schemas"
 	@echo "make clean         remove the virtual environment and caches"
 
 demo: $(VENV)/.torch
-	@# Status 1 is a case that cannot run here, on a machine with one core say: the table tells.
+	@# Status 1 means that a case cannot run here, e.g. on a machine with one core; the table shows it.
 	$(BIN)/hpcbench sweep configs/experiments/quickstart.yaml --local || [ $$? = 1 ]
 	$(BIN)/hpcbench report latest --csv results/quickstart.csv || [ $$? = 1 ]
 	@echo "The command is $(BIN)/hpcbench; to have it in this shell: . $(BIN)/activate"
@@ -69,13 +70,13 @@ test-all: $(VENV)/.dev $(VENV)/.torch checks environments-all
 checks: $(VENV)/.dev
 	$(MAKE) --jobs=2 --output-sync=target lint audit
 
-# What seldom happens: hundreds of kills, and what only many cases meet.
+# Rare events: hundreds of kills, and thousands of cases.
 soak: $(VENV)/.dev
 	$(BIN)/pytest -m soak -rA
 	$(BIN)/python benchmarks/scale.py --cases 10000
 
-# The tests train with each of them: checking them here as well would only take time. Elsewhere than in CI, the tests of
-# one that cannot be built here are skipped, and say so.
+# --no-check, because the tests train with each environment. Outside CI, tests of an environment that cannot be built
+# are skipped with the reason.
 environments: $(VENV)/.installed
 	tools/compiler $(BIN)/python
 	bash -o pipefail -c 'echo $(ENVIRONMENTS) | $(BUILD)' || [ "$$CI" != true ]
@@ -83,7 +84,7 @@ environments: $(VENV)/.installed
 environments-all: environments
 	bash -o pipefail -c 'echo $(LONG_ENVIRONMENTS) | $(BUILD)' || [ "$$CI" != true ]
 
-# They compute all the time: a worker for each core, and ten examples of each property.
+# These tests never wait: one worker per core, and ten examples of each property.
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto --maxprocesses 4 --hypothesis-profile quick -m "not integration and $(WITHOUT_NEEDS)"
 

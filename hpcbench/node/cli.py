@@ -49,7 +49,7 @@ def _add_job(commands: Any) -> None:
     """Add the commands that a job script starts, and the monitor."""
     job = commands.add_parser("job", help="run the elements of a job, and write their records")
     job.add_argument("job_file", help="jobs/SWEEP/JOB.jsonl")
-    job.add_argument("elements", type=int, nargs="*", help="lines of it, from 0 [default: those of the array index]")
+    job.add_argument("elements", type=int, nargs="*", help="lines of JOB.jsonl, from 0 [default: by array index]")
     job.add_argument("--serve", type=int, metavar="FD", help="read the elements from a connected socket, one by one")
     job.add_argument("--results", required=True, help="results/SWEEP")
     job.add_argument("--batch", required=True, help="the submission of this job")

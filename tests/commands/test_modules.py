@@ -91,4 +91,4 @@ def test_a_machine_without_modules_says_so(command_line, tmp_path):
     command_line.within = ["unshare", "--mount", "bash", "-c", hide, "bash", str(tmp_path / "empty")]
     sweep(command_line, ["python"], expect=1)
     (record,) = command_line.records()
-    assert record["error"]["message"] == f"there is no module command on {socket.gethostname()}"
+    assert record["error"]["message"] == f"module command not found on {socket.gethostname()}"

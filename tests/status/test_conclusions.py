@@ -91,8 +91,8 @@ def test_of_much_that_was_said_the_end_is_quoted(made: Callable[..., Any]) -> No
 
 
 def test_a_script_that_gave_up_without_a_word_before_is_quoted_alone(made: Callable[..., Any]) -> None:
-    record = made("hpcbench: gave up: there is no module command on n1\n")
-    assert record.error.message == "there is no module command on n1"
+    record = made("hpcbench: gave up: module command not found on n1\n")
+    assert record.error.message == "module command not found on n1"
 
 
 def test_another_end_is_told_with_what_slurm_says_and_the_last_line(made: Callable[..., Any]) -> None:

@@ -132,15 +132,15 @@ def _may_gain(gain: Interval) -> bool:
 
 def _by_section(found: ScheduleResult, answer: Recommendation | None, quantity: Quantity) -> Iterator[str]:
     if not found.certain or found.gain is None:
-        which = "" if found.fixed_threads is None else f", {found.fixed_threads} at best"
-        yield f"  sections   one count of threads for all of them{which}: {_why_one_count(found, answer, quantity)}"
+        which = "" if found.fixed_threads is None else f" (best: {found.fixed_threads})"
+        yield f"  sections   one thread count for all layer groups{which}: {_why_one_count(found, answer, quantity)}"
         if found.held_out_left:
             shapes = plural(found.held_out_left, "held-out shape")
             yield f"             {shapes} not measured, since no schedule is significantly {quantity.better}"
         return
     gain = f"{in_brackets(found.gain)} {quantity.better}"
     yield f"  sections   {gain} with per-layer threads than the best fixed setting: {found.schedule}"
-    yield f"             other cases follow it by `schedule: {found.schedule}`; a model of your own: docs/schedules.md"
+    yield f"             other cases use it by `schedule: {found.schedule}`; for your own model: docs/schedules.md"
     for each in found.held_out:
         yield f"             at {in_words(each.shape)}: {_at_shape(each)}"
 
@@ -148,15 +148,15 @@ def _by_section(found: ScheduleResult, answer: Recommendation | None, quantity: 
 def _at_shape(found: HeldOutResult) -> str:
     if found.gain is None:
         return f"could not be measured{f': {found.why}' if found.why else ''}"
-    return f"{in_brackets(found.gain)}{'' if found.certain else ', not certain'}"
+    return f"{in_brackets(found.gain)}{'' if found.certain else ', not significant'}"
 
 
 def _why_one_count(found: ScheduleResult, answer: Recommendation | None, quantity: Quantity) -> str:
     if found.gain is None:
         return str(found.why)
     instances = answer.best.parameters.get("instances") or 1 if answer else 1
-    beside = f"; it is of one process, and the best setting of {instances}" if instances > 1 else ""
-    return f"that a schedule is {quantity.better} is not certain, {in_brackets(found.gain)}{beside}"
+    more = f"; a schedule uses one process, the best setting {instances}" if instances > 1 else ""
+    return f"no schedule is significantly {quantity.better}, {in_brackets(found.gain)}{more}"
 
 
 def _measuring(finding: TuningResult) -> str:

@@ -19,7 +19,7 @@ from hpcbench.util.fast_json import decoded
 from hpcbench.util.package_data import shipped
 
 SITE, PROVENANCE, DIFF, TEMPLATES = "site.yaml", "provenance.json", "workspace.diff", "templates"
-_HEADING = "# The site as it was used, with what --local or asking Slurm made of it.\n"
+_HEADING = "# The site of this sweep, with --local and the facts queried from Slurm applied.\n"
 
 
 def write(folder: Path, workspace: Path, site: Site, template: Path, follow_on: Path | None = None) -> None:

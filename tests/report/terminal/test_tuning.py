@@ -174,9 +174,9 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
     won = ScheduleResult("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
     assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
         "  sections   1.08x [1.05, 1.11] faster with per-layer threads than the best fixed setting: s.json",
-        "             other cases follow it by `schedule: s.json`; a model of your own: docs/schedules.md",
+        "             other cases use it by `schedule: s.json`; for your own model: docs/schedules.md",
         "             at batch_size=24: 1.05x [1.01, 1.09]",
-        "             at batch_size=2: 1.00x [0.90, 1.10], not certain",
+        "             at batch_size=2: 1.00x [0.90, 1.10], not significant",
         "             at batch_size=999: could not be measured: following it failed: timeout",
     ]
     assert "(2 %); per-layer threads: 1 min 30 s more" in told(replace(FINDING, by_section=won))
@@ -184,13 +184,13 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
 
 def test_a_schedule_that_is_not_kept_says_why() -> None:
     unsure = ScheduleResult("s.json", None, 90.0, Interval(1.01, 0.98, 1.04), held_out_left=2)
-    why = "that a schedule is faster is not certain, 1.01x [0.98, 1.04]"
+    why = "no schedule is significantly faster, 1.01x [0.98, 1.04]"
     assert told(replace(FINDING, by_section=unsure)).splitlines()[5:7] == [
-        f"  sections   one count of threads for all of them: {why}",
+        f"  sections   one thread count for all layer groups: {why}",
         "             2 held-out shapes not measured, since no schedule is significantly faster",
     ]
     failed = ScheduleResult(None, "a schedule was found, but following it failed: timeout", 90.0)
-    assert "for all of them: a schedule was found, but" in told(replace(FINDING, by_section=failed))
+    assert "for all layer groups: a schedule was found, but" in told(replace(FINDING, by_section=failed))
 
 
 def test_what_nobody_sets_is_not_told() -> None:
@@ -208,9 +208,9 @@ def test_what_others_disturbed_is_counted() -> None:
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
     none = ScheduleResult(None, "no change of the count pays off", 20.0)
-    assert "  sections   one count of threads for all of them: no change of" in told(replace(FINDING, by_section=none))
+    assert "  sections   one thread count for all layer groups: no change of" in told(replace(FINDING, by_section=none))
     known = told(replace(FINDING, by_section=replace(none, fixed_threads=2)))
-    assert "  sections   one count of threads for all of them, 2 at best: no change of" in known
+    assert "  sections   one thread count for all layer groups (best: 2): no change of" in known
     left = told(replace(FINDING, by_section=replace(none, held_out_left=2)))
     assert "2 held-out shapes not measured, since no schedule is significantly faster" in left
 
@@ -219,8 +219,8 @@ def test_a_schedule_of_one_process_is_told_beside_several_instances() -> None:
     two = replace(ANSWER, best=replace(BEST, parameters={"instances": 2}))
     unsure = ScheduleResult("s.json", None, 90.0, Interval(0.6, 0.5, 0.7))
     text = told(replace(FINDING, answer=two, by_section=unsure))
-    assert "not certain, 0.60x [0.50, 0.70]; it is of one process, and the best setting of 2\n" in text
-    assert "it is of one process" not in told(replace(FINDING, by_section=unsure))
+    assert "0.60x [0.50, 0.70]; a schedule uses one process, the best setting 2\n" in text
+    assert "a schedule uses one process" not in told(replace(FINDING, by_section=unsure))
 
 
 def test_what_the_environment_sets_is_told_beside_the_default() -> None:
