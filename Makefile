@@ -37,7 +37,7 @@ help:
 	@echo "make unit          only the tests that run in the process of pytest (two to three minutes)"
 	@echo "make integration   only the tests that start hpcbench or its node code, or draw figures (no Slurm, no framework)"
 	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
-	@echo "make house         structure figures of hpcbench/ and their limits: sizes, complexity, docstrings, import chains"
+	@echo "make house         structure metrics of hpcbench/ and their limits: sizes, complexity, docstrings, import chains"
 	@echo "make audit         pip-audit: known vulnerabilities of the installed packages, if its database is reachable"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
 	@echo "make bench         performance of hpcbench itself, and all of the following; run nothing else at the same time"

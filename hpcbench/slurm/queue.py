@@ -88,10 +88,10 @@ class Queue:
 
 
 def query(sweep: str, jobs: list[str], journal: Journal) -> Queue:
-    """Return the elements of a sweep's arrays that slurmctld knows, with one squeue for all arrays.
+    """Return the elements of a sweep's arrays that squeue lists, with one call for all arrays.
 
-    A job of a bare sbatch has the name of its script. Raise UserError if squeue fails: a failure must not be taken
-    for an empty queue.
+    A job of a bare sbatch has the name of its script. Raise UserError if squeue fails, because a failure is not an
+    empty queue.
     """
     names = [*(f"{sweep}.{job}" for job in (*jobs, FOLLOW_ON)), *(batch.slurm_name for batch in journal.accepted)]
     users = {os.getuid(), *(batch.uid for batch in journal.accepted)}

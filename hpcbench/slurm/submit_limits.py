@@ -1,7 +1,7 @@
-"""Limits on the number of submitted jobs: what the site file and slurmctld leave, and how sbatch words a refusal.
+"""Limits on the number of submitted jobs: the remaining capacity, and the messages by which sbatch refuses a job.
 
-Each array task is a job for Slurm. Only slurmctld knows what its limits of associations and QOS leave to a user:
-hpcbench submits, and reads the refusal.
+Each array task is a job for Slurm. Only slurmctld can evaluate limits of associations and QOS: hpcbench submits jobs,
+and parses the refusal.
 """
 
 from __future__ import annotations

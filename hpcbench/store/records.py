@@ -40,8 +40,8 @@ class RecordFiles:
 def read_records(paths: SweepPaths, *, many: bool = False) -> RecordFiles:
     """Return all records of a sweep. Lines that are not valid records are listed as damaged.
 
-    `many` says that other sweeps are read, too: a decoder that is prepared for many records pays.
-    Raise UserError if a record has a schema that this version cannot read.
+    Set `many` if other sweeps are read, too: then it pays to prepare a faster decoder. Raise UserError if a record has
+    a schema that this version cannot read.
     """
     found, files = RecordFiles(), list(_files(paths.records))
     many = many or sum(path.stat().st_size for path in files) > MANY_BYTES
@@ -84,7 +84,7 @@ def _add(found: RecordFiles, line: bytes, place: str, is_one_of_many: bool) -> N
 
 
 def _quickly_decoded(line: bytes) -> Record | None:
-    """Return the record that a line holds; None if it does not, or if that has to be examined field by field."""
+    """Return the record in a line; None if the line has none, or has to be checked field by field."""
     try:
         record: Record = _quick_decoder()(line, strict=True)
     except ValueError:
@@ -130,7 +130,7 @@ def checked_record(data: Mapping[str, Any]) -> Record:
 
 
 def _checked(record: Record) -> Record:
-    """Return a record whose values have a meaning. Raise InvalidError with the first that has none."""
+    """Return the record if its values are valid. Raise InvalidError with the first value that is not."""
     parameters = from_json(UsedParameters, record.parameters, "parameters")
     for name in ("job", "batch"):  # they become components of paths
         if not JOB_NAME.match(getattr(record, name)):

@@ -1,7 +1,7 @@
 """Submit as much of a sweep as the queue accepts, and the continuation job that submits the rest.
 
-Only slurmctld knows what its limits leave free. An array that it refuses for one of them is halved until a part is
-accepted, then until one more job is refused: the accepted arrays fill the queue exactly.
+Only slurmctld can evaluate its limits. hpcbench halves an array that exceeds one of them until a part is accepted, and
+submits further parts until a single job is refused: the accepted arrays fill the queue exactly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LAST = 3  # elements that a continuation job waits for: it starts when any has 
 
 @dataclass(frozen=True)
 class Remaining:
-    """The arrays that were not submitted, the limit, and the id of the continuation job or why there is none."""
+    """The arrays that were not submitted, the limit, and the ID of the continuation job or why it was not submitted."""
 
     arrays: tuple[Array, ...] = ()
     limit: str = ""
@@ -76,7 +76,7 @@ class _Filling:
     workspace: Workspace
     journal: Journal
     lease: Lease
-    continuation_options: SlurmOptions | None  # None if no continuation job is asked for
+    continuation_options: SlurmOptions | None  # None without `slurm.follow_on`
     capacity: Capacity
     waiting: str | None = None  # a continuation job of an earlier hpcbench
     continuation: str | None = None  # the continuation job of this one
@@ -106,9 +106,9 @@ class _Filling:
                 array = replace(array, packs=array.packs[size:])
                 self.accepted += size
                 self.capacity = self.capacity.less(size)
-                if slurm.max_running:  # a limit of each array: those of one job must not add up
+                if slurm.max_running:  # it limits each array: several arrays of a job would exceed it together
                     return array
-            # Fewer than `size` jobs fit now, so that the sizes below it reach every number that may.
+            # Fewer than `size` jobs fit now. Repeated halves, rounded up, can add up to each smaller number.
             half = (size + 1) // 2 if size > 1 else 0
             size = self.capacity.at_most(min(half, len(array.packs)))
         if array.packs:
@@ -116,7 +116,7 @@ class _Filling:
         return array
 
     def _exceeded(self, limit: str) -> None:
-        """Note the limit. The first time, submit the continuation job while there may be room for it."""
+        """Store the first exceeded limit, and submit the continuation job then, while it may still fit."""
         first, self.limit = not self.limit, self.limit or limit
         if not first or self.continuation_options is None:
             return
@@ -130,7 +130,7 @@ class _Filling:
         queued = self._queue()
         last = queued.last_of_largest_array(_LAST)
         if not last and not self.accepted and self._is_alone(queued):
-            # The sweep's jobs have ended meanwhile, or the limit is so low that continuation jobs take all of it.
+            # The sweep's jobs have ended in the meantime, or the limit is so low that only the continuation job fits.
             self.cancel_continuation()
             self.capacity, self.full = read_capacity(self.sweep.site), set()
             left = self.submit(left)

@@ -68,7 +68,7 @@ class Trials:
 
     @property
     def configurations(self) -> list[int]:
-        """The configurations that were measured and have not failed."""
+        """Return the configurations that were measured and have not failed."""
         return sorted({each.configuration for _, each in self._measured} - self.failed)
 
     def measured(self, stage: Stage) -> list[Measured]:
@@ -80,7 +80,7 @@ class Trials:
         return sum(each.configuration == configuration for each in self.measured(stage))
 
     def effects(self, stage: Stage | None = None) -> Effects:
-        """Return the effects by all measurements, or by those of one stage. Raises ValueError without measurements."""
+        """Return the effects by all measurements, or by those of one stage. Raise ValueError without measurements."""
         return fit(
             [each for of, each in self._measured if each.configuration not in self.failed and stage in (None, of)]
         )

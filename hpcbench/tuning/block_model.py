@@ -45,7 +45,7 @@ class Measured(NamedTuple):
 class Effects:
     """The fitted logarithms of costs (`costs`) and the numbers of measurements (`counts`) by configuration.
 
-    `scale` is the standard deviation of a single measurement, with so many degrees of `freedom`; it is unknown if no
+    `scale` is the standard deviation of a single measurement, with `freedom` degrees of freedom. It is unknown if no
     configuration was measured twice.
     """
 
@@ -71,7 +71,7 @@ class Effects:
 
 
 def fit(measured: Sequence[Measured]) -> Effects:
-    """Return the effects of the configurations. Raises ValueError without measurements."""
+    """Return the effects of the configurations. Raise ValueError without measurements."""
     if not measured:
         raise ValueError("effects need at least one measurement")
     configurations, of_configuration = np.unique([each.configuration for each in measured], return_inverse=True)
@@ -124,8 +124,8 @@ class _Layout(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """The number of identifiable effects: one less for each connected group of blocks and configurations."""
-        from scipy.sparse import coo_array  # a tenth of a second, which reports need not wait for
+        """Return the number of identifiable effects: one less for each connected group of blocks and configurations."""
+        from scipy.sparse import coo_array  # imported late: it takes a tenth of a second, and reports do not need it
         from scipy.sparse.csgraph import connected_components
 
         nodes = self.configurations + self.blocks

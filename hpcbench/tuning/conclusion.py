@@ -100,7 +100,7 @@ def _worse(effects: Effects, configuration: int) -> int:
 def _configuration(context: Context, case: Case, measured: Measurements, last: int = 0) -> ConfigurationResult:
     """Return a configuration with the interval of its `last` measurements, or of all if `last` is 0.
 
-    The last ones are those of the paired comparison, which did not choose the configuration.
+    The last ones are those of the paired comparison, which did not select the configuration.
     """
     values = [measured.objective.value_of(cost) for cost in measured.costs(case)[-last:]]
     return ConfigurationResult(case.id, context.values(case), interval_of_values(values) if values else None)

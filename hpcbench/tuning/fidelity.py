@@ -22,7 +22,7 @@ class Stage(Enum):
 
     @property
     def word(self) -> str:
-        """The length as text behind a result."""
+        """Return the length as text after a result."""
         return {Stage.SHORT: "briefly", Stage.MEDIUM: "for longer", Stage.FULL: "as long as asked"}[self]
 
     def of(self, measure: Measure) -> Measure:

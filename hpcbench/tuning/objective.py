@@ -25,20 +25,19 @@ _NAMED = {"throughput": THROUGHPUT, "time": TIME}
 
 @dataclass(frozen=True)
 class Objective:
-    """A quantity, of which less or more is better."""
+    """A quantity to minimize or maximize."""
 
     quantity: Quantity
 
     @property
     def is_throughput(self) -> bool:
-        """Whether it is the throughput, by which work of different batch sizes can be compared."""
+        """Return whether it is the throughput, which compares different batch sizes."""
         return self.quantity == THROUGHPUT
 
     def cost_of(self, record: Record) -> float | None:
-        """Return the cost of a run, of which less is better; None if it did not complete or has no finite number
-        above 0.
+        """Return the cost of a run; lower is better. Return None if it did not complete or has no finite value above 0.
 
-        It is the seconds of an item or a step, or the metric, or the inverse of a metric of which more is better.
+        The cost is the seconds per item or step, or the metric, or the inverse of a metric if higher is better.
         """
         value = self._value(record) if record.status == COMPLETED else None
         if value is None or not 0 < value < math.inf:
@@ -68,7 +67,7 @@ class Objective:
         return time_s / items if items else None
 
     def value_of(self, cost: float) -> float:
-        """Return the quantity itself of a cost."""
+        """Return the value of the quantity for a cost: the inverse of `cost_of`."""
         return 1 / cost if self.quantity.more_is_better else cost
 
 
@@ -86,7 +85,7 @@ def default_metric(cases: Sequence[Case], experiment: Experiment) -> str:
 
 
 def objective_of(name: str, experiment: Experiment) -> Objective:
-    """Return the objective `rate` or `rate:higher` (a metric), `throughput` or `time`. Raises UserError for others."""
+    """Return the objective `rate` or `rate:higher` (a metric), `throughput` or `time`. Raise UserError for others."""
     plain, _, way = name.partition(":")
     metric = experiment.metrics.get(plain)
     if metric is None and name in _NAMED:

@@ -55,7 +55,7 @@ def all_recommended(results: Sequence[TuningResult]) -> bool:
 
 
 def read_results(paths: SweepPaths) -> list[TuningResult] | None:
-    """Return the results of a search; None if it has not ended. Raises UserError if the file is damaged."""
+    """Return the results of a search; None if it has not ended. Raise UserError if the file is damaged."""
     try:
         return _FINDINGS.validate_json(content(paths.findings))
     except FileNotFoundError:

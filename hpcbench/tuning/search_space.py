@@ -46,7 +46,7 @@ class Context:
 
     @property
     def title(self) -> str:
-        """The work of all cases as text."""
+        """Return the work of all cases as text."""
         parameters = self.cases[0].parameters
         if parameters.framework == COMMAND:
             lines = dict.fromkeys(str(case.parameters.command) for case in self.cases)
@@ -59,14 +59,14 @@ class Context:
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """What distinguishes each case from the others, for all cases."""
+        """Return what distinguishes each case from the others, for all cases."""
         return [self.values(case) for case in self.cases]
 
 
 def contexts(cases: Sequence[Case], objective: Objective, document: Document) -> list[Context]:
     """Return the cases by their work, each with its default.
 
-    Raises UserError if they need several nodes or different resources, or if a command is to be tuned for throughput.
+    Raise UserError if they need several nodes or different resources, or if a command is to be tuned for throughput.
     """
     _check_resources(cases, document)
     _check_throughput(cases, objective)
@@ -175,10 +175,9 @@ def plain(case: Case) -> Case:
 
 
 def changed(case: Case, values: Mapping[str, Any]) -> Case:
-    """Return the case with these parameters; None stands for the default. Raises ValueError if they do not fit
-    together.
+    """Return the case with these parameters; None is the default. Raise ValueError if they cannot be combined.
 
-    Its size for the experiment's `monotone` is unknown.
+    The new case has no `size` for the `monotone` option of the experiment.
     """
     kept = {name: value for name, value in case.parameters.model_dump(mode="json").items() if name not in values}
     given = {name: value for name, value in values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""A few of many configurations: measure all briefly, drop the worse two thirds, and measure the rest for longer.
+"""Select a few of many configurations: measure all briefly, drop the worse two thirds, measure the rest for longer.
 
 Successive halving (Jamieson and Talwalkar, 2016, "Non-stochastic best arm identification and hyperparameter
 optimization", AISTATS; thirds as in Li et al., 2018, "Hyperband", JMLR 18). A configuration that is significantly

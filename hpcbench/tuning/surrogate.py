@@ -52,7 +52,7 @@ class Space:
 
     @cached_property
     def numbers(self) -> dict[tuple[int, ...], int]:
-        """The configuration at each point."""
+        """Return the configuration at each point."""
         return {point: number for number, point in enumerate(self.points)}
 
     def neighbours(self, configuration: int) -> list[int]:
@@ -90,12 +90,12 @@ class Surrogate:
 
     @property
     def most(self) -> int:
-        """The number of configurations to sample before the neighbours of the best."""
+        """Return the number of configurations to sample before the neighbours of the best."""
         return min(len(self.space.points), max(MAX_UNSAMPLED, _SAMPLES_PER_LEVEL * sum(self.space.sizes)))
 
     @property
     def max_measurements(self) -> int:
-        """The maximum number of measurements, with the default in each block."""
+        """Return the maximum number of measurements, with the default in each block."""
         around = 2 + sum(
             2 if ordered else size for size, ordered in zip(self.space.sizes, self.space.ordered, strict=True)
         )

@@ -115,7 +115,7 @@ def following(by_section: Case, schedule: str) -> Case:
 
 
 def at_shape(case: Case, shape: Mapping[str, Any]) -> Case:
-    """Return the case with other sizes: `batch_size` and `model_options.NAME`. Raises ValueError for an invalid
+    """Return the case with other sizes: `batch_size` and `model_options.NAME`. Raise ValueError for an invalid
     network."""
     options = {name.partition(".")[2]: value for name, value in shape.items() if "." in name}
     sizes = {name: value for name, value in shape.items() if "." not in name}

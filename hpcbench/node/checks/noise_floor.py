@@ -83,7 +83,8 @@ def smallest_difference(deviation: float, count: int) -> float:
 def evaluate(noise: Noise) -> CheckResult:
     """Return what the noise means for measurements."""
     taken = noise.waited + noise.stolen
-    found = "two runs of %d s must differ by %s to be told apart" % (noise.seconds, _part(noise.smallest_difference))
+    difference = _part(noise.smallest_difference)
+    found = "two runs of %d s must differ by %s to be distinguishable" % (noise.seconds, difference)
     found += " (%.2g ms of work: p99 %s, slowest second %s, others had the CPU %s of the time)" % (
         noise.median_s * 1000,
         _over(noise.p99_over_median),
@@ -95,7 +96,7 @@ def evaluate(noise: Noise) -> CheckResult:
     if worst <= _FINE:
         return CheckResult("noise floor", OK, found, numbers=numbers)
     level = NOTE if worst <= _FAIR else WARNING
-    means = "Smaller differences drown in it; fresh processes differ more than one does with itself. " + _cause(noise)
+    means = "Smaller differences cannot be detected. The difference between new processes is larger. " + _cause(noise)
     return CheckResult("noise floor", level, found, means, _remedy(noise), numbers)
 
 
@@ -112,7 +113,7 @@ def _cause(noise: Noise) -> str:
 def _remedy(noise: Noise) -> str:
     if noise.waited > max(_TAKEN, noise.stolen):
         return "On a cluster request whole nodes (slurm: {exclusive: true}); otherwise stop them, or wait."
-    return "Ask for whole nodes (slurm: {exclusive: true}) or a machine of your own; measure more repetitions."
+    return "Request whole nodes (slurm: {exclusive: true}) or use a machine of your own; measure more repetitions."
 
 
 def _over(ratio: float) -> str:

@@ -51,7 +51,7 @@ def test_noise_is_judged_with_its_cause(changes: dict[str, float], level: str, w
 
 def test_what_was_found_is_told_in_words_and_in_numbers() -> None:
     finding = noise_floor.evaluate(QUIET)
-    assert finding.found.startswith("two runs of 10 s must differ by 0.4 % to be told apart")
+    assert finding.found.startswith("two runs of 10 s must differ by 0.4 % to be distinguishable")
     assert "1 ms of work: p99 +2 %, slowest second +0.1 %, others had the CPU 0 % of the time" in finding.found
     assert finding.numbers is not None
     assert finding.numbers["noise_smallest_difference"] == 0.004
