@@ -16,8 +16,8 @@ MAX_AXIS_VALUES = 100_000
 class Range(Model):
     """A range such as `{range: [1, 8]}` or `{range: [1, 64], step: "*2"}`. It includes both of its ends."""
 
-    range: tuple[int | float, int | float] = Field(strict=False)
-    step: int | float | str = 1
+    range: tuple[int | float, int | float] = Field(strict=False, description="first and last value, both included")
+    step: int | float | str = Field(default=1, description='increment, or a factor, e.g. "*2"')
 
     @model_validator(mode="after")
     def _finite(self) -> Range:

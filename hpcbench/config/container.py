@@ -46,7 +46,8 @@ class Container(Model):
     options: list[str] = Field(default_factory=list, description="additional options of the runtime, e.g. [--no-home]")
     gpu_options: list[str] | None = Field(
         default=None,
-        description="its options for a case with GPUs; unset: those for NVIDIA's, `--nv` say; AMD's want [--rocm]",
+        description="options of the runtime for a case with GPUs; unset: those for NVIDIA GPUs, e.g. `--nv`; AMD GPUs "
+        "require [--rocm]",
     )
 
     @field_validator("image")

@@ -113,7 +113,7 @@ class _Work(Model):
     )
     device: Device = Field(default="cpu", description="device of the model")
     dtype: Dtype = Field(
-        default="float32", description="number format; training in 16 bits is mixed precision (autocast)"
+        default="float32", description="data type; training in 16 bits uses mixed precision (autocast)"
     )
     execution: str | None = Field(
         default=None,
@@ -122,13 +122,13 @@ class _Work(Model):
     )
     batch_size: int = Field(default=32, ge=1, le=MOST_ITEMS, description="items per step and task")
     nodes: int = Field(default=1, ge=1, le=MOST, description="nodes of the job")
-    tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="processes on each node")
-    cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs per process")
+    tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="tasks (processes) per node")
+    cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs per task")
     gpus_per_task: int = Field(
         default=0,
         ge=0,
         le=MOST,
-        description="GPUs of each process, which uses one of them; default 1 if device is gpu",
+        description="GPUs per task, which uses one of them; default 1 if device is gpu",
     )
 
 

@@ -112,14 +112,14 @@ class Carbon(Model):
     g_per_kwh: float | None = Field(
         default=None,
         ge=0,
-        description="grams of CO2 equivalent for each kWh: of your supplier's contract, or your grid's average of a "
-        "year, as ember-energy.org and app.electricitymaps.com have it",
+        description="grams of CO2 equivalent per kWh: by the contract with your supplier, or the annual average of "
+        "your grid, e.g. from ember-energy.org or app.electricitymaps.com",
     )
     pue: float | None = Field(
         default=None,
         ge=1,
-        description="power usage effectiveness (ISO/IEC 30134-2): energy of the whole data centre over that of its "
-        "computers, as its operator publishes it; 1 counts the computers alone",
+        description="power usage effectiveness (ISO/IEC 30134-2): ratio of the energy of the data centre to that of "
+        "its computers, as published by its operator; 1 counts only the computers",
     )
 
     @property

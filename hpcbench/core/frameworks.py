@@ -104,34 +104,33 @@ SETTINGS = (
     Setting(
         "threads",
         str,
-        "`none`: the framework's default. `fixed`: as set. `dynamic`, of PyTorch on the CPU: by section "
-        "of the network, up to `intra_op_threads` or all usable CPUs. Unset: fixed if a number of threads is set",
+        "`none`: the framework's default. `fixed`: as set. `dynamic` (PyTorch on the CPU): a count per layer group, "
+        "at most `intra_op_threads` or all usable CPUs. Unset: fixed if a number of threads is set, otherwise none",
         values=(NONE, FIXED, DYNAMIC),
     ),
     Setting(
         "schedule",
         str,
-        "with `threads: dynamic`: a file, relative to the workspace, to follow instead of measuring one",
+        "with `threads: dynamic`: file of a schedule to apply, relative to the workspace; unset: search for one",
     ),
     Setting(
         "section_depth",
         int,
-        "with `threads: dynamic`: how deep in the tree of modules sections may lie; unset: at its leaves",
+        "with `threads: dynamic`: maximum depth of layer groups in the module tree; unset: its leaves",
         maximum=100,
     ),
     Setting(
         "instances",
         int,
-        "processes that share the CPUs of the task, each with its own fraction of them, its own model and its "
-        "own input",
+        "processes per task, each with its own fraction of the task's CPUs, its own model and its own input",
         default=1,
         maximum=10**6,
     ),
     Setting(
         "affinity",
         str,
-        "which of the CPUs each process runs on: core after core; spread over NUMA nodes, then cores; "
-        "within one NUMA node; one hardware thread of each core. Unset: all that the task has",
+        "CPUs of each process. `compact`: core after core. `scatter`: spread over NUMA nodes, then cores. "
+        "`numa`: within one NUMA node. `cores`: one hardware thread per core. Unset: all CPUs of the task",
         values=("compact", "scatter", "numa", "cores"),
     ),
     Setting(
