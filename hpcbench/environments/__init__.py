@@ -1,1 +1,1 @@
-"""The environments that frameworks run in: building them from recipes, and finding the Python of each."""
+"""The environments of frameworks: build them from recipes, and find the Python of each."""

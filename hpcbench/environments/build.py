@@ -1,4 +1,4 @@
-"""Building an environment: a virtual environment, then the steps of its recipe; what is done is not done again."""
+"""Build an environment: a virtual environment, then the steps of its recipe. Finished steps are not repeated."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from hpcbench.environments.interpreters import Python
 from hpcbench.environments.locations import EnvironmentDir
 from hpcbench.errors import UserError
 
-Report = Callable[[int, int, str], None]  # number of the step, how many there are, what it does now
-MOST_LETTERS = 70  # of the packages that a step names
+Report = Callable[[int, int, str], None]  # number of the step, number of steps, current activity
+MOST_LETTERS = 70  # names of the packages of a step
 
 _FACTS = """
 import json, sysconfig
@@ -44,10 +44,9 @@ print(json.dumps({"packages": packages, "tag": tag, "include": include}))
 
 
 def build(place: EnvironmentDir, recipe: Recipe, python: Python, report: Report, *, fresh: bool = False) -> Built:
-    """Build an environment, or go on with a build that was interrupted; one that is whole and up to date stays.
+    """Build an environment, or continue an interrupted build. Keep an environment that is complete and up to date.
 
-    `fresh` builds anew in any case, and compiles anew. Raises UserError where it cannot be built; the steps that are
-    done are kept.
+    With `fresh`, rebuild and recompile it in any case. Raise UserError if it cannot be built; finished steps are kept.
     """
     try:
         with place.locked() as lock:
@@ -66,7 +65,7 @@ def build(place: EnvironmentDir, recipe: Recipe, python: Python, report: Report,
 
 def remove(place: EnvironmentDir) -> int:
     """Remove an environment that hpcbench built; return the bytes that this frees. Raises UserError for any other."""
-    _check_ours(place)  # before the lock, which would leave a file behind
+    _check_ours(place)  # before the lock, which would create a file
     with place.locked():
         _check_ours(place)  # another removal may have come first
         freed = size_bytes(place.folder)
@@ -82,7 +81,7 @@ def _check_ours(place: EnvironmentDir) -> None:
 
 
 def _remove_folder(place: EnvironmentDir) -> None:
-    """Half removed is not whole, has no step done, and is still known as ours. A link stays, to an empty folder."""
+    """Remove a folder. An interrupted removal leaves an environment without finished steps. A link itself stays."""
     write_json(place.progress, {})
     place.marker.unlink(missing_ok=True)
     for path in place.folder.iterdir():
@@ -192,11 +191,11 @@ class _Builder:
             if tools:
                 what = f"installing the build dependencies of {named}"
                 self._pip_install(*tools, f"--target={folder / 'tools'}", "--prefix=", what=what)
-            # pip's own cache knows a compiled wheel by its name alone, not by what it was compiled against.
+            # pip's own cache has the name of a compiled wheel as its key, not the versions it was compiled against.
             how = ("--no-cache-dir", "--no-deps", "--no-build-isolation", f"--no-binary={','.join(step.packages)}")
             into = ("wheel", "--progress-bar=off", f"--wheel-dir={folder / 'wheels'}")
             self._pip(*into, *how, *step.install, what=f"compiling {named}", variables={**variables, **step.env})
-            if step.pinned:  # else the newest version may be another one next time
+            if step.pinned:  # otherwise the newest version may differ next time
                 wheel_cache.keep(folder / "wheels", key, replace=self.fresh)
             self._install_wheels(sorted((folder / "wheels").glob("*.whl")), named)
 
@@ -204,7 +203,7 @@ class _Builder:
         self._pip_install("--no-deps", "--no-index", *files, what=f"installing {named}")
 
     def _named_before(self, step: Step, packages: Mapping[str, str]) -> dict[str, str]:
-        """Versions of what the earlier steps name: what they pull in is not pinned, and may be newer any day."""
+        """Return the versions of packages that earlier steps name. Their dependencies are not pinned and may change."""
         earlier = self.recipe.steps[: self.recipe.steps.index(step)]
         return {name: packages[name] for each in earlier for name in each.packages if name in packages}
 

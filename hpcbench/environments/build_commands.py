@@ -1,4 +1,4 @@
-"""Running pip and what it starts, with all that they print in a log file, and saying in words why one failed."""
+"""Run pip and its child processes, with their output in a log file, and explain failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAST_LINES = 15
 STOP_GRACE_S = 10.0
 # A user's own settings of these would put packages elsewhere than into the environment, or take them from elsewhere.
 _FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV", "VIRTUAL_ENV")
-_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")  # the options of a make that has started hpcbench are not for ours
+_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")  # options of a make that has started hpcbench
 _OWN = {"PIP_USER": "0", "PYTHONNOUSERSITE": "1", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 _NO_NETWORK = (
@@ -53,7 +53,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
 
 
 class ProgramError(UserError):
-    """A program of a build that failed, with what it printed last."""
+    """A program of a build that failed, with its last output."""
 
     def __init__(self, what: str, log: Path, hint: str, lines: list[str], output: str) -> None:
         super().__init__(what, where=str(log), hint=hint)
@@ -74,7 +74,7 @@ class Programs:
     lock: int  # file descriptor: a program that outlives hpcbench keeps others from building here meanwhile
 
     def run(self, command: Sequence[str | Path], variables: Mapping[str, str], what: str) -> None:
-        """Run a program to its end. Raises ProgramError, which says `what` failed and why; stops it on Ctrl-C."""
+        """Run a program to its end; stop it on Ctrl-C. Raise ProgramError, with `what` failed and the reason."""
         words = [str(word) for word in command]
         with self.log.open("ab") as output:
             start = output.tell()
@@ -87,7 +87,7 @@ class Programs:
                 stderr=subprocess.STDOUT,
                 env=clean_variables(variables),
                 pass_fds=(self.lock,),
-                start_new_session=True,  # it can be stopped with all that it started
+                start_new_session=True,  # so that it can be stopped with its child processes
             )
             try:
                 status = program.wait()

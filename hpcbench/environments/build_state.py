@@ -1,4 +1,4 @@
-"""What is known about an environment that was built: its marker, and the state that follows from it."""
+"""The state of a built environment, by its marker file."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BUILT, OUTDATED, INCOMPLETE, NOT_BUILT = "built", "outdated", "incomplete", "not
 
 @dataclass(frozen=True)
 class Built:
-    """The marker of a whole environment."""
+    """The marker of a complete environment."""
 
     name: str
-    recipe: str  # digest of the recipe that it was built by
+    recipe: str  # digest of the recipe
     python: str  # version
-    packages: dict[str, str]  # canonical name to version, of all that is installed
+    packages: dict[str, str]  # canonical name to version of all installed packages
     built_at: str
     seconds: float  # that the last run of the build took
     size_bytes: int

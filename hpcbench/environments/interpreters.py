@@ -1,4 +1,4 @@
-"""Which Python an environment is made with: the one that runs hpcbench, else the newest on the PATH that will do."""
+"""Choose the Python of an environment: the one that runs hpcbench, otherwise the newest suitable one on the PATH."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hpcbench.config.recipe import Recipe
 from hpcbench.errors import UserError
 
-NEWEST, OLDEST = 20, 8  # minor versions of Python 3 that are looked for
+NEWEST, OLDEST = 20, 8  # minor versions of Python 3 to search for
 _VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
 _CAN_MAKE = "import ensurepip, venv"
 

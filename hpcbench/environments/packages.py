@@ -1,6 +1,6 @@
-"""The packages of each environment, asked of its own Python where that can be started on this machine.
+"""The packages of each environment, listed by its own Python if that can be started on this machine.
 
-What needs modules, lines of shell or a container is told by the first repetition that has run in it (node/cli.py).
+For environments with modules, shell lines or containers, the first repetition in them lists the packages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hpcbench.util.package_data import PACKAGE
 ANSWER_S = 10.0
 AT_ONCE = 8
 
-Packages = dict[str, Any]  # as core/packages.py tells them
+Packages = dict[str, Any]  # as core/packages.py returns them
 
 
 def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
@@ -38,7 +38,7 @@ def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
 
 
 def keep(paths: SweepPaths, found: Mapping[str, Packages]) -> None:
-    """Write what is known. Raises OSError where the disk is full."""
+    """Write the known packages. Raise OSError if the disk is full."""
     for name, packages in found.items():
         file = paths.packages(name)
         make_folder(str(file.parent))

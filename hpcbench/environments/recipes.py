@@ -1,4 +1,4 @@
-"""Finding recipes: the workspace's own in configs/environments, then the shipped ones."""
+"""Find recipes: those of the workspace in configs/environments, then the shipped ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hpcbench.util.package_data import shipped
 
 @dataclass(frozen=True)
 class RecipeFile:
-    """A recipe and where it stands."""
+    """A recipe and the path of its file."""
 
     name: str
     file: Path

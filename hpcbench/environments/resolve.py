@@ -1,4 +1,4 @@
-"""Which Python a case runs with: the site's, else the environment built here, else the one that runs hpcbench."""
+"""Find the Python of a case: the site's, otherwise the built environment's, otherwise the one that runs hpcbench."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hpcbench.store.workspace import Workspace
 
 
 class NotBuiltError(UserError):
-    """An environment that a recipe describes and nobody has built yet; `python` is where its Python will be."""
+    """An environment that has a recipe but is not built yet; `python` is the future path of its Python."""
 
     def __init__(self, what: str, there: EnvironmentDir, hint: str) -> None:
         super().__init__(what, where=str(there.folder), hint=hint)
@@ -30,7 +30,7 @@ class NotBuiltError(UserError):
 
 @dataclass(frozen=True)
 class Resolved:
-    """An environment as a script uses it: what the site says about it, and its interpreter."""
+    """An environment as a script uses it: its description in the site file, and its interpreter."""
 
     environment: Environment
     python: str
@@ -54,7 +54,7 @@ def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
     state = state_of(there, recipe)
     if state in (BUILT, OUTDATED):
         return Resolved(environment, str(there.python), _outdated(name) if state == OUTDATED else "")
-    # A command's environment need only run the node code.
+    # The environment of a command only has to run the node code.
     ours_will_do = is_beside_hpcbench(recipe) if recipe else name == COMMAND or name in site.environments
     if state == INCOMPLETE:
         raise _half_built(there, ours_will_do)

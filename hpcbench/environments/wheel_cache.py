@@ -1,4 +1,4 @@
-"""Wheels that are compiled here, kept under a key of everything that went into them, for the next build."""
+"""A cache of compiled wheels. The key consists of everything that determines the result of compiling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hpcbench.errors import UserError
 
 DIGITS = 16
 MOST_COMPILERS = 8  # at a time: a login node has other users
-# What decides which compiler, headers and libraries are taken: of the system, or of loaded modules.
+# Variables that select compiler, headers and libraries, e.g. set by modules.
 _COMPILING = re.compile(
     r"(?:CC|CXX|(?:C|CPP|CXX|LD)FLAGS|CMAKE_\w+|CPATH|C(?:PLUS)?_INCLUDE_PATH|(?:LD_)?LIBRARY_PATH|PKG_CONFIG_PATH"
     r"|CUDA_(?:HOME|PATH)|MPI_HOME|LOADEDMODULES)\Z"
@@ -36,7 +36,7 @@ class Target:
     """What wheels are compiled for: the tag of the Python, and versions of what is in its environment."""
 
     tag: str  # as in cpython-311-x86_64-linux-gnu
-    packages: Mapping[str, str]  # those that the earlier steps name
+    packages: Mapping[str, str]  # of the packages that earlier steps name
 
 
 def cache_folder() -> Path:

@@ -1,4 +1,4 @@
-"""How a sweep that is watched is shown: redrawn on a terminal, lines in a pipe, JSON for programs."""
+"""Displays of a watched sweep: redrawn on a terminal, lines in a pipe, JSON for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hpcbench.util.console import err
 
 
 class Display(Protocol):
-    """Shows each answer, and says what happens besides."""
+    """Shows each state of a sweep, and messages."""
 
     def __enter__(self) -> object: ...
 
@@ -35,7 +35,7 @@ def display_on(console: Console) -> Display:
 
 
 class Screen:
-    """A view that stays in its place, drawn once for each answer and never between: an ssh link may be slow."""
+    """A view that is redrawn in place once per state, and not in between, because an ssh connection may be slow."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -83,7 +83,7 @@ class Log:
 
 
 class JsonLines:
-    """One line of JSON for each change, without the single repetitions. That time passes is no change."""
+    """One line of JSON for each change, without single repetitions. Elapsed time alone is not a change."""
 
     def __init__(self) -> None:
         self._last: dict[str, Any] = {}

@@ -39,7 +39,7 @@ def figure_options(command: Command) -> Command:
             help="Draw figures for a screen, or for one column of a two-column paper.",
         ),
     )
-    for option in reversed(options):  # as they would stand above the command
+    for option in reversed(options):  # so that they have the order of decorators
         command = option(command)
     return command
 

@@ -1,4 +1,4 @@
-"""What `sweep` and `tune` do before anything is written: the plan of an experiment, and a name for its sweep."""
+"""Steps of `sweep` and `tune` before anything is written: the plan of an experiment, and the name of its sweep."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MOST_POINTS = 100_000
 def planned(
     source: Path, asked: SweepOptions, site: Callable[[], Site], most: int | None = MOST_POINTS
 ) -> tuple[Plan, Document]:
-    """The plan of an experiment file with what was asked for, and the document, by which mistakes in it are told.
+    """Return the plan of an experiment file with the options `asked`, and its document, which locates errors.
 
-    The site is chosen once the experiment is known to be right: to ask for it may take a while. Raises UserError where
-    there is a mistake, a secret in what would be written, or more than `most` points.
+    Choose the site only after the experiment is checked, because that may query Slurm. Raise UserError for an error in
+    the experiment, for a secret that would be written, and for more than `most` points.
     """
     document = apply_overrides(load_yaml(source), list(asked.settings))
     experiment = load_experiment(document)

@@ -1,4 +1,4 @@
-"""A bar for what may take long: drawn on a terminal, once it has taken so long that somebody may wonder."""
+"""A progress bar for operations that may take long. A terminal shows it only after some time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hpcbench.util.console import err
 
-PATIENCE_S = 2.0  # what is done sooner needs no progress bar
+PATIENCE_S = 2.0  # shorter operations need no progress bar
 REDRAW_S = 0.2
 
 

@@ -1,4 +1,4 @@
-"""Running repetitions on this machine, with a progress bar: shared by sweep and resume."""
+"""Run repetitions on this machine with a progress bar: for sweep and resume."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hpcbench.util.text import plural
 
 
 def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
-    """Run these repetitions in their planned order; return 0 where every one completed, else 1."""
+    """Run these repetitions in their planned order; return 0 if all completed, otherwise 1."""
     ordered = sorted(runs, key=lambda run: run.planned.order)
     counts: Counter[str] = Counter()
     columns = (

@@ -1,4 +1,4 @@
-"""Submit a sweep with a progress bar, and report what is left: shared by sweep and resume."""
+"""Submit a sweep with a progress bar, and report what is left: for sweep and resume."""
 
 from __future__ import annotations
 

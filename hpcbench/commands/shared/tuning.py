@@ -1,4 +1,4 @@
-"""Runs the search of a sweep, or submits the job that does, and prints it: shared by tune and resume."""
+"""Run the search of a sweep, or submit its job, and print the result: for tune and resume."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def resume_search(
 ) -> int:
     """Continue the search of a sweep: run it, or submit its job unless that is queued, and `wait` for the job.
 
-    `here` says that this process is that job. Print the results, if there are any, as text or JSON. Return 1 if no
+    `here` is True if this process is that job. Print the results, if there are any, as text or JSON. Return 1 if no
     configuration of a context could be measured, or if an awaited job left no result. Raises UserError for a sweep
     that cannot continue.
     """

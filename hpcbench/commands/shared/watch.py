@@ -1,4 +1,4 @@
-"""Watching the jobs of a sweep until all is said: status --watch, sweep --wait and resume --wait."""
+"""Watch the jobs of a sweep until they have ended: for status --watch, sweep --wait and resume --wait."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ from hpcbench.util.console import err
 from hpcbench.util.locking.lease import is_held
 from hpcbench.util.text import plural
 
-FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two questions: at least, while something happens, at most
-LATE = 0.1  # of the time since something happened, by which the next may be noticed late
-LAG_S = 300.0  # for which the accounting may not know yet how a job has ended
-SHARE = 0.1  # of the time that asking itself may take
+FIRST_S, BUSY_S, LONGEST_S = 2.0, 10.0, 60.0  # between two queries: minimum, maximum during changes, maximum
+LATE = 0.1  # maximum delay of a change on the display, as a fraction of the time since the previous one
+LAG_S = 300.0  # until the accounting has the end of a job
+SHARE = 0.1  # maximum fraction of the time for queries
 
 
 def pause_s(waited_s: float, quiet_s: float, asking_s: float) -> float:
-    """Return how long to leave Slurm alone, after `waited_s` in all of which nothing has changed for `quiet_s`.
+    """Return the seconds until the next query of Slurm, after `waited_s` in total and `quiet_s` since the last change.
 
-    Where an answer has taken `asking_s`, Slurm is busy, and is asked less often.
+    The last query took `asking_s`: a slow Slurm is queried less often.
     """
     busy_s = min(LATE * waited_s, BUSY_S)
     return min(max(FIRST_S, busy_s, LATE * quiet_s, asking_s / SHARE), LONGEST_S)
 
 
 def wait_for(sweep: Sweep) -> int:
-    """Watch on stderr; return 0 when every repetition has completed, else 1."""
+    """Watch on stderr; return 0 if all repetitions completed, otherwise 1."""
     return watch(sweep, display_on(err))
 
 
 def watch(sweep: Sweep, display: Display) -> int:
-    """Show a sweep until nothing more will happen to it; return 0 where every repetition has completed, or the search
-    has an answer, else 1."""
+    """Show a sweep until it no longer changes.
+
+    Return 0 if all repetitions completed, or if a search has a result for each context; otherwise 1.
+    """
     with _farewell(sweep), display:
         progress = _watch(sweep, display)
     if sweep.tuning is not None:
@@ -56,7 +58,7 @@ def watch(sweep: Sweep, display: Display) -> int:
 
 
 def wait_for_search(sweep: Sweep) -> None:
-    """Watch on stderr how its job gets on, until it has ended, or will never start."""
+    """Watch the job of a search on stderr until it has ended or will never start."""
     display = display_on(err)
     with _farewell(sweep), display:
         _watch(sweep, display)
@@ -90,29 +92,29 @@ def _watch(sweep: Sweep, display: Display) -> Progress:
         under_way = search.goes_on or _is_under_way(progress, now_s - changed_s)
         if idle and not under_way:
             return progress
-        idle = not under_way  # asked once more: what another hpcbench has just submitted was not there yet
+        idle = not under_way  # query again: another hpcbench may just have submitted jobs
         time.sleep(FIRST_S if idle else pause)
 
 
 def _is_under_way(progress: Progress, quiet_s: float) -> bool:
-    """Return whether more will happen, if nothing has changed for `quiet_s`."""
+    """Return whether the sweep may still change, if nothing has changed for `quiet_s` seconds."""
     states = {run.state for run in progress.runs}
     lags = UNKNOWN in states and quiet_s < LAG_S
-    # A job that follows on waits for jobs of the sweep to end: for ever, where these never start.
+    # A continuation job waits for jobs of the sweep to end: for ever, if these never start.
     follows = progress.follows_on and {run.state for run in progress.runs if run.in_queue} != {NEVER_STARTED}
     held = is_held(lock_of(progress.sweep.paths.jobs))
     return bool(lags or states & {*ACTIVE} or follows or held)
 
 
 def _is_answered(sweep: Sweep) -> bool:
-    from hpcbench.tuning.result_file import all_recommended, read_results  # late: it brings numpy
+    from hpcbench.tuning.result_file import all_recommended, read_results  # imported late, because it imports numpy
 
     found = read_results(sweep.paths)
     return found is not None and all_recommended(found)
 
 
 def _state(sweep: Sweep) -> SearchState:
-    """Return the state of the search; if Slurm does not respond, a state that says so."""
+    """Return the state of the search; if Slurm does not respond, a state with the message."""
     try:
         return search_state(sweep)
     except NoAnswerError as error:
@@ -149,10 +151,10 @@ def _left(progress: Progress) -> str:
 
 @contextmanager
 def _farewell(sweep: Sweep) -> Iterator[None]:
-    """Ctrl-C ends the view alone."""
+    """Print that Ctrl-C has ended only the view."""
     try:
         yield
     except KeyboardInterrupt:
         name = sweep.paths.name
-        err.print(f"the jobs go on; see them again: hpcbench status {name} --watch", soft_wrap=True)
+        err.print(f"the jobs continue; to watch them: hpcbench status {name} --watch", soft_wrap=True)
         raise

@@ -385,7 +385,7 @@ def test_ctrl_c_ends_the_view_and_says_that_the_jobs_go_on(
     monkeypatch.setattr(watch.time, "sleep", interrupt)
     with pytest.raises(KeyboardInterrupt):
         watch.watch(sweep, Screen(console(terminal=True)))
-    assert "the jobs go on; see them again: hpcbench status sweep-1 --watch" in capsys.readouterr().err
+    assert "the jobs continue; to watch them: hpcbench status sweep-1 --watch" in capsys.readouterr().err
 
 
 def test_a_local_sweep_is_watched_from_another_shell(
