@@ -92,7 +92,7 @@ def compare_command(
     junit_file: str | None,
     json_file: str | None,
 ) -> int:
-    """Compare each case of NEW with the same case of BASE: faster, slower, equal, or undecided."""
+    """Compare each case of NEW with the same case of BASE: faster, slower, same, or cannot tell."""
     if junit_file == json_file == "-":
         raise UserError("--junit - cannot be used with --json -", hint="write one of them to a file")
     workspace = workspace_of(context)

@@ -61,8 +61,8 @@ Exit status: 0 the case has completed; 1 it has not completed; 2 usage error.
 def show_command(context: click.Context, case: tuple[str, ...], sweep: str, lines: int, as_json: bool) -> int:
     """Show CASE: parameters, results, samples, interference, machine, script and log.
 
-    CASE is an ID, the beginning of one, or as many KEY=VALUE of parameters and tags as identify one case. It may be
-    omitted if the sweep has one case.
+    CASE is an ID, the beginning of one, or KEY=VALUE of parameters and tags that identify one case. It may be omitted
+    if the sweep has one case.
     """
     view = _view(surveyed(open_sweep(context, workspace_of(context), sweep)), ",".join(case))
     if as_json:

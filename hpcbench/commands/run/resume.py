@@ -50,9 +50,10 @@ Exit status: 0 success; 1 a case did not complete (local, or with --wait); 2 usa
 def resume_command(
     context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool, as_json: bool, here: bool
 ) -> int:
-    """Run what is missing in SWEEP: repetitions that were never submitted, failed, timed out, were cancelled or lost.
+    """Run the repetitions of SWEEP that were not submitted, failed, timed out, were cancelled or were lost.
 
-    Completed, pending and running repetitions are left alone, and those that cannot run here.
+    Repetitions that completed, that are in the queue or running, or that cannot run here, do not run again. If SWEEP is
+    an interrupted search, continue it; if the search has ended, print its result.
     """
     if disturbed and missing:
         raise UserError("--missing cannot be used with --disturbed", hint="use one of them")

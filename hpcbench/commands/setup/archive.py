@@ -25,7 +25,7 @@ Examples:
   hpcbench archive latest                        write SWEEP.tar.gz to this folder
   hpcbench archive lstm -o ~/results/lstm.tar.gz
   hpcbench report lstm.tar.gz                    report on any machine
-  hpcbench sweep --from lstm.tar.gz --dry-run    show what running it again would do
+  hpcbench sweep --from lstm.tar.gz --dry-run    show what repeating it would run
 
 Exit status: 0 success; 2 usage error; 130 interrupted.
 """
@@ -36,7 +36,7 @@ Exit status: 0 success; 2 usage error; 130 interrupted.
 @click.option("-o", "--output", metavar="FILE", help=f"Write FILE.  [default: SWEEP{SUFFIX}]")
 @click.pass_context
 def archive_command(context: click.Context, sweep: str, output: str | None) -> int:
-    """Pack SWEEP into one file: its scripts, logs and records, its sources, and descriptions of its nodes.
+    """Pack SWEEP into one file: its scripts, logs and records, and its provenance.
 
     `report`, `show`, `compare` and `sweep --from` read the file. An existing file is never replaced.
     """

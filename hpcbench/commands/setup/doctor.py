@@ -84,7 +84,7 @@ def doctor_command(
 ) -> int:
     """Check Slurm, the environments and this machine, or with --on-node the nodes of the cluster.
 
-    Each result has its meaning for measurements and what to do. doctor needs no special rights and changes no settings.
+    Each result has its meaning for measurements and what to do. doctor needs no privileges and changes no settings.
     It saves the peak performance of each machine in results/.machines/.
 
     \b
