@@ -1,10 +1,10 @@
-"""A user's own program with threads by section of its model: find a schedule once, and follow it from then on.
+"""Your own program with per-layer thread counts: find a schedule once, then apply it.
 
 python configs/programs/scheduled.py schedule.json --find
 python configs/programs/scheduled.py schedule.json
 
-The first looks for a schedule on this machine, and says so where one count of threads is as good. The second tells how
-long a step takes without it, and with it. The model must be the one that the schedule was made for.
+The first command searches a schedule on this machine, or prints the count if one thread count is as good. The second
+prints the time of a step without and with the schedule. Both must have the same model.
 """
 
 import argparse
@@ -22,7 +22,7 @@ STEPS = 50
 
 
 class Tagger(nn.Module):
-    """A narrow recurrent part and a wide output layer: they want different numbers of threads."""
+    """A narrow recurrent layer and a wide output layer, which are fastest with different thread counts."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Tagger(nn.Module):
 
 
 def find(model: nn.Module, batch: torch.Tensor, file: str, budget_s: float) -> None:
-    """Write the schedule to the file, or the reason why there is none."""
+    """Write the schedule to the file, or print why there is none."""
     another_batch = -batch  # sections must run in the same order whatever the input is
     with torch.inference_mode():
         answer = find_schedule(model, lambda: model(batch), lambda: model(another_batch), budget_s=budget_s)
@@ -46,7 +46,7 @@ def find(model: nn.Module, batch: torch.Tensor, file: str, budget_s: float) -> N
 
 
 def step_s(model: nn.Module, batch: torch.Tensor) -> float:
-    """Seconds of a step, after one that does not count."""
+    """Return the time of a step in seconds, after a warm-up step."""
     with torch.inference_mode():
         model(batch)
         start = time.perf_counter()
