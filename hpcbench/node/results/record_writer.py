@@ -1,5 +1,6 @@
 """Build the record of a run from the files of its ranks, and append it: one writer, the driver of the job."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -219,12 +220,13 @@ def append_all(records: List[Record], path: str) -> None:
 def read_ranks(scratch: str) -> List[Dict[str, Any]]:
     """Return what the supervisors of a run left in its scratch folder, by rank.
 
-    A rank whose result is not of the types of a record has failed, with the name of the field as its error.
+    A rank whose result is not of the types of a record has failed, with the name of the field as its error. A file that
+    is not JSON counts as missing: its node may have failed before the file system had its content.
     """
     ranks = []
     for name in os.listdir(scratch) if os.path.isdir(scratch) else []:
         if name.endswith(".json"):
-            with open(os.path.join(scratch, name), encoding="utf-8") as file:
+            with open(os.path.join(scratch, name), encoding="utf-8") as file, contextlib.suppress(ValueError):
                 ranks.append(_checked(json.load(file)))
     return sorted(ranks, key=lambda rank: int(rank["rank"]))
 
