@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hpcbench.core import ranges, status
 from hpcbench.errors import UserError
 from hpcbench.slurm import reasons, states
-from hpcbench.slurm.client import fields_of, output_of, sacct
+from hpcbench.slurm.client import fields_of, unexpected_line, output_of, sacct
 from hpcbench.store.journal import Journal
 
 OVERTIME_S = 600  # allowed beyond the time limit of a job: about KillWait and OverTimeLimit, slurm.conf(5)
@@ -125,13 +125,17 @@ def searching(sweep: str, journal: Journal) -> dict[str, QueueEntry]:
 def find_by_name(name: str, uid: int) -> str | None:
     """Return the id of the array with this unique job name in the queue or the accounting, or None.
 
-    The queue is queried again at the end: while the accounting answers, a late sbatch may arrive.
+    The queue is queried again at the end: while the accounting answers, a late sbatch may arrive. Raise UserError if
+    Slurm does not answer.
     """
     queued = [f"--user={uid}", f"--name={name}", "--format=%F"]
     known = ["--allocations", f"--user={uid}", "--name", name, "--starttime=now-30days", "--format=JobID"]
     for ask, arguments in ((_squeue, queued), (sacct, known), (_squeue, queued)):
         for line in ask(arguments):
-            return line.split("_")[0]
+            array_id = line.split("_")[0]
+            if not array_id.isdecimal():
+                raise unexpected_line("Slurm", line)
+            return array_id
     return None
 
 

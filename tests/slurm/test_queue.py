@@ -179,6 +179,8 @@ def test_what_a_wrapper_prints_is_not_taken_for_an_answer_with_fake_slurm_comman
     fake_commands(sacct=says("7_0|COMPLETED"))
     with pytest.raises(NoAnswerError, match="sacct printed an unexpected line"):
         accounted({("7", 0)})
+    with pytest.raises(NoAnswerError, match="Slurm printed an unexpected line: 'Welcome to the cluster'"):
+        find_by_name("study-1.job-001.ab12", 1000)
 
 
 def test_a_single_job_that_slurm_has_forgotten_is_an_empty_queue_with_fake_slurm_commands(
