@@ -94,6 +94,19 @@ def appending(path: str, *, whole_lines: bool = False) -> Iterator[int]:
         os.close(handle)
 
 
+def append_lines(path: str, lines: bytes) -> None:
+    """Append lines to a file, durably, and all or none of them. Raise OSError on a full disk.
+
+    End a cut-off last line first, of which only the line end may be missing.
+    """
+    with appending(path) as handle:
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":
+            lines = b"\n" + lines
+        write_all(handle, lines)
+        os.fsync(handle)
+
+
 def _size_of_whole_lines(handle: int) -> int:
     """Return the size of a file in bytes without a cut-off last line."""
     end = os.fstat(handle).st_size

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
 
 from ...core import oom_pruning, redaction, status
-from ...core.files import appending, write_all
+from ...core.files import append_lines
 from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, RankEnd, Record, RecordKey, Threads, Work
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples
@@ -209,12 +209,7 @@ def append(record: Record, path: str) -> None:
 def append_all(records: List[Record], path: str) -> None:
     """Add records to a file as one line each, durably, and all or none of them. Raise OSError on a full disk."""
     lines = "".join(json.dumps(to_json(record), separators=(",", ":")) + "\n" for record in records).encode()
-    with appending(path) as handle:
-        size = os.fstat(handle).st_size
-        if size and os.pread(handle, 1, size - 1) != b"\n":  # a line that an earlier death cut off
-            lines = b"\n" + lines
-        write_all(handle, lines)
-        os.fsync(handle)
+    append_lines(path, lines)
 
 
 def read_ranks(scratch: str) -> List[Dict[str, Any]]:
