@@ -36,9 +36,9 @@ def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
     for name, element, attempt in _cut_off(start.running):
         planned, scratch = read(job_file, element), os.path.join(start.running, name)
         key = RecordKey(job, element, start.batch, attempt)
-        concluded = of_ranks_alone(planned, sweep, record_writer.read_ranks(scratch), scratch)
-        outcome = concluded or _outcome(start.log)
-        record_writer.write_outcome(planned, sweep, key, outcome, scratch, start.records)
+        ranks = record_writer.read_ranks(scratch)
+        outcome = of_ranks_alone(planned, sweep, ranks, scratch) or _outcome(start.log)
+        record_writer.write(planned, sweep, key, outcome, ranks, scratch, start.records)
     print(REQUEUED, file=sys.stderr)
 
 

@@ -17,7 +17,7 @@ from ...core.run_spec import PlannedRun
 from ...core.samples import Samples
 from ...core.typed_json import InvalidError, from_json, to_json
 from . import monitor_summary
-from .outcome import Ending, Outcome, conclude
+from .outcome import Outcome
 
 TIMELINES = "timelines"  # the folder next to that of the records, with a file for each of theirs
 _NOT_MONITORED = monitor_summary.Monitored()
@@ -27,27 +27,19 @@ _OF_FACTS: Dict[str, Any] = {"samples": Samples, "learning": Learning, "work": W
 
 
 def write(
-    planned: PlannedRun, sweep: Dict[str, Any], key: RecordKey, ending: Ending, scratch: str, path: str
-) -> Record:
-    """Append the record of a run to `path` and remove `scratch`; return the record. Raise OSError on a full disk."""
-    outcome = conclude(planned, sweep, read_ranks(scratch), ending, scratch)
-    return write_outcome(planned, sweep, key, outcome, scratch, path, ending.elapsed_s)
-
-
-def write_outcome(
     planned: PlannedRun,
     sweep: Dict[str, Any],
     key: RecordKey,
     outcome: Outcome,
+    ranks: List[Dict[str, Any]],
     scratch: str,
     path: str,
     elapsed_s: float = 0.0,
 ) -> Record:
-    """Append the record of a run with a known outcome to `path` and remove `scratch`; return the record.
+    """Append the record of a run, whose ranks left these files in `scratch`, to `path`; return it. Remove `scratch`.
 
     Raise OSError on a full disk.
     """
-    ranks = read_ranks(scratch)
     monitored = monitor_summary.of_run(ranks, scratch, planned.on_gpus)
     record = without_secrets(
         assemble(planned, sweep, key, ranks, outcome, elapsed_s, os.environ, monitored), os.environ
