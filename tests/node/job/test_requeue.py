@@ -26,12 +26,13 @@ def start(records: Path) -> Start:
     return Start(10, "job-1.abcd", "", str(records.parent.with_name("job-1.abcd.10") / records.name), "")
 
 
-def put(file: Path, *ended: tuple[int, str]) -> None:
+def put(file: Path, *ended: tuple[Any, ...]) -> None:
+    """Add records: element, status, and the attempt if it is not the first."""
     file.parent.mkdir(exist_ok=True)
     with file.open("a") as lines:
-        for element, status in ended:
+        for element, status, *attempt in ended:
             interference = {"verdict": "clean"} if status == "completed" else None
-            line = {"element": element, "status": status, "interference": interference}
+            line = {"element": element, "status": status, "interference": interference, "attempt": (*attempt, 1)[0]}
             lines.write(json.dumps(line) + "\n")
 
 
@@ -102,7 +103,7 @@ def restarted(
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
 
     def run(
-        words: str = "", ran: str = "0-42-0-1", ended: tuple[tuple[int, str], ...] = (), rank: str | None = None
+        words: str = "", ran: str = "0-42-0-1", ended: tuple[tuple[Any, ...], ...] = (), rank: str | None = None
     ) -> tuple[dict[int, list[str]], list[dict[str, Any]], Any]:
         folder.records.parent.mkdir(parents=True)
         put(folder.records, *ended)
@@ -178,6 +179,12 @@ def test_what_had_ended_before_is_known_with_what_was_cut_off(restarted: Restart
     known, (record,), _ = restarted(ran="2-42-0-3", ended=((0, "completed"), (1, "failed")))
     assert known == {0: ["completed"], 1: ["failed"], 2: ["node_failure"]}
     assert (record["element"], record["attempt"]) == (2, 3)
+
+
+def test_what_was_killed_between_its_record_and_the_end_of_its_folder_has_one_record(restarted: Restarted) -> None:
+    known, records, folder = restarted(ran="2-42-0-3", ended=((2, "completed", 3),))
+    assert (known, records) == ({2: ["completed"]}, [])
+    assert list(folder.running.iterdir()) == []
 
 
 @pytest.mark.parametrize("ran", ["0-43-0-1", "0-4-2-1", ".0-42.log", "0-42", "notes"])
