@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hpcbench.core import ranges, status
 from hpcbench.errors import UserError
 from hpcbench.slurm import reasons, states
-from hpcbench.slurm.client import fields_of, unexpected_line, output_of, sacct
+from hpcbench.slurm.client import fields_of, output_of, sacct, unexpected_line
 from hpcbench.store.journal import Journal
 
 OVERTIME_S = 600  # allowed beyond the time limit of a job: about KillWait and OverTimeLimit, slurm.conf(5)
