@@ -50,16 +50,19 @@ def keep_once(path: str, describe: Callable[[], Dict[str, Any]]) -> None:
         print("hpcbench: %s is not written: %s" % (path, error), file=sys.stderr)
 
 
-def write_whole(path: str, text: str) -> None:
+def write_whole(path: str, text: str, *, durable: bool = False) -> None:
     """Write a text file completely or not at all: write to a temporary name, unique to this process, then rename it.
 
-    Raise OSError if the file cannot be written.
+    A `durable` file is whole after a power failure, too. Raise OSError if the file cannot be written.
     """
     make_folder(os.path.dirname(path))
     unfinished = "%s.%s-%d.part" % (path, os.uname().nodename, os.getpid())
     try:
         with open(unfinished, "w", encoding="utf-8", opener=no_link) as file:
             file.write(text)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(unfinished, path)
     except OSError:
         if os.path.exists(unfinished):
@@ -92,6 +95,19 @@ def appending(path: str, *, whole_lines: bool = False) -> Iterator[int]:
             raise
     finally:
         os.close(handle)
+
+
+def append_lines(path: str, lines: bytes) -> None:
+    """Append lines to a file, durably, and all or none of them. Raise OSError on a full disk.
+
+    End a cut-off last line first, of which only the line end may be missing.
+    """
+    with appending(path) as handle:
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":
+            lines = b"\n" + lines
+        write_all(handle, lines)
+        os.fsync(handle)
 
 
 def _size_of_whole_lines(handle: int) -> int:

@@ -6,7 +6,6 @@ TIME_TO_ACCURACY = "time_to_accuracy"
 DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
-EXECUTIONS = (EAGER, GRAPH, COMPILED)
 # Thread modes: framework defaults, one count for all layers, one count per layer group.
 NONE, FIXED, DYNAMIC = "none", "fixed", "dynamic"
 SCHEDULE = "schedule"  # the per-layer thread plan of DYNAMIC if it is faster, otherwise FIXED

@@ -66,7 +66,10 @@ def value_of(name: str, spec: Spec, texts: Iterable[str], place: str) -> Dict[st
         found = ", ".join("%g" % value for value in values[:5]) + (", ..." if len(values) > 5 else "")
         counted = "%s was found %d times in %s: %s" % (looked_for, len(values), place, found)
         raise MetricError("metric '%s': %s; set `reduce` to combine them" % (name, counted))
-    value = REDUCTIONS[spec["reduce"] or "first"](values)
+    try:
+        value = REDUCTIONS[spec["reduce"] or "first"](values)
+    except (OverflowError, ValueError) as error:  # of numbers near the largest that there is
+        raise MetricError("metric '%s': `reduce: %s` is impossible: %s" % (name, spec["reduce"], error)) from error
     kept = {"count": len(values), "values": values[:KEPT]}
     return {"value": value, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], **kept}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcbench.config.recipe import Recipe
-from hpcbench.core.files import no_link
+from hpcbench.core.files import write_whole
 from hpcbench.environments.locations import EnvironmentDir
 
 SCHEMA = 1
@@ -52,12 +52,7 @@ def write_marker(place: EnvironmentDir, built: Built) -> None:
 
 def write_json(file: Path, content: dict[str, object]) -> None:
     """Write JSON completely or not at all."""
-    unfinished = file.with_name(f".{file.name}.part")
-    with open(unfinished, "w", encoding="utf-8", opener=no_link) as stream:
-        stream.write(json.dumps(content, indent=1) + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    unfinished.rename(file)
+    write_whole(str(file), json.dumps(content, indent=1) + "\n", durable=True)
 
 
 def state_of(place: EnvironmentDir, recipe: Recipe | None) -> str:

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
-from hpcbench.core.files import make_folder
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.environments.build_state import write_json
 from hpcbench.environments.resolve import Resolved, brings_python
@@ -40,9 +39,7 @@ def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
 def keep(paths: SweepPaths, found: Mapping[str, Packages]) -> None:
     """Write the known packages. Raise OSError if the disk is full."""
     for name, packages in found.items():
-        file = paths.packages(name)
-        make_folder(str(file.parent))
-        write_json(file, {"told_by": platform.node(), **packages})
+        write_json(paths.packages(name), {"told_by": platform.node(), **packages})
 
 
 def read(paths: SweepPaths, environment: str) -> Packages | None:

@@ -22,8 +22,13 @@ def fields_of(command: str, line: str, count: int) -> list[str]:
     """
     fields = line.split("|", count - 1)
     if len(fields) != count:
-        raise NoAnswerError(f"{command} printed an unexpected line: {line.strip()[:200]!r}")
+        raise unexpected_line(command, line)
     return fields
+
+
+def unexpected_line(command: str, line: str) -> NoAnswerError:
+    """Return the error for a line that a Slurm command, or a wrapper of it, should not have printed."""
+    return NoAnswerError(f"{command} printed an unexpected line: {line.strip()[:200]!r}")
 
 
 def sacct(arguments: list[str]) -> list[str]:
@@ -83,3 +88,12 @@ def output_or_none(command: list[str]) -> list[str] | None:
         return output_of(command, QUERY_TIMEOUT_S)
     except UserError:
         return None
+
+
+def rows_or_none(command: list[str], count: int) -> list[list[str]] | None:
+    """Return the `count` fields of each line that a Slurm command prints, or None as `output_or_none` does.
+
+    Lines with another number of fields are left out: some sites print a greeting.
+    """
+    lines = output_or_none(command)
+    return None if lines is None else [row for row in (line.split("|") for line in lines) if len(row) == count]

@@ -14,7 +14,7 @@ from typing import Any
 
 from hpcbench.config.site import Site
 from hpcbench.errors import UserError
-from hpcbench.slurm.client import output_or_none
+from hpcbench.slurm.client import output_or_none, rows_or_none
 
 # States of sinfo(1), NODE STATE CODES, of nodes that accept jobs now or after other jobs. A suffix may follow, e.g. for
 # power saving; an asterisk marks a node that does not respond.
@@ -125,10 +125,9 @@ def query_config() -> dict[str, str]:
 def query_associations(config: Mapping[str, str]) -> tuple[Association, ...] | None:
     """Return this user's associations on the cluster, or None if sacctmgr fails."""
     chosen = [f"user={_user_name()}", *([f"cluster={config['ClusterName']}"] if "ClusterName" in config else [])]
-    lines = output_or_none([*_SACCTMGR, "assoc", *chosen, "format=account,defaultqos,qos,maxsubmitjobs"])
-    if lines is None:
+    rows = rows_or_none([*_SACCTMGR, "assoc", *chosen, "format=account,defaultqos,qos,maxsubmitjobs"], 4)
+    if rows is None:
         return None
-    rows = (line.split("|") for line in lines)
     return tuple(
         Association(account, default, tuple(filter(None, qos.split(","))), _number(limit))
         for account, default, qos, limit in rows
@@ -136,14 +135,13 @@ def query_associations(config: Mapping[str, str]) -> tuple[Association, ...] | N
 
 
 def _query_qos_limits() -> dict[str, int]:
-    rows = (line.split("|") for line in output_or_none([*_SACCTMGR, "qos", "format=name,maxsubmitjobsperuser"]) or [])
+    rows = rows_or_none([*_SACCTMGR, "qos", "format=name,maxsubmitjobsperuser"], 2) or []
     return {name: int(limit) for name, limit in rows if limit.isdigit()}
 
 
 def _query_nodes() -> dict[str, Nodes]:
     found: dict[str, Nodes] = {}
-    for line in output_or_none(["sinfo", "--noheader", "--format=%P|%T|%D|%h"]) or []:
-        partition, state, count, sharing = line.split("|")
+    for partition, state, count, sharing in rows_or_none(["sinfo", "--noheader", "--format=%P|%T|%D|%h"], 4) or []:
         before = found.get(partition.rstrip("*"), Nodes())
         usable = int(count) if state.startswith(_ACCEPTS_JOBS) and "*" not in state else 0
         found[partition.rstrip("*")] = Nodes(before.total + int(count), before.usable + usable, sharing)
@@ -175,12 +173,11 @@ def _add_array_limit(config: Mapping[str, str], result: Probe) -> None:
 
 
 def _add_partitions(result: Probe) -> None:
-    lines = output_or_none(["sinfo", "--noheader", "--exact", "--format=%P|%l|%D|%c|%m|%G|%s"])
-    if lines is None:
+    rows = rows_or_none(["sinfo", "--noheader", "--exact", "--format=%P|%l|%D|%c|%m|%G|%s"], 7)
+    if rows is None:
         result.unknown.append("partitions: sinfo failed")
         return
-    for line in lines:
-        name, max_time, nodes, cpus, memory, gres, size = line.split("|")
+    for name, max_time, nodes, cpus, memory, gres, size in rows:
         partition = result.site["partitions"].setdefault(name.rstrip("*"), {})
         if _number(nodes):
             partition["nodes"] = partition.get("nodes", 0) + int(nodes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hpcbench.slurm.client import sacct
+from hpcbench.slurm.client import fields_of, sacct
 from hpcbench.slurm.queue import Element
 
 _MOST = 2**62  # Slurm's values for unknown and infinite (NO_VAL64, INFINITE64) are larger
@@ -25,7 +25,7 @@ def energy_of(elements: Collection[Element]) -> dict[Element, int]:
         return counted
     jobs = ",".join(sorted({array_id for array_id, _ in elements}))
     for line in sacct([f"--jobs={jobs}", "--format=JobID,ConsumedEnergyRaw"]):
-        job_id, joules = line.split("|", 1)
+        job_id, joules = fields_of("sacct", line, 2)
         element, step = _parse(job_id)
         # The step of the monitor runs on the same nodes as that of the run: the larger value covers the complete run.
         if element in elements and step.isdigit() and joules.isdigit() and 0 < int(joules) < _MOST:

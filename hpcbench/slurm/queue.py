@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hpcbench.core import ranges, status
 from hpcbench.errors import UserError
 from hpcbench.slurm import reasons, states
-from hpcbench.slurm.client import fields_of, output_of, sacct
+from hpcbench.slurm.client import fields_of, output_of, sacct, unexpected_line
 from hpcbench.store.journal import Journal
 
 OVERTIME_S = 600  # allowed beyond the time limit of a job: about KillWait and OverTimeLimit, slurm.conf(5)
@@ -17,6 +17,7 @@ FOLLOW_ON = "follow-on"  # the batch of the continuation job, which submits the 
 SEARCH = "search"  # the batch of the job that runs a search
 COMPLETING = "COMPLETING"  # its processes have ended
 NO_NODES = "None assigned"
+MAX_ARGUMENT = 2**17 - 1  # characters of one word of a command: MAX_ARG_STRLEN in execve(2)
 Element = tuple[str, int]  # array job id, index
 
 
@@ -93,14 +94,18 @@ def query(sweep: str, jobs: list[str], journal: Journal) -> Queue:
     A job of a bare sbatch has the name of its script. Raise UserError if squeue fails, because a failure is not an
     empty queue.
     """
-    names = [*(f"{sweep}.{job}" for job in (*jobs, FOLLOW_ON)), *(batch.slurm_name for batch in journal.accepted)]
+    of_scripts = (f"{sweep}.{job}" for job in (*jobs, FOLLOW_ON))
+    names = dict.fromkeys([*of_scripts, *(batch.slurm_name for batch in journal.accepted)])
+    named = f"--name={','.join(names)}"
     users = {os.getuid(), *(batch.uid for batch in journal.accepted)}
     entries: dict[Element, QueueEntry] = {}
     bare: dict[tuple[str, str], None] = {}
     follow_on: dict[str, str] = {}
-    chosen = [f"--user={','.join(map(str, sorted(users)))}", f"--name={','.join(names)}"]
+    chosen = [f"--user={','.join(map(str, sorted(users)))}", *([named] if len(named) < MAX_ARGUMENT else [])]
     for line in _squeue([*chosen, "--array", "--format=%j|%F|%K|%T|%r|%N"]):
         name, array_id, index, state, reason, nodes = fields_of("squeue", line, 6)
+        if name not in names:
+            continue
         batch = name.removeprefix(f"{sweep}.")
         # A job that squeue lists is in the queue, unless its state means that it has ended.
         ended = states.outcome_of(state) is not None
@@ -125,13 +130,17 @@ def searching(sweep: str, journal: Journal) -> dict[str, QueueEntry]:
 def find_by_name(name: str, uid: int) -> str | None:
     """Return the id of the array with this unique job name in the queue or the accounting, or None.
 
-    The queue is queried again at the end: while the accounting answers, a late sbatch may arrive.
+    The queue is queried again at the end: while the accounting answers, a late sbatch may arrive. Raise UserError if
+    Slurm does not answer.
     """
     queued = [f"--user={uid}", f"--name={name}", "--format=%F"]
     known = ["--allocations", f"--user={uid}", "--name", name, "--starttime=now-30days", "--format=JobID"]
     for ask, arguments in ((_squeue, queued), (sacct, known), (_squeue, queued)):
         for line in ask(arguments):
-            return line.split("_")[0]
+            array_id = line.split("_")[0]
+            if not array_id.isdecimal():
+                raise unexpected_line("Slurm", line)
+            return array_id
     return None
 
 

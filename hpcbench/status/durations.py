@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
-
-from hpcbench.core.record import Record
 from hpcbench.status.progress import Progress
+from hpcbench.store.records import span_s
 
 
 def longest_s(progress: Progress) -> dict[str, float]:
@@ -18,10 +16,6 @@ def longest_s(progress: Progress) -> dict[str, float]:
         for record in run.attempts:
             if record.ranks and record.attempt is not None:
                 case = run.planned.case_id
-                found[case] = max(found.get(case, 0.0), _seconds(record))
+                start_s, end_s = span_s(record)
+                found[case] = max(found.get(case, 0.0), end_s - start_s)
     return found
-
-
-def _seconds(record: Record) -> float:
-    start, end = map(datetime.datetime.fromisoformat, (record.started_at, record.ended_at))
-    return max(0.0, (end - start).total_seconds())

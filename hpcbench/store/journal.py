@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hpcbench.core.files import no_link
+from hpcbench.core.files import append_lines
 from hpcbench.core.redaction import redacted
 from hpcbench.core.run_spec import JOB_NAME, Pack
 from hpcbench.errors import UserError
@@ -123,25 +123,12 @@ class Journal:
         if "reason" in facts:  # the message of sbatch; all other facts are our own and are read again
             facts["reason"] = redacted(facts["reason"], os.environ)
         line = json.dumps({"at": at, "event": event, "batch": batch, **facts}) + "\n"
-        path = self.paths.journal
-        with open(path, "r+b" if path.exists() else "w+b", opener=no_link) as file:
-            _end_cut_line(file)
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append_lines(str(self.paths.journal), line.encode())
 
 
 def _check(paths: SweepPaths, value: object, pattern: re.Pattern[str]) -> None:
     if not (isinstance(value, str) and pattern.match(value)):
         raise UserError(f"invalid name or job ID: {value!r:.100}", where=str(paths.journal))
-
-
-def _end_cut_line(file: Any) -> None:
-    """Go to the end of the file, and end a cut-off last line so that the next one is complete."""
-    if file.seek(0, os.SEEK_END):
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) != b"\n":
-            file.write(b"\n")
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:

@@ -5,11 +5,10 @@ The driver of a job reads the line of its array index.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from hpcbench.core.files import no_link
+from hpcbench.core.files import write_whole
 from hpcbench.core.run_spec import Pack
 from hpcbench.errors import UserError
 from hpcbench.util.bounded_read import content
@@ -17,13 +16,7 @@ from hpcbench.util.bounded_read import content
 
 def write(path: Path, packs: Iterable[Pack]) -> None:
     """Write the elements of each array index, completely or not at all, since array tasks read the file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}")
-    with open(unfinished, "w", encoding="ascii", opener=no_link) as file:
-        file.writelines(" ".join(map(str, pack)) + "\n" for pack in packs)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.rename(path)
+    write_whole(str(path), "".join(" ".join(map(str, pack)) + "\n" for pack in packs), durable=True)
 
 
 def read(path: Path) -> tuple[Pack, ...]:

@@ -273,6 +273,12 @@ def _record_of(data: dict[str, Any] | None) -> Record | None:
         return None
 
 
+def span_s(record: Record) -> tuple[float, float]:
+    """Return when a run started and when it ended, in seconds since the epoch."""
+    started, ended = map(datetime.datetime.fromisoformat, (record.started_at, record.ended_at))
+    return started.timestamp(), ended.timestamp()
+
+
 def has_log(record: Record) -> bool:
     """Return whether the job of a record has printed anything: a job that Slurm never started has not."""
     return record.attempt is not None or bool(record.error and record.error.last_lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import statistics
 from collections import defaultdict
 from collections.abc import Generator, Sequence
@@ -11,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from hpcbench.core.record import Record
 from hpcbench.plan.case import Case
-from hpcbench.store.records import is_disturbed
+from hpcbench.store.records import is_disturbed, span_s
 from hpcbench.tuning.ask_tell import Outcome, Search
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.objective import Objective
@@ -128,5 +127,5 @@ def _is_full(measurement: Measurement) -> bool:
 
 
 def _seconds(record: Record) -> float:
-    started, ended = map(datetime.datetime.fromisoformat, (record.started_at, record.ended_at))
-    return (ended - started).total_seconds()
+    start_s, end_s = span_s(record)
+    return end_s - start_s

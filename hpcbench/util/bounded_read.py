@@ -25,12 +25,14 @@ def content(path: Path) -> bytes:
 def lines(file: IO[bytes], *, whole: bool = False) -> Iterator[bytes]:
     """Yield the lines of an open file from its current position, without line ends.
 
-    A line longer than MAX_BYTES is cut there; the cut line is not valid JSON. With `whole`, a last line without a
-    line end is left out: another process may still be writing it.
+    A line longer than MAX_BYTES is cut there; the cut line is not valid JSON. Another process may still be writing a
+    line without a line end: it is the last one, and with `whole` it is left out.
     """
     while line := file.readline(MAX_BYTES):
-        if whole and not line.endswith(b"\n") and len(line) < MAX_BYTES:
+        is_last = not line.endswith(b"\n") and len(line) < MAX_BYTES
+        if not (whole and is_last):
+            yield line.rstrip(b"\r\n")
+        if is_last:
             return
-        yield line.rstrip(b"\r\n")
         while len(line) == MAX_BYTES and not line.endswith(b"\n"):  # skip the rest of a cut line
             line = file.readline(MAX_BYTES)

@@ -45,6 +45,13 @@ def test_several_matches_are_reduced_as_asked(reduce: str, value: float) -> None
     assert found(RATES, regex=r"rate: (?P<value>\S+)", reduce=reduce) == pytest.approx(value)
 
 
+def test_numbers_whose_sum_no_float_holds_fail() -> None:
+    with pytest.raises(MetricError, match="metric 'm': `reduce: sum` is impossible: intermediate overflow"):
+        found("x=1e308|\nx=1e308|", regex=r"x=(.*)\|", reduce="sum")
+    with pytest.raises(MetricError, match="metric 'm': `reduce: sum` is impossible: -inf"):
+        found("x=1e308 h|\nx=-1e308 h|", regex=r"x=(?P<value>\S+) (?P<unit>h)", unit="ns", reduce="sum")
+
+
 @pytest.mark.parametrize("text", ["7", "+7", "7.", "7.0", "70e-1", ".7E1", " 7 "])
 def test_a_number_is_a_number_however_it_is_written(text: str) -> None:
     assert found(f"x={text}|", regex=r"x=(.*)\|") == 7.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -65,11 +66,11 @@ def test_packages_of_the_login_shell_are_those_of_commands_only(
     }
 
 
-@pytest.mark.parametrize("planted", ["environments", "environments/.pytorch.json.part"])
+@pytest.mark.parametrize("planted", ["environments", "environments/pytorch.json.{}-{}.part"])
 def test_no_link_that_others_have_planted_is_followed(planted: str, tmp_path: Path) -> None:
     paths = Workspace(tmp_path).paths("s")
     (tmp_path / "target").mkdir()
-    link = paths.results / planted
+    link = paths.results / planted.format(os.uname().nodename, os.getpid())
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "target" / ("file" if planted.endswith(".part") else ""))
     with pytest.raises(OSError, match="link"):

@@ -22,7 +22,7 @@ from hpcbench.node.monitor.processes import OwnProcesses
 from hpcbench.node.monitor.sources.base import HostView, Source
 from hpcbench.node.monitor.timeline import Writer, file_name
 from hpcbench.node.results import record_writer
-from hpcbench.node.results.outcome import Ending
+from hpcbench.node.results.outcome import Ending, conclude
 
 MEASURE = {
     "precision": 0.01,
@@ -62,7 +62,9 @@ job_file, scratch, records, batch, ending = sys.argv[2:]
 with open(os.path.join(os.path.dirname(job_file), "sweep.json")) as file:
     sweep = json.load(file)
 key = RecordKey(os.path.splitext(os.path.basename(job_file))[0], 0, batch, 1)
-record_writer.write(read(job_file, 0), sweep, key, outcome.Ending(**json.loads(ending)), scratch, records)
+planned, ranks, ended = read(job_file, 0), record_writer.read_ranks(scratch), outcome.Ending(**json.loads(ending))
+concluded = outcome.conclude(planned, sweep, ranks, ended, scratch)
+record_writer.write(planned, sweep, key, concluded, ranks, scratch, records, ended.elapsed_s)
 """
 WORK = {
     "parameter_count": 10,
@@ -240,7 +242,9 @@ class SweepFolder:
         planned, key = read(str(self.job_file), 0), RecordKey("job-1", 0, BATCH, 1)
         with patch.dict(os.environ, environment, clear=True):
             ending = _ending(exit_status, stopped, elapsed, log)
-            record_writer.write(planned, SWEEP, key, ending, str(self.scratch), str(self.records))
+            ranks, scratch = record_writer.read_ranks(str(self.scratch)), str(self.scratch)
+            concluded = conclude(planned, SWEEP, ranks, ending, scratch)
+            record_writer.write(planned, SWEEP, key, concluded, ranks, scratch, str(self.records), elapsed)
         return json.loads(self.records.read_text().splitlines()[-1])
 
 

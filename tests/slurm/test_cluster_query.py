@@ -151,6 +151,16 @@ def test_a_cluster_is_queried_with_fake_slurm_commands(fake_commands: Fake) -> N
     assert (found.has_accounting, found.sacct_responds) == (True, True)
 
 
+def test_the_greeting_of_a_wrapper_is_no_fact_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    hello = "echo 'Welcome to the cluster'\n"
+    fake_commands(sinfo=hello + NODES, scontrol=hello + SCONTROL.format("slurmdbd"), sacctmgr=hello + SACCTMGR)
+    found = query_cluster()
+    assert found.nodes == {"cpu": Nodes(6, 3, "NO"), "gpu": Nodes(4, 4, "EXCLUSIVE")}
+    assert list(found.site.partitions) == ["cpu", "gpu"]
+    assert [each.account for each in found.associations or ()] == ["proj1", "proj2"]
+    assert found.qos_limits == {"normal": 50}
+
+
 def test_accounting_is_queried_only_if_the_cluster_has_it_with_fake_slurm_commands(fake_commands: Fake) -> None:
     folder = fake_commands(sinfo=NODES, scontrol=SCONTROL.format("none"), sacctmgr="exit 1", sacct="exit 1")
     found = query_cluster()

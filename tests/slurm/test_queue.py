@@ -83,6 +83,15 @@ def test_all_arrays_of_a_sweep_are_asked_for_in_one_squeue_with_fake_slurm_comma
     ]
 
 
+def test_more_arrays_than_one_word_can_name_are_asked_for_by_their_user_with_fake_slurm_commands(
+    fake_commands: Fake, journal: Journal
+) -> None:
+    journal.batches += [Batch(journal.paths, f"job-001.{number:08x}") for number in range(6000)]
+    folder = fake_commands(squeue=says("study-1.job-001.00000fff|7|0|RUNNING|None|n1", "other|8|0|RUNNING|None|n1"))
+    assert asked(journal).entries == {("7", 0): QueueEntry("RUNNING", False, "None", "n1")}
+    assert "--name" not in (folder / "squeue.called").read_text()
+
+
 def test_the_jobs_of_all_who_submitted_are_asked_for_with_fake_slurm_commands(
     fake_commands: Fake, journal: Journal
 ) -> None:
@@ -179,6 +188,8 @@ def test_what_a_wrapper_prints_is_not_taken_for_an_answer_with_fake_slurm_comman
     fake_commands(sacct=says("7_0|COMPLETED"))
     with pytest.raises(NoAnswerError, match="sacct printed an unexpected line"):
         accounted({("7", 0)})
+    with pytest.raises(NoAnswerError, match="Slurm printed an unexpected line: 'Welcome to the cluster'"):
+        find_by_name("study-1.job-001.ab12", 1000)
 
 
 def test_a_single_job_that_slurm_has_forgotten_is_an_empty_queue_with_fake_slurm_commands(

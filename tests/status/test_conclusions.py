@@ -226,6 +226,16 @@ def test_a_rank_that_another_hpcbench_removes_while_it_is_read_is_left_out(
     assert (concluded.record.status, concluded.record.ranks) == ("node_failure", [])
 
 
+def test_a_rank_whose_file_its_node_could_not_finish_has_left_none(
+    sweep: Sweep, make_planned: Callable[..., PlannedRun]
+) -> None:
+    scratch = sweep.paths.running("job-001.beef") / "3-1"
+    scratch.mkdir(parents=True)
+    (scratch / "rank-0.json").touch()
+    concluded = concluded_record(sweep, remains(sweep, 3, make_planned(), files=[scratch], has_log=True))
+    assert (concluded.record.status, concluded.record.ranks) == ("node_failure", [])
+
+
 def test_what_had_no_turn_in_a_job_that_somebody_cancelled_never_started(
     sweep: Sweep, make_planned: Callable[..., PlannedRun]
 ) -> None:

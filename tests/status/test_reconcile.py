@@ -54,6 +54,17 @@ def concluded(sweep: Sweep, make_planned: Callable[..., PlannedRun]) -> list[Con
     return [concluded_record(sweep, remains(sweep, element, make_planned(element))) for element in range(30)]
 
 
+def test_a_link_in_place_of_the_lock_is_not_followed(sweep: Sweep) -> None:
+    """The folder may be one that colleagues share."""
+    target = sweep.paths.results / "target"
+    target.write_text("kept")
+    sweep.paths.records.mkdir()
+    (sweep.paths.records / ".reconciling").symlink_to(target)
+    with alone(sweep) as reason:
+        assert reason.endswith("Too many levels of symbolic links")
+    assert target.read_text() == "kept"
+
+
 def test_what_is_concluded_is_saved(sweep: Sweep, concluded: list[ConcludedRecord]) -> None:
     with alone(sweep) as reason:
         assert save(sweep, concluded, reason) == []

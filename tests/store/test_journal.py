@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 from dataclasses import replace
@@ -130,6 +131,21 @@ def test_a_line_that_a_death_cut_off_is_ignored_and_does_not_swallow_the_next(cu
     assert read.batches[0].slurm_id == ("123" if cut == 1 else None)  # 1: only the line break is missing
     read.submitted(batch, "456")
     assert Journal.read(paths).batches == [replace(batch, slurm_id="456")]
+
+
+def test_a_full_disk_leaves_the_journal_as_it_was(paths: SweepPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faked at fsync: NFS tells only then."""
+    journal = Journal(paths)
+    journal.submitting(Batch(paths, "job-001.aa"))
+    before = paths.journal.read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        journal.submitted(journal.batches[0], "123")
+    assert paths.journal.read_bytes() == before
 
 
 def test_bytes_that_are_no_text_spoil_only_their_line(paths: SweepPaths) -> None:

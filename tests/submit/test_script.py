@@ -249,6 +249,24 @@ def test_a_line_of_the_set_up_that_fails_ends_the_script_and_is_named(make_sweep
     assert not show.with_name("seen").exists()
 
 
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("['of_conda() { return 3; }', 'conda() { of_conda; true; }', conda activate mine]", "return 3"),
+        ("[source /no/such/activate]", "source /no/such/activate"),
+        ("['set -u', 'echo $NOT_SET']", "echo $NOT_SET"),
+    ],
+    ids=["function", "source", "unset"],
+)
+def test_the_set_up_also_fails_where_bash_runs_no_trap_for_errors(
+    make_sweep: MakeSweep, show: Path, lines: str, words: str
+) -> None:
+    done = run(make_sweep(site=f"setup: {lines}\n    python: {show}", scheduler="local"))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == f"hpcbench: gave up: the set-up failed at: {words}"
+    assert not show.with_name("seen").exists()
+
+
 def test_names_that_the_set_up_uses_do_not_lead_the_record_elsewhere(make_sweep: MakeSweep, show: Path) -> None:
     lines = "['results=/x', 'sweep=/x', 'job=x', 'element=9', 'elements=(9)', 'batch=x', 'scratch=/x', 'log=/x']"
     sweep = make_sweep(site=f"setup: {lines}\n    python: {show}", scheduler="local")

@@ -46,6 +46,17 @@ def test_of_whole_lines_the_last_one_that_has_no_end_yet_is_left_out(file: Path)
     assert lines_of(file, whole=True) == [b"0123456789"]
 
 
+def test_what_is_added_to_a_line_while_it_is_read_is_not_another_line(file: Path) -> None:
+    file.write_bytes(b"one\ntw")
+    with file.open("rb") as stream:
+        found = lines(stream)
+        assert [next(found), next(found)] == [b"one", b"tw"]
+        with file.open("ab") as other:
+            other.write(b"o\n")
+        assert list(found) == []
+        assert stream.tell() == len(b"one\ntw")
+
+
 def test_lines_come_without_their_ends(file: Path) -> None:
     file.write_bytes(b"one\n\ntwo\r\nthree")
     assert lines_of(file) == [b"one", b"", b"two", b"three"]

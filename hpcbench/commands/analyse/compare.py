@@ -97,7 +97,7 @@ def compare_command(
         raise UserError("--junit - cannot be used with --json -", hint="write one of them to a file")
     workspace = workspace_of(context)
     old, now = (open_sweep(context, workspace, name) for name in (base, new))
-    if old.name == now.name and (old.archive is None) == (now.archive is None) and old.archive == now.archive:
+    if old.name == now.name and old.archive == now.archive:
         raise UserError(
             f"BASE and NEW are the same sweep, {old.name}", where="BASE NEW", hint="name two different sweeps"
         )

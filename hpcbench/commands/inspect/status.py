@@ -11,6 +11,7 @@ from rich.markup import escape
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
 from hpcbench.commands.shared.displays import JsonLines, display_on
 from hpcbench.commands.shared.watch import watch as watch_sweep
+from hpcbench.errors import UserError
 from hpcbench.report.export.status_json import as_json as progress_as_json
 from hpcbench.report.terminal.status import counted, expected_in_words, follow_on_in_words, tried_again_in_words
 from hpcbench.report.terminal.status_groups import lines
@@ -62,10 +63,18 @@ def _print_once(found: Sweep, as_json: bool) -> None:
         err.print(f"warning: {warning}", soft_wrap=True, markup=False)
     now = datetime.datetime.now().astimezone()
     if as_json:
-        search = {"search": search_state(found).words} if found.tuning else {}
+        search = {"search": _search(found)} if found.tuning else {}
         click.echo(json.dumps({**progress_as_json(progress, now), **search}, indent=1))
     else:
         _print(progress, now)
+
+
+def _search(sweep: Sweep) -> str:
+    """Return the state of a search in words; if Slurm does not answer, that and why."""
+    try:
+        return search_state(sweep).words
+    except UserError as error:
+        return f"unknown: {error.what}"
 
 
 def _print(progress: Progress, now: datetime.datetime) -> None:
@@ -77,7 +86,7 @@ def _print(progress: Progress, now: datetime.datetime) -> None:
         "tried again": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
-        "search": search_state(progress.sweep).words if progress.sweep.tuning else "",
+        "search": _search(progress.sweep) if progress.sweep.tuning else "",
     }
     for name, words in shown.items():
         if words:

@@ -50,12 +50,11 @@ def cancel_command(context: click.Context, sweep: str) -> int:
 
 
 def _cancel_search(sweep: Sweep) -> int:
-    from hpcbench.submit.slurm_executor import adopt_orphans
     from hpcbench.submit.slurm_executor import cancel as cancel_arrays
 
-    # The job itself holds the sweep's lock while it searches: the journal is only added to.
+    # The job itself holds the sweep's lock while it searches. So the journal is only added to, and no orphan is given
+    # up: another hpcbench may be submitting it. A job is found by its name, whether the journal has its id or not.
     journal = Journal.read(sweep.paths)
-    adopt_orphans(journal)
     jobs = searching(sweep.paths.name, journal)
     cancel_arrays(jobs, journal)
     err.print(f"cancelled {plural(len(jobs), 'job')}")

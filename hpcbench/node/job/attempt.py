@@ -103,23 +103,20 @@ def attempt(
         ending_job = not_started is NotStarted.JOB_IS_ENDING
         return (NextStep.JOB_IS_ENDING if ending_job else NextStep.WAIT_FOR_CONTROLLER), False
     key = RecordKey(job.name, element, job.batch, number)
-    return _record(lane, planned, key, ending, scratch, earlier, output)
-
-
-def _record(
-    lane: Lane,
-    planned: PlannedRun,
-    key: RecordKey,
-    ending: Ending,
-    scratch: str,
-    earlier: List[Attempt],
-    output: Output,
-) -> Tuple[NextStep, bool]:
     try:
-        record = record_writer.write(planned, lane.sweep, key, ending, scratch, lane.job.records)
+        concluded = outcome.conclude(planned, lane.sweep, ranks, ending, scratch)
+        elapsed_s = ending.elapsed_s
+        record = record_writer.write(planned, lane.sweep, key, concluded, ranks, scratch, job.records, elapsed_s)
     except OSError as error:  # hpcbench concludes the outcome from the scratch folder later
-        output.report("%s cannot be written: %s" % (lane.job.records, error.strerror))
+        output.report("%s cannot be written: %s" % (job.records, error.strerror))
         return NextStep.DONE, False
+    return _after(record, lane, planned, ending, earlier, output)
+
+
+def _after(
+    record: Record, lane: Lane, planned: PlannedRun, ending: Ending, earlier: List[Attempt], output: Output
+) -> Tuple[NextStep, bool]:
+    """Report a record, and add it to the `earlier` attempts; return how to go on, and whether the run completed."""
     reason = ": %s" % record.error.message if record.error else ""
     output.report("case %s repetition %d %s%s" % (record.case_id, record.repetition, record.status, reason))
     completed = record.status == COMPLETED

@@ -4,9 +4,12 @@ import contextlib
 import os
 import shutil
 import sys
+import threading
 from typing import List, Optional
 
 from ...core.files import no_link
+
+_COPYING = threading.Lock()  # runs that end at the same time would be mixed in the log
 
 
 class Output:
@@ -51,9 +54,9 @@ class FileOutput(Output):
 def copy_and_remove(path: str) -> None:
     """Copy a file to standard output, and remove it. Ignore a file that does not exist or cannot be copied."""
     with contextlib.suppress(OSError):  # the disk is full, or the folder was removed
-        with open(path, "rb") as file:
+        with open(path, "rb") as file, _COPYING:
             shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+            sys.stdout.buffer.flush()
         os.unlink(path)
 
 

@@ -6,8 +6,9 @@ Interrupted runs get their records. The outcomes of the earlier attempts decide 
 import contextlib
 import json
 import os
+import shutil
 import sys
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...core.record import RecordKey
 from ...core.run_spec import read
@@ -31,14 +32,21 @@ class Start(NamedTuple):
 
 
 def record_cut_off(job_file: str, sweep: Dict[str, Any], start: Start) -> None:
-    """Write a record for each run of this job that an earlier start left without one. Raise OSError if that fails."""
+    """Write a record for each run of this job that an earlier start left without one. Raise OSError if that fails.
+
+    A run with a record was killed before it had removed its scratch folder.
+    """
     job = os.path.splitext(os.path.basename(job_file))[0]
-    for name, element, attempt in _cut_off(start.running):
+    recorded = [(count, each.get("element"), each.get("attempt")) for count, each in _of_earlier_starts(start)]
+    for name, element, count, attempt in _cut_off(start.running):
         planned, scratch = read(job_file, element), os.path.join(start.running, name)
+        if (count, element, attempt) in recorded:
+            shutil.rmtree(scratch, ignore_errors=True)
+            continue
         key = RecordKey(job, element, start.batch, attempt)
-        concluded = of_ranks_alone(planned, sweep, record_writer.read_ranks(scratch), scratch)
-        outcome = concluded or _outcome(start.log)
-        record_writer.write_outcome(planned, sweep, key, outcome, scratch, start.records)
+        ranks = record_writer.read_ranks(scratch)
+        outcome = of_ranks_alone(planned, sweep, ranks, scratch) or _outcome(start.log)
+        record_writer.write(planned, sweep, key, outcome, ranks, scratch, start.records)
     print(REQUEUED, file=sys.stderr)
 
 
@@ -54,11 +62,11 @@ def _outcome(log: str) -> Outcome:
 
 
 def _cut_off(running: str) -> Iterator[Any]:
-    """Yield the scratch folders of this job, ELEMENT-JOBID-RESTART-ATTEMPT, with element and attempt."""
+    """Yield the scratch folders of this job, ELEMENT-JOBID-RESTART-ATTEMPT, with element, restart and attempt."""
     for name in sorted(os.listdir(running)) if os.path.isdir(running) else []:
         parts = name.split("-")
         if len(parts) == 4 and parts[1] == os.environ.get("SLURM_JOB_ID"):
-            yield name, int(parts[0]), int(parts[3])
+            yield name, int(parts[0]), int(parts[2]), int(parts[3])
 
 
 class EarlierAttempt(NamedTuple):
@@ -71,21 +79,23 @@ class EarlierAttempt(NamedTuple):
 def earlier_attempts(start: Start) -> Dict[int, List[EarlierAttempt]]:
     """Return the attempts of earlier starts by element, the oldest first. A damaged line counts as not written."""
     ended: Dict[int, List[EarlierAttempt]] = {}
-    for line in _lines_of_earlier_starts(start):
-        try:
-            found = json.loads(line)
+    for _, found in _of_earlier_starts(start):
+        with contextlib.suppress(KeyError, TypeError, AttributeError):
             verdict = (found["interference"] or {}).get("verdict")
             ended.setdefault(found["element"], []).append(EarlierAttempt(found["status"], verdict))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
     return ended
 
 
-def _lines_of_earlier_starts(start: Start) -> Iterator[bytes]:
-    """Yield the lines of `BATCH/7_3.jsonl`, `BATCH.1/7_3.jsonl` and so on: `.1` is after the first requeue of 7_3."""
+def _of_earlier_starts(start: Start) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    """Yield each record of this job with the number of its start, from 0: those of `BATCH/7_3.jsonl`, then those of
+    `BATCH.1/7_3.jsonl`, which are from after the first requeue of 7_3, and so on."""
     folder, name = os.path.split(start.records)
     for count in range(start.number + 1):
         batch = start.batch + (".%d" % count if count else "")
         path = os.path.join(os.path.dirname(folder), batch, name)
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-            yield from file.read().splitlines()
+            for line in file.read().splitlines():
+                with contextlib.suppress(ValueError):
+                    found = json.loads(line)
+                    if isinstance(found, dict):
+                        yield count, found

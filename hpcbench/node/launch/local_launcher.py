@@ -54,10 +54,12 @@ def run_on(shares: Sequence[Sequence[int]], task: Task, stopping: Stopping) -> i
     global _launched
     _launched += 1
     started = _Tasks()
+    # Where its ranks begin to look for a port, and what tells it from launchers that have the same number elsewhere: a
+    # container may number its processes from 1.
+    launcher = "%d.%s" % (os.getpid() + _MEETINGS_APART * (_launched - 1), os.urandom(8).hex())
     with ChildExits() as exits, stopping(started.end):
         for rank, share in enumerate(shares):
-            variables = {"HPCBENCH_RANK": str(rank), "HPCBENCH_RANKS": str(len(shares))}
-            variables["HPCBENCH_LAUNCHER"] = str(os.getpid() + _MEETINGS_APART * (_launched - 1))
+            variables = {"HPCBENCH_RANK": str(rank), "HPCBENCH_RANKS": str(len(shares)), "HPCBENCH_LAUNCHER": launcher}
             if share:
                 variables["HPCBENCH_CPUS"] = ",".join(map(str, share))
             started.start(task, variables)

@@ -24,12 +24,12 @@ class Ranks(NamedTuple):
 def from_environment(environment: Mapping[str, str]) -> Ranks:
     """Return the rank by the local launcher's variables, otherwise by srun's, otherwise a single process."""
     if "HPCBENCH_RANK" in environment:
-        launcher = int(environment["HPCBENCH_LAUNCHER"])
+        launcher = environment["HPCBENCH_LAUNCHER"]
         return Ranks(
             rank=int(environment["HPCBENCH_RANK"]),
             size=int(environment["HPCBENCH_RANKS"]),
-            meeting=launcher,
-            token="local-%d" % launcher,
+            meeting=int(launcher.partition(".")[0]),
+            token="local-" + launcher,
             host=host.name(environment),
         )
     if "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment:

@@ -1,5 +1,6 @@
 """Build the record of a run from the files of its ranks, and append it: one writer, the driver of the job."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -10,13 +11,13 @@ from statistics import median
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
 
 from ...core import oom_pruning, redaction, status
-from ...core.files import appending, write_all
+from ...core.files import append_lines
 from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, RankEnd, Record, RecordKey, Threads, Work
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples
 from ...core.typed_json import InvalidError, from_json, to_json
 from . import monitor_summary
-from .outcome import Ending, Outcome, conclude
+from .outcome import Outcome
 
 TIMELINES = "timelines"  # the folder next to that of the records, with a file for each of theirs
 _NOT_MONITORED = monitor_summary.Monitored()
@@ -26,27 +27,19 @@ _OF_FACTS: Dict[str, Any] = {"samples": Samples, "learning": Learning, "work": W
 
 
 def write(
-    planned: PlannedRun, sweep: Dict[str, Any], key: RecordKey, ending: Ending, scratch: str, path: str
-) -> Record:
-    """Append the record of a run to `path` and remove `scratch`; return the record. Raise OSError on a full disk."""
-    outcome = conclude(planned, sweep, read_ranks(scratch), ending, scratch)
-    return write_outcome(planned, sweep, key, outcome, scratch, path, ending.elapsed_s)
-
-
-def write_outcome(
     planned: PlannedRun,
     sweep: Dict[str, Any],
     key: RecordKey,
     outcome: Outcome,
+    ranks: List[Dict[str, Any]],
     scratch: str,
     path: str,
     elapsed_s: float = 0.0,
 ) -> Record:
-    """Append the record of a run with a known outcome to `path` and remove `scratch`; return the record.
+    """Append the record of a run, whose ranks left these files in `scratch`, to `path`; return it. Remove `scratch`.
 
     Raise OSError on a full disk.
     """
-    ranks = read_ranks(scratch)
     monitored = monitor_summary.of_run(ranks, scratch, planned.on_gpus)
     record = without_secrets(
         assemble(planned, sweep, key, ranks, outcome, elapsed_s, os.environ, monitored), os.environ
@@ -208,23 +201,19 @@ def append(record: Record, path: str) -> None:
 def append_all(records: List[Record], path: str) -> None:
     """Add records to a file as one line each, durably, and all or none of them. Raise OSError on a full disk."""
     lines = "".join(json.dumps(to_json(record), separators=(",", ":")) + "\n" for record in records).encode()
-    with appending(path) as handle:
-        size = os.fstat(handle).st_size
-        if size and os.pread(handle, 1, size - 1) != b"\n":  # a line that an earlier death cut off
-            lines = b"\n" + lines
-        write_all(handle, lines)
-        os.fsync(handle)
+    append_lines(path, lines)
 
 
 def read_ranks(scratch: str) -> List[Dict[str, Any]]:
     """Return what the supervisors of a run left in its scratch folder, by rank.
 
-    A rank whose result is not of the types of a record has failed, with the name of the field as its error.
+    A rank whose result is not of the types of a record has failed, with the name of the field as its error. A file that
+    is not JSON counts as missing: its node may have failed before the file system had its content.
     """
     ranks = []
     for name in os.listdir(scratch) if os.path.isdir(scratch) else []:
         if name.endswith(".json"):
-            with open(os.path.join(scratch, name), encoding="utf-8") as file:
+            with open(os.path.join(scratch, name), encoding="utf-8") as file, contextlib.suppress(ValueError):
                 ranks.append(_checked(json.load(file)))
     return sorted(ranks, key=lambda rank: int(rank["rank"]))
 

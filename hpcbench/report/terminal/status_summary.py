@@ -13,10 +13,9 @@ from hpcbench.core import status
 from hpcbench.slurm import node_list, states
 from hpcbench.status import eta
 from hpcbench.status.progress import PLANNED, Progress, RunProgress
-from hpcbench.store.records import has_log, is_disturbed
+from hpcbench.store.records import has_log, is_disturbed, span_s
 
 if TYPE_CHECKING:
-    from hpcbench.core.record import Record
     from hpcbench.core.run_spec import PlannedRun
     from hpcbench.store.sweep import Sweep
 
@@ -135,11 +134,6 @@ def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetim
         return None
     going = counted.get(states.PENDING, 0) + running
     left = going + (counted.get(PLANNED, 0) if progress.sweep.scheduler == "local" else 0)
-    spans = [_span(run.record) for run in progress.runs if run.record is not None and run.record.attempt is not None]
+    spans = [span_s(run.record) for run in progress.runs if run.record is not None and run.record.attempt is not None]
     end = eta.expected_end(spans, running, left, now.timestamp())
     return datetime.datetime.fromtimestamp(end).astimezone() if end is not None else None
-
-
-def _span(record: Record) -> eta.Span:
-    started, ended = map(datetime.datetime.fromisoformat, (record.started_at, record.ended_at))
-    return started.timestamp(), ended.timestamp()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hpcbench.core.files import no_link
 from hpcbench.errors import UserError
 
 _PAUSE_S = 0.05  # between two attempts
@@ -34,10 +35,10 @@ def exclusive(file: Path, taken: UserError, timeout_s: float = 0.0) -> Iterator[
     """Hold the lock of a file inside the `with` block, and yield its descriptor.
 
     Without support for locks, nothing is locked. Raise `taken` if another process still holds the lock after
-    `timeout_s` seconds.
+    `timeout_s` seconds, and OSError if the file is a link: another user may have planted it.
     """
     until_s = time.monotonic() + timeout_s
-    with file.open("w") as stream:
+    with open(file, "w", opener=no_link) as stream:
         while True:
             try:
                 try_lock(stream.fileno())

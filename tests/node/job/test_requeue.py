@@ -26,12 +26,13 @@ def start(records: Path) -> Start:
     return Start(10, "job-1.abcd", "", str(records.parent.with_name("job-1.abcd.10") / records.name), "")
 
 
-def put(file: Path, *ended: tuple[int, str]) -> None:
+def put(file: Path, *ended: tuple[Any, ...]) -> None:
+    """Add records: element, status, and the attempt if it is not the first."""
     file.parent.mkdir(exist_ok=True)
     with file.open("a") as lines:
-        for element, status in ended:
+        for element, status, *attempt in ended:
             interference = {"verdict": "clean"} if status == "completed" else None
-            line = {"element": element, "status": status, "interference": interference}
+            line = {"element": element, "status": status, "interference": interference, "attempt": (*attempt, 1)[0]}
             lines.write(json.dumps(line) + "\n")
 
 
@@ -102,13 +103,15 @@ def restarted(
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
 
     def run(
-        words: str = "", ran: str = "0-42-0-1", ended: tuple[tuple[int, str], ...] = ()
+        words: str = "", ran: str = "0-42-0-1", ended: tuple[tuple[Any, ...], ...] = (), rank: str | None = None
     ) -> tuple[dict[int, list[str]], list[dict[str, Any]], Any]:
         folder.records.parent.mkdir(parents=True)
         put(folder.records, *ended)
         scratch = folder.running / ran
         scratch.mkdir(parents=True)
         (scratch / "monitor-n1.jsonl").write_text("what it saw\n")
+        if rank is not None:
+            (scratch / "rank-0.json").write_text(rank)
         (tmp_path / "log").write_text(words)
         records = folder.records.parent.with_name("job-1.abcd.1") / folder.records.name
         again = Start(1, "job-1.abcd", str(folder.running), str(records), str(tmp_path / "log"))
@@ -160,24 +163,28 @@ def test_what_an_earlier_start_was_ended_by_does_not_explain_the_end_of_a_later_
 
 
 def test_what_had_all_but_its_record_has_completed(
-    restarted: Restarted, make_rank: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    restarted: Restarted, make_rank: Callable[..., dict[str, Any]]
 ) -> None:
-    made = Path.mkdir
-
-    def with_rank(path: Path, *arguments: Any, **options: Any) -> None:
-        made(path, *arguments, **options)
-        if path.name == "0-42-0-1":
-            (path / "rank-0.json").write_text(json.dumps(make_rank()))
-
-    monkeypatch.setattr(Path, "mkdir", with_rank)
-    known, (record,), _ = restarted(SLURMSTEPD.format("PREEMPTION"))
+    known, (record,), _ = restarted(SLURMSTEPD.format("PREEMPTION"), rank=json.dumps(make_rank()))
     assert (known, record["status"]) == ({0: ["completed"]}, "completed")
+
+
+@pytest.mark.parametrize("content", ["", '{"rank": 0, "fac', "\0" * 40], ids=["empty", "cut off", "zeros"])
+def test_a_rank_whose_file_its_node_could_not_finish_has_left_none(restarted: Restarted, content: str) -> None:
+    known, (record,), _ = restarted(rank=content)
+    assert (known, record["status"], record["ranks"]) == ({0: ["node_failure"]}, "node_failure", [])
 
 
 def test_what_had_ended_before_is_known_with_what_was_cut_off(restarted: Restarted) -> None:
     known, (record,), _ = restarted(ran="2-42-0-3", ended=((0, "completed"), (1, "failed")))
     assert known == {0: ["completed"], 1: ["failed"], 2: ["node_failure"]}
     assert (record["element"], record["attempt"]) == (2, 3)
+
+
+def test_what_was_killed_between_its_record_and_the_end_of_its_folder_has_one_record(restarted: Restarted) -> None:
+    known, records, folder = restarted(ran="2-42-0-3", ended=((2, "completed", 3),))
+    assert (known, records) == ({2: ["completed"]}, [])
+    assert list(folder.running.iterdir()) == []
 
 
 @pytest.mark.parametrize("ran", ["0-43-0-1", "0-4-2-1", ".0-42.log", "0-42", "notes"])

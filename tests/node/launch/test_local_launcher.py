@@ -9,10 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from hpcbench.node.launch import local_launcher
+from hpcbench.node.launch.local_launcher import run_on
+from hpcbench.node.launch.ranks import Ranks, from_environment
 
 pytestmark = pytest.mark.integration
 
@@ -51,6 +56,25 @@ def test_tasks_are_numbered_and_know_how_many_they_are(said: Callable[..., Any])
     assert [task["HPCBENCH_RANK"] for task in found] == ["0", "1", "2"]
     assert {task["HPCBENCH_RANKS"] for task in found} == {"3"}
     assert len({task["HPCBENCH_LAUNCHER"] for task in found}) == 1
+
+
+def test_launchers_of_the_same_number_have_tokens_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in two containers on a node: each may number its processes from 1."""
+    monkeypatch.setattr(os, "getpid", lambda: 2)
+
+    def ranks_of(file: Path) -> Ranks:
+        def say() -> int:
+            file.write_text(os.environ["HPCBENCH_LAUNCHER"])
+            return 0
+
+        monkeypatch.setattr(local_launcher, "_launched", 0)
+        assert run_on([()], say, lambda end: nullcontext()) == 0
+        launcher = file.read_text()
+        return from_environment({"HPCBENCH_RANK": "0", "HPCBENCH_RANKS": "1", "HPCBENCH_LAUNCHER": launcher})
+
+    one, other = ranks_of(tmp_path / "one"), ranks_of(tmp_path / "other")
+    assert one.meeting == other.meeting == 2
+    assert one.token != other.token
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import COMPLETED, FAILED
 from hpcbench.core.typed_json import to_json
 from hpcbench.node.results import record_writer
-from hpcbench.node.results.outcome import Ending, judge
+from hpcbench.node.results.outcome import Ending, conclude, judge
 from tests.fixtures.records import a_record
 
 Rank = dict[str, Any]
@@ -179,7 +179,11 @@ def write(tmp_path: Path, make_planned: Callable[..., PlannedRun], sweep_descrip
             (scratch / f"rank-{rank['rank']}.json").write_text(json.dumps(rank))
         (scratch / "rank-9.json.part").write_text("{")
         key, planned = KEY._replace(attempt=attempt), make_planned(**changes)
-        made = record_writer.write(planned, sweep_description, key, ENDED, str(scratch), str(tmp_path / RECORDS))
+        read = record_writer.read_ranks(str(scratch))
+        outcome = conclude(planned, sweep_description, read, ENDED, str(scratch))
+        made = record_writer.write(
+            planned, sweep_description, key, outcome, read, str(scratch), str(tmp_path / RECORDS), ENDED.elapsed_s
+        )
         found: dict[str, Any] = to_json(made)
         return found
 

@@ -1,0 +1,55 @@
+"""hpcbench cancel, in this process, with fake Slurm commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hpcbench.commands.run.cancel import cancel_command
+from hpcbench.store.journal import Batch, Journal
+from hpcbench.store.sweep import SCHEMA
+from hpcbench.store.workspace import SweepPaths, Workspace
+
+SEARCH = {
+    "schema": SCHEMA,
+    "name": "sweep-1",
+    "experiment": {"name": "experiment-1", "retry": {}},
+    "site": {"name": "big", "scheduler": "local"},
+    "jobs": {"job-001": {"slurm": {}}},
+    "tuning": {"metric": "throughput", "scheduler": "slurm"},
+}
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> SweepPaths:
+    """A search whose job is being submitted: the journal has the intent."""
+    found = Workspace(tmp_path).paths("sweep-1")
+    found.jobs.mkdir(parents=True)
+    found.description.write_text(json.dumps(SEARCH))
+    Journal(found).submitting(Batch(found, "search.beef"))
+    return found
+
+
+def cancel(paths: SweepPaths) -> None:
+    cancel_command.main(["sweep-1"], obj=str(paths.jobs.parents[1]), standalone_mode=False)
+
+
+def test_a_search_that_another_hpcbench_is_submitting_is_not_given_up_with_fake_slurm_commands(
+    paths: SweepPaths, fake_commands: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_commands(squeue="exit 0", sacct="exit 0")
+    cancel(paths)
+    assert "cancelled 0 jobs" in capsys.readouterr().err
+    assert [batch.name for batch in Journal.read(paths).accepted] == ["search.beef"]
+
+
+def test_the_job_of_a_search_is_cancelled_though_the_journal_lacks_its_id_with_fake_slurm_commands(
+    paths: SweepPaths, fake_commands: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = fake_commands(squeue="echo 'sweep-1.search.beef|42|0|RUNNING|None|n1'", scancel="exit 0")
+    cancel(paths)
+    assert "cancelled 1 job" in capsys.readouterr().err
+    assert (folder / "scancel.called").read_text().split() == ["42"]
