@@ -115,7 +115,8 @@ def _ordered(frame: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     placed = {*_FRONT, *_MEASURED, *shown, "error", "case_index"}
     rest = [name for name in frame.columns if name not in placed]
     parameters = rest[: rest.index("first_step_s")]
-    return frame[[*_FRONT, *parameters, *_MEASURED, *shown, *rest[len(parameters) :], "error", "case_index"]].copy()  # in few blocks, as pandas wants columns that others are added to
+    columns = [*_FRONT, *parameters, *_MEASURED, *shown, *rest[len(parameters) :], "error", "case_index"]
+    return frame[columns].copy()  # in few blocks, as pandas wants a table that gets more columns
 
 
 def _of_all(rows: pd.DataFrame) -> dict[str, pd.Series[Any]]:
