@@ -19,7 +19,7 @@ def test_failing_crashing_timing_out_and_out_of_memory_cases_are_told_apart(clus
     )
     cluster("sweep", programs, "--name", "programs")
     experiment = cluster.experiment(
-        parameters={"environment": "faulty"},
+        parameters={"environment": "faulty", "task": "inference"},
         matrix={"seed": [0, RAISES, CRASHES, SLEEPS, HOARDS]},
         slurm={"time": "00:01:00", "mem": "700M"},
     )
@@ -47,7 +47,9 @@ def test_failing_crashing_timing_out_and_out_of_memory_cases_are_told_apart(clus
 
 def test_an_array_on_a_cluster_without_accounting_ends_the_same_way(bare_cluster):
     experiment = bare_cluster.experiment(
-        parameters={"environment": "faulty"}, matrix={"seed": [0, RAISES, HOARDS]}, slurm={"mem": "700M"}
+        parameters={"environment": "faulty", "task": "inference"},
+        matrix={"seed": [0, RAISES, HOARDS]},
+        slurm={"mem": "700M"},
     )
     bare_cluster("sweep", experiment, "--wait", expect=1)
     statuses = {record["parameters"]["seed"]: record["status"] for record in bare_cluster.records()}

@@ -42,7 +42,7 @@ def test_the_instances_of_a_task_are_the_ranks_of_its_repetition(cluster):
 
 
 def test_a_task_is_bound_to_as_many_cpus_as_it_asked_for(cluster):
-    cluster("sweep", cluster.experiment(parameters={"cpus_per_task": 1}), "--wait")
+    cluster("sweep", cluster.experiment(parameters={"cpus_per_task": 1, "task": "inference"}), "--wait")
     (record,) = cluster.records()
     if os.cpu_count() > 1:
         assert len(record["affinity"][0]) == 1

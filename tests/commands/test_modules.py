@@ -51,7 +51,7 @@ def with_modules(command_line, module_packages, request, tmp_path):
 
 def sweep(command_line, modules, **arguments):
     site = command_line.site(environments={"pytorch": {"modules": modules}})
-    return command_line("sweep", command_line.experiment(), "--site", site, **arguments)
+    return command_line("sweep", command_line.experiment(parameters={"task": "inference"}), "--site", site, **arguments)
 
 
 @pytest.mark.torch
