@@ -225,7 +225,8 @@ class _Driver:
             if step is NextStep.WAIT_FOR_CONTROLLER:
                 self._stop.wait(CONTROLLER_S * (1 + random.random()))  # noqa: S311 - only to spread
                 number -= 1
-                clock.restart()
+                if not number:  # otherwise the attempts before have taken of the limit
+                    clock.restart()
             if step is NextStep.GIVE_WAY:
                 self._stop.request()
                 self._stop.wait(UNTIL_KILLED_S)  # Slurm does not requeue a job that ends by itself

@@ -13,9 +13,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from hpcbench.node.job import driver
+from hpcbench.node.job.attempt import NextStep
 from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal
 from tests.node.job.driven import Driven
@@ -436,3 +439,17 @@ def test_a_driver_that_is_told_to_end_records_the_run_that_it_was_asked_for(serv
     served.process.terminate()
     assert served.process.wait(timeout=60) == 1
     assert [record["status"] for record in driven.records] == ["cancelled"]
+
+
+@pytest.mark.parametrize(("before", "restarts"), [([], 1), ([NextStep.AGAIN], 0)])
+def test_waiting_for_slurmctld_does_not_give_a_retry_the_time_of_the_attempts_before(
+    before: list[NextStep], restarts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = iter([*before, NextStep.WAIT_FOR_CONTROLLER, NextStep.DONE])
+    clock, stop = Mock(), Mock(requested=False)
+    monkeypatch.setattr(driver, "Clock", lambda: clock)
+    monkeypatch.setattr(driver, "attempt", lambda *_: (next(steps), True))
+    one = driver._Driver(Mock(log=""), {}, stop, shares_job=False)
+    one._repetition(Mock(), 0, one.output)
+    assert clock.restart.call_count == restarts
+    assert stop.wait.call_count == 1
