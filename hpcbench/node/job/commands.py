@@ -26,7 +26,9 @@ def _run(arguments: Any) -> int:
     array = os.environ.get("SLURM_ARRAY_JOB_ID") or os.environ.get("SLURM_JOB_ID") or ""
     name = "%s_%d" % (array, index) if slurm else "local"
     folder = os.path.dirname(os.path.abspath(arguments.job_file))
-    log = os.environ.get("HPCBENCH_LOG") or os.path.join(folder, "logs", arguments.batch, name + "_0_log.out")
+    # On Slurm, the variable comes from the local run that submitted this job.
+    given = None if slurm else os.environ.get("HPCBENCH_LOG")
+    log = given or os.path.join(folder, "logs", arguments.batch, name + "_0_log.out")
     # After a requeue, the earlier start may still run on a node that lost its connection: each start has its own file.
     restart = os.environ.get("SLURM_RESTART_COUNT") if slurm else None
     batch = arguments.batch + (".%s" % restart if restart else "")

@@ -53,7 +53,9 @@ class Driven:
         with log.open("ab") as output:
             done = subprocess.run(
                 self.words(*arguments),
-                env=self.environment(**{"HPCBENCH_LOG": str(log), **variables}),
+                env=self.environment(
+                    **({} if self.sweep.scheduler == "slurm" else {"HPCBENCH_LOG": str(log)}), **variables
+                ),
                 cwd=self.sweep.paths.jobs.parents[1],
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -77,6 +77,13 @@ def test_a_failure_of_one_does_not_keep_the_others_from_running(drive: Drive) ->
     assert [record["status"] for record in packed.records] == ["completed", "failed", "completed"]
 
 
+def test_a_job_that_a_local_run_submitted_reads_its_own_log(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    packed.srun.write_text("#!/bin/bash\necho srun: a mistake\nexit 1\n")
+    packed.run(SLURM_ARRAY_TASK_ID="2", HPCBENCH_LOG="/log/of/the/local/run")
+    assert packed.records[0]["error"]["last_lines"][-1] == "srun: a mistake"
+
+
 def test_one_that_is_run_again_comes_before_the_next(drive: Drive) -> None:
     packed = drive("echo >> tries; [ $(wc -l < tries) -gt 2 ]", SEVEN + THREE_EACH + "retry: {max: 3, on: [failed]}\n")
     assert packed.run().returncode == 0
