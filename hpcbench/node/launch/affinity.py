@@ -1,8 +1,8 @@
-"""Which CPUs each instance gets, of those that a task may use, and which of its part its threads run on.
+"""The CPUs of each instance of a task, and of the threads of an instance.
 
-The policies are those that OpenMP's OMP_PROC_BIND and Slurm's --distribution know by similar names: `compact` fills
-core after core, `scatter` goes round the NUMA nodes, `numa` keeps an instance within a node, `cores` leaves the second
-hardware thread of a core idle.
+The policies resemble those of OpenMP's OMP_PROC_BIND and Slurm's --distribution: `compact` fills core after core,
+`scatter` alternates between the NUMA nodes, `numa` places an instance within one node, and `cores` uses only one
+hardware thread of each core.
 """
 
 from itertools import zip_longest
@@ -16,12 +16,12 @@ COMPACT, SCATTER, NUMA, CORES = "compact", "scatter", "numa", "cores"
 def places(cpus: Sequence[Cpu], instances: int, threads: Optional[int], policy: Optional[str]) -> List[List[int]]:
     """Return the CPUs of each instance, as sorted numbers.
 
-    Parts are as equal as they can be, and no two instances share a CPU unless there are more instances than CPUs that
-    the policy leaves. With a policy, an instance with `threads` gets as many CPUs of its part; without, and without
-    `threads`, all of it.
+    Shares are as equal as possible, and no two instances share a CPU unless there are more instances than CPUs that the
+    policy uses. With a policy, an instance with `threads` gets that many CPUs of its share; otherwise it gets the whole
+    share.
     """
     parts = _within_nodes(cpus, instances, threads) if policy == NUMA else _parts(_order(cpus, policy), instances)
-    if policy in (SCATTER, NUMA):  # the threads of an instance share cores last
+    if policy in (SCATTER, NUMA):  # threads of an instance share a core only when no core is free
         parts = [cores_first(part) for part in parts]
     wanted = threads if policy else None
     return [sorted(cpu.number for cpu in part[:wanted]) for part in parts]
@@ -54,7 +54,8 @@ def _round_the_nodes(cores: List[List[Cpu]]) -> List[List[Cpu]]:
 
 
 def _parts(cpus: Sequence[Cpu], count: int) -> List[List[Cpu]]:
-    """Split `cpus` into parts of equal size, or one larger for the first; if there are too few, CPUs are repeated."""
+    """Split `cpus` into `count` parts whose sizes differ by at most one, larger ones first; repeat CPUs if there are
+    too few."""
     if count > len(cpus):
         return [[cpus[place % len(cpus)]] for place in range(count)]
     ends = _ends(len(cpus), count)
@@ -62,13 +63,14 @@ def _parts(cpus: Sequence[Cpu], count: int) -> List[List[Cpu]]:
 
 
 def _ends(length: int, count: int) -> List[int]:
-    """Return the end of each part."""
+    """Return the end index of each of `count` equal parts of a sequence."""
     size, larger = divmod(length, count)
     return [size * place + min(place, larger) for place in range(1, count + 1)]
 
 
 def _within_nodes(cpus: Sequence[Cpu], instances: int, threads: Optional[int]) -> List[List[Cpu]]:
-    """Return parts within one NUMA node each if they fit, otherwise over as few nodes as possible."""
+    """Return parts within one NUMA node each. With fewer instances than nodes, a part has several unless `threads` fit
+    on one."""
     nodes: Dict[int, List[Cpu]] = {}
     for cpu in _order(cpus, COMPACT):
         nodes.setdefault(cpu.node, []).append(cpu)
@@ -83,7 +85,7 @@ def _within_nodes(cpus: Sequence[Cpu], instances: int, threads: Optional[int]) -
 
 
 def _shared_out(instances: int, nodes: List[List[Cpu]]) -> List[int]:
-    """Return how many instances each node takes: one each, and more where parts are largest."""
+    """Return how many instances each node takes: at least one, and more on nodes with more CPUs."""
     counts = [1] * len(nodes)
     for _ in range(instances - len(nodes)):
         best = max(range(len(nodes)), key=lambda place: len(nodes[place]) / (counts[place] + 1))

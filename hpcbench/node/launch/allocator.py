@@ -1,6 +1,6 @@
-"""glibc's allocator, told to keep what a program frees.
+"""glibc's allocator, set to retain the memory that a program frees.
 
-Else the memory of large tensors goes back to the kernel at each step, and comes anew page by page, each of them zeroed
+Otherwise the memory of large tensors returns to the kernel at each step, and is mapped and zeroed again page by page
 (mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD).
 """
 

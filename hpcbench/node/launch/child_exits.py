@@ -1,4 +1,4 @@
-"""Waiting for the end of any child without polling: by SIGCHLD, which also a process without pidfds has."""
+"""Wait for the end of any child process without polling: by SIGCHLD, which does not require pidfds."""
 
 import os
 import select
@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 
 
 class ChildExits:
-    """A context, in the main thread, in which the end of a child, or any other signal, ends a wait."""
+    """A context manager, for the main thread, in which the end of a child or any other handled signal ends a wait."""
 
     def __enter__(self) -> "ChildExits":
         self._read_end, self._write_end = os.pipe()
@@ -25,12 +25,12 @@ class ChildExits:
         os.close(self._write_end)
 
     def wait(self, timeout_s: Optional[float]) -> None:
-        """Wait until something has come since the last wait, `timeout_s` seconds at most."""
+        """Wait until a signal has arrived since the last wait, for at most `timeout_s` seconds; None is no limit."""
         if select.select([self._read_end], [], [], timeout_s)[0]:
             os.read(self._read_end, 4096)
 
     def wait_until(self, done: Callable[[], bool], timeout_s: Optional[float]) -> bool:
-        """Wait until `done` returns true, `timeout_s` seconds at most; return whether it has."""
+        """Wait until `done` returns true, for at most `timeout_s` seconds (None: no limit); return whether it has."""
         until = None if timeout_s is None else time.monotonic() + timeout_s
         while not done():
             left_s = None if until is None else until - time.monotonic()

@@ -1,7 +1,7 @@
-"""Any program in the place of a worker: how it is started, and what its rank finds out of it.
+"""Run the command of a case instead of a worker, and report the facts of its rank.
 
-It runs in the folder of the workspace, by bash, and ends as a job script would at the first line that fails. Files of
-one repetition belong into `$HPCBENCH_RUN`, a folder that all its tasks share and that is removed with the record.
+The command runs in the workspace folder, by bash, and ends at the first line that fails. Files of one run belong in
+`$HPCBENCH_RUN`, a folder that all its tasks share and that is removed after the record is written.
 """
 
 import collections
@@ -18,12 +18,12 @@ from ..host import hardware, topology
 from ..host.sysfs import System
 from .rank_files import FOLDER, Output
 
-_UNCAUGHT = 1  # the status with which Python ends by an exception that nobody caught
+_UNCAUGHT = 1  # exit status of Python after an uncaught exception
 _LONGEST_TRACEBACK = 1000  # lines
 
 
 def start(line: str, workspace: str, scratch: str, environment: Dict[str, str]) -> "subprocess.Popen[bytes]":
-    """Start a command in a process group of its own, so that all of it can be ended. Raises OSError."""
+    """Start a command in a process group of its own, so that all of it can be ended. Raise OSError if that fails."""
     folder = os.path.join(scratch, FOLDER)
     make_folder(folder)
     return subprocess.Popen(
@@ -33,7 +33,7 @@ def start(line: str, workspace: str, scratch: str, environment: Dict[str, str]) 
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        close_fds=False,  # a launcher's descriptors are the program's: PMI-2 speaks to it through PMI_FD
+        close_fds=False,  # PMI-2 uses a descriptor of the launcher, which it finds in PMI_FD
         start_new_session=True,
     )
 
@@ -58,10 +58,10 @@ def last_word_of_memory(ending: Dict[str, Any], output: Output) -> Optional[str]
 def facts(
     ending: Dict[str, Any], elapsed_s: float, end_s: float, complete: bool, exhausted: Optional[str], last: str
 ) -> Dict[str, Any]:
-    """Return what a rank found out, in the form of a worker's: the one sample is how long the command took.
+    """Return the facts of a rank in the form of a worker's. The only sample is the wall time of the command,
+    `elapsed_s`.
 
-    `complete` says whether the copies hold all that was printed; `exhausted` is how it said that memory ran out; `last`
-    is what it said last.
+    `complete` is whether the copies have all output, `exhausted` the message if memory ran out, `last` the last line.
     """
     cpus = hardware.usable_cpus()
     found: Dict[str, Any] = {

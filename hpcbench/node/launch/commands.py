@@ -16,7 +16,7 @@ USAGE = "usage: node.pyz rank JOB_FILE ELEMENT --scratch FOLDER [--packages FILE
 
 
 def rank(words: List[str]) -> int:
-    """Run one task, or the instances in its place; return its exit status, as a shell would say it.
+    """Run one task, or the instances that replace it; return its exit status, 128 + N after signal N.
 
     `words` are the command without its Python, as RankTask gives them.
     """
@@ -28,7 +28,8 @@ def rank(words: List[str]) -> int:
 
 
 def run(task: RankTask, words: List[str]) -> int:
-    """Do the same in this process; `words` are the command that would start another one for it."""
+    """Run one task in this process; return its exit status. `words` are the command that starts another process for
+    it."""
     make_folder(task.scratch)
     planned = read(task.job_file, task.element)
     ranks = from_environment(os.environ)
@@ -36,7 +37,7 @@ def run(task: RankTask, words: List[str]) -> int:
     if ranks.size < planned.instances:
         return instances.start(planned, words)
     worker = [sys.executable, task.zipapp, "work", task.job_file, str(task.element)]
-    workspace = os.path.abspath(os.path.join(task.job_file, "..", "..", ".."))  # of jobs/SWEEP/JOB.jsonl
+    workspace = os.path.abspath(os.path.join(task.job_file, "..", "..", ".."))  # contains jobs/SWEEP/JOB.jsonl
     status = supervise(planned, ranks, worker, workspace, task.scratch, task.limit_s)
     if task.packages and ranks.rank == 0 and status < SIGNALLED:
         _describe_packages(task.packages, task.scratch, planned.ranks)
@@ -44,7 +45,8 @@ def run(task: RankTask, words: List[str]) -> int:
 
 
 def _describe_packages(path: str, scratch: str, ranks: int) -> None:
-    """Write what is installed here, if no run has: this process is certainly inside the container, if there is one."""
+    """Write the installed packages unless an earlier run has. This process runs inside the container, if there is
+    one."""
     if os.path.exists(path):
         return
     from ...core import files, packages

@@ -1,5 +1,7 @@
-"""Which libraries this process has really got, and how they are set: as the dynamic linker and the kernel tell, not as
-an environment variable asks."""
+"""The libraries that this process has loaded, and their settings, from the dynamic linker and the kernel.
+
+Environment variables show only what was requested.
+"""
 
 import ctypes
 import os
@@ -8,8 +10,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 _OPENMP = re.compile(r"(libgomp|libiomp5|libomp)[-.]")
 _LARGE = 64 * 2**20  # bytes
-RETAINING = " (retains)"  # after the file's name
-_SPINS_FOR_EVER = 2**31 - 1  # milliseconds, which kmp_get_blocktime gives for `infinite`
+RETAINING = " (retains)"  # suffix of the file name
+_SPINS_FOR_EVER = 2**31 - 1  # milliseconds; kmp_get_blocktime returns it for `infinite`
 
 
 class _Info(ctypes.Structure):
@@ -24,10 +26,13 @@ class _Info(ctypes.Structure):
 
 
 def in_effect() -> Dict[str, Any]:
-    """Of OpenMP and the allocator the file, by its name; whether glibc's allocator retains what is freed; whether
-    OpenMP's threads spin or sleep while they wait, where its runtime tells."""
-    openmp = provider("GOMP_parallel")  # what compilers call: Intel's and LLVM's runtimes have it, too
-    # One that was not preloaded belongs to the libraries that were linked with it: there may be several.
+    """Return the file names of OpenMP and the allocator, and the wait policy; None for what is unknown.
+
+    The allocator's name has the suffix RETAINING if glibc retains freed memory. The wait policy is `active` if idle
+    OpenMP threads spin, `passive` if they sleep.
+    """
+    openmp = provider("GOMP_parallel")  # entry point of GCC, which Intel's and LLVM's runtimes have, too
+    # Without a preloaded runtime, each library uses the one that it was linked with: there may be several.
     files = [openmp] if openmp else [path for path in mapped() if _OPENMP.match(os.path.basename(path))]
     return {
         "openmp": ", ".join(sorted({os.path.basename(path) for path in files})) or None,
@@ -37,8 +42,8 @@ def in_effect() -> Dict[str, Any]:
 
 
 def provider(symbol: str) -> Optional[str]:
-    """The file from which all libraries get a function, since it comes before those they were linked with; None where
-    each gets it from its own."""
+    """Return the file that provides a symbol in the global scope, which all libraries search first; None without
+    one."""
     everything: Any = ctypes.CDLL(None)
     function = getattr(everything, symbol, None)
     if function is None:
@@ -61,14 +66,17 @@ def mapped() -> List[str]:
 
 
 def retains() -> bool:
-    """Whether what this process frees stays with it: the middle of a freed block is in the heap. It is larger than any
-    that glibc takes from there of its own accord (32 MiB, DEFAULT_MMAP_THRESHOLD_MAX in malloc.c)."""
+    """Return whether glibc's allocator retains freed memory: whether the middle of a freed block is in the heap.
+
+    The block is larger than any that glibc takes from the heap by default (32 MiB, DEFAULT_MMAP_THRESHOLD_MAX in
+    malloc.c).
+    """
     c_library: Any = ctypes.CDLL(None)
     c_library.malloc.restype = ctypes.c_void_p
     c_library.malloc.argtypes = [ctypes.c_size_t]
     c_library.free.argtypes = [ctypes.c_void_p]
     block = c_library.malloc(_LARGE)
-    c_library.free(block)  # at once: with something else above it, the heap could not shrink
+    c_library.free(block)  # at once: the heap cannot shrink below a block that is in use
     return bool(block) and _part_of(block + _LARGE // 2) == "[heap]"
 
 
@@ -93,6 +101,6 @@ def _mappings() -> List[Tuple[range, Optional[str]]]:
 
 
 def _wait_policy() -> Optional[str]:
-    """GNU's runtime does not tell."""
+    """Return `active` or `passive` from Intel's or LLVM's runtime; None for GNU's, which does not report it."""
     milliseconds = getattr(ctypes.CDLL(None), "kmp_get_blocktime", None)
     return {0: "passive", _SPINS_FOR_EVER: "active"}.get(milliseconds()) if milliseconds else None

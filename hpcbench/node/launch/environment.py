@@ -1,4 +1,4 @@
-"""Environment variables that a framework reads while it is imported: they must stand before its process starts."""
+"""Environment variables of a worker. Frameworks read them at import, so they must be set before the process starts."""
 
 from typing import Any, Dict, Mapping, Optional, Sequence
 
@@ -8,12 +8,12 @@ from . import allocator
 def for_worker(
     parameters: Mapping[str, Any], environment: Mapping[str, str], preloaded: Sequence[str] = ()
 ) -> Dict[str, str]:
-    """Return the environment of a worker process, made from its supervisor's. `preloaded` are paths of libraries."""
+    """Return the environment of a worker process, based on its supervisor's. `preloaded` are paths of libraries."""
     changed = dict(environment)
     framework = parameters["framework"]
     if parameters["intra_op_threads"] is not None:  # OpenMP sizes its pool at import, before any setter can be called
         changed["OMP_NUM_THREADS"] = str(parameters["intra_op_threads"])
-    if preloaded:  # before what the user has put there: whose symbols come first are taken
+    if preloaded:  # before the user's libraries: the first definition of a symbol is used
         changed["LD_PRELOAD"] = ":".join([*preloaded, *filter(None, [environment.get("LD_PRELOAD")])])
     if parameters["allocator"] == allocator.RETAIN:
         changed.update(allocator.RETAINING)
@@ -32,14 +32,14 @@ def for_worker(
     if framework != "command" and parameters["device"] == "cpu":
         changed.update(_NO_GPU)
         if framework.endswith("jax"):
-            changed["JAX_PLATFORMS"] = "cpu"  # else it warns of the GPUs that it does not find
+            changed["JAX_PLATFORMS"] = "cpu"  # otherwise it warns that it finds no GPU
     return changed
 
 
 def _mxnet(parameters: Mapping[str, Any]) -> Dict[str, str]:
     threads = parameters["inter_op_threads"]
     workers = {} if threads is None else {"MXNET_CPU_WORKER_NTHREADS": str(threads)}
-    # float32 shall mean the same everywhere: cuDNN would round the inputs of convolutions to 10 bits (TF32).
+    # Equal float32 arithmetic in all frameworks: cuDNN would round the inputs of convolutions to TF32 (10 bits).
     return {**workers, "NVIDIA_TF32_OVERRIDE": "0"} if parameters["device"] == "gpu" else workers
 
 
@@ -50,8 +50,8 @@ def _waiting(policy: str, openmp: Optional[str]) -> Dict[str, str]:
 
 
 _TENSORFLOW = ("TF_ENABLE_ONEDNN_OPTS",)
-# MXNet 1 has oneDNN under its old name. PyTorch is told by a function.
+# MXNet 1 uses the former name of oneDNN. PyTorch has a function instead of a variable.
 _ONEDNN = {"tensorflow": _TENSORFLOW, "keras-tensorflow": _TENSORFLOW, "mxnet": ("MXNET_MKLDNN_ENABLED",)}
 
-# Else Keras on PyTorch would compute on a GPU unasked, and TensorFlow take the memory of every one. HIP is AMD's.
+# Otherwise Keras on PyTorch would use a GPU, and TensorFlow would take the memory of all GPUs. HIP is AMD's.
 _NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}

@@ -1,5 +1,5 @@
-"""Whether this machine has what a case asks for: nodes and CPUs, where the local launcher starts it; CPUs for its
-threads, and libraries."""
+"""Check whether this machine can run a case: nodes and CPUs with the local launcher, CPUs for its threads,
+libraries."""
 
 import math
 import os
@@ -15,7 +15,7 @@ from . import allocator, preload
 
 
 def what_is_missing(planned: PlannedRun) -> Optional[str]:
-    """Return what this machine lacks for the case; None if nothing."""
+    """Return what this machine lacks for the case, as a message; None if nothing."""
     return (
         _of_the_machine(planned)
         or room_for_threads(planned, this_system())
@@ -25,7 +25,7 @@ def what_is_missing(planned: PlannedRun) -> Optional[str]:
 
 
 def _of_the_machine(planned: PlannedRun) -> Optional[str]:
-    """Slurm gives what is asked for or refuses it: there, nothing is missing."""
+    """Return which nodes or CPUs the local launcher lacks; None under srun, because Slurm has allocated them."""
     if "HPCBENCH_RANK" not in os.environ:
         return None
     if planned.parameters["nodes"] > 1:
@@ -41,7 +41,8 @@ def _of_the_machine(planned: PlannedRun) -> Optional[str]:
 def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:
     """Return why the CPUs do not suffice for the threads of a case; None if they do, or if it may oversubscribe.
 
-    A CPU quota counts for all instances together, and a fraction of a CPU as one."""
+    A CPU quota applies to all instances together, rounded up to whole CPUs.
+    """
     parameters = planned.parameters
     if parameters["oversubscribe"]:
         return None

@@ -1,4 +1,4 @@
-"""Instances: several processes in the place of one task, which share its CPUs. They are the ranks of the repetition."""
+"""Instances: several processes that replace one task and share its CPUs. They are the ranks of the run."""
 
 import os
 from typing import List, Mapping
@@ -8,8 +8,10 @@ from ...core.run_spec import PlannedRun
 
 
 def bind(planned: PlannedRun, environment: Mapping[str, str]) -> None:
-    """Keep this process, and all that it starts, to the CPUs that a launcher has given it, and of these to those that
-    the case's affinity chooses. srun binds by itself."""
+    """Restrict this process and its children to the CPUs from the local launcher, then to those of the case's affinity.
+
+    srun binds tasks to their CPUs by itself.
+    """
     given = environment.get("HPCBENCH_CPUS")
     if given:
         os.sched_setaffinity(0, [int(cpu) for cpu in given.split(",")])
@@ -18,7 +20,7 @@ def bind(planned: PlannedRun, environment: Mapping[str, str]) -> None:
 
 
 def start(planned: PlannedRun, command: List[str]) -> int:
-    """Run `command` once for each instance, on CPUs of its own. Returns the first exit status that is not 0, else 0."""
+    """Run `command` once per instance, on CPUs of its own; return the first exit status that is not 0, otherwise 0."""
     lacking = (
         "HPCBENCH_RANK" in os.environ and "HPCBENCH_CPUS" not in os.environ
     )  # this machine is too small: see feasibility.py

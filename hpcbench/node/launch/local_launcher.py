@@ -1,4 +1,4 @@
-"""The local launcher: what srun is on a cluster, this is on a machine without Slurm.
+"""The local launcher, which replaces srun on a machine without Slurm.
 
 It starts the tasks of a case, gives each its own CPUs, and ends all of them when one fails.
 """
@@ -14,22 +14,22 @@ from ...core.status import SIGNALLED
 from ..host.hardware import usable_cpus
 from .child_exits import ChildExits
 
-KILL_AFTER_S = 8.0  # a supervisor may need six seconds to end its worker and write how it ended
-_MEETINGS_APART = 101  # launchers of one process begin to look for a port so far apart
-LAST_STANDARD = 2  # of the descriptors that each program has
-_HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)  # by this process, and not by its tasks
+KILL_AFTER_S = 8.0  # a supervisor may need 6 s to end its worker and to write its file
+_MEETINGS_APART = 101  # distance between the first ports that launchers of one process try
+LAST_STANDARD = 2  # the descriptor of standard error
+_HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)  # by this process; tasks get the default handlers
 
-Task = Callable[[], int]  # what a new process does; returns its exit status
+Task = Callable[[], int]  # runs in a new process; returns its exit status
 Stopping = Callable[[Callable[[], None]], ContextManager[None]]
 
 _launched = 0
 
 
 def executing(command: List[str]) -> Task:
-    """Return the task of becoming another program."""
+    """Return a task that replaces its process by another program."""
 
     def execute() -> int:
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these
             signal.signal(number, signal.SIG_DFL)
         try:
             os.execvp(command[0], command)
@@ -41,7 +41,8 @@ def executing(command: List[str]) -> Task:
 
 
 def run_tasks(tasks: int, cpus_per_task: int, task: Task, stopping: Stopping) -> int:
-    """Run `task` in `tasks` processes, each on CPUs of its own if there are enough; return as `run_on`."""
+    """Run `task` in `tasks` processes, each on CPUs of its own if there are enough; return the exit status of
+    `run_on`."""
     cpus = usable_cpus()
     share = cpus_per_task if tasks * cpus_per_task <= len(cpus) else 0
     shares = [cpus[rank * share : (rank + 1) * share] for rank in range(tasks)]
@@ -49,13 +50,16 @@ def run_tasks(tasks: int, cpus_per_task: int, task: Task, stopping: Stopping) ->
 
 
 def run_on(shares: Sequence[Sequence[int]], task: Task, stopping: Stopping) -> int:
-    """Run `task` in a process for each share of CPUs; an empty one binds to none. Return the first exit status that is
-    not 0, else 0. `stopping` is a context in which the function that it is given is called when all are to end."""
+    """Run `task` in a process for each share of CPUs; an empty share does not bind.
+
+    Return the first exit status that is not 0, otherwise 0. `stopping` makes a context that calls the given function
+    when all processes have to end.
+    """
     global _launched
     _launched += 1
     started = _Tasks()
-    # Where its ranks begin to look for a port, and what tells it from launchers that have the same number elsewhere: a
-    # container may number its processes from 1.
+    # The first port that its ranks try, and a random token: the process id is not unique, because a container may
+    # number its processes from 1.
     launcher = "%d.%s" % (os.getpid() + _MEETINGS_APART * (_launched - 1), os.urandom(8).hex())
     with ChildExits() as exits, stopping(started.end):
         for rank, share in enumerate(shares):
@@ -67,12 +71,12 @@ def run_on(shares: Sequence[Sequence[int]], task: Task, stopping: Stopping) -> i
 
 
 def spawn_on(shares: Sequence[Sequence[int]], command: List[str]) -> int:
-    """Run a command as `run_on` does a task, and end all when this process is told to end."""
+    """Run a command in a process for each share of CPUs, as `run_on`, and end all on SIGTERM or SIGINT."""
     return run_on(shares, executing(command), EndOnSignal)
 
 
 class EndOnSignal:
-    """A context in which a function is called at SIGTERM and SIGINT, for a process that does nothing else."""
+    """A context that calls a function on SIGTERM and SIGINT, for a process that does nothing else."""
 
     def __init__(self, callback: Callable[[], None]) -> None:
         self._callback = callback
@@ -82,7 +86,7 @@ class EndOnSignal:
             signal.signal(number, lambda number, frame: self._callback())
 
     def __exit__(self, *_: Any) -> None:
-        """Keep the handlers, since this process does nothing else."""
+        """Leave the handlers installed, since this process does nothing else."""
 
 
 class _Tasks:
@@ -90,24 +94,25 @@ class _Tasks:
 
     def __init__(self) -> None:
         self._running: List[int] = []
-        self._failed = 0  # the first exit status that is not 0, as a shell would say it
+        self._failed = 0  # the first exit status that is not 0; 128 + N after signal N
         self._told_to_end = False
 
     def start(self, task: Task, variables: Dict[str, str]) -> None:
-        """Start one more, unless they were told to end."""
+        """Start another process, unless all have to end."""
         if self._told_to_end:
             return
         self._running.append(_forked(task, variables))
-        if self._told_to_end:  # while this one was started, so that it was not among those that were ended
+        if self._told_to_end:  # in the meantime: the new process was not in the list yet
             self.end()
 
     def end(self) -> None:
-        """Tell all of them to end."""
+        """Send SIGTERM to all processes, and start no more."""
         self._told_to_end = True
         self._signal(signal.SIGTERM)
 
     def wait(self, exits: ChildExits) -> int:
-        """Wait for all; end the others when one fails. Return the first exit status that is not 0, else 0."""
+        """Wait for all processes; end the others when one fails. Return the first exit status that is not 0, otherwise
+        0."""
         self._reap()
         while self._running and not self._failed:
             exits.wait(None)
@@ -121,11 +126,11 @@ class _Tasks:
 
     def _signal(self, number: int) -> None:
         for process in self._running:
-            with contextlib.suppress(ProcessLookupError):  # this came while it was being reaped
+            with contextlib.suppress(ProcessLookupError):  # reaped, but not removed from the list yet
                 os.kill(process, number)
 
     def _reap(self) -> List[int]:
-        """Note which processes have ended; return the others."""
+        """Reap the processes that have ended; return the others."""
         for process in list(self._running):
             ended, status = os.waitpid(process, os.WNOHANG)
             if ended:
@@ -136,7 +141,7 @@ class _Tasks:
 
 
 def _forked(task: Task, variables: Dict[str, str]) -> int:
-    """Return the number of a new process that does `task`. It has no file of this one but the standard ones."""
+    """Return the id of a new process that runs `task`, with only the standard descriptors open."""
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     process = os.fork()
     if process:
@@ -150,7 +155,7 @@ def _forked(task: Task, variables: Dict[str, str]) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for name in os.listdir("/proc/self/fd"):
             if int(name) > LAST_STANDARD:
-                with contextlib.suppress(OSError):  # that of the listing
+                with contextlib.suppress(OSError):  # the descriptor of the listing itself
                     os.close(int(name))
         os.environ.update(variables)
         status = task()

@@ -1,8 +1,8 @@
-"""Ports that two jobs on one node never both get, whoever runs them.
+"""Ports that two jobs on one node never both get, even if their users differ.
 
-Some frameworks must be told a port before they open it, and in between another job could take it. So every port comes
-with a partner, a fixed distance below, which is held from the choice on: who does not hold the partner does not use the
-port. Both ranges are below Linux's ephemeral ports (32768 and up), which the kernel gives to anyone.
+Some frameworks need a port number before they open the port, and another job could take it in between. Therefore every
+port has a partner at a fixed distance below, which is held from the choice on: a process without the partner does not
+use the port. Both ranges are below Linux's ephemeral ports (32768 and up), which the kernel assigns to any program.
 """
 
 import socket
@@ -12,9 +12,9 @@ FIRST, COUNT = 20000, 6000  # of the partners; the ports themselves follow
 
 
 def claim(start: int) -> Tuple[socket.socket, int]:
-    """Return a free port, looked for from the place `start` in the range; it is ours while the socket is open.
+    """Return a socket that reserves a free port while it is open, and the port. The search starts at place `start`.
 
-    Raises OSError where none is free.
+    Raise OSError if no port is free.
     """
     for place in range(start, start + COUNT):
         partner = FIRST + place % COUNT
@@ -24,7 +24,7 @@ def claim(start: int) -> Tuple[socket.socket, int]:
             continue
         try:
             _bound(partner + COUNT).close()
-        except OSError:  # some other program has it
+        except OSError:  # another program uses it
             held.close()
             continue
         return held, partner + COUNT
@@ -32,14 +32,14 @@ def claim(start: int) -> Tuple[socket.socket, int]:
 
 
 def listen(port: int) -> socket.socket:
-    """Return a listening socket. Raises OSError if the port is taken."""
+    """Return a listening socket. Raise OSError if the port is taken."""
     server = _bound(port)
     server.listen(1024)
     return server
 
 
 def _bound(port: int) -> socket.socket:
-    """Without SO_REUSEADDR: a port on which anything else is bound is refused."""
+    """Return a socket bound to a port, without SO_REUSEADDR: raise OSError if any other socket uses the port."""
     bound = socket.socket()
     try:
         bound.bind(("", port))

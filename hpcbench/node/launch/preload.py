@@ -1,4 +1,4 @@
-"""Libraries that take the place of others by LD_PRELOAD (ld.so(8)): OpenMP runtimes and memory allocators."""
+"""Libraries that replace others by LD_PRELOAD (ld.so(8)): OpenMP runtimes and memory allocators."""
 
 import os
 import re
@@ -14,7 +14,7 @@ _CLASS = slice(4, 6)
 
 
 class Library(NamedTuple):
-    """The names under which it is known, and the packages that have it."""
+    """The file names of a library, and the packages that contain it."""
 
     names: List[str]
     packages: str
@@ -43,7 +43,7 @@ def found(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> List
 
 
 def missing(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> Optional[str]:
-    """Return which requested library is missing; None if none is."""
+    """Return a message about the first requested library that is missing; None if none is."""
     for library in _asked(parameters):
         if _path(library, environment) is None:
             folders = ", ".join(_folders(environment))
@@ -53,13 +53,13 @@ def missing(parameters: Mapping[str, Any], environment: Mapping[str, str]) -> Op
 
 
 def _asked(parameters: Mapping[str, Any]) -> List[Library]:
-    """Not every value is a library: one of `allocator` is glibc's own."""
+    """Return the requested libraries. The allocator of glibc needs none."""
     asked = (several.get(parameters[name]) for name, several in LIBRARIES.items())
     return [library for library in asked if library]
 
 
 def _path(library: Library, environment: Mapping[str, str]) -> Optional[str]:
-    """Return the library from the dynamic linker's cache, or next to the Python (pip, conda); None without one."""
+    """Return the path of a library; None without one. It may be next to the Python (pip, conda)."""
     cached = _cache()
     for name in library.names:
         candidates = [os.path.join(folder, name) for folder in _folders(environment)]

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 FOLDER = "run"  # $HPCBENCH_RUN
 MAX_BYTES = 16 * 2**20  # of one output or file that is searched for metrics
-PATIENCE_S = 5.0  # for the other ranks of a repetition, which may still be measuring
+PATIENCE_S = 5.0  # for the other ranks of a run, which may still be measuring
 _POLL_S = 0.05
 
 
 class Output(NamedTuple):
-    """Where the copies of what one task prints are kept."""
+    """The paths of the copies of a task's standard output and standard error."""
 
     standard: str
     error: str
@@ -22,7 +22,7 @@ def output_of(rank: int, scratch: str) -> Output:
 
 
 def all_have_ended(scratch: str, tasks: int, timeout_s: float = PATIENCE_S) -> bool:
-    """Return whether all ranks of a run have left their files, within the time limit."""
+    """Wait up to `timeout_s` seconds; return whether all ranks of a run have written their files."""
     give_up = time.monotonic() + timeout_s
     while True:
         names = os.listdir(scratch) if os.path.isdir(scratch) else []

@@ -1,4 +1,4 @@
-"""Who this process is among the tasks of a repetition, from what srun (or the local launcher) gives.
+"""The rank of this process among the tasks of a run, from the variables of srun or the local launcher.
 
 Variables of srun: sbatch(1) and srun(1), OUTPUT ENVIRONMENT VARIABLES.
 """
@@ -10,19 +10,21 @@ from ..host import hostname as host
 
 
 class Ranks(NamedTuple):
-    """The tasks meet (see rendezvous.py) where rank 0 listens: at `address`, near the place `meeting` in its ports."""
+    """The rank of a process. Rank 0 listens at `address`, on a port from place `meeting` of the range on:
+    rendezvous.py."""
 
     rank: int
     size: int
     address: str = "127.0.0.1"
     meeting: int = 0
-    token: str = ""  # tells this repetition from every other
-    host: str = ""  # the node, as Slurm names it
-    bound: bool = False  # started by srun, which may give each task devices of its own
+    token: str = ""  # unique to the run
+    host: str = ""  # Slurm's name of the node, otherwise its host name
+    bound: bool = False  # started by srun, which may give each task its own devices
 
 
 def from_environment(environment: Mapping[str, str]) -> Ranks:
-    """Return the rank by the local launcher's variables, otherwise by srun's, otherwise a single process."""
+    """Return the rank from the local launcher's variables, otherwise from srun's, otherwise that of a single
+    process."""
     if "HPCBENCH_RANK" in environment:
         launcher = environment["HPCBENCH_LAUNCHER"]
         return Ranks(
@@ -47,11 +49,12 @@ def from_environment(environment: Mapping[str, str]) -> Ranks:
     return Ranks(0, 1, host=host.name(environment))
 
 
-_STEPS = 101  # jobs that follow each other begin to look for a port this far apart
+_STEPS = 101  # distance between the first ports that consecutive jobs try
 
 
 def _first_address(environment: Mapping[str, str]) -> str:
-    """Return the first node of the step, or if it does not resolve, the node of srun, which is the same."""
+    """Return the first node of the step or, if its name does not resolve, the address of srun's node, which is the
+    same."""
     import socket
 
     name = first_host(environment.get("SLURM_STEP_NODELIST", ""))

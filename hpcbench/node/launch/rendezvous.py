@@ -1,7 +1,7 @@
-"""The ranks of a repetition meet over TCP, by themselves, before any framework does.
+"""Connect the ranks of a run over TCP, before and independently of any framework.
 
-Rank 0 listens, the others connect; from then on they can tell each other small things: which port a framework got, how
-many steps to take, whether their weights are equal. A message is one line of JSON.
+Rank 0 listens, and the others connect. They exchange small values: the port of a framework, the number of steps, a
+checksum of the weights. A message is one line of JSON.
 """
 
 import json
@@ -16,45 +16,45 @@ from . import ports
 from .ranks import Ranks
 
 CANDIDATES = 16  # ports that rank 0 tries
-MEETING_TIMEOUT_S = 300.0  # a container image may reach one node long before another
+MEETING_TIMEOUT_S = 300.0  # one node may get its container image long before another
 HELLO_TIMEOUT_S = 5.0
-LONGEST_HELLO = 500  # bytes; json refuses more than a thousand brackets by a RecursionError
+LONGEST_HELLO = 500  # bytes; json raises RecursionError for more than a thousand brackets
 RETRY_S = 0.05
 
 
-_NO_HELLO = (OSError, ValueError, KeyError, TypeError)  # what comes of a stranger, or of nobody
+_NO_HELLO = (OSError, ValueError, KeyError, TypeError)  # from another program, or without a reply
 
 
 class Member(NamedTuple):
-    """One rank, as the others see it."""
+    """The address and the host of one rank."""
 
     address: str
     host: str
 
 
 class Group:
-    """The ranks of a repetition, met. Calls must be made by all ranks in the same order."""
+    """The connected ranks of a run. All ranks must make the same calls in the same order."""
 
     def __init__(self, ranks: Ranks, timeout_s: float = MEETING_TIMEOUT_S) -> None:
-        """Connect the ranks. Raises OSError if they do not find each other in time."""
+        """Connect the ranks. Raise OSError if they do not connect within `timeout_s` seconds."""
         self.rank = ranks.rank
         self.size = ranks.size
         self.bound = ranks.bound
         self._ranks = ranks
-        self._lines: List[BinaryIO] = []  # of rank 0: to ranks 1, 2, ...; of the others: to rank 0
+        self._lines: List[BinaryIO] = []  # on rank 0: to ranks 1, 2, ...; on the others: to rank 0
         self._claims: List[socket.socket] = []
         own = "127.0.0.1"
         if self.size > 1:
             meet = self._serve if self.rank == 0 else self._join
             own = meet(time.monotonic() + timeout_s)
         members = [Member(*member) for member in self.gather((own, ranks.host))]
-        # Who came over the loopback is on rank 0's node, and elsewhere that address would mean another machine.
+        # A rank that connects over the loopback is on rank 0's node; elsewhere that address would mean another machine.
         leader = members[0].address
         self.members = [m._replace(address=leader) if is_loopback(m.address) else m for m in members]
 
     @property
     def local_ranks(self) -> List[int]:
-        """The ranks on this node, this one among them."""
+        """Return the ranks on this node, including this one."""
         host = self.members[self.rank].host
         return [rank for rank, member in enumerate(self.members) if member.host == host]
 
@@ -63,7 +63,7 @@ class Group:
         return self.local_ranks.index(self.rank)
 
     def gather(self, value: Any) -> List[Any]:
-        """Return the `value` of every rank, by rank. Raises RankLost if a rank has ended."""
+        """Return the `value` of every rank, by rank. Raise RankLost if a rank has ended."""
         if self.rank == 0:
             values = [value] + [self._receive(rank) for rank in range(1, self.size)]
             self._send_all(values)
@@ -73,25 +73,28 @@ class Group:
         return received
 
     def agree(self, value: Any) -> Any:
-        """Rank 0's `value`, on every rank."""
+        """Return rank 0's `value` on every rank. Raise RankLost if a rank has ended."""
         if self.rank == 0:
             self._send_all(value)
             return value
         return self._receive(0)
 
     def claim_port(self) -> int:
-        """Return a port of this node for the framework to listen on, ours until the group is closed."""
+        """Return a port of this node for the framework to listen on, reserved until the group is closed."""
         held, port = ports.claim(self._ranks.meeting + 7 * self.rank + CANDIDATES)
         self._claims.append(held)
         return port
 
     def reach_without_proxy(self) -> None:
-        """Else gRPC would look for the other nodes behind the proxy that a site may have for the web."""
+        """Exclude the ranks' addresses from gRPC's proxy: a site's web proxy may not reach its nodes."""
         os.environ["no_grpc_proxy"] = ",".join(member.address for member in self.members)  # noqa: SIM112 - its own name
 
     def listen_at_own_address(self, variable: str) -> None:
-        """Else Gloo listens at the address of the node's name, which may be a loopback that no other node reaches.
-        `variable` names an interface to it; a user's own choice stands."""
+        """Set `variable` to the network interface of this rank, unless the user has set it.
+
+        Otherwise Gloo listens at the address of the host name, which may be a loopback address that no other node
+        reaches.
+        """
         interface = hardware.interface_of(self.members[self.rank].address)
         if interface:
             os.environ.setdefault(variable, interface)
@@ -103,7 +106,7 @@ class Group:
             claim.close()
 
     def _serve(self, deadline: float) -> str:
-        """Accept all other ranks; the address at which they reached us."""
+        """Accept the connections of all other ranks; return the address at which they have reached this one."""
         server = _first_free(self._candidates())
         lines: List[Optional[BinaryIO]] = [None] * (self.size - 1)
         address = ""
@@ -124,13 +127,13 @@ class Group:
         return address
 
     def _welcome(self, connection: socket.socket) -> int:
-        """Return the rank that has connected; 0 for a stranger, whose connection is closed."""
+        """Return the rank that has connected; 0 for another program, whose connection is closed."""
         try:
             hello = _first_line(connection)
             if hello["token"] != self._ranks.token or not 0 < hello["rank"] < self.size:
                 raise ValueError(hello)
             connection.sendall(_line({"token": self._ranks.token}))
-            if _first_line(connection) != hello:  # it may have given up waiting: its hello was still to be read
+            if _first_line(connection) != hello:  # the rank may have timed out after its first hello
                 raise ValueError(hello)
         except _NO_HELLO:
             connection.close()
@@ -139,7 +142,7 @@ class Group:
         return rank
 
     def _join(self, deadline: float) -> str:
-        """Connect to rank 0; our own address as seen from there."""
+        """Connect to rank 0; return this rank's own address on that connection."""
         while True:
             for port in self._candidates():
                 connection = self._knock(port)
@@ -151,7 +154,7 @@ class Group:
             time.sleep(RETRY_S)
 
     def _knock(self, port: int) -> Optional[socket.socket]:
-        """Return a connection to rank 0; None if something else listens there."""
+        """Return a connection to rank 0; None if something else listens on the port, or nothing."""
         try:
             connection = socket.create_connection((self._ranks.address, port), timeout=HELLO_TIMEOUT_S)
         except OSError:
@@ -202,7 +205,7 @@ def _first_free(candidates: List[int]) -> socket.socket:
 
 
 def _stream(connection: socket.socket) -> BinaryIO:
-    """Waits as long as it takes: a rank may be compiling, and one that dies is noticed."""
+    """Return a connection as a stream without a timeout: a rank may compile for long. Keepalive detects a lost one."""
     connection.settimeout(None)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -215,7 +218,7 @@ def _line(value: Any) -> bytes:
 
 
 def _first_line(connection: socket.socket) -> Any:
-    """Return what the next line says, and not a byte of what follows. Raises one of _NO_HELLO."""
+    """Return the value in the next line, without reading beyond it. Raise one of _NO_HELLO."""
     deadline = time.monotonic() + HELLO_TIMEOUT_S
     received = b""
     while not received.endswith(b"\n") and len(received) < LONGEST_HELLO:

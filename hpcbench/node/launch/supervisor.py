@@ -1,7 +1,7 @@
-"""The supervisor of a rank, which outlives the worker and records how it ended.
+"""Supervise a rank: outlive its worker, and record how it ended.
 
-A worker that is killed cannot write why. The supervisor passes its output on, keeps the last lines, and leaves one
-file per rank. `results/record_writer.py` makes the record of these files.
+A killed worker cannot report its end. The supervisor passes its output on, stores the last lines, and writes one file
+per rank, from which `results/record_writer.py` makes the record.
 """
 
 import collections
@@ -28,22 +28,22 @@ from .rank_files import MAX_BYTES, output_of
 from .ranks import Ranks
 
 LINE_LENGTH = 500
-LONGEST_LINE = 65536  # what is longer is passed on in parts
+LONGEST_LINE = 65536  # bytes; longer lines are passed on in pieces
 TERMINATE_GRACE_S = 2.0
-DRAIN_S = 2.0  # for what is left in a pipe after its writer has ended
-MOMENT_S = 0.001  # a timer of 0 would never ring
+DRAIN_S = 2.0  # for the rest of a pipe after its writer has ended
+MOMENT_S = 0.001  # a timer of 0 s would never fire
 
 
 def supervise(
     planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, scratch: str, limit_s: Optional[float]
 ) -> int:
-    """Run one rank, which is `worker` or the case's own command, to its end, for `limit_s` at most; return an exit
-    status for srun."""
+    """Run one rank, `worker` or the case's own command, for at most `limit_s` seconds; return an exit status for
+    srun."""
     before = hardware.oom_kills()
     started = time.time()
     environment = for_worker(planned.parameters, os.environ, preload.found(planned.parameters, os.environ))
-    # By which the monitor knows what belongs to this repetition. What launches the tasks does not: the CPUs of the
-    # repetition are those that its processes may run on, and a launcher may run on all.
+    # The monitor finds the processes of the run by this variable. Launchers of tasks do not have it: the CPUs of the
+    # run are those that its processes may run on, and a launcher may run on all.
     environment[MARK] = os.path.basename(scratch)
     stopper = _Stopper(limit_s)
     if planned.is_command:
@@ -72,7 +72,7 @@ def _run_worker(words: List[str], workspace: str, environment: Dict[str, str], s
     read_end, write_end = os.pipe()
     worker = subprocess.Popen(
         words + ["--result-fd", str(write_end)],
-        cwd=workspace,  # where the paths of data begin
+        cwd=workspace,  # relative paths of data start here
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -92,7 +92,7 @@ def _run_worker(words: List[str], workspace: str, environment: Dict[str, str], s
 def _run_command(
     planned: PlannedRun, rank: int, workspace: str, scratch: str, environment: Dict[str, str], stopper: "_Stopper"
 ) -> Dict[str, Any]:
-    """Run the command, timed from its start to its end, and end what it leaves running."""
+    """Run the command and time it from start to end; then kill its remaining processes."""
     last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     missing = feasibility.what_is_missing(planned)
     if missing:
@@ -111,13 +111,13 @@ def _run_command(
 
     stopper.ends(kill)
     copies = output_of(rank, scratch)
-    errors: Deque[bytes] = collections.deque(maxlen=LAST_LINES)  # two pipes have no common order
+    errors: Deque[bytes] = collections.deque(maxlen=LAST_LINES)  # the two pipes have no common order
     try:
         echoes = [
             _Echo(process.stdout, 1, (last_lines,), copies.standard),
             _Echo(process.stderr, 2, (last_lines, errors), copies.error),
         ]
-    except OSError:  # a full disk: without its supervisor the command would run on
+    except OSError:  # full disk: the command would continue without its supervisor
         kill(signal.SIGKILL)
         process.wait()
         raise
@@ -139,10 +139,11 @@ def _last_of(lines: Deque[bytes]) -> str:
 
 
 def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
-    """`ended_at` is when the process was gone, not its pipes: the first rank to end is the cause of a failure."""
+    """Return how a process ended. `ended_at` is not the end of its pipes: the first rank to end is the cause of a
+    failure."""
     return {
         "ended_at": ended_at,
-        "exit_status": returned if returned >= 0 else 128 - returned,  # as a shell would say it
+        "exit_status": returned if returned >= 0 else 128 - returned,  # as in a shell
         "exit_code": returned if returned >= 0 else None,
         "signal": _signal_name(-returned) if returned < 0 else None,
         "stopped_by": stopper.signal,
@@ -170,7 +171,7 @@ class _Stopper:
             signal.setitimer(signal.ITIMER_REAL, max(limit_s, MOMENT_S))
 
     def ends(self, send: Callable[[int], Any]) -> None:
-        """Give `send` the signals from now on, and the one that has come already."""
+        """Pass signals to `send` from now on, including one that has already arrived."""
         self._send = send
         if self.signal:
             self._stop()
@@ -212,13 +213,13 @@ class _Reader(threading.Thread):
 
 
 class _Echo(threading.Thread):
-    """Passes a stream on line by line, without secrets; keeps its last lines, and a copy of it where one is wanted."""
+    """Passes a stream on line by line, without secrets; stores its last lines and, if requested, a copy."""
 
     def __init__(
         self, pipe: Optional[IO[bytes]], descriptor: int, last: Sequence[Deque[bytes]], copy: Optional[str] = None
     ) -> None:
         super().__init__(daemon=True)
-        assert pipe is not None  # noqa: S101 - it was asked for
+        assert pipe is not None  # noqa: S101 - the caller used subprocess.PIPE
         self._pipe = pipe
         self._descriptor = descriptor
         self._last = last
@@ -230,7 +231,7 @@ class _Echo(threading.Thread):
 
     @property
     def complete(self) -> bool:
-        """Whether the stream has ended and its copy holds all of it."""
+        """Return whether the stream has ended and its copy has all of it."""
         return self._whole and not self.is_alive()
 
     def run(self) -> None:
@@ -246,7 +247,7 @@ class _Echo(threading.Thread):
         for lines in self._last:
             lines.append(line)
         self._keep(line)
-        with contextlib.suppress(OSError):  # a full disk, or no one listens: read on, or it waits for ever
+        with contextlib.suppress(OSError):  # full disk or closed pipe: continue to read, or the program would block
             os.write(self._descriptor, line)
 
     def _keep(self, line: bytes) -> None:
@@ -260,7 +261,7 @@ class _Echo(threading.Thread):
 
 
 def _signal_name(number: int) -> str:
-    """Python names only the first and the last real-time signal."""
+    """Return the name of a signal. Python has names only for the first and the last real-time signal."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -272,7 +273,7 @@ def _difference(after: Optional[int], before: Optional[int]) -> Optional[int]:
 
 
 def _write(ending: Dict[str, Any], path: str) -> None:
-    """Whole or not at all: the file appears under its name only when it is complete."""
+    """Write the file atomically: it gets its final name only when it is complete."""
     with open(path + ".part", "w", encoding="utf-8", opener=no_link) as file:
         json.dump(redaction.redacted(ending, os.environ), file, separators=(",", ":"))
     os.replace(path + ".part", path)
