@@ -1,6 +1,5 @@
-"""What stands beside the workload, one process on each node: it reads counters of the node, and judges by them whether
-somebody else was using the machine.
+"""The monitor: one process per node that runs alongside the workload and reads counters; and the evaluation of these.
 
-Standard library only, Python 3.8 and later, no import from the rest of hpcbench: it is carried to the node with the
-node code.
+Standard library only, Python 3.8 and later, no import from the rest of hpcbench except `core` and `models`: it is part
+of the zipapp that each sweep carries to its nodes.
 """

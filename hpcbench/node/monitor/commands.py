@@ -1,4 +1,4 @@
-"""The command of the zipapp that watches a node."""
+"""The command of the zipapp that monitors a node."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from .protocol import Commands
 
 
 def monitor(arguments: Any) -> int:
-    """Write the timelines of runs that follow each other, until the input ends; then describe the node, once."""
+    """Write the timelines of consecutive runs until the input ends; then describe the node, once per sweep."""
     serve(Commands(0))
     if arguments.nodes:  # the input has ended, and so has the measurement on all nodes
         _describe_node(arguments.nodes)
@@ -18,7 +18,7 @@ def monitor(arguments: Any) -> int:
 
 
 def _describe_node(folder: str) -> None:
-    """Write what this node is made of, if no other job has."""
+    """Write the inventory of this node, unless another job has."""
     from ..host import inventory_file
 
     if os.path.exists(inventory_file.path_of(folder, hostname.name(os.environ))):

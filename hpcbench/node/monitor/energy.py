@@ -1,16 +1,15 @@
-"""How much energy each part of a node took between two times, and how sure that is.
+"""The energy of each component of a node between two times, with its uncertainty.
 
-By a counter of energy where there is one, else by integrating what a sensor of power showed. The uncertainty is the
-expanded one of the GUM (JCGM 100:2008) with k = 2, about 95 %, and contains:
+It is the increase of an energy counter if there is one, otherwise the integral of the readings of a power sensor. The
+expanded uncertainty of the GUM (JCGM 100:2008), with k = 2 (about 95 %), includes:
 
-- the ends of the window: a value is up to a period old, is an average, and stands between two of our readings;
-- the step of the counter;
-- what the sensor did not see, where it looks only part of the time: as if it looked at random. Work that swings in step
-  with the sensor deceives it more;
-- the error of the sensor itself, as far as anybody has published one (power_sensors.py). It is the same in every run on
-  the same device: two cases on one GPU compare better than their uncertainties say.
+- the ends of the window: a value is up to one period old, is an average, and lies between two readings;
+- the resolution of the counter;
+- the time that the sensor does not cover, as if it sampled at random; a load in step with it has a larger error;
+- the error of the sensor itself, if published (power_sensors.py). It is the same in all runs on one device: differences
+  between cases on one GPU are more precise than their uncertainties suggest.
 
-All of it is the device's energy, whoever used it.
+The energy is that of the device, including all of its users.
 """
 
 from dataclasses import replace
@@ -21,8 +20,8 @@ from ...core.energy import COUNTER, INTEGRATED, KIND_SOURCES, Energy
 from .power_sensors import SENSORS, Meter, Sensor
 from .timeline import Series, Timeline
 
-# Where a sensor tells a time to L, the two ends of a window leave 2 * L / sqrt(6) uncertain (triangular, k = 2): in a
-# window of this many L that is 8 % of the energy.
+# With a time resolution L, the two ends of a window leave an uncertainty of 2 * L / sqrt(6) (triangular, k = 2): 8 % of
+# the energy of a window of NEEDED * L.
 NEEDED = 10
 _COVERAGE_FACTOR = 2.0
 _TOLERATED = 0.05
@@ -40,7 +39,7 @@ class _Window(NamedTuple):
 class _Estimate(NamedTuple):
     joules: float
     noise_j: float  # standard uncertainty, without the sensor's own error
-    error_j: float  # that of its error
+    error_j: float  # standard uncertainty by that error
     method: str
     sensor: str
 
@@ -50,9 +49,9 @@ class _Estimate(NamedTuple):
 
 
 def of_window(timeline: Timeline, start_s: float, end_s: float) -> List[Energy]:
-    """Return one for each part that has a meter, and one with the reason for each kind of part that has none.
+    """Return the energy of each component that has a meter, and the reason for each kind of component without one.
 
-    Where several sources tell of a kind, they tell of the same energy: the one to be preferred comes first.
+    Several sources of one kind measure the same energy: the preferred one comes first.
     """
     window = _Window(start_s, end_s)
     found: List[Energy] = []
@@ -76,7 +75,7 @@ def _meters(timeline: Timeline, source: str) -> List[Meter]:
 
 
 def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -> Energy:
-    """`part`, with its number or the reason why it has none."""
+    """Return `part` with its energy, or with the reason why it has none."""
     counted, integrated = _counted(timeline, meter, window), _integrated(timeline, meter, window)
     remarks = [meter.remark, _others(timeline, meter.domain, window)]
     if isinstance(counted, str):
@@ -85,7 +84,7 @@ def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -
         best = integrated
     elif isinstance(integrated, str) or not _differ(counted, integrated):
         best = counted
-    else:  # counters have been seen to miss energy when read often, to stand still, and to count in another unit
+    else:  # counters have been observed to miss energy when read often, to stop, and to use another unit
         best = integrated
         remarks.append("its counter shows %.4g J, which contradicts its power" % counted.joules)
     remark = "; ".join(filter(None, remarks)) or None
@@ -94,13 +93,14 @@ def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -
 
 
 def _differ(one: _Estimate, other: _Estimate) -> bool:
-    """By more than chance, and more than two ways of reading one sensor ever do where both work."""
+    """Return whether estimates differ by more than chance, and by more than two correct readings of one sensor ever
+    do."""
     chance = _COVERAGE_FACTOR * (one.noise_j + other.noise_j)
     return abs(one.joules - other.joules) > chance + _TOLERATED * max(one.joules, other.joules)
 
 
 def _counted(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estimate, str]:
-    """By the counter; or why not."""
+    """Return the energy by the counter, or why there is none; an empty text without a counter."""
     if meter.counter is None:
         return ""
     sensor = SENSORS.get(meter.counter_sensor)
@@ -129,7 +129,8 @@ def _counted(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estima
 
 
 def _integrated(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estimate, str]:
-    """By the trapezoids below the readings of power; or why not."""
+    """Return the energy by the trapezoidal rule over the power, or why there is none; an empty text without a power
+    sensor."""
     if meter.power is None:
         return ""
     sensor = SENSORS.get(meter.power_sensor)
@@ -157,18 +158,21 @@ def _estimate(joules: float, parts: List[float], sensor: Sensor, method: str, na
 
 
 def triangular(half_width: float) -> float:
-    """Standard uncertainty of what lies within +-half_width, in the middle most often (GUM 4.3.9): here the difference
-    of two ages, each anywhere between 0 and half_width."""
+    """Return the standard uncertainty of the symmetric triangular distribution on +-half_width (GUM 4.3.9).
+
+    It is the distribution of the difference of two ages, each uniform from 0 to half_width.
+    """
     return half_width / sqrt(6)
 
 
 def rectangular(half_width: float) -> float:
-    """Standard uncertainty of what may lie anywhere within +-half_width (GUM 4.3.7)."""
+    """Return the standard uncertainty of the uniform distribution on +-half_width (GUM 4.3.7)."""
     return half_width / sqrt(3)
 
 
 def _unseen(powers: List[float], seen: float, looks: float, window: _Window) -> float:
-    """Standard error of the mean of `looks` powers, times the length; no more than the part of the time not `seen`."""
+    """Return the standard uncertainty (J) by the time that a sensor of `looks` values does not cover; `seen` is
+    covered."""
     mean = sum(powers) / len(powers)
     variance = sum((power - mean) ** 2 for power in powers) / len(powers)
     return window.length_s * sqrt(variance * (1 - seen) / looks)
@@ -220,7 +224,7 @@ def _gaps(series: Series) -> List[float]:
 
 
 def _area(series: Series, window: _Window) -> float:
-    """Below straight lines from reading to reading, within the window."""
+    """Return the integral over the window of the straight lines between the readings."""
     area = 0.0
     readings = list(zip(series.times_s, series.values))
     for (before_s, before), (after_s, after) in zip(readings, readings[1:]):

@@ -1,4 +1,4 @@
-"""Whether a node is quiet, before anything is measured on it."""
+"""Check that a node is idle before anything is measured on it."""
 
 import contextlib
 import time
@@ -14,9 +14,9 @@ from .sources.nvidia import Nvidia
 from .sources.pressure import Pressure
 
 LOOK_S = 1.0
-PAUSE_S = 2.0  # between two looks
-STALLED = 0.1  # of the time, some process waited for a disk
-BUSY_PERCENT = 5.0  # of the time, a GPU worked
+PAUSE_S = 2.0  # between two checks
+STALLED = 0.1  # fraction of the time in which some process waited for a disk
+BUSY_PERCENT = 5.0  # utilization of a GPU
 
 _OF_GPUS: Tuple[Type[Source], ...] = (Nvidia, Amd)
 _UTILISATION = ".utilisation_percent"
@@ -42,7 +42,7 @@ def wait(limit_s: float, gpus: bool, pause: Callable[[float], bool]) -> Optional
 
 
 def activity(host: HostView, gpus: bool = False) -> Optional[str]:
-    """Return what other processes do on this node for a second; None if it is idle."""
+    """Observe the node for one second; return the activity of other processes, or None if it is idle."""
     sources: List[Source] = [Cpu(host)]
     others: Tuple[Type[Source], ...] = (Pressure, *(_OF_GPUS if gpus else ()))
     for kind in others:
@@ -60,7 +60,7 @@ def activity(host: HostView, gpus: bool = False) -> Optional[str]:
 
 
 def noise(busy: float, count: float, stalled: float, gpus: Dict[str, float]) -> Optional[str]:
-    """Return which activity is too high; None if none. `gpus`: utilization in per cent."""
+    """Return which activity is too high; None if none. `gpus` has the utilization of each GPU in per cent."""
     if busy >= busy_cpus(count):
         return "%.1f of %d CPUs are busy" % (busy, count)
     if stalled >= STALLED:

@@ -1,9 +1,10 @@
-"""Whether somebody else used the machine: a verdict on each window of samples, from what the monitor saw meanwhile.
+"""Detect interference by other processes: a verdict on each window of measurements, from the readings of the monitor.
 
-Evidence is of two kinds. What took time from the repetition itself (its threads waited for a CPU, a quota stopped them,
-the hypervisor ran somebody else, memory was reclaimed, a GPU was held back) slows it down by as much, and convicts.
-What others did beside it (on other cores, on the same disk or GPU) may slow it down through what they share, and no
-counter tells by how much: it convicts unless the run's own samples show that it made no difference.
+There are two kinds of evidence. Direct evidence is time taken from the run itself: its threads waited for a CPU, a
+quota stopped them, the hypervisor ran another machine, memory was reclaimed, or a GPU was throttled. It slows the run
+by about as much, and always counts (`convicts`). Indirect evidence is activity next to the run: on other cores, or on
+the same disk or GPU. It may slow the run through shared resources, and no counter shows by how much. It counts unless
+the run's own measurements show that it made no difference.
 """
 
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -15,25 +16,25 @@ from .timeline import Timeline
 
 CPU, MEMORY, IO, GPU, STEAL, THROTTLING = "cpu", "memory", "io", "gpu", "steal", "throttling"
 
-# Below these parts of a window, or numbers of CPUs, a machine that nobody else uses is never quite still.
+# Thresholds, as fractions of a window or as numbers of CPUs: even an idle machine has some activity below them.
 WAITED, THROTTLED, STALLED, STOLEN = 0.03, 0.03, 0.05, 0.05
-BUSY_CPUS, BUSY_PART = 0.25, 0.01  # so many, or on a large node this part of all
-OVERSUBSCRIBED = 1.05  # own threads want more than all of their CPUs: they wait for one another
-MUCH_IO = 0.3  # part of all bytes to and from disks that was not our own
-IO_STEAL_US = 50.0  # for one operation on a virtual disk the hypervisor may take so much of a CPU; 40 were measured
-OWN_IO = 0.1  # bytes in a microsecond: whose own are fewer waits for no disk; a shell that starts reads a few pages
-LITTLE_IO = 5.0  # bytes in a microsecond: less disturbs nobody, and the journal of a file system writes as much
+BUSY_CPUS, BUSY_PART = 0.25, 0.01  # CPUs, or on a large node this fraction of all
+OVERSUBSCRIBED = 1.05  # own threads demand more than all of their CPUs: they wait for each other
+MUCH_IO = 0.3  # fraction of all disk traffic that is not the run's own
+IO_STEAL_US = 50.0  # CPU time of the hypervisor for one operation on a virtual disk; 40 were measured
+OWN_IO = 0.1  # bytes per microsecond: a run with less does not wait for a disk; the start of a shell reads a few pages
+LITTLE_IO = 5.0  # bytes per microsecond: less has no effect, and the journal of a file system writes as much
 HARMLESS = 1.03  # slowest disturbed window over fastest undisturbed one
 FEWEST = 3  # windows of each kind to compare
 
-MONITORED = 0.5  # part of a window that must have been watched, and of the windows that a verdict must rest on
-NEEDED = ("own.processes", "own.cpu_ms", "cpu.own_busy_ms")  # without them nobody can tell what others did
-BLURRED = 4  # readings this many windows apart: a CPU taken for a window is no quarter of one between them
-SHORTEST_S = 0.4  # in which a hundredth of a second, the tick of CPU times, is no quarter of a CPU
+MONITORED = 0.5  # fraction of a window that must be monitored, and of the windows that a verdict requires
+NEEDED = ("own.processes", "own.cpu_ms", "cpu.own_busy_ms")  # required to attribute activity to other processes
+BLURRED = 4  # gap between readings, in windows: beyond it, one CPU taken for a window averages below BUSY_CPUS
+SHORTEST_S = 0.4  # in less time, the ticks of CPU times (10 ms) are too coarse
 
 TAKEN = "other processes took its CPUs"
 
-# How columns end, and what nobody notices where there is none.
+# The ends of columns, and what cannot be detected without such a column.
 TELLING = (
     ("own.worst_wait_us", "threads that waited for a CPU"),
     ("quota.throttled_us", "a CPU quota"),
@@ -49,7 +50,7 @@ TELLING_OF_GPUS = (
 
 
 class Window(NamedTuple):
-    """A stretch of samples; `time_s` is their median."""
+    """A period of measurements; `time_s` is their median."""
 
     start_s: float
     end_s: float
@@ -57,20 +58,20 @@ class Window(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Something that others did in a window. `size` is a part of the window's time, or of what `what` speaks."""
+    """Activity of others in a window. `size` is a fraction of the window's time, or in the unit that `what` names."""
 
-    causes: Tuple[str, ...]  # more than one where no counter tells them apart
+    causes: Tuple[str, ...]  # more than one if no counter distinguishes them
     size: float
     what: str
     convicts: bool = True
 
 
-Found = Optional[List[Evidence]]  # of one window; None where nobody was watching
+Found = Optional[List[Evidence]]  # of one window; None if it was not monitored
 Kind = Callable[["View"], Iterator[Evidence]]
 
 
 def judge(timeline: Optional[Timeline], windows: Sequence[Window], on_gpus: bool = False) -> List[Found]:
-    """Return the causes of interference in each window. Those of GPUs count only for runs on GPUs."""
+    """Return the evidence of interference in each window. Evidence on GPUs counts only for runs on GPUs."""
     kinds = (*OF_NODE, gpus) if on_gpus else OF_NODE
     found = [_evidence(timeline, window, kinds) if timeline else None for window in windows]
     if timeline and windows and _waited_for_one_another(timeline, windows):
@@ -86,7 +87,7 @@ def _waited_for_one_another(timeline: Timeline, windows: Sequence[Window]) -> bo
 
 
 def unseen(timeline: Timeline, on_gpus: bool = False) -> List[str]:
-    """Return what could not be monitored, since no column shows it."""
+    """Return which kinds of interference could not be detected, because no column shows them."""
     telling = (*TELLING, *TELLING_OF_GPUS) if on_gpus else TELLING
     return [what for end, what in telling if not any(column.endswith(end) for column in timeline.columns)]
 
@@ -110,13 +111,13 @@ def _view(timeline: Timeline, window: Window) -> "Optional[View]":
         return None
     margin_s = max(0.0, SHORTEST_S - (end_s - start_s)) / 2
     start_s, end_s = max(start_s - margin_s, first_s), min(end_s + margin_s, last_s)
-    # Where one margin would reach beyond what was watched, the other is wider.
+    # If one margin would extend beyond the monitored time, extend the other one.
     start_s, end_s = max(min(start_s, end_s - SHORTEST_S), first_s), min(max(end_s, start_s + SHORTEST_S), last_s)
     return View(timeline, start_s, end_s) if end_s - start_s >= SHORTEST_S / 2 else None
 
 
 class View:
-    """The timeline between two times."""
+    """The readings of a timeline between two times, in seconds."""
 
     def __init__(self, timeline: Timeline, start_s: float, end_s: float) -> None:
         self.timeline = timeline
@@ -126,7 +127,8 @@ class View:
 
     @property
     def is_blurred(self) -> bool:
-        """Whether readings lie so far apart that what filled the window would be small in what lies between them."""
+        """Return whether the gaps between readings are so long that activity of the length of the window would average
+        out."""
         gaps = []
         for column in (*NEEDED, "own.worst_wait_us"):
             times_s = self.timeline.around(column, self.start_s, self.end_s).times_s
@@ -141,7 +143,7 @@ class View:
         return (self.increase(column) or 0.0) / self.duration_us
 
     def gauge(self, column: str) -> List[float]:
-        """Return what a gauge showed from the last reading before the window to the first after it."""
+        """Return the readings of a gauge, from the last one before the window to the first one after it."""
         return self.timeline.around(column, self.start_s, self.end_s).values
 
     @property
@@ -161,13 +163,14 @@ def throttled(view: View) -> Iterator[Evidence]:
 
 
 def _throttled(view: View) -> float:
-    """Return the fraction of time for which a quota stopped a thread, summed over CPUs by the kernel."""
-    threads = view.part("own.run_us") + view.part("own.wait_us")  # that ran or could have, on average
+    """Return the fraction of time for which a quota stopped a thread, on average; the kernel counts the sum over
+    CPUs."""
+    threads = view.part("own.run_us") + view.part("own.wait_us")  # average number of runnable threads
     return view.part("quota.throttled_us") / max(1.0, threads)
 
 
 def heated(view: View) -> Iterator[Evidence]:
-    """Older kernels count how often, and not for how long."""
+    """Yield thermal throttling of the run's CPUs; older kernels count only how often it occurred."""
     times, size = view.increase("cpu.thermal_events"), view.part("cpu.thermal_us")
     if size >= THROTTLED:
         yield Evidence((THROTTLING,), size, "heat slowed its CPUs down")
@@ -176,7 +179,7 @@ def heated(view: View) -> Iterator[Evidence]:
 
 
 def waited(view: View) -> Iterator[Evidence]:
-    """Threads that could have run: for no CPU was free, nor the quota spent, nor did they wait for one another."""
+    """Yield waiting for a CPU that neither a quota nor the run's own threads explain."""
     wanted = view.part("own.run_us") + view.part("own.wait_us")
     if wanted > OVERSUBSCRIBED * view.own_cpus:
         foreign = _foreign_cpus(view, "cpu.own_busy_ms")
@@ -194,7 +197,7 @@ def _waited(view: View) -> float:
 
 
 def beside(view: View) -> Iterator[Evidence]:
-    """Cores share caches, memory bandwidth, and the power that lets one of them run fast."""
+    """Yield activity on all CPUs: cores share caches, memory bandwidth, and the power for high clock rates."""
     foreign = _foreign_cpus(view, "cpu.own_busy_ms", "cpu.other_busy_ms")
     if foreign is not None and foreign >= busy_cpus(max(view.gauge("cpu.count"), default=0.0)):
         yield Evidence((CPU, MEMORY), foreign, "CPUs were busy with other processes", convicts=False)
@@ -206,7 +209,7 @@ def busy_cpus(count: float) -> float:
 
 
 def _foreign_cpus(view: View, *busy: str) -> Optional[float]:
-    """Return how many of these CPUs worked for others, on average."""
+    """Return how many of these CPUs other processes used, on average; None if unknown."""
     used = [view.increase(column) for column in busy]
     own = view.increase("own.cpu_ms")
     if own is None or None in used:
@@ -229,7 +232,7 @@ def reclaimed(view: View) -> Iterator[Evidence]:
 
 
 def disk(view: View) -> Iterator[Evidence]:
-    """Only for a repetition that reads or writes itself. What it wrote earlier may reach the disk only now."""
+    """Yield disk traffic of others, if the run does I/O itself. Its own earlier writes may reach the disk only now."""
     known = view.timeline.span("own.written_bytes")
     if known is None:
         return
@@ -262,7 +265,7 @@ def gpus(view: View) -> Iterator[Evidence]:
 
 
 def _part(values: Sequence[float]) -> float:
-    """Of the readings, that show something."""
+    """Return the fraction of the readings that are not zero."""
     return sum(map(bool, values)) / len(values) if values else 0.0
 
 
@@ -270,9 +273,10 @@ OF_NODE: Tuple[Kind, ...] = (throttled, heated, waited, beside, stolen, reclaime
 
 
 def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:
-    """Return the evidence without windows that are as fast as each window without evidence."""
+    """Return the evidence, without the indirect evidence if all windows with it are as fast as those without
+    evidence."""
     timed = [(evidence, window.time_s or 0.0) for evidence, window in zip(found, windows)]
-    timed = [(evidence, time_s) for evidence, time_s in timed if time_s > 0]  # nor is NaN
+    timed = [(evidence, time_s) for evidence, time_s in timed if time_s > 0]  # excludes NaN, too
     clean = [time_s for evidence, time_s in timed if evidence == []]
     suspected = [time_s for evidence, time_s in timed if evidence and not any(each.convicts for each in evidence)]
     if min(len(clean), len(suspected)) < FEWEST or max(suspected) > HARMLESS * min(clean):
@@ -281,8 +285,10 @@ def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Fou
 
 
 def together(nodes: Sequence[List[Found]]) -> List[Found]:
-    """The windows of a repetition on several nodes: each is disturbed by what disturbed any of them, and clean where
-    all were watched and none was disturbed."""
+    """Return the evidence of a run on several nodes, by window: that of all nodes together.
+
+    It is None if a node was not monitored and the others have no evidence.
+    """
     joined: List[Found] = []
     for place in range(max(map(len, nodes), default=0)):
         found = [node[place] for node in nodes if place < len(node)]
@@ -292,7 +298,7 @@ def together(nodes: Sequence[List[Found]]) -> List[Found]:
 
 
 def verdict(found: Sequence[Found]) -> str:
-    """On a repetition."""
+    """Return the verdict on a run from the evidence of all its windows."""
     watched = [evidence for evidence in found if evidence is not None]
     if not watched or len(watched) < MONITORED * len(found):
         return UNMONITORED
@@ -301,7 +307,7 @@ def verdict(found: Sequence[Found]) -> str:
 
 
 def sizes(evidence: Sequence[Evidence]) -> Dict[str, float]:
-    """Of what was found in one window: the causes, as `cpu,memory`, and how large each was at most."""
+    """Return the causes in one window, such as `cpu,memory`, with the largest size of each."""
     found: Dict[str, float] = {}
     for each in evidence:
         causes = ",".join(each.causes)
@@ -310,7 +316,7 @@ def sizes(evidence: Sequence[Evidence]) -> Dict[str, float]:
 
 
 def summary(found: Sequence[Found]) -> List[record.Evidence]:
-    """Return the interference by kind: its causes, in how many windows it was found, and its largest size there."""
+    """Return the interference by kind: its causes, the number of windows that have it, and its largest size there."""
     kinds: Dict[Tuple[Tuple[str, ...], str], List[float]] = {}
     for evidence in found:
         for each in evidence or ():

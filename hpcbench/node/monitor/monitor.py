@@ -1,8 +1,6 @@
-"""The monitor itself: one process on each node for all runs of a job that follow each other.
+"""The monitor: one process per node for all consecutive runs of a job, which reads every source when it is due.
 
-It reads every source when it is due.
-
-The job's driver holds the other end of its standard input. Whatever becomes of the driver, the monitor ends with it.
+The job's driver holds the other end of its standard input, so the monitor ends when the driver ends for any reason.
 """
 
 import contextlib
@@ -22,26 +20,28 @@ from .sources.base import GAUGE, HostView, Source, Values
 from .timeline import Writer, file_name
 
 INTERVAL_S = 0.1
-FINEST = 1 / 5000  # of the time watched so far, that lies between two readings
-SEARCH_SHARE = 0.0005  # of one core, that looking for new processes may take once the first are found
-SEARCH_S = 3.0  # after so long they are looked for, for they may have been moved; and what of the share is saved up
-SHARE = 0.0035  # of one core, that reading may take in all: what costs more is read less often
-WRITE_S = 1.0  # between two times that readings are written: a monitor that is killed loses no more than that
-MOST = 0.004  # of one core, that all but the search may take: else ticks are farther apart
-TIMED = 10  # each so many readings of a source are timed: to look at the clock costs time, too
+FINEST = 1 / 5000  # interval of readings as a fraction of the monitored time
+SEARCH_SHARE = 0.0005  # of one core, for the search for new processes after the first are found
+SEARCH_S = 3.0  # maximum interval of searches, since processes may be moved; limit of the saved share
+SHARE = 0.0035  # of one core, for all readings: sources that cost more are read less often
+WRITE_S = 1.0  # interval of writes: a killed monitor loses no more than that
+MOST = 0.004  # of one core, for everything but the search: otherwise the interval grows
+TIMED = 10  # one of so many readings of a source is timed, since reading the clock costs time, too
 SMOOTHING = 0.1
 
 
 class _Search:
-    """Looks for the repetition's processes: at every tick until some are found, for nothing is measured yet that this
-    might disturb; then when some process of the node has begun, as often as its share allows."""
+    """The search for the run's processes: at every tick until some are found, since nothing is measured before.
+
+    Later it searches when a process of the node has started, as often as its share allows, and every SEARCH_S seconds.
+    """
 
     def __init__(self, own: OwnProcesses) -> None:
         self._own = own
         self._allowed_at = self._stale_at = 0.0
 
     def update(self, now: float) -> float:
-        """Look, if it is time to. Returns the seconds of a CPU that it took."""
+        """Search if it is due. Return the CPU time that it took, in seconds."""
         if now < self._stale_at and (now < self._allowed_at or not self._own.may_have_changed()):
             return 0.0
         started_s = time.thread_time()
@@ -63,14 +63,14 @@ class _Scheduled:
         self.failed: Optional[str] = None
         self.share = SHARE
         self._period_s = max(source.period_s, interval_s)
-        self._look_s = self._values_s = 0.0  # what each of them costs
+        self._look_s = self._values_s = 0.0  # CPU seconds of a capture and of its values
         self._looks = 0
         self._rest_s = source.period_s
-        self._seen: List[Tuple[float, Any]] = []  # and when
+        self._seen: List[Tuple[float, Any]] = []  # times and captures
 
     @property
     def demand(self) -> float:
-        """The part of a core that reading it as often as it wants would take."""
+        """Return the fraction of a core that reading the source at its own period would take."""
         return 0.0 if self.failed else (self._look_s + self._values_s) / self._period_s
 
     def update(self, now: float) -> None:
@@ -87,7 +87,7 @@ class _Scheduled:
         self.due = now + self._rest_s
 
     def write(self, writer: Writer) -> None:
-        """Write what was read since the last time."""
+        """Write the readings since the last call."""
         seen, self._seen = self._seen, []
         if not seen:
             return
@@ -104,12 +104,12 @@ class _Scheduled:
         self._rest_s = max(self.source.period_s, (self._look_s + self._values_s) / self.share)
 
     def _fails(self, error: Exception) -> None:
-        """It has gone, or says what nobody foresaw: the others go on."""
+        """Stop reading the source after any error; the others continue."""
         self.failed = "reading it failed: %r" % error
 
 
 def serve(commands: Commands) -> None:
-    """Do what the commands say, run after run, until they end."""
+    """Execute the commands of the driver, run after run, until the input ends."""
     host, trouble = hostname.name(os.environ), ""
     while True:
         command = commands.next()
@@ -117,7 +117,7 @@ def serve(commands: Commands) -> None:
             return
         if command.get("do") == BEGIN:
             trouble = _serve_run(str(command["folder"]), command, commands, host)
-        elif command.get("do") == END:  # of a run whose timeline has ended before, as on a full disk
+        elif command.get("do") == END:  # of a run whose timeline ended earlier, e.g. on a full disk
             reply(command, host, ENDED, trouble)
         elif command.get("do") == IDLE:
             noise = idle_check.wait(float(command["wait_s"]), bool(command["gpus"]), commands.pause)
@@ -138,7 +138,8 @@ def _serve_run(folder: str, command: Command, commands: Commands, host: str) -> 
 def watch(folder: str, mark: str, commands: Commands, ready: Callable[[], None], interval_s: float = INTERVAL_S) -> str:
     """Write the timeline of this node to `folder`, until the run whose processes have `mark` is over.
 
-    Calls `ready` when it has begun. Returns why it could write no more, else an empty text.
+    Call `ready` after the start. Return the error that ended the writing, otherwise an empty text. Raise OSError if the
+    timeline cannot be created.
     """
     with contextlib.closing(OwnProcesses(mark)) as own, contextlib.closing(Files()) as files:
         own.begin()
@@ -160,7 +161,7 @@ def watch(folder: str, mark: str, commands: Commands, ready: Callable[[], None],
         scheduled = [_Scheduled(number, source, interval_s) for number, source in enumerate(found)]
         try:
             _write_timeline(scheduled, own, writer, interval_s, commands, start_cpu_s)
-        except OSError as error:  # a full disk: what was written until then is there
+        except OSError as error:  # full disk: the earlier readings are written
             return str(error)
         finally:
             writer.close()
@@ -175,9 +176,9 @@ def _write_timeline(
     commands: Commands,
     start_cpu_s: float,
 ) -> None:
-    """Write readings until the run is over, and what they have cost. `start_cpu_s`: CPU time until it could watch."""
+    """Write readings until the run is over, then their cost. `start_cpu_s` is the CPU time before the first reading."""
     start_s = time.monotonic()
-    gc.disable()  # nothing here refers to itself, and looking for that takes time
+    gc.disable()  # there are no reference cycles, and the search for them takes time
     try:
         ticks = _run(scheduled, own, writer, interval_s, commands)
     finally:
@@ -196,15 +197,18 @@ def _write_timeline(
 
 
 def interval_after(elapsed_s: float, finest_s: float, cost_s: float) -> float:
-    """How far apart readings lie so long after the first, where each tick costs so much: a timeline of days can be read
-    into memory, too."""
+    """Return the interval of readings in seconds, `elapsed_s` after the first, if a tick costs `cost_s` of CPU time.
+
+    It grows with time, so that even a timeline of days can be read into memory.
+    """
     return max(finest_s, elapsed_s * FINEST, cost_s / MOST)
 
 
 def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interval_s: float, commands: Commands) -> int:
-    """Ticks until the end; the number of them. One that was missed is not made up for."""
+    """Read the sources at each tick until the run is over; return the number of ticks. Missed ticks are not made up
+    for."""
     began_s, finest_s = time.monotonic(), interval_s
-    used_s, tick_s = time.process_time(), 0.0  # what a tick costs, on average
+    used_s, tick_s = time.process_time(), 0.0  # average CPU seconds of a tick
     search = _Search(own)
     write_at = 0.0
     ticks = 0
@@ -221,12 +225,12 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
             for each, share in zip(scheduled, allowances([each.demand for each in scheduled], SHARE)):
                 each.share = share
         before_s, used_s = used_s, time.process_time()
-        if ticks:  # the first opens every file
+        if ticks:  # the first tick opens every file
             tick_s += SMOOTHING * (used_s - before_s - searching_s - tick_s)
         ticks += 1
         rest_s = now + interval_s - time.monotonic()
         if commands.is_over(rest_s):
-            for each in scheduled:  # those that were not due: their counters have gone on
+            for each in scheduled:  # all, also those that are not due: their counters have changed
                 if not each.failed:
                     each.update(time.monotonic())
             _write(scheduled, writer)
@@ -234,7 +238,8 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
 
 
 def _write(scheduled: List[_Scheduled], writer: Writer) -> None:
-    """At once what was seen in many ticks: that costs a fifth, for the code stays in the caches."""
+    """Write the readings of many ticks at once: that takes a fifth of the time, because the code stays in the
+    caches."""
     for each in scheduled:
         each.write(writer)
     writer.flush()

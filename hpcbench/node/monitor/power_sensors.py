@@ -1,15 +1,14 @@
-"""How often each kind of power sensor looks, what its values are the average of, and how far they may be off.
+"""The update period, averaging window and error of each kind of power sensor.
 
 - NVIDIA: Yang, Adamek, Armour, "Accurate and convenient energy measurements for GPUs" (SC24; arXiv 2312.02741), 70
-  GPUs beside an external meter: a new value each 20 or 100 ms, averaged over a window that may be shorter (A100 and
-  H100: 25 of each 100 ms), and wrong by up to 5 % of the power, by a factor of each board's own. Ada is taken as
-  Turing, Blackwell as Hopper: they were not measured. From Ampere on, but for GA100, nvmlDeviceGetPowerUsage is the
-  average of one second (NVML's reference). The energy counter is taken to be fed by the same sensor.
-- RAPL: a new value about each millisecond, in steps of 2^-14 J or finer (Intel SDM, volume 3B, RAPL interfaces;
-  Haehnel et al., "Measuring energy consumption for short code paths using RAPL", 2012). How far it may be off is not
-  published.
+  GPUs compared with an external meter: a new value every 20 or 100 ms, averaged over a window that may be shorter (A100
+  and H100: 25 of every 100 ms), with an error of up to 5 % of the power, by a factor specific to each board. Ada is
+  treated as Turing, Blackwell as Hopper: they were not measured. From Ampere on, except GA100, nvmlDeviceGetPowerUsage
+  is the average of one second (NVML's reference). The energy counter is assumed to use the same sensor.
+- RAPL: a new value about every millisecond, in steps of 2^-14 J or finer (Intel SDM, volume 3B, RAPL interfaces;
+  Haehnel et al., "Measuring energy consumption for short code paths using RAPL", 2012). The error is not published.
 - AMD's accelerators and Cray's counters: McDaniel et al., "Fine-grained power and energy attribution on AMD
-  GPU/APU-based exascale nodes" (ISC 2026; arXiv 2604.06056): counters each 1 ms and each 100 ms; the power of MI200
+  GPU/APU-based exascale nodes" (ISC 2026; arXiv 2604.06056): counters every 1 ms and every 100 ms; the power of MI200
   is an average that takes seconds to follow. Cray's power was within 5 % on one system, 1 % on another.
 """
 
@@ -17,20 +16,20 @@ from typing import Dict, NamedTuple, Optional
 
 
 class Sensor(NamedTuple):
-    period_s: float  # from one value to the next
-    window_s: float = 0.0  # a value is the average of this long; 0 for a counter, which adds up
-    seen: float = 1.0  # the part of the time in which it looks
+    period_s: float  # between two values
+    window_s: float = 0.0  # averaging time of a value; 0 for a counter, which adds up
+    seen: float = 1.0  # fraction of the time that the sensor covers
     resolution_j: float = 0.0  # the step of a counter
-    error: Optional[float] = None  # it may be off by this part of the value; None: not known
+    error: Optional[float] = None  # maximum relative error; None: unknown
 
 
 class Meter(NamedTuple):
-    """Where a timeline has the energy of one part of a node: in a counter, in readings of its power, or in both."""
+    """The columns of a timeline with the energy of one component of a node: a counter, its power, or both."""
 
     domain: str  # cpu0, dram0, gpu0, accelerator0, node, ...
     counter: Optional[str] = None  # its column
-    joules: float = 1.0  # of one count
-    resets: Optional[str] = None  # the column that counts how often the counter fell
+    joules: float = 1.0  # per count
+    resets: Optional[str] = None  # the column with the number of resets of the counter
     counter_sensor: str = ""
     power: Optional[str] = None  # the column with its power in watts
     power_sensor: str = ""
@@ -50,10 +49,10 @@ _NVIDIA = {
     "hopper": (0.1, 0.025),
     "blackwell": (0.1, 0.025),
 }
-_AVERAGING = ("ampere", "ada", "hopper", "blackwell")  # those whose nvmlDeviceGetPowerUsage is an average
+_AVERAGING = ("ampere", "ada", "hopper", "blackwell")  # nvmlDeviceGetPowerUsage is an average
 _AVERAGED_S = 1.0
 _NVIDIA_ERROR = 0.05
-_UNKNOWN = "blackwell"  # the newest that is known stands for what is newer
+_UNKNOWN = "blackwell"  # newer architectures are treated as the newest known one
 
 SENSORS: Dict[str, Sensor] = {
     "rapl": Sensor(0.001, resolution_j=2**-14),
@@ -70,11 +69,14 @@ for _name, (_period_s, _window_s) in _NVIDIA.items():
 
 
 def nvidia_counter(architecture: Optional[str]) -> str:
-    """Return the key in SENSORS."""
+    """Return the key in SENSORS of the energy counter of NVIDIA GPUs with this architecture; None is a newer one."""
     return "nvidia %s energy counter" % (architecture or _UNKNOWN)
 
 
 def nvidia_power(architecture: Optional[str], instant: bool) -> str:
-    """Return the key in SENSORS. `instant`: read as NVML_FI_DEV_POWER_INSTANT, not by nvmlDeviceGetPowerUsage."""
+    """Return the key in SENSORS of the power of NVIDIA GPUs with this architecture; None is a newer one.
+
+    `instant` is whether it is read as NVML_FI_DEV_POWER_INSTANT, not by nvmlDeviceGetPowerUsage.
+    """
     known = architecture or _UNKNOWN
     return "nvidia %s %s power" % (known, "instant" if instant or known not in _AVERAGING else "average")

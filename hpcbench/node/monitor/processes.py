@@ -1,5 +1,4 @@
-"""Which processes on this node belong to the repetition: those that its supervisors marked in their environment, and
-all that descend from them."""
+"""Find the processes of a run on this node: those with the mark of their supervisors, and all their descendants."""
 
 import contextlib
 import os
@@ -9,18 +8,18 @@ from typing import Dict, FrozenSet, List, NamedTuple, Set
 
 from ..host.open_files import Files
 
-MARK = "HPCBENCH_MARK"  # the variable; its value is the repetition's own
-YOUNG_S = 5.0  # for so long a process may be between its fork and its exec, on a machine that is busy
+MARK = "HPCBENCH_MARK"  # the environment variable; its value is unique to the run
+YOUNG_S = 5.0  # maximum time between fork and exec of a process on a busy machine
 
 
 class _Stranger(NamedTuple):
-    """A process that is not own as far as is known, and when to look at it again."""
+    """A process that does not seem to belong to the run, and when to check it again."""
 
-    seen_s: float  # first
+    seen_s: float  # first time
     again_s: float
 
     def looked_at(self, now: float) -> "_Stranger":
-        """Return it with the time of the next look, when it is twice as old: on a busy node there are many of them."""
+        """Return it with the time of the next check, at twice its age: a busy node has many processes."""
         return _Stranger(self.seen_s, 2 * now - self.seen_s if now - self.seen_s < YOUNG_S else inf)
 
 
@@ -28,7 +27,7 @@ _OLD = _Stranger(-inf, inf)
 
 
 class OwnProcesses:
-    """The processes of one repetition on this node, found anew at each `refresh`."""
+    """The processes of one run on this node, updated by each `refresh`."""
 
     def __init__(self, mark: str, root: str = "/") -> None:
         self._variable = ("%s=%s" % (MARK, mark)).encode()
@@ -37,10 +36,10 @@ class OwnProcesses:
         self._strangers: Dict[int, _Stranger] = {}
         self._knows = False
         self._forks = b""
-        self._young_until_s = 0.0  # until when a stranger may turn out to be own
-        self.forks = b""  # how many processes and threads the node has begun: who reads /proc/stat says it
+        self._young_until_s = 0.0  # until then, a stranger may turn out to be own
+        self.forks = b""  # number of forks of the node, set by the reader of /proc/stat
         self.pids: List[int] = []  # parents before their children
-        self.cpus: FrozenSet[int] = frozenset()  # those that they may run on
+        self.cpus: FrozenSet[int] = frozenset()  # on which they may run
 
     def close(self) -> None:
         """Close the files of the processes."""
@@ -51,18 +50,19 @@ class OwnProcesses:
         return self.forks != self._forks or time.monotonic() < self._young_until_s
 
     def begin(self) -> None:
-        """Take all that are there for strangers: this run has none yet, and nobody else has its mark."""
+        """Treat all existing processes as strangers: this run has no processes yet, and its mark is unique."""
         self._strangers = dict.fromkeys(self._listed(), _OLD)
         self._knows = True
 
     def refresh(self) -> None:
-        """Look for processes that have come or gone. A number used again between two looks is not noticed."""
+        """Search for processes that have started or ended. A process id that is reused between two searches is not
+        noticed."""
         self._forks = self.forks
         present = self._listed()
         there = set(present)
         own = {pid: None for pid in self.pids if pid in there}
         now = time.monotonic()
-        first = _Stranger(now, now) if self._knows else _OLD  # those that were there before us do not change any more
+        first = _Stranger(now, now) if self._knows else _OLD  # those from before the first search are not checked again
         strangers = {}
         for pid in present:
             if pid in own:
@@ -83,7 +83,7 @@ class OwnProcesses:
         return sorted(int(name) for name in os.listdir(self._proc) if name.isdigit())
 
     def cgroups(self) -> bytes:
-        """Return the current /proc/PID/cgroup of the first process, which may have been moved."""
+        """Return the current /proc/PID/cgroup of the first process that has one: it may have been moved."""
         contents = (self._files.read(os.path.join(self._proc, str(pid), "cgroup")) for pid in self.pids)
         return next(filter(None, contents), b"")
 
@@ -99,7 +99,7 @@ class OwnProcesses:
         return content
 
     def _allowed(self) -> FrozenSet[int]:
-        """Thread by thread: each may be bound to a CPU of its own, as by OMP_PROC_BIND."""
+        """Return the CPUs of all threads: each may be bound to a CPU of its own, for example by OMP_PROC_BIND."""
         cpus: Set[int] = set()
         for pid in self.pids:
             with contextlib.suppress(OSError):  # it has just ended
@@ -110,6 +110,6 @@ class OwnProcesses:
 
 
 def parent(stat: bytes) -> int:
-    """Return the parent in a line of /proc/PID/stat; 0 without one. Names may contain blanks and brackets."""
+    """Return the parent's id in a line of /proc/PID/stat; 0 without one. Names may contain blanks and brackets."""
     fields = stat.rpartition(b")")[2].split()
     return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else 0

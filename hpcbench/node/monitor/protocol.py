@@ -10,7 +10,7 @@ import select
 import time
 from typing import Any, Dict, Optional
 
-BEGIN, END, IDLE = "begin", "end", "idle"  # commands: `folder` of the timeline; -; `wait_s` and `gpus`
+BEGIN, END, IDLE = "begin", "end", "idle"  # commands, with `folder` of the timeline; nothing; `wait_s` and `gpus`
 WATCHING, FAILED, ENDED = "watching", "failed", "ended"  # replies to BEGIN and END
 BUSY, QUIET = "busy", "quiet"  # replies to IDLE
 
@@ -18,7 +18,7 @@ Command = Dict[str, Any]
 
 
 class Commands:
-    """The commands that come in by a file descriptor, such as that of the standard input."""
+    """The commands that arrive on a file descriptor, such as standard input."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -29,7 +29,7 @@ class Commands:
         self._poll.register(descriptor, select.POLLIN | select.POLLHUP)
 
     def next(self) -> Optional[Command]:
-        """Wait for the next command and return it; None at the end of the input. Other lines are passed over."""
+        """Wait for the next command and return it; None at the end of the input. Ignore other lines."""
         while True:
             line = self._line()
             if line is not None:
@@ -42,9 +42,9 @@ class Commands:
                 self._read()
 
     def is_over(self, wait_s: float) -> bool:
-        """Wait up to `wait_s` seconds; return whether the run that is watched is over: by END, or with the input.
+        """Wait up to `wait_s` seconds; return whether the monitored run is over, by END or the end of the input.
 
-        Other commands have no meaning meanwhile and are dropped.
+        Ignore other commands: they have no meaning during a run.
         """
         self.end = None
         if self._poll.poll(max(0.0, wait_s) * 1000):
@@ -59,7 +59,7 @@ class Commands:
                 return True
 
     def pause(self, seconds: float) -> bool:
-        """Wait, but not beyond the end of the input; return whether that has come."""
+        """Wait for `seconds`, or until the input ends; return whether it has ended."""
         until_s = time.monotonic() + seconds
         while not self._ended and time.monotonic() < until_s:
             if self._poll.poll(max(0.0, until_s - time.monotonic()) * 1000):

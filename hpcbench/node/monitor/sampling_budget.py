@@ -1,13 +1,13 @@
-"""Sharing out what watching may cost among sources of which some cost a hundred times what others do."""
+"""Distribute the cost of monitoring among sources, some of which cost a hundred times as much as others."""
 
 from typing import List, Sequence
 
 
 def allowances(demands: Sequence[float], most: float) -> List[float]:
-    """Return how much of `most` each may take: max-min fair (Bertsekas and Gallager, Data Networks, section 6.5.2).
+    """Return the share of `most` for each demand: max-min fair (Bertsekas and Gallager, Data Networks, section 6.5.2).
 
-    Who asks for less than an equal share gets it, and what it leaves is shared out among the others. What nobody asks
-    for is shared out, too, so that one that will ask for more need not wait.
+    A demand below an equal share is met in full, and the rest is divided among the others. What exceeds all demands is
+    divided equally, so that a source whose demand grows need not wait.
     """
     given = [0.0] * len(demands)
     left = most

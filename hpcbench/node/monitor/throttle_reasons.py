@@ -1,4 +1,4 @@
-"""Why the clock of a GPU is lower than it could be, in bits."""
+"""The reasons why the clock of a GPU is throttled, as bits."""
 
 # The bits of NVML (nvmlClocksEventReasons), also for GPUs of other vendors. Its other bits are harmless: 0x1 means that
 # the GPU is idle, 0x2 that a user has set the clock.

@@ -1,9 +1,9 @@
-"""What a monitor writes: one file for each node and repetition.
+"""The timeline of a monitor: one file per node and run.
 
-Its first line is a header, a JSON object: the repetition (ELEMENT-JOBID-RESTART-ATTEMPT), the host, the sources with
-their columns, and the sources that are absent with the reason. Each line after it is one reading of one source, a JSON
-array: the source's place in the header, the time in seconds of CLOCK_MONOTONIC, and a value for each column, null where
-it could not be read. The last line, where the monitor came to its end, is an object again: what watching has cost.
+Its first line is a header, a JSON object: the run (ELEMENT-JOBID-RESTART-ATTEMPT), the host, the sources with their
+columns, and the absent sources with the reasons. Each line after it is one reading of one source, a JSON array: the
+index of the source in the header, the time in seconds of CLOCK_MONOTONIC, and a value for each column, null if it could
+not be read. If the monitor was not killed, the last line is an object again: the cost of monitoring.
 """
 
 import contextlib
@@ -18,7 +18,8 @@ from ...core.files import appending, no_link, write_all
 
 SCHEMA = 1
 PREFIX, SUFFIX = "monitor-", ".jsonl"
-# Characters of a line, and of all lines: a file may come from anybody. A monitor writes some 30 MB in a day.
+# Maximum characters of a line, and of all lines: another user may have written the file. A monitor writes some 30 MB a
+# day.
 LONGEST_LINE, MOST_READ = 2**20, 2**30
 
 
@@ -28,7 +29,7 @@ def file_name(host: str) -> str:
 
 
 class Writer:
-    """Appends to a timeline."""
+    """Writes a timeline."""
 
     def __init__(self, path: str, header: Dict[str, Any]) -> None:
         self._file: IO[str] = open(path, "w", encoding="utf-8", buffering=1 << 16, opener=no_link)  # noqa: SIM115 - until the end
@@ -40,7 +41,7 @@ class Writer:
         self._line("[%d,%.4f,%s]" % (source, now, ",".join(shown)))
 
     def flush(self) -> None:
-        """Leave to the system what has been written so far."""
+        """Pass what has been written so far to the operating system."""
         self._file.flush()
 
     def end(self, costs: Dict[str, Any]) -> None:
@@ -49,7 +50,7 @@ class Writer:
         self._file.close()
 
     def close(self) -> None:
-        """Close the file, also on a full disk."""
+        """Close the file, even if the disk is full."""
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -65,32 +66,32 @@ class Series(NamedTuple):
 
 
 class Timeline:
-    """A timeline, read."""
+    """The readings of a timeline, and its header."""
 
     def __init__(self, header: Dict[str, Any], series: Dict[str, Series], ended: Optional[Dict[str, Any]]) -> None:
         self.host: str = header["host"]
         self.run: str = header.get("run", "")
-        self.gauges = frozenset(header["gauges"])  # the columns that show how something stands; others count
+        self.gauges = frozenset(header["gauges"])  # the columns of current values; the others are counters
         self.facts: Dict[str, Any] = header["facts"]
-        self.absent: Dict[str, str] = header["absent"]  # why, by source
-        self.ended = ended  # None where the monitor was killed
+        self.absent: Dict[str, str] = header["absent"]  # the reasons, by source
+        self.ended = ended  # None if the monitor was killed
         self._series = series
 
     @property
     def columns(self) -> List[str]:
-        """Those that were read."""
+        """Return the columns that have readings."""
         return [name for name in self._series if self.has(name)]
 
     def has(self, column: str) -> bool:
         return bool(self._series.get(column, _NONE).times_s)
 
     def span(self, column: str) -> Optional[Tuple[float, float]]:
-        """When a column was read first and last; None where it never was."""
+        """Return the times of the first and the last reading of a column in seconds; None without readings."""
         times_s = self._series.get(column, _NONE).times_s
         return (times_s[0], times_s[-1]) if times_s else None
 
     def increase(self, column: str, start_s: float, end_s: float) -> Optional[float]:
-        """By how much a counter grew between two times, interpolated; None where it was not read."""
+        """Return the increase of a counter between two times, interpolated; None without readings there."""
         series = self._series.get(column, _NONE)
         if len(series.times_s) < 2 or start_s >= series.times_s[-1] or end_s <= series.times_s[0]:
             return None
@@ -102,7 +103,7 @@ class Timeline:
         return series.values[bisect_left(series.times_s, start_s) : bisect_right(series.times_s, end_s)]
 
     def around(self, column: str, start_s: float, end_s: float) -> Series:
-        """Return the readings between two times, with the last one before and the first one after them."""
+        """Return the readings of a column between two times, with the last one before and the first one after them."""
         series = self._series.get(column, _NONE)
         first = max(bisect_right(series.times_s, start_s) - 1, 0)
         last = bisect_left(series.times_s, end_s) + 1
@@ -124,7 +125,7 @@ def _at(series: Series, time_s: float) -> float:
 
 
 class _Reading:
-    """A timeline, as its lines come."""
+    """A timeline whose lines are added one by one."""
 
     def __init__(self, header: Dict[str, Any]) -> None:
         self._header = header
@@ -162,9 +163,9 @@ def read(path: str) -> Optional[Timeline]:
 
 
 def read_kept(path: str, wanted: Callable[[Dict[str, Any]], bool]) -> List[Timeline]:
-    """Of the timelines in a file that `keep` has made, those whose header is wanted; of no other a reading is parsed.
+    """Return those timelines of a file of `keep` whose header is `wanted`; the readings of others are not parsed.
 
-    What lies behind damage is lost; nothing is left of a file that is not there, or cannot be read.
+    Timelines after a damaged place may be lost. Return none if the file is missing or cannot be read.
     """
     found: List[_Reading] = []
     reading: Optional[_Reading] = None
@@ -180,7 +181,7 @@ def read_kept(path: str, wanted: Callable[[Dict[str, Any]], bool]) -> List[Timel
                 found += [reading] if reading else []
             elif reading and isinstance(line, dict):
                 reading.add(line)
-                reading = None  # what comes without a header of its own is nobody's
+                reading = None  # lines before the next header belong to no timeline
     return [each.timeline() for each in found]
 
 
@@ -189,7 +190,7 @@ def _is_header(line: Any) -> bool:
 
 
 def _parsed(text: str) -> Any:
-    """None for what is no JSON: the last line may have been cut off, and a full disk or a crash leaves holes."""
+    """Return the value of a line; None if it is not JSON: it may be cut off, and a full disk or a crash leaves gaps."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -197,7 +198,7 @@ def _parsed(text: str) -> Any:
 
 
 def _lines(path: str) -> Iterator[str]:
-    """Yield the lines; one that is too long comes in pieces, which are not JSON."""
+    """Yield the lines of a file. A line that is too long comes in pieces, which are not JSON."""
     opener: Any = gzip.open if path.endswith(".gz") else open
     left = MOST_READ
     with opener(path, "rt", encoding="utf-8", errors="replace") as file:
@@ -210,8 +211,7 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def keep(path: str, kept: str) -> None:
-    """Add a timeline to a file of them, each compressed for itself: gzip(1) reads them as one text, a header before
-    each."""
+    """Append a timeline to a file of timelines, each compressed separately: gzip(1) decompresses them as one text."""
     with open(path, "rb") as plain:
         packed = gzip.compress(plain.read(), 6)
     with appending(kept) as handle:

@@ -1,14 +1,14 @@
-"""What a node did in a stretch of time, in one number or three for each column of its timeline."""
+"""The activity of a node in a period, as one number or three for each column of its timeline."""
 
 from typing import Dict, List, Union
 
 from .timeline import Timeline
 
-_DIGITS = 6  # that are worth keeping
+_DIGITS = 6  # significant digits
 
 
 def of_window(timeline: Timeline, start_s: float, end_s: float) -> Dict[str, Union[float, List[float]]]:
-    """By how much each counter grew; the least, the mean and the most of what each gauge showed."""
+    """Return the increase of each counter, and the minimum, mean and maximum of each gauge, by column."""
     found: Dict[str, Union[float, List[float]]] = {}
     for column in timeline.columns:
         if column in timeline.gauges:

@@ -33,6 +33,6 @@ def present(host: HostView) -> Tuple[List[Source], Dict[str, str]]:
             sources.append(kind(host))
         except Absent as reason:
             absent[kind.name] = str(reason)
-        except Exception as error:  # it says what nobody foresaw: the others are there
+        except Exception as error:  # unexpected content: the other sources are still used
             absent[kind.name] = "the first reading failed: %r" % error
     return sources, absent

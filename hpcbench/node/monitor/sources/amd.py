@@ -20,7 +20,7 @@ from .gpu import (
     chosen,
 )
 
-# Times held back, of MI300 and later, in NVML's terms. amdsmi_get_violation_status tells them, too, but sleeps 0.1 s.
+# Throttling times of MI300 and later, as NVML's bits. amdsmi_get_violation_status has them, too, but sleeps 0.1 s.
 _RESIDENCIES = {
     "ppt_residency_acc": POWER_CAP,
     "prochot_residency_acc": HARDWARE_SLOWDOWN,
@@ -99,7 +99,7 @@ class AmdGpu(Gpu):
         metrics = self._ask("amdsmi_get_gpu_metrics_info") or {}
         found = {name: _number(metrics.get(name)) for name in _RESIDENCIES}
         known = {name: time for name, time in found.items() if time is not None}
-        if not known:  # MI200 and older tell only whether something holds the clock back, and at work their limit does
+        if not known:  # MI200 and older report only whether the clock is limited; under load it always is
             return None
         bits = 0
         for name, time in known.items():
@@ -145,7 +145,7 @@ def _library(host: HostView) -> Any:
     if not os.path.exists(host.path("sys/module/amdgpu")):
         raise Absent("no AMD GPU driver on this node")
     try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints where it does not find its library
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints a message if its library is missing
             import amdsmi
     except ImportError:
         raise Absent("%s lacks AMD SMI: pip install /opt/rocm/share/amd_smi" % sys.executable) from None

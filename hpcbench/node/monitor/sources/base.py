@@ -9,22 +9,22 @@ from ..processes import OwnProcesses
 
 Values = List[Optional[float]]  # a column that cannot be read this time is None
 
-COUNTER = "counter"  # grows: what it has counted since the monitor began
-GAUGE = "gauge"  # how it stands now
+COUNTER = "counter"  # cumulative, since the monitor began
+GAUGE = "gauge"  # a current value
 
-TWICE_A_SECOND = 0.5  # the period of what no verdict on a window needs more often
+TWICE_A_SECOND = 0.5  # the period of sources that verdicts on windows do not need more often
 
 
 class Absent(Exception):
-    """The source is missing or not readable. The message says why, and who could change it."""
+    """A source is missing or not readable. The message says why and, if it can be changed, how."""
 
 
 class HostView(NamedTuple):
     """The node as sources see it."""
 
-    own: OwnProcesses  # those of the repetition that is measured
+    own: OwnProcesses  # the processes of the measured run
     files: Files
-    root: str = "/"  # another one where a test lays out a machine
+    root: str = "/"  # another folder in tests
 
     def path(self, *parts: str) -> str:
         """Return a path below the root."""
@@ -40,11 +40,12 @@ class HostView(NamedTuple):
 
 
 class Source(ABC):
-    """A source of readings on the node, created by each monitor. Raise Absent if the node does not have it."""
+    """A source of readings on a node, created by each monitor. Creating it raises Absent if the node does not have
+    it."""
 
     name = ""
     columns: Dict[str, str] = {}  # name with its unit at the end, and COUNTER or GAUGE, in the order of the values
-    period_s = 0.0  # to be read no more often than this; 0: at every tick
+    period_s = 0.0  # minimum interval of readings; 0: every tick
 
     def __init__(self, host: HostView) -> None:
         self.host = host

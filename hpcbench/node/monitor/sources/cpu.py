@@ -25,7 +25,7 @@ class Cpu(Parsed):
         "cpu.other_busy_ms": COUNTER,
         "cpu.own_count": GAUGE,
         "cpu.count": GAUGE,
-        "cpu.running": GAUGE,  # tasks that run or could, on the whole node: the run queue
+        "cpu.running": GAUGE,  # tasks on the whole node that are running or runnable
     }
 
     def __init__(self, host: HostView) -> None:

@@ -60,7 +60,7 @@ def _files(folder: str) -> List[Tuple[str, str]]:
     found = []
     for name in names:
         match = _FILE.match(name)
-        if match and not (match[2] and match[1] + "_energy" in names):  # one of the parts of what is told, too
+        if match and not (match[2] and match[1] + "_energy" in names):  # a component that another counter includes
             kind, number = match.groups()
             found.append((name, _DOMAINS[kind] + number if kind else "node"))
     return found

@@ -20,7 +20,7 @@ class Disk(Source):
         "disk.read_bytes": COUNTER,
         "disk.written_bytes": COUNTER,
         "disk.operations": COUNTER,
-        "disk.busy_ms": COUNTER,  # of whichever device was busiest between two readings: that one makes others wait
+        "disk.busy_ms": COUNTER,  # of the device that was busiest between two readings: processes wait for that one
     }
     period_s = TWICE_A_SECOND
 
@@ -97,9 +97,9 @@ class OwnIo(Source):
                 seen += 1
                 read += int(fields[_READ_BYTES])
                 written += int(fields[_WRITE_BYTES])
-            elif os.path.exists(path):  # another user's, or one that protects itself: the sum would be too small
+            elif os.path.exists(path):  # of another user, or protected: the sum would be too small
                 return [None, None]
-        if not seen:  # not begun, or ended: nobody tells of what it did last
+        if not seen:  # not started, or ended: its last I/O is unknown
             return [None, None]
-        # One that has ended counts with the parent that waited for it, as in the kernel, or else as it was last seen.
+        # An ended process counts in the parent that waited for it, as in the kernel, otherwise as it was last read.
         return [self._read.add(read), self._written.add(written)]

@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Tuple
 from ..counters import Counter
 from .base import COUNTER, GAUGE, Absent, HostView, Source, Values
 
-_MAX_CPUS = 16  # CPUs to ask for their clock: each answer may need an interrupt on that CPU
+_MAX_CPUS = 16  # CPUs whose clock is read: each reading may need an interrupt on that CPU
 _EVENTS, _TIMES_MS = (
     tuple("thermal_throttle/%s_throttle_%s" % (part, what) for part in ("core", "package"))
     for what in ("count", "total_time_ms")

@@ -1,6 +1,6 @@
-"""What a GPU tells, whoever made it: the columns of each, and the sources that read them.
+"""The columns of a GPU of any vendor, and the sources that read them.
 
-How a vendor's library is asked is in nvidia.py and amd.py.
+nvidia.py and amd.py call the vendors' libraries.
 """
 
 import os
@@ -11,7 +11,7 @@ from ..counters import Counter
 from ..power_sensors import Meter
 from .base import COUNTER, GAUGE, Absent, HostView, Source, Values
 
-# Which GPUs a process may use: the first that is set. An NVIDIA node has but the last.
+# The GPUs that a process may use: the first of these that is set. On NVIDIA nodes, only the last one applies.
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 _FIRST_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of Linux' include/linux/proc_ns.h
@@ -37,7 +37,7 @@ class Gpu(ABC):
     description: Dict[str, Any]  # name, uuid, architecture, driver, power_limit_w, ...
     power_sensor: str  # in power_sensors.py
     energy_sensor: str
-    remark: Optional[str] = None  # what to know about its energy
+    remark: Optional[str] = None  # on its energy, for the record
 
     def forget(self) -> None:  # noqa: B027 - most keep nothing
         """Forget the readings of an earlier run."""
@@ -130,10 +130,10 @@ class GpuEnergy(_GpuSource):
 
 
 class GpuProcesses(_GpuSource):
-    """Processes that compute on a GPU and are not the repetition's.
+    """Processes that compute on a GPU and do not belong to the run.
 
-    One that was not there yet at the last look for the repetition's own may be one of them, and does not count. The
-    server of NVIDIA's MPS does not either; its clients do.
+    A process that has started since the last search for the run's processes may be one of them, and does not count yet.
+    The server of NVIDIA's MPS does not count either, but its clients do.
     """
 
     each = {"foreign_processes": GAUGE, "foreign_memory_bytes": GAUGE}
@@ -145,11 +145,11 @@ class GpuProcesses(_GpuSource):
             raise Absent("the container has its own process IDs, but the driver reports those of the node")
         self._own: List[int] = []
         self._seen: List[Set[int]] = [set() for _ in self._gpus]  # strangers in the last reading
-        self._looked_at: List[Set[int]] = self._seen  # and in the last before own processes were looked for
+        self._looked_at: List[Set[int]] = self._seen  # and in the last one before the own processes were searched
 
     def read(self) -> Values:
         values: Values = []
-        if self.host.own.pids is not self._own:  # each look for processes makes another list
+        if self.host.own.pids is not self._own:  # each search makes another list
             self._own, self._looked_at = self.host.own.pids, list(self._seen)
         own = set(self._own)
         for index, gpu in enumerate(self._gpus):

@@ -1,4 +1,4 @@
-"""InfiniBand, Omni-Path and RoCE: what went through the ports, past the kernel's network."""
+"""Traffic through InfiniBand, Omni-Path and RoCE ports, which bypasses the kernel's network stack."""
 
 import glob
 import os
@@ -7,13 +7,13 @@ from typing import Any, Dict
 from ..counters import Counter
 from .base import COUNTER, TWICE_A_SECOND, Absent, HostView, Source, Values
 
-# Linux' Documentation/ABI/stable/sysfs-class-infiniband: data are counted in words of four octets. `port_xmit_wait`
-# are ticks of the port during which it had data to send and nobody took them: somebody else was in the way.
+# Linux, Documentation/ABI/stable/sysfs-class-infiniband: data are counted in words of four octets. `port_xmit_wait` are
+# ticks of the port in which it had data to send and could not: other traffic was in the way.
 _FILES = {"port_rcv_data": 4, "port_xmit_data": 4, "port_xmit_wait": 1}
 
 
 class InfiniBand(Source):
-    """Sums over all ports of the node, whoever used them."""
+    """Sums over all ports of the node, including the traffic of other jobs."""
 
     name = "infiniband"
     columns = {"infiniband.rx_bytes": COUNTER, "infiniband.tx_bytes": COUNTER, "infiniband.tx_wait_ticks": COUNTER}

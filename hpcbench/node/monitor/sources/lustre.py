@@ -1,4 +1,4 @@
-"""Lustre, as this node's file systems see it: reads and writes of programs, including those from caches."""
+"""Lustre, as seen by this node's clients: reads and writes of programs, including those that caches serve."""
 
 import glob
 import os
@@ -11,9 +11,9 @@ from .base import COUNTER, TWICE_A_SECOND, Absent, HostView, Source, Values
 
 _PLACES = ("proc/fs/lustre/llite", "sys/kernel/debug/lustre/llite")  # until 2.11; since 2.12
 _SIGNS = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
-# A line is `read_bytes 12 samples [bytes] 4096 1048576 209715200`: count, unit, least, most, sum.
+# A line is `read_bytes 12 samples [bytes] 4096 1048576 209715200`: count, unit, minimum, maximum, sum.
 _LINE = re.compile(rb"^(\w+)\s+(\d+) samples \[(\w+)\](?:\s+\d+\s+\d+\s+(\d+))?", re.MULTILINE)
-_TRANSFERS = (b"read", b"write")  # since 2.14 they have a line for their bytes, and one for their times
+_TRANSFERS = (b"read", b"write")  # since 2.14 with one line for bytes and one for times
 
 
 class Lustre(Source):

@@ -1,4 +1,4 @@
-"""Memory of the node: what is free, what is swapped, faults, and accesses to another NUMA node's memory."""
+"""Memory of the node: free and swapped memory, page faults, and accesses to the memory of another NUMA node."""
 
 import re
 

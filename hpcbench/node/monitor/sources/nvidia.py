@@ -10,7 +10,7 @@ from .base import Absent, HostView, Values
 from .gpu import Gpu, GpuEnergy, GpuProcesses, GpuState, Power, Process, chosen
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
-_DRIVER_SIGNS = ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg")  # the last is of Windows' own Linux
+_DRIVER_SIGNS = ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg")  # the last one exists in WSL
 
 # By CUDA's compute capability: power sensors differ between the chips of a generation.
 _ARCHITECTURES = {
@@ -28,7 +28,7 @@ _ARCHITECTURES = {
     (10,): "blackwell",
     (12,): "blackwell",
 }
-# Names that have changed: one of each that all drivers have had, or that new ones have.
+# Functions that were renamed: drivers have one or both of each pair.
 _REASONS = ("nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetCurrentClocksEventReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV")
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # of nvmlValue_t, by nvmlValueType_t
@@ -114,7 +114,7 @@ class NvidiaGpu(Gpu):
 
 
 def _quiet(nvml: Any, call: Any, *arguments: Any) -> Any:
-    """Return NVML's result, or None if this GPU, driver or user cannot have it, or not at this moment."""
+    """Return NVML's result; None if it is not available for this GPU, driver or user, or not at this moment."""
     try:
         return call(*arguments)
     except nvml.NVMLError:
@@ -137,7 +137,7 @@ def _library(host: HostView) -> Any:
     if not any(os.path.exists(host.path(sign)) for sign in _DRIVER_SIGNS):
         raise Absent("no NVIDIA driver on this node")
     try:
-        import pynvml  # only where it is needed: it takes a tenth of a second
+        import pynvml  # imported late: it takes a tenth of a second
     except ImportError:
         raise Absent("%s lacks NVML's package: pip install nvidia-ml-py" % sys.executable) from None
     try:

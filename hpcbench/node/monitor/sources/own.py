@@ -14,7 +14,7 @@ _MS_PER_TICK = 1000 / os.sysconf("SC_CLK_TCK")
 _FAULTS = (7, 8, 9, 10)  # minflt, cminflt, majflt, cmajflt
 _TIMES = (11, 12, 13, 14)  # utime, stime, cutime, cstime: a child that has ended counts with its parent
 _RESIDENT = 21
-LIST_S = 0.5  # for so long a new thread may go unseen; then what it has waited since its start counts, too
+LIST_S = 0.5  # maximum time until a new thread is found; what it has waited since its start counts, too
 _SWITCHES = re.compile(rb"ctxt_switches:\s*(\d+)")
 
 
@@ -32,7 +32,8 @@ class Own(Parsed):
 
     def __init__(self, host: HostView) -> None:
         super().__init__(host)
-        # The monitor is in the job's control group, too. Else it comes before the processes, and sees all of each.
+        # The monitor is in the job's cgroup, too. Otherwise it starts before the processes, and counts all of their
+        # time.
         lines = host.files.read(host.path("proc/self/cgroup")).decode("utf-8", "replace").splitlines()
         self._usage = _usage_file(lines, host.root)
         self._cpu = Counter(starts_at=None if self._usage else 0.0)
@@ -42,7 +43,7 @@ class Own(Parsed):
 
     def capture(self) -> Tuple[List[bytes], bytes]:
         read = self.host.files.read
-        if self.host.own.pids is not self._pids:  # each look for processes makes another list
+        if self.host.own.pids is not self._pids:  # each search makes another list
             self._pids = self.host.own.pids
             paths = dict.fromkeys(self.host.path("proc", str(pid), "stat") for pid in self._pids)
             for gone in self._paths.keys() - paths.keys():
@@ -61,7 +62,7 @@ class Own(Parsed):
                 minor += int(fields[_FAULTS[0]]) + int(fields[_FAULTS[1]])
                 major += int(fields[_FAULTS[2]]) + int(fields[_FAULTS[3]])
                 pages += int(fields[_RESIDENT])
-        if not count:  # not begun, or ended: the first number of processes and the last say when it was seen
+        if not count:  # not started, or ended: no values, so that the readings show when it ran
             return [self._cpu.sum, self._minor.sum, self._major.sum, None, None]
         self._cpu.add(_used_ms(self._usage, usage) if self._usage else ticks * _MS_PER_TICK)
         resident = pages * os.sysconf("SC_PAGE_SIZE")

@@ -10,9 +10,9 @@ from ..counters import Counter
 from ..power_sensors import Meter
 from .base import COUNTER, Absent, HostView, Source, Values
 
-# Zones of Linux' powercap: `package-0`, or `package-0-die-1`; within it `core` and `uncore`, which it contains, and
-# `dram`, which it does not. `psys` is the whole board where a maker wired it up, which nothing tells. The same zones
-# lie under `intel-rapl-mmio`, too.
+# Zones of Linux's powercap: `package-0`, or `package-0-die-1`. A package includes `core` and `uncore`, but not `dram`.
+# `psys` is the whole board if the vendor has connected it, which cannot be detected. `intel-rapl-mmio` has the same
+# zones.
 _PACKAGE = re.compile(r"package-([\d]+)(?:-die-(\d+))?\Z")
 
 
@@ -76,7 +76,7 @@ def _zones(host: HostView) -> List[_Zone]:
 
 
 def _domain(host: HostView, path: str) -> str:
-    """Return the domain of a zone; empty for a zone that another one includes."""
+    """Return the domain of a zone; empty for a zone that is included in another one."""
     name = _name(host, path)
     if name == "dram":
         name = _name(host, path.rpartition(":")[0])
