@@ -1,4 +1,4 @@
-"""The metrics of a command that has ended well: what its output and its files in `$HPCBENCH_RUN` say."""
+"""The metrics of a command that has completed, from its output and from its files in `$HPCBENCH_RUN`."""
 
 import os
 import re
@@ -8,13 +8,13 @@ from ...core import metrics
 from ...core.metrics import MetricError
 from ..launch.rank_files import FOLDER, MAX_BYTES, output_of
 
-_NAMED = 5  # files, in a message
+_NAMED = 5  # files that a message names
 
 
 def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str) -> Dict[str, Any]:
-    """Return the metrics of a command whose tasks have all ended well.
+    """Return the metrics of a command whose tasks have all succeeded.
 
-    Raises MetricError where an expected pattern is missing, or a metric has no value.
+    Raise MetricError if an expected pattern is missing, or if a metric has no value.
     """
     for pattern in experiment.get("expect") or ():
         if not any(_searched(pattern, text) for text in _printed(ranks, scratch, with_errors=True)):
@@ -39,7 +39,7 @@ def _measured(name: str, spec: metrics.Spec, ranks: List[Dict[str, Any]], scratc
 def _searched(pattern: str, text: str) -> bool:
     try:
         return re.search(pattern, text, re.MULTILINE) is not None
-    except re.error as error:  # what the planner's Python knows, an older one on the node may not
+    except re.error as error:  # an older Python on the node may lack syntax that the planner's Python has
         raise MetricError("'%s' is not a regular expression: %s" % (pattern, error)) from error
 
 
@@ -58,7 +58,7 @@ def _printed(ranks: List[Dict[str, Any]], scratch: str, with_errors: bool) -> It
 
 
 def _read(path: str) -> str:
-    """Return a text without byte order mark. Raises OSError, and MetricError if it is too large."""
+    """Return a text without byte order mark. Raise OSError, and MetricError if it is too large."""
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""What the monitors saw of a repetition: their timelines put beside the windows of its samples."""
+"""The results of the monitors for a run, from their timelines in the windows of its measurements."""
 
 import os
 import sys
@@ -25,13 +25,13 @@ class Monitored(NamedTuple):
 
 class _Node(NamedTuple):
     found: List[interference.Found]
-    reason: Optional[str]  # why windows are not known
+    reason: Optional[str]  # why windows are unknown
     unseen: Sequence[str] = ()
     summary: Optional[MonitorSummary] = None
 
 
 def of_run(ranks: List[Dict[str, Any]], scratch: str, on_gpus: bool) -> Monitored:
-    """Return what the monitors left in `scratch` about the measurements of these ranks."""
+    """Return the results of the monitors from their timelines in `scratch`, for the measurements of these ranks."""
     stretches = _stretches(ranks)
     if not stretches:
         return Monitored()
@@ -48,7 +48,7 @@ def of_run(ranks: List[Dict[str, Any]], scratch: str, on_gpus: bool) -> Monitore
 
 
 def _node(host: str, stretch: List[Window], scratch: str, on_gpus: bool) -> _Node:
-    """Of one node, so that no more than one timeline is in memory."""
+    """Return the results of one node: only one timeline is in memory at a time."""
     nothing: List[interference.Found] = [None] * len(stretch)
     try:
         path = os.path.join(scratch, timeline.file_name(host))
@@ -58,12 +58,12 @@ def _node(host: str, stretch: List[Window], scratch: str, on_gpus: bool) -> _Nod
         found = interference.judge(seen, stretch, on_gpus)
         why = None if None not in found else (UNSEEN if seen.ended else CUT_OFF) % host
         return _Node(found, why, interference.unseen(seen, on_gpus), _summary(seen, stretch) if stretch else None)
-    except Exception as error:  # whatever is wrong with what was seen, the repetition keeps its record
+    except Exception as error:  # a damaged timeline must not cost the run its record
         return _Node(nothing, BROKEN % (host, error))
 
 
 def _summary(seen: Timeline, stretch: List[Window]) -> MonitorSummary:
-    """Return what a node did from the first measurement to the last."""
+    """Return the activity of a node from the first measurement to the last."""
     start_s, end_s = stretch[0].start_s, stretch[-1].end_s
     return MonitorSummary(
         host=seen.host,
@@ -76,7 +76,8 @@ def _summary(seen: Timeline, stretch: List[Window]) -> MonitorSummary:
 
 
 def keep(scratch: str, kept: str) -> None:
-    """Add the timelines of a folder to a file, compressed. What cannot be is told and lost."""
+    """Append the timelines of a folder, compressed, to a file. If one cannot be appended, print a message and
+    continue."""
     for path in files(scratch):
         try:
             timeline.keep(path, kept)
@@ -92,7 +93,7 @@ def files(scratch: str) -> List[str]:
 
 
 def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
-    """Return the windows of each node: those of its first rank that has samples."""
+    """Return the windows of each node: those of its first rank with measurements."""
     found: Dict[str, List[Window]] = {}
     for rank in ranks:
         samples = (rank["facts"] or {}).get("samples")

@@ -1,4 +1,4 @@
-"""Why a repetition ended as it did: from its ranks, and how their launcher ended, to one outcome."""
+"""Determine the outcome of a run, from its ranks and from how their launcher ended."""
 
 import os
 import re
@@ -28,7 +28,7 @@ from .. import oom_detection
 from ..errors import RankLost
 from . import command_metrics
 
-MOST_BYTES = 4 << 20  # programs say much while they die, after what Slurm has said
+MOST_BYTES = 4 << 20  # of a log: programs may print much after the messages of Slurm
 _HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
 _PERHAPS = (
     "; the kernel killed a process on this machine because memory ran out, but the cgroup of this one does not count "
@@ -37,13 +37,14 @@ _PERHAPS = (
 
 
 class NotStarted(Enum):
-    """Why srun started nothing, for which the run is not to blame."""
+    """A reason why srun started nothing that is not the fault of the run."""
 
     JOB_IS_ENDING = "the job is being ended"
     NO_CONTROLLER = "slurmctld does not answer"
 
 
-# Said by srun that starts nothing: the job is being ended, and the script has not been told yet; or nobody answers.
+# Messages of srun that starts nothing: the job is ending, and the script has no signal yet; or slurmctld does not
+# respond.
 _OF_SRUN = (
     (
         re.compile("srun: .*(?:Job/step already complet|has been revoked|Invalid job id specified)"),
@@ -64,26 +65,25 @@ class Ending(NamedTuple):
     """How the launcher ended, as the job script saw it."""
 
     exit_status: int
-    stopped: bool  # the script was told to end (SIGTERM)
+    stopped: bool  # a signal asked the script to end (SIGTERM)
     elapsed_s: float
     limit_s: float
-    log: str  # the script's own output so far
-    log_from: int = 0  # where in it this repetition begins
-    shared: bool = False  # whether its job has other repetitions, which use up the job's time, too
-    preempted: bool = False  # Slurm says that the job has to give way, though the script was not told to end yet
-    noise: str = ""  # why nothing was started: what others did on the node
-    too_large: str = ""  # or what smaller case ran out of memory
+    log: str  # the path of the script's output
+    log_from: int = 0  # where in it this run begins, in bytes
+    shared: bool = False  # whether the job has other runs, which use its time, too
+    preempted: bool = False  # Slurm preempts the job, but has not sent a signal to the script yet
+    noise: str = ""  # why nothing was started: activity of others on the node
+    too_large: str = ""  # why nothing was started: a smaller case ran out of memory
 
 
 class Outcome(NamedTuple):
     status: str
     error: Optional[Dict[str, Any]]
-    metrics: Optional[Dict[str, Any]] = None  # of a command that completed
+    metrics: Optional[Dict[str, Any]] = None  # of a completed command
 
 
 def why_not_started(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[NotStarted]:
-    """Return why Slurm started nothing of a run, by what srun said; None if it started something, or the run is to
-    blame."""
+    """Return why Slurm started nothing of a run, by the messages of srun; None if it did, or for another reason."""
     lines = [] if ranks else lines_of(ending.log, ending.log_from)
     reasons = (why for words, why in _OF_SRUN if any(words.search(line) for line in lines))
     return next(reasons, None)
@@ -126,7 +126,7 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
     if len(ranks) == expected and all(_completed(rank) for rank in ranks):
         return Outcome(COMPLETED, None)
     lost = _lost_node(ending)
-    if lost and len(ranks) < expected:  # whatever those on other nodes died of then
+    if lost and len(ranks) < expected:  # the ranks on other nodes failed as a consequence
         return lost
     culprits = [rank for rank in ranks if not _completed(rank) and not _stopped(rank, ending)]
     if culprits:
@@ -139,7 +139,8 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
 
 
 def _precedence(rank: Dict[str, Any]) -> Tuple[int, float]:
-    """Order causes: killed ranks first, then lacking resources; ranks that only lost another rank are no cause."""
+    """Order causes: killed ranks first, then lacking resources, other failures, and last ranks that only lost another
+    rank."""
     facts = rank["facts"] or {}
     if _killed(rank):
         place = 0
@@ -159,7 +160,7 @@ def _completed(rank: Dict[str, Any]) -> bool:
 
 
 def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:
-    """Return whether a rank got SIGTERM, of which its worker may die before its supervisor notices it."""
+    """Return whether a signal to the job ended a rank: its worker may end before its supervisor receives the signal."""
     died = rank["signal"] in ("SIGTERM", "SIGKILL") or rank["exit_code"] in (TERMINATED, KILLED)
     return bool(rank["stopped_by"] or (ending.stopped and died))
 
@@ -184,7 +185,7 @@ def _of_rank(rank: Dict[str, Any], ending: Ending) -> Outcome:
 
 
 def _lost_node(ending: Ending) -> Optional[Outcome]:
-    """Return a node failure by slurmd's or srun's messages: the job continues for a short time."""
+    """Return a node failure by slurmstepd's or srun's messages, or None: the job continues for a short time."""
     lines = lines_of(ending.log, ending.log_from)
     match = next((found for found in map(_NODE_FAILURE.search, lines) if found), None)
     if match is None:
@@ -198,16 +199,16 @@ def _lost_helper(error: Dict[str, Any]) -> bool:
     return bool(_HELPER_KILLED.search(str(error.get("message"))))
 
 
-# What slurmstepd writes into the log when it ends a job or step (Slurm 20.11 to 24.11).
+# Messages of slurmstepd in the log when it ends a job or step (Slurm 20.11 to 24.11).
 _ENDED_BY_SLURM = (
     ("DUE TO TIME LIMIT", TIMEOUT),
     ("DUE TO PREEMPTION", PREEMPTED),
-    ("DUE TO JOB REQUEUE", PREEMPTED),  # by a person
+    ("DUE TO JOB REQUEUE", PREEMPTED),  # by scontrol requeue
 )
 
 
 def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
-    """Slurm says in the log why it ended a job; on this machine only the clock can tell a timeout from a cancel."""
+    """Return the outcome of a stopped run by Slurm's message in the log; on this machine, by the time limit."""
     if at_limit or ending.elapsed_s >= ending.limit_s:
         message = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
         return _stopped_as(TIMEOUT, message)
@@ -233,7 +234,7 @@ def _stopped_as(status: str, message: str) -> Outcome:
 
 
 def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
-    """Ranks that left nothing were killed with their supervisors, or never started; the log may say why."""
+    """Return the outcome of a run if ranks left no file: they were killed or not started, and the log may show why."""
     lines = tail(ending.log, ending.log_from)
     error: Dict[str, Any] = {"type": "launcher", "exit_code": ending.exit_status, "last_lines": lines}
     if oom_detection.by_slurm(lines_of(ending.log, ending.log_from)):
@@ -242,7 +243,7 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
     missing = (expected - present, expected, ending.exit_status)
     error["message"] = "%d of %d tasks left no result; the launcher exited with %d" % missing
     complaint = _complaint(lines)
-    if complaint and not present:  # a container or an interpreter that could not be started
+    if complaint and not present:  # a container or an interpreter did not start
         error["message"] += "; the log ends: %s" % complaint
     return Outcome(FAILED, error)
 
@@ -254,7 +255,7 @@ def _complaint(lines: List[str]) -> str:
 
 
 def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[str]:
-    """Return the last lines of a log from the byte `start` on; empty if there is no log."""
+    """Return the last lines of a log from the byte `start` on, at most `most_bytes`; empty if there is no log."""
     try:
         with open(path, "rb") as file:
             file.seek(max(start, os.fstat(file.fileno()).st_size - most_bytes))
@@ -264,5 +265,5 @@ def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[st
 
 
 def tail(path: str, start: int = 0) -> List[str]:
-    """Return the last lines, to show."""
+    """Return the last lines of a log, for a message."""
     return lines_of(path, start, 16384)[-LAST_LINES:]

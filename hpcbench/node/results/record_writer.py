@@ -1,4 +1,4 @@
-"""Build the record of a run from the files of its ranks, and append it: one writer, the driver of the job."""
+"""Build the record of a run from the files of its ranks, and append it. The only writer is the driver of the job."""
 
 import contextlib
 import datetime
@@ -19,9 +19,9 @@ from ...core.typed_json import InvalidError, from_json, to_json
 from . import monitor_summary
 from .outcome import Outcome
 
-TIMELINES = "timelines"  # the folder next to that of the records, with a file for each of theirs
+TIMELINES = "timelines"  # folder next to that of the records, with one file per file of records
 _NOT_MONITORED = monitor_summary.Monitored()
-_UNEQUAL = 0.1  # difference in speed between independent ranks from which on there is a warning
+_UNEQUAL = 0.1  # relative difference in speed between independent ranks that causes a warning
 _Part = TypeVar("_Part")
 _OF_FACTS: Dict[str, Any] = {"samples": Samples, "learning": Learning, "work": Work, "threads": Threads, "error": Error}
 
@@ -36,7 +36,7 @@ def write(
     path: str,
     elapsed_s: float = 0.0,
 ) -> Record:
-    """Append the record of a run, whose ranks left these files in `scratch`, to `path`; return it. Remove `scratch`.
+    """Append the record of a run to `path`, and return it. Remove `scratch`, the folder with the files of its ranks.
 
     Raise OSError on a full disk.
     """
@@ -68,7 +68,7 @@ def assemble(
     environment: Mapping[str, str],
     monitored: monitor_summary.Monitored = _NOT_MONITORED,
 ) -> Record:
-    """Return the record of a run from the files of its ranks, whatever its outcome is."""
+    """Return the record of a run from the files of its ranks, for any outcome."""
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
     completed = outcome.status == status.COMPLETED
     now = time.time()
@@ -135,7 +135,7 @@ def _metrics(found: Optional[Dict[str, Any]]) -> Optional[Dict[str, MetricValue]
 def without_secrets(record: Record, environment: Mapping[str, str]) -> Record:
     """Return the record with secrets redacted in everything that came from outside.
 
-    The words of the plan and the numbers of Slurm, by which the record is found again, stay as they are.
+    The plan and Slurm's numbers are not changed, because they identify the record.
     """
     outside = {
         "error": to_json(record.error),
@@ -151,8 +151,8 @@ def without_secrets(record: Record, environment: Mapping[str, str]) -> Record:
 def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Samples:
     """Return the measurements of all ranks together.
 
-    Ranks that wait for each other have done a step when the slowest has. Replicas that only infer do not wait, nor do
-    instances: their rates add up, so a step of all of them takes the harmonic mean of their times.
+    Ranks that synchronize finish a step with the slowest of them. Inference replicas and instances are independent:
+    their rates add up, so a joint step takes the harmonic mean of their times.
     """
     columns = [fact["samples"]["times_s"] for fact in facts]
     joint = _harmonic_mean if _work_alone(planned) else max
@@ -162,14 +162,13 @@ def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Samples:
 def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool) -> List[str]:
     """Return the warnings of all ranks, each once.
 
-    Independent ranks take the same number of steps: if they differ in speed, the slower ones had the machine to
-    themselves at the end.
+    Independent ranks take the same number of steps: if they differ in speed, the slower ones run alone at the end.
     """
     warnings = {warning for fact in facts for warning in fact["warnings"]}
     if completed and _work_alone(planned):
         medians = [median(fact["samples"]["times_s"] or [0.0]) for fact in facts]
         slower = max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
-        if slower > _UNEQUAL:  # the exact excess differs from run to run: each would have a warning of its own
+        if slower > _UNEQUAL:  # without the exact excess, which would make the warnings of runs differ
             message = "the step time of the slowest rank is over %.0f %% longer than that of the fastest" % (
                 100 * _UNEQUAL
             )
@@ -194,21 +193,21 @@ def _harmonic_mean(times_s: Sequence[float]) -> float:
 
 
 def append(record: Record, path: str) -> None:
-    """Add a record to a file as one line, durably, and whole or not at all. Raise OSError on a full disk."""
+    """Append a record to a file as one line, durably and atomically. Raise OSError on a full disk."""
     append_all([record], path)
 
 
 def append_all(records: List[Record], path: str) -> None:
-    """Add records to a file as one line each, durably, and all or none of them. Raise OSError on a full disk."""
+    """Append records to a file as one line each, durably, and all or none of them. Raise OSError on a full disk."""
     lines = "".join(json.dumps(to_json(record), separators=(",", ":")) + "\n" for record in records).encode()
     append_lines(path, lines)
 
 
 def read_ranks(scratch: str) -> List[Dict[str, Any]]:
-    """Return what the supervisors of a run left in its scratch folder, by rank.
+    """Return the content of the files that the supervisors of a run wrote to its scratch folder, by rank.
 
-    A rank whose result is not of the types of a record has failed, with the name of the field as its error. A file that
-    is not JSON counts as missing: its node may have failed before the file system had its content.
+    A rank whose result does not have the types of a record counts as failed, with the name of the field in its error. A
+    file that is not JSON counts as missing: its node may have failed before the file system had its content.
     """
     ranks = []
     for name in os.listdir(scratch) if os.path.isdir(scratch) else []:
