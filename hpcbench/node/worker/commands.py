@@ -1,4 +1,4 @@
-"""The command of the zipapp that does the work of one rank."""
+"""The command of the zipapp that runs the workload of one rank."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from .worker import needs_thread_search, run, search_threads
 
 
 def work(arguments: Any) -> int:
-    """Do the work of one rank, and write the measurements to a file descriptor. Do not return."""
+    """Run the workload of one rank, and write its result as JSON to a file descriptor. Do not return."""
     planned = read(arguments.job_file, arguments.element)
     ranks, environment = from_environment(os.environ), dict(os.environ)
     if arguments.found_fd is not None:
@@ -29,8 +29,8 @@ def work(arguments: Any) -> int:
         json.dump(facts, pipe, separators=(",", ":"))
     sys.stdout.flush()
     sys.stderr.flush()
-    # The result is out. Taking the interpreter down would let C++ destructors race with the framework's threads:
-    # one DDP run in five on gloo aborted there, after all its work was done.
+    # The result is written. A regular exit would let C++ destructors race with the framework's threads: one in five DDP
+    # runs on gloo aborted there, after all its work was done.
     os._exit(0 if facts["status"] == COMPLETED else 1)
 
 

@@ -1,23 +1,23 @@
-"""Stopping rules: whether there are enough samples, from the samples so far alone."""
+"""Stopping rules: whether there are enough samples, judged only by the samples so far."""
 
 import math
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-PRECISION = "precision"  # the interval of the median is as narrow as asked
-SETTLED = "settled"  # it does not get narrower: what is left is no noise that more samples would average away
+PRECISION = "precision"  # the CI of the median is as narrow as requested
+SETTLED = "settled"  # the CI stops narrowing: more samples would not average the remaining noise out
 MAX_TIME = "max_time"
 MAX_SAMPLES = "max_samples"
 
-MAX_SAMPLES_KEPT = 100_000  # a record holds them all
+MAX_SAMPLES_KEPT = 100_000  # the record has all of them
 _Z = 1.959964  # of the normal distribution: 95 %, two-sided
-_PARTS = 16  # of a series, for the variance of what goes on for longer than a sample
-_SHRUNK = 0.9  # independent samples narrow the interval to 0.71 when they double
+_PARTS = 16  # of a series, for the variance of noise that lasts longer than a sample
+_SHRUNK = 0.9  # the CI of independent samples narrows to 0.71 of its width when their number doubles
 
 
 class Settings(NamedTuple):
     """The settings of a measurement."""
 
-    precision: float  # the width of the 95 % interval of the median, relative to the median
+    precision: float  # width of the 95 % CI of the median, relative to the median
     min_samples: int
     min_time_s: float
     max_time_s: float
@@ -29,7 +29,7 @@ class Stopping:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._widths: List[Tuple[int, float]] = []  # at numbers of samples that each at least double the one before
+        self._widths: List[Tuple[int, float]] = []  # at numbers of samples that at least double each time
 
     def reason(self, times_s: Sequence[float], elapsed_s: float) -> Optional[str]:
         """Return why to stop now, or None to continue. The time limit comes first, except before the first sample."""
@@ -50,7 +50,7 @@ class Stopping:
         return SETTLED if self._settled(count, width) else None
 
     def _settled(self, count: int, width: float) -> bool:
-        """Return whether the interval has hardly narrowed over the last two doublings of the samples."""
+        """Return whether the CI has narrowed by less than 10 % in each of the last two doublings of the samples."""
         if self._widths and count < 2 * self._widths[-1][0]:
             return False
         self._widths.append((count, width))

@@ -13,15 +13,15 @@ from ...core.samples import Samples, Window
 from .stopping_rules import MAX_SAMPLES_KEPT, Settings, Stopping
 from .warmup import is_steady, trend
 
-WINDOW_S = 0.5  # of samples, between two looks at whether there are enough; each gets a verdict of its own later
+WINDOW_S = 0.5  # of samples, between two checks of the stopping rules; interference is judged for each window
 WARMUP_WINDOW_S = 0.1
-SHORTEST_WARMUP_S = 0.5  # unless less is allowed: what changes slowly does not show in a moment
-CLOCK_SHARE = 1e-3  # of a sample, that reading the clock may take
-SPARE = 1.5  # times as long as need be are blocks: what reading the clock costs is an estimate, too
-MAX_IN_A_WINDOW = 5000  # samples: a clock that stands still must not make it endless
+SHORTEST_WARMUP_S = 0.5  # unless the limit is lower: slow changes need time to show
+CLOCK_SHARE = 1e-3  # of a sample, at most for reading the clock
+SPARE = 1.5  # factor on the length of blocks, since the cost of the clock is an estimate
+MAX_IN_A_WINDOW = 5000  # samples, so that a window ends even if the clock does not advance
 MAX_STEPS = 1_000_000  # in a sample
 _EMPTY_SAMPLES = 101
-_RECENT = 20  # times that say how long a step takes now
+_RECENT = 20  # times that estimate the current step time
 
 Clock = Callable[[], float]
 
@@ -40,7 +40,7 @@ def measure(
     """Time `step`. Raise ClockError if the clock goes backwards.
 
     `agree` returns rank 0's value on every rank: all ranks must take the same number of steps, because a step that only
-    one rank takes would wait for the others for ever.
+    one rank takes would wait for the others forever.
     """
 
     def timed(steps: int) -> float:
@@ -73,8 +73,8 @@ def measure(
 
 
 class _WarmUp(NamedTuple):
-    step_s: float  # that one takes at its end
-    block: int  # steps of a sample
+    step_s: float  # step time at the end of the warm-up
+    block: int  # steps per sample
     steps: int
     elapsed_s: float
     steady: bool
@@ -83,7 +83,8 @@ class _WarmUp(NamedTuple):
 def _warm_up(
     timed: Callable[[int], float], shortest_s: float, settings: Settings, agree: Callable[[Any], Any], clock: Clock
 ) -> _WarmUp:
-    """Take steps, at least one, until they are stationary, and find how many make a sample of `shortest_s`."""
+    """Take steps until their times are stationary; find how many steps make a sample of at least `shortest_s`
+    seconds."""
     start = clock()
     times: List[float] = []
     steady, steps, block, count = False, 0, 1, 1
@@ -102,7 +103,7 @@ def _warm_up(
 def _sample(
     timed: Callable[[int], float], warmup: _WarmUp, settings: Settings, agree: Callable[[Any], Any], clock: Clock
 ) -> Tuple[List[float], List[Window], str]:
-    """Sample window after window, until there is a reason to stop."""
+    """Take windows of samples until a stopping rule holds; return times per step, windows and the reason."""
     stopping = Stopping(settings)
     start = clock()
     times: List[float] = []

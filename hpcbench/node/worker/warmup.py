@@ -1,4 +1,4 @@
-"""The end of the warm-up: the times of the steps show no trend any more."""
+"""The end of the warm-up: the step times have no trend any more."""
 
 import math
 from statistics import median
@@ -7,7 +7,7 @@ from typing import Sequence, Tuple
 from ...core.samples import medians_of_parts
 
 MIN_VALUES = 5  # values that can show a trend at 5 %: all ten pairs in order have p = 0.027
-MAX_PARTS = 32  # medians of equal parts stand for a longer series: they are robust, and the test takes the square of it
+MAX_PARTS = 32  # a longer series becomes medians of equal parts, which are robust; the cost of the test is quadratic
 _Z = 1.959964  # of the normal distribution, two-sided, at 5 %
 
 

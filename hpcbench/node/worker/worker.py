@@ -44,7 +44,7 @@ def needs_thread_search(planned: PlannedRun) -> bool:
 def search_threads(planned: PlannedRun, ranks: Ranks) -> Dict[str, Any]:
     """Search for a per-layer thread plan, for `run` in a new process. An error is an outcome, and is not raised.
 
-    The search leaves the heap in a state that no program has which follows a plan from its start.
+    The new process is necessary because the search changes the heap: users' programs follow a plan from their start.
     """
     return _outcome(planned, lambda adapter, facts: _search_threads(adapter, planned, Group(ranks), facts))
 
@@ -116,7 +116,7 @@ def _numbers(version: str) -> List[int]:
 
 
 def _built(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> "Network":
-    from ..workload import problem  # needs numpy, which is here because the framework is
+    from ..workload import problem  # needs numpy, which every framework requires
 
     parameters = planned.parameters
     adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
@@ -157,7 +157,7 @@ def _measure(
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
         samples = timing.measure(step, network.synchronize, settings, group.agree)
-        if facts["dynamic"]:  # the first step came before others
+        if facts["dynamic"]:  # its first step precedes those of `measure`
             samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
     facts["samples"] = to_json(samples)
     facts["threads"] = adapter.threads()
@@ -261,7 +261,7 @@ def _versions(packages: Tuple[str, ...]) -> Dict[str, str]:
 
 def _described(error: BaseException, framework: str) -> Dict[str, Any]:
     message = str(error).strip().splitlines()
-    if message[:1] == ["Traceback (most recent call last):"]:  # MXNet tells first where in its C++ it was
+    if message[:1] == ["Traceback (most recent call last):"]:  # MXNet's message begins with the stack of its C++ code
         message = [line for line in message[1:] if not line.startswith(" ")]
     if isinstance(error, ModuleNotFoundError):
         advice = "`hpcbench env build %s` builds an environment with it" % framework

@@ -1,4 +1,4 @@
-"""What a case does with its network. To add one: add its file, and its name here."""
+"""The tasks that a case can run, one per file. To add one, add its file and its name here."""
 
 from typing import Any, Callable, Dict
 

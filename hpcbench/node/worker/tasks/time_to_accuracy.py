@@ -1,7 +1,7 @@
-"""Training until a held-out part of the data is classified well enough: a speed that hurts learning shows here.
+"""Train to a target accuracy on held-out data, which shows whether a faster configuration learns worse.
 
-The time counts from the first step to the evaluation that reached the target, evaluations included, as in MLPerf's
-time-to-train (Mattson et al., 2020, "MLPerf training benchmark", section 3.2).
+The time is measured from the first step to the end of the evaluation that reaches the target, including evaluations, as
+in MLPerf's time-to-train (Mattson et al., 2020, "MLPerf training benchmark", section 3.2).
 """
 
 import time
@@ -13,16 +13,17 @@ from ...errors import Missed
 from ...frameworks.adapter import Network
 from ...workload.data import Split
 
-# A framework that computes beside Python takes what it is asked for faster than it does it: without a wait now and then
-# a whole epoch of batches would lie in its queue. Waiting after each step would keep it from working ahead.
+# An asynchronous framework queues steps faster than it runs them: without synchronization, its queue would hold the
+# batches of a whole epoch. After each step, synchronization would keep it from working ahead.
 SYNCHRONIZE_EVERY = 16  # steps
 
 
 def learn(network: Network) -> Dict[str, Any]:
-    """Train epoch after epoch until the target accuracy. Return `elapsed_s`, and the `curve` of accuracies.
+    """Train epoch after epoch until the target accuracy; return the results with `elapsed_s` and the `curve` of
+    accuracies.
 
-    `first_step_s` is part of it: the first step compiles, and fills the input pipeline. Raise Missed after the last
-    epoch.
+    `elapsed_s` includes `first_step_s`, in which the framework compiles and fills the input pipeline. Raise Missed if
+    the accuracy is below the target after the last epoch.
     """
     problem = network.problem
     parameters, group = problem.parameters, problem.group
