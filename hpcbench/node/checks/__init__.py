@@ -1,4 +1,4 @@
-"""Checks of a machine for what makes measurements worse, one file per check: a function from a System to findings.
+"""Checks of a machine for conditions that impair measurements. Each has a file, with a function from System to results.
 
-The checks read and time. They need no privileges and change nothing.
+The checks read files and measure times. They need no privileges and change nothing.
 """

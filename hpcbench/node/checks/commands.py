@@ -14,7 +14,7 @@ from .node_lock import node_lock
 
 
 def checkup(arguments: Any) -> int:
-    """Print the hardware, and each finding with its group, as lines of JSON."""
+    """Print the hardware, and each check result with its group, as lines of JSON."""
     with node_lock(arguments.turns):
         print(json.dumps(hardware.describe()))
         for group, finding in run_checks.run(this_system(), arguments.seconds):
@@ -23,7 +23,7 @@ def checkup(arguments: Any) -> int:
 
 
 def peaks(arguments: Any) -> int:
-    """Print the peak performance of this machine, and what was found meanwhile, as a line of JSON."""
+    """Print the peak performance of this machine, and the check results of the measurement, as a line of JSON."""
     with node_lock(arguments.turns):
         result = peak_performance.measure_peaks(this_system(), [sys.executable, *arguments.python])
     findings = [finding._asdict() for finding in result.findings]
@@ -32,6 +32,6 @@ def peaks(arguments: Any) -> int:
 
 
 def placement(arguments: Any) -> int:
-    """Print print the CPUs and GPUs of this task as a line of JSON."""
+    """Print the CPUs and GPUs of this task as a line of JSON."""
     print(json.dumps(given.placement(this_system(), os.environ)))
     return 0

@@ -7,7 +7,7 @@ from ...core.check_result import NOTE, OK, WARNING, CheckResult
 from ..host.sysfs import System
 
 _CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"
-# These drivers leave the choice to the processor: there `powersave` is the usual way, and no slow one.
+# With these drivers the processor chooses its frequency: `powersave` is the default, and is not slow.
 _OWN_CHOICE = ("intel_pstate", "amd-pstate-epp")
 _REMEDY = "Ask for the governor `performance` on the nodes (cpupower frequency-set -g performance), or srun --cpu-freq."
 

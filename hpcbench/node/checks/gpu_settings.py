@@ -1,4 +1,4 @@
-"""The settings and users of the GPUs, from nvidia-smi; of other GPUs, the number that their driver shows."""
+"""The settings and users of NVIDIA GPUs, from nvidia-smi; for other GPUs, their number from the driver."""
 
 import csv
 import shutil
@@ -9,7 +9,7 @@ from ...core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult
 from ..host import gpus as driver
 from ..host.sysfs import System, counted
 
-TIMEOUT_S = 30  # with persistence off, the driver has to wake every GPU
+TIMEOUT_S = 30  # without persistence mode, the driver has to initialize every GPU
 _FIELDS = (
     "name",
     "driver_version",
@@ -21,8 +21,8 @@ _FIELDS = (
     "utilization.gpu",
     "memory.used",
 )
-_MIG = "mig.mode.current"  # a driver before 450 refuses to be asked
-_NO_DEVICES = "No devices were found"  # nvidia-smi's words
+_MIG = "mig.mode.current"  # unknown to drivers before 450
+_NO_DEVICES = "No devices were found"  # a message of nvidia-smi
 _BUSY_PERCENT = 5.0
 
 Gpu = Dict[str, str]
@@ -66,7 +66,7 @@ def _by_driver(system: System) -> CheckResult:
 
 
 def _none(system: System) -> CheckResult:
-    """Return whether the machine has no GPU, or this process has no access to one, if nvidia-smi shows none."""
+    """Return the result if nvidia-smi shows no GPU: the machine has none, or this process has no access to one."""
     if not system.matching("dev/nvidia[0-9]*"):
         return CheckResult("GPUs", OK, "none")
     means = "No case on a GPU can run in this session; in a job that asks for one it may."

@@ -1,4 +1,4 @@
-"""The load of other processes: on our CPUs, on the other CPUs, and how long work waits (PSI)."""
+"""The load of other processes: on the CPUs of this process, on other CPUs, and as stall time (PSI)."""
 
 import os
 import pwd
@@ -41,7 +41,7 @@ def snapshot(system: System) -> Snapshot:
     processes = {}
     for path in system.matching("proc/[0-9]*/stat"):
         words = (system.text(path) or "").rpartition(")")[2].split()
-        if words:  # it may have ended meanwhile
+        if words:  # the process may have ended
             processes[int(path.split("/")[1])] = (int(words[11]) + int(words[12])) / TICKS_PER_S
     return Snapshot(cpus, processes)
 

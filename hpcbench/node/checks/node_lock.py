@@ -6,15 +6,15 @@ import platform
 import time
 from typing import Iterator
 
-TIMEOUT_S = 300.0  # the one before us may have been killed
+TIMEOUT_S = 300.0  # the previous holder may have been killed
 _POLL_S = 0.2
 
 
 @contextlib.contextmanager
 def node_lock(folder: str, timeout_s: float = TIMEOUT_S) -> Iterator[None]:
-    """Wait until no other process holds the lock of this node in `folder`, at most `timeout_s`, then hold it.
+    """Hold the lock of this node in `folder` inside the `with` block. After `timeout_s` seconds, continue without it.
 
-    mkdir is atomic on every shared file system; locks of files are not available on all.
+    mkdir is atomic on every shared file system; not all support file locks.
     """
     ours = os.path.join(folder, "turn-%s" % platform.node())
     taken = _take(ours, time.monotonic() + timeout_s)

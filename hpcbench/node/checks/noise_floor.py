@@ -1,4 +1,4 @@
-"""The noise floor: how much the time of a fixed piece of work varies on one CPU that we leave otherwise idle."""
+"""The noise floor: how much the time of a fixed computation varies on one otherwise idle CPU."""
 
 import os
 import statistics
@@ -9,16 +9,16 @@ from ...core.check_result import NOTE, OK, SECONDS, WARNING, CheckResult, Progre
 from ..host.proc_stat import TICKS_PER_S, cpu_times
 from ..host.sysfs import System
 
-_STEPS = 10000  # about a millisecond of Python, always the same
+_STEPS = 10000  # a fixed computation of about a millisecond in Python
 _WARMUP_S = 0.3
-_TAKEN, _TWO_SPEEDS = 0.01, 0.1  # worth naming as a cause
-_FINE, _FAIR = 0.01, 0.03  # differences that can be seen, and parts of the time that others had
+_TAKEN, _TWO_SPEEDS = 0.01, 0.1  # thresholds for naming a cause
+_FINE, _FAIR = 0.01, 0.03  # limits of OK and NOTE, for differences and for the fraction of time of others
 
 
 class Noise(NamedTuple):
-    """The variation of the kernel's times. `waited` and `stolen` are the fractions of time that others had the CPU.
+    """The variation of the kernel's times. `waited` and `stolen` are the fractions of time in which others had the CPU.
 
-    The smallest difference is from the means of whole seconds, since a long step averages over the same noise.
+    The smallest difference is computed from the means of whole seconds, since a long step averages over the same noise.
     """
 
     median_s: float
@@ -31,12 +31,12 @@ class Noise(NamedTuple):
 
 
 def check(system: System, seconds: int = SECONDS, progress: Progress = silent) -> List[CheckResult]:
-    """Return the noise floor, measured for so many seconds."""
+    """Return the noise floor, measured for `seconds`."""
     return [evaluate(measure(system, seconds, progress))]
 
 
 def measure(system: System, seconds: int, progress: Progress) -> Noise:
-    """Time the kernel for so many seconds, bound to the last usable CPU: the first CPUs serve most interrupts."""
+    """Time the kernel for `seconds`, bound to the last usable CPU: the first CPUs serve most interrupts."""
     cpu = system.cpus[-1]
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, [cpu])
@@ -125,7 +125,7 @@ def _part(part: float) -> str:
 
 
 def _window(seconds: float) -> List[float]:
-    """Return times of the kernel, in seconds, for so many seconds."""
+    """Return the times of the kernel, in seconds, during a window of `seconds`."""
     clock, times = time.perf_counter, []
     end = clock() + seconds
     last = clock()
@@ -146,7 +146,7 @@ def _kernel() -> int:
 
 
 def _waited_s(system: System) -> float:
-    """Return how long this thread was ready but did not run (Documentation/scheduler/sched-stats.rst)."""
+    """Return how long this thread was ready but did not run, in seconds (Documentation/scheduler/sched-stats.rst)."""
     for path in ("proc/thread-self/schedstat", "proc/self/schedstat"):
         words = (system.text(path) or "").split()
         if len(words) > 1:
@@ -155,6 +155,6 @@ def _waited_s(system: System) -> float:
 
 
 def _stolen_s(system: System, cpu: int) -> float:
-    """Return how long the hypervisor did not run this CPU (proc(5), steal)."""
+    """Return how long the hypervisor did not run this CPU, in seconds (proc(5), steal)."""
     ticks = (each.steal for each in cpu_times(system.content("proc/stat") or b"") if each.cpu == cpu)
     return next(ticks, 0) / TICKS_PER_S

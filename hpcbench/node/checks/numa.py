@@ -12,7 +12,7 @@ _NODES = "sys/devices/system/node/node[0-9]*"
 def check(system: System) -> List[CheckResult]:
     """Return how many NUMA domains the usable CPUs are in, and whether the kernel moves pages between them."""
     cpus = [set(ranges.expand(system.text(node + "/cpulist"))) for node in system.matching(_NODES)]
-    domains = [each for each in cpus if each]  # memory may be a domain without a CPU
+    domains = [each for each in cpus if each]  # a NUMA domain may have memory but no CPU
     ours = [each for each in domains if each & set(system.cpus)]
     if len(domains) < 2:
         return [CheckResult("NUMA", OK, "one domain")]

@@ -1,14 +1,15 @@
-"""The kernel that measures a peak, in a process of its own of any Python with the library: `python -c THIS REQUEST`.
+"""The program that measures peak performance, with any Python that has the library: `python -c SOURCE REQUEST`.
 
 It imports nothing of hpcbench, and prints one line of JSON. Two kernels run on every CPU of the request at once, with
 one thread bound to each. Each thread has its own arrays, which it touches first, so that they are in near memory:
 
-- a product of two square matrices by the library's BLAS, with one thread (by environment variables): 2 n^3 operations
-for matrices of n by n. One product per CPU and not one over all CPUs: no BLAS gets faster that way, and some have fewer
-threads than large nodes have CPUs; - c = a + b over arrays much larger than the caches: "Add" of STREAM (McCalpin,
-1995, "Memory bandwidth and machine balance in current high performance computers", IEEE TCCA Newsletter). Its traffic
-is that of "Triad", which numpy cannot do in one pass. As in STREAM, 12 bytes count per float32 element, two reads and
-one write, without the write-allocate traffic of c.
+- a product of two square matrices by the library's BLAS, with one thread (by environment variables): 2 n^3 FLOPs for
+  matrices of n by n. One product per CPU is as fast as one over all CPUs, and some BLAS have fewer threads than large
+  nodes have CPUs;
+- c = a + b over arrays much larger than the caches: "Add" of STREAM (McCalpin, 1995, "Memory bandwidth and machine
+  balance in current high performance computers", IEEE TCCA Newsletter). Its traffic is that of "Triad", which numpy
+  cannot do in one pass. As in STREAM, 12 bytes count per float32 element, two reads and one write, without the
+  write-allocate traffic of c.
 
 A peak is the best of several short runs, since other processes can only reduce it. On a GPU one thread runs the
 kernels.
@@ -121,14 +122,13 @@ def measure(request: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def best_rate(make: Callable[[], Step], places: Sequence[Optional[int]]) -> float:
-    """Return the steps per second over all threads in the best run; there is one thread per place, with a step of its
-    own."""
+    """Return the steps per second over all threads in the best run. Each place has a thread with its own step."""
     together = threading.Barrier(len(places))
 
     def work(cpu: Optional[int]) -> List[float]:
         try:
             if cpu is not None:
-                os.sched_setaffinity(0, [cpu])  # of this thread alone
+                os.sched_setaffinity(0, [cpu])  # only this thread
             step = make()
             step()
             return [_rate(step, together) for _ in range(RUNS)]
@@ -140,7 +140,7 @@ def best_rate(make: Callable[[], Step], places: Sequence[Optional[int]]) -> floa
         working = [pool.submit(work, cpu) for cpu in places]
     failed = [error for error in (each.exception() for each in working) if error]
     for error in sorted(failed, key=lambda error: isinstance(error, threading.BrokenBarrierError)):
-        raise error  # the one that broke the barrier, and not what the others met there
+        raise error  # the cause, not its consequence in the other threads
     return max(map(sum, zip(*(each.result() for each in working))))
 
 
@@ -158,5 +158,5 @@ def _rate(step: Step, together: threading.Barrier) -> float:
 
 if __name__ == "__main__":
     asked = json.loads(sys.argv[1])
-    os.sched_setaffinity(0, asked["cpus"])  # before a library looks how many there are
+    os.sched_setaffinity(0, asked["cpus"])  # before a library reads the number of CPUs
     print(json.dumps(measure(asked)))

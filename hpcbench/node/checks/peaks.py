@@ -1,6 +1,6 @@
 """Peak performance of this machine, for rooflines: FLOP/s and bytes/s of 1, 2, 4 ... all usable cores, and of one GPU.
 
-peak_kernel.py describes what runs and what counts.
+peak_kernel.py defines the kernels and their FLOPs and bytes.
 """
 
 import datetime
@@ -18,17 +18,17 @@ from ..host.sysfs import System, counted
 
 CPU, GPU = "cpu", "gpu"
 ON_CPU, ON_GPU = ["float32"], ["float32", "bfloat16", "float16"]
-TIMEOUT_S = 120  # for what takes two seconds, and more where it wakes a GPU or reads torch from a slow file system
+TIMEOUT_S = 120  # the kernels take 2 s; waking a GPU or importing torch from a slow file system takes longer
 SIZES, SIZE_ON_GPU = (1024, 512, 256), 8192  # of matrices; larger ones are no faster
 TIMES_CACHE = 4  # STREAM's rule: each array is at least four times as large as all caches of the last level
-USUAL_CACHE = 64 * 2**20  # where the kernel does not tell
-LENGTH_ON_GPU = 2**28  # a gigabyte: several times the largest cache of a GPU
-PART = 2  # of the memory that is left, half is taken at most
-# A thread for each CPU is ours, none is the library's; and nothing else binds them.
+USUAL_CACHE = 64 * 2**20  # if Linux does not report the size
+LENGTH_ON_GPU = 2**28  # elements, 1 GiB: several times the largest cache of a GPU
+PART = 2  # at most half of the available memory is used
+# The kernel binds one thread to each CPU: libraries must not start or bind threads of their own.
 _SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 _BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
-_FEWER = 0.9  # cores of one memory may take a little from each other
+_FEWER = 0.9  # cores that share memory slow each other slightly
 _DISTURBED = "More CPUs did less than fewer: others used them meanwhile, and these roofs are too low."
 _ALONE = "Measure again when the machine is idle; on a cluster with --on-node --whole-node."
 _MEANS = "What runs there has no roofline."
@@ -36,11 +36,11 @@ _REMEDY = "hpcbench env build pytorch, or numpy or torch for the Python of the n
 
 
 class NotMeasured(Exception):
-    """There is no peak; the message says why."""
+    """The peak cannot be measured; the message has the reason."""
 
 
 class PeakResult(NamedTuple):
-    """The peaks of a machine, and what was found while measuring."""
+    """The peaks of a machine, and the check results of the measurement."""
 
     machine: MachinePeaks
     findings: List[CheckResult]
@@ -54,8 +54,8 @@ class DevicePeaks(NamedTuple):
 
 
 def measure_peaks(system: System, pythons: Sequence[str], progress: Progress = silent) -> PeakResult:
-    """Measure with the first of these Pythons that has numpy, otherwise torch; a GPU with the first whose torch sees
-    one."""
+    """Return the peaks of the CPUs by the first of `pythons` with numpy, otherwise torch; of a GPU by the first whose
+    torch supports it."""
     peaks: List[Peak] = []
     findings: List[CheckResult] = []
     gpu_model = gpus.name(0)
@@ -73,7 +73,7 @@ def measure_peaks(system: System, pythons: Sequence[str], progress: Progress = s
 
 
 def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent) -> DevicePeaks:
-    """Measure CPUs on different cores, since hyperthreads share arithmetic units. Raise NotMeasured."""
+    """Return the peaks of CPUs on different cores, since hyperthreads share arithmetic units. Raise NotMeasured."""
     placed = topology.read(system)
     cores = {cpu.core for cpu in placed}
     cpus = [cpu.number for cpu in topology.cores_first(placed)[: len(cores)]]
@@ -91,7 +91,7 @@ def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent)
 
 
 def of_gpu(system: System, pythons: Sequence[str], progress: Progress = silent, device: str = "cuda") -> DevicePeaks:
-    """Measure the first visible GPU. Raise NotMeasured if no Python can."""
+    """Return the peaks of the first visible GPU. Raise NotMeasured if no Python can measure them."""
     progress("peaks", "GPU")
     request = {"device": device, "cpus": system.cpus, "dtypes": ON_GPU, "size": SIZE_ON_GPU, "length": LENGTH_ON_GPU}
     answer, _ = _first_answer([("torch", python) for python in dict.fromkeys(pythons)], request)
@@ -99,7 +99,7 @@ def of_gpu(system: System, pythons: Sequence[str], progress: Progress = silent, 
 
 
 def counts(most: int) -> List[int]:
-    """Return 1, 2, 4 and so on, and `most`."""
+    """Return the powers of two up to `most`, and `most` itself."""
     powers = [2**power for power in range(most.bit_length())]
     return sorted({*powers, most})
 
@@ -115,7 +115,7 @@ def sizes(system: System, cpus: List[int]) -> Dict[str, int]:
 
 
 def finding_of(subject: str, peaks: List[Peak]) -> CheckResult:
-    """Return the peaks in a sentence, with numbers."""
+    """Return the peaks as a check result with numbers."""
     parts = []
     numbers: Dict[str, float] = {}
     for peak in peaks:
@@ -159,13 +159,13 @@ def _first_answer(by: List[Tuple[str, str]], request: Dict[str, Any]) -> Tuple[D
 
 
 def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the result of the kernel in a process of its own."""
+    """Return the result of the kernel in a new process of `python`."""
     kept = {name: value for name, value in os.environ.items() if name not in _BINDING}
     source = (pkgutil.get_data(__package__, "peak_kernel.py") or b"").decode()
     try:
         done = subprocess.run(
             [python, "-E", "-c", source, json.dumps(request)],
-            cwd=os.sep,  # where no file stands for a module
+            cwd=os.sep,  # not a folder with files that Python may import
             env={**kept, **dict.fromkeys(_SINGLE, "1")},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

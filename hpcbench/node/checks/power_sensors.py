@@ -1,4 +1,4 @@
-"""Power sensors and who may read them, checked with the code that the monitor reads them with."""
+"""Power sensors and their readability, checked with the code that the monitor reads them with."""
 
 import os
 import stat
@@ -29,7 +29,7 @@ def check(system: System) -> List[CheckResult]:
 
 
 def _sensor(system: System, kind: Type[Source], subject: str, files: str, remedy: str) -> List[CheckResult]:
-    """Return the finding for a kind of sensor; nothing without such a device."""
+    """Return the result for a kind of sensor; nothing without such a device."""
     there = system.matching(files)
     if not there:
         return []
@@ -49,7 +49,7 @@ def _none() -> CheckResult:
 
 
 def _readers(system: System, file: str) -> str:
-    """Return who may read a file that this process may read, from its mode."""
+    """Return which users may read a file, from its mode, given that this process may."""
     status = os.stat(system.path(file))
     if status.st_mode & stat.S_IROTH:
         return "everybody"

@@ -10,7 +10,7 @@ Check = Callable[[System], List[CheckResult]]
 
 
 def run(system: System, seconds: int = SECONDS, progress: Progress = silent) -> Iterator[Tuple[str, CheckResult]]:
-    """Yield each finding with the name of its group. The noise floor is measured for `seconds`.
+    """Yield each check result with the name of its group. The noise floor is measured for `seconds`.
 
     `progress` receives the name of each slow check.
     """
@@ -44,7 +44,7 @@ def _checks(seconds: int, progress: Progress) -> Dict[str, Dict[str, Check]]:
 
 
 def _found(name: str, check: Check, system: System) -> List[CheckResult]:
-    """Return the findings of a check. An exception becomes a finding, so that the other checks still run."""
+    """Return the results of a check. An exception becomes a result, so that the other checks still run."""
     try:
         return check(system)
     except Exception as error:

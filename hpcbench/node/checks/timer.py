@@ -10,7 +10,7 @@ from ..host.sysfs import System
 _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit")
 _READINGS, _TURNS = 2000, 20
 _LONGEST_NS = 1000
-_PART = 0.001  # of a step that timing it may take
+_PART = 0.001  # of a step, at most for timing it
 
 
 def check(system: System) -> List[CheckResult]:
@@ -38,7 +38,7 @@ def evaluate(source: Optional[str], cost_ns: float, tick_ns: int) -> CheckResult
 
 
 def _cost_ns() -> float:
-    """Return the time of one reading in the fastest series, since disturbances only add to it."""
+    """Return the time of one reading in ns, from the fastest series, since disturbances only add to it."""
 
     def turn() -> float:
         start = time.perf_counter_ns()
@@ -50,9 +50,9 @@ def _cost_ns() -> float:
 
 
 def _tick_ns() -> int:
-    """Return the smallest difference between two different readings."""
+    """Return the smallest difference between two different readings, in ns."""
     least, last = 0, time.perf_counter_ns()
-    deadline = last + 50 * 1000 * 1000  # several interrupts of a timer, where it counts only those
+    deadline = last + 50 * 1000 * 1000  # several timer interrupts, if the clock counts only those
     while last < deadline:
         now = time.perf_counter_ns()
         if now != last:

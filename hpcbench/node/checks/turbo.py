@@ -1,4 +1,4 @@
-"""Whether the processor may exceed its nominal clock while there is power and cooling for it."""
+"""Whether the processor may exceed its nominal clock rate if power and cooling allow it."""
 
 from typing import List, Optional
 
