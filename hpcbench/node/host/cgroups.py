@@ -4,13 +4,13 @@ import os
 import re
 from typing import Dict, List, Optional, Tuple
 
-_JOB = re.compile(r"(.*/job_\d+)(/.*)?\Z")  # as Slurm's task/cgroup and proctrack/cgroup name them
+_JOB = re.compile(r"(.*/job_\d+)(/.*)?\Z")  # names of Slurm's task/cgroup and proctrack/cgroup
 
 
 def folders(lines: List[str], controller: str, root: str = "/") -> List[str]:
     """Return the folders of the cgroup of `controller` and of all enclosing ones, innermost first.
 
-    `lines` are those of /proc/PID/cgroup. A container may show another tree: missing folders are left out.
+    `lines` are those of /proc/PID/cgroup. A container may show another tree: folders that do not exist are left out.
     """
     base, path = _base_and_path(lines, controller, root)
     if base is None or path.startswith("/.."):  # outside of the tree that a container shows (cgroup_namespaces(7))
@@ -37,9 +37,9 @@ def of_job(lines: List[str], controller: str, root: str = "/") -> Optional[str]:
 def own(lines: List[str], controller: str, root: str = "/") -> List[str]:
     """Return the folders that contain no other job's processes, innermost first.
 
-    These are the cgroup itself and, in version 2, where a group includes the groups within it, all enclosing ones up to
-    the job's. The root is never one of them in version 1. In version 2 it counts nothing, except in a container, where
-    it is ours.
+    These are the cgroup itself and, in version 2, whose counts include nested groups, all enclosing ones up to the
+    job's. Version 1 excludes the root. In version 2 the root has no counters, except for the root that a container
+    shows, which contains only its own processes.
     """
     base, path = _base_and_path(lines, controller, root)
     found = folders(lines, controller, root)
@@ -61,7 +61,7 @@ def _base_and_path(lines: List[str], controller: str, root: str) -> Tuple[Option
     if controller and controller in paths:  # version 1; `cpu` and `cpuacct` may be mounted together
         return os.path.join(mounted, controller), paths[controller]
     if "" in paths:
-        unified = os.path.join(mounted, "unified")  # beside version 1 it has no controllers of its own
+        unified = os.path.join(mounted, "unified")  # next to version 1 it has no controllers of its own
         return (unified if os.path.isdir(unified) else mounted), paths[""]
     return None, ""
 

@@ -1,4 +1,4 @@
-"""The CPU time that the cgroups of this process leave it."""
+"""The CPU time that the cgroups of this process allow."""
 
 import os
 from typing import List, NamedTuple, Optional
@@ -8,7 +8,7 @@ from .sysfs import System
 
 
 class Quota(NamedTuple):
-    """A quota in CPUs, and the number of periods in which it was used up early since the group was made."""
+    """A quota in CPUs, and the number of periods in which it was used up since the group was created."""
 
     cpus: float
     folder: str
@@ -33,9 +33,9 @@ def _quota(system: System, folder: str) -> Optional[Quota]:
         fields = [system.text(folder + "/cpu.cfs_%s_us" % name) or "" for name in ("quota", "period")]
     try:
         quota_us, period_us = (int(number) for number in fields)
-    except ValueError:  # `max 100000` is none
+    except ValueError:  # `max 100000`: no quota
         return None
-    if quota_us < 0 or period_us <= 0:  # so is -1
+    if quota_us < 0 or period_us <= 0:  # -1: no quota
         return None
     return Quota(quota_us / period_us, folder, _throttled(system, folder))
 

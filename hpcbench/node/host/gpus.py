@@ -1,12 +1,12 @@
-"""The GPUs that this process sees, from their driver, which opens none of them and respects CUDA_VISIBLE_DEVICES.
+"""The GPUs that this process sees, from the driver's library, without opening them.
 
-An index counts the visible GPUs, as in every framework.
+The driver respects CUDA_VISIBLE_DEVICES. An index counts the visible GPUs, as in every framework.
 """
 
 import ctypes
 from typing import Any, Optional, Tuple
 
-# The drivers of CUDA and ROCm, and how each is opened and asked for the number of its GPUs.
+# The libraries of CUDA and ROCm, and their functions that initialize them and count the GPUs.
 _DRIVERS = (("libcuda.so.1", "cuInit", "cuDeviceGetCount"), ("libamdhip64.so", "hipInit", "hipGetDeviceCount"))
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*, from cuda.h
 
@@ -21,7 +21,7 @@ def count() -> int:
 
 
 def name(index: int) -> Optional[str]:
-    """Return the model; None if it is unknown."""
+    """Return the model of a GPU; None if it is unknown."""
     text = ctypes.create_string_buffer(256)
     return text.value.decode() if _query("cuDeviceGetName", index, text, len(text)) else None
 
@@ -29,7 +29,7 @@ def name(index: int) -> Optional[str]:
 def identity(index: int) -> Optional[str]:
     """Return an id that is equal in every process that sees this GPU, or this MIG instance; None if it is unknown."""
     number = ctypes.create_string_buffer(16)
-    # The older function gives the parts of a GPU (MIG) the number of the whole.
+    # The older function returns the same id for all MIG instances of a GPU.
     known = _query("cuDeviceGetUuid_v2", index, number) or _query("cuDeviceGetUuid", index, number)
     return number.raw.hex() if known else None
 
@@ -48,7 +48,7 @@ def _query(function: str, index: int, *arguments: Any) -> bool:
     driver, device = _library("libcuda.so.1"), ctypes.c_int(0)
     if not driver or driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), index):
         return False
-    ask = getattr(driver, function, None)  # an older driver has not all of them
+    ask = getattr(driver, function, None)  # missing in older drivers
     return ask is not None and ask(*arguments, device) == 0
 
 

@@ -9,13 +9,13 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import cgroups
 
-# Flags of /proc/cpuinfo that mean arithmetic, not just conversion, in a 16-bit format (x86, then Arm).
+# Flags of /proc/cpuinfo for arithmetic, not just conversion, in a 16-bit format (x86, then Arm).
 _ARITHMETIC_FLAGS = {
     "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
     "float16": {"avx512_fp16", "amx_fp16", "asimdhp"},
 }
 _CPUINFO = "/proc/cpuinfo"
-_SIOCGIFADDR = 0x8915  # netdevice(7): asks for the address of an interface
+_SIOCGIFADDR = 0x8915  # netdevice(7): returns the address of an interface
 
 
 def cpu_model() -> str:
@@ -32,7 +32,7 @@ def cpu_computes_in(dtype: str) -> bool:
 
 
 def describe() -> Dict[str, Any]:
-    """Return the node as a record has it."""
+    """Return the description of this node, as a record has it."""
     return {
         "hostname": os.uname().nodename,
         "cpu_model": cpu_model(),
@@ -58,7 +58,7 @@ def interface_of(address: str) -> Optional[str]:
         for _, name in socket.if_nameindex():
             try:
                 answer = fcntl.ioctl(question, _SIOCGIFADDR, struct.pack("256s", name.encode()))
-            except OSError:  # it has no address
+            except OSError:  # the interface has no address
                 continue
             if socket.inet_ntoa(answer[20:24]) == address:
                 return name
@@ -87,8 +87,8 @@ def peak_resident_bytes() -> int:
 class OomKills(NamedTuple):
     """The numbers of processes that the kernel killed because memory ran out; None if it does not count them."""
 
-    own: Optional[int]  # of our own control group: no neighbour's
-    machine: Optional[int]  # anybody's
+    own: Optional[int]  # in the cgroups of this job alone
+    machine: Optional[int]  # on the whole machine
 
 
 def oom_kills(root: str = "/") -> OomKills:

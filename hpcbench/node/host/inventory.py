@@ -1,4 +1,4 @@
-"""The inventory of a node: its hardware, and Slurm's configuration as seen from it. Once per node and sweep."""
+"""The inventory of a node: its hardware, and Slurm's configuration as seen from it, once per node and sweep."""
 
 import datetime
 import hashlib
@@ -43,7 +43,7 @@ def describe(
 
 def _processors(system: System) -> Dict[str, Any]:
     """Return the CPUs that are online, whether or not this process may use them."""
-    cpus = _numbers(system.matching("sys/devices/system/cpu/cpu[0-9]*/topology"))  # one that is off has none
+    cpus = _numbers(system.matching("sys/devices/system/cpu/cpu[0-9]*/topology"))  # an offline CPU has no topology
     packages = {system.text("sys/devices/system/cpu/cpu%d/topology/physical_package_id" % cpu) for cpu in cpus}
     cores = {core_of(system, cpu) for cpu in cpus}
     return {
@@ -75,7 +75,7 @@ def _distribution(system: System) -> Any:
 
 
 def _gpus(system: System) -> Dict[str, Any]:
-    """Return driver and models from the kernel, otherwise from CUDA or ROCm: nvidia-smi would wake each GPU."""
+    """Return driver and models from the kernel, otherwise from CUDA or ROCm: nvidia-smi would initialize each GPU."""
     information = [_fields(system.text(path) or "") for path in system.matching(_NVIDIA + "gpus/*/information")]
     models = [gpu.get("Model") for gpu in information] or [gpus.name(index) for index in range(gpus.count())]
     versions = [*system.lines(_NVIDIA + "version")[:1], *system.lines(_AMD)[:1]]

@@ -1,4 +1,4 @@
-"""The path of a node's inventory, apart from inventory.py, which takes long to import."""
+"""The path of a node's inventory, separate from inventory.py, whose import takes long."""
 
 import os
 import re

@@ -8,7 +8,7 @@ from .sysfs import System
 
 _CACHES = "sys/devices/system/cpu/cpu%d/cache/index[0-9]*"
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
-# The limit of a control group, and what it uses: version 2, then version 1.
+# The limit and the usage of a cgroup: version 2, then version 1.
 _FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 
 
@@ -29,7 +29,7 @@ def last_level_cache_bytes(system: System, cpus: List[int]) -> Optional[int]:
 
 
 def available_bytes(system: System) -> Optional[int]:
-    """Return the minimum of what the machine and our cgroups have available, in bytes; None if both are unknown."""
+    """Return the memory available on the machine or in our cgroups, whichever is less, in bytes; None if unknown."""
     lines = system.lines("proc/self/cgroup")
     folders = [os.path.relpath(folder, system.root) for folder in cgroups.folders(lines, "memory", system.root)]
     left = [_left(system, folder, *files) for folder in folders for files in _FILES]

@@ -1,10 +1,10 @@
-"""Repeated reading of small files in /proc and /sys: kept open, which halves the cost."""
+"""Repeated reads of small files in /proc and /sys: the files stay open, which halves the cost."""
 
 import os
 from typing import Dict, List, Optional
 
-_MAX_OPEN = 400  # below the 1024 that a process may usually have
-_WHOLE = 2048  # the kernel answers with a page at most, less the record that no longer fitted
+_MAX_OPEN = 400  # below 1024, the usual limit of a process
+_WHOLE = 2048  # a shorter result is complete: the kernel returns a page, except for a last record that does not fit
 
 
 class Files:
@@ -32,7 +32,7 @@ class Files:
                 self.forget(path)
 
     def forget(self, path: str) -> None:
-        """Close a file that will not be read soon."""
+        """Close a file that will not be read again soon."""
         handle = self._handles.pop(path, None)
         if handle is not None:
             os.close(handle)

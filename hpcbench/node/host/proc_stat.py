@@ -10,9 +10,9 @@ class CpuTimes(NamedTuple):
     """Times in ticks since boot. The user's time includes guests; idle and iowait do not count as busy."""
 
     cpu: int
-    busy: int  # with processes, and the kernel for them
+    busy: int  # in processes, and in the kernel on their behalf
     interrupts: int
-    steal: int  # the hypervisor ran others meanwhile
+    steal: int  # in which the hypervisor ran others
 
 
 def forks(stat: bytes) -> bytes:
@@ -23,10 +23,10 @@ def forks(stat: bytes) -> bytes:
 def cpu_times(stat: bytes) -> List[CpuTimes]:
     """Return the times of each CPU, from the content of /proc/stat.
 
-    This runs ten times a second on nodes of hundreds of CPUs: a line with thousands of interrupt counts is skipped.
+    This runs ten times a second on nodes with hundreds of CPUs: a line with thousands of interrupt counts is skipped.
     """
     found = []
-    for line in stat.partition(b"intr")[0].splitlines()[1:]:  # the first is the sum
+    for line in stat.partition(b"intr")[0].splitlines()[1:]:  # the first line is the sum
         name, user, nice, system, _idle, _iowait, irq, softirq, steal, *_guests = line.split()
         busy, interrupts = int(user) + int(nice) + int(system), int(irq) + int(softirq)
         found.append(CpuTimes(int(name[3:]), busy, interrupts, int(steal)))

@@ -7,8 +7,8 @@ from typing import Mapping, NamedTuple, Optional, Tuple
 
 from ...core.redaction import without_secrets
 
-TIMEOUT_S = 3.0  # a job waits for it, though but once on each node
-# What changes by itself would make the same configuration look like many.
+TIMEOUT_S = 3.0  # for each command: the job waits for it, but only once per node
+# Lines that change without a change of the configuration.
 _CHANGING = re.compile(r"^(Configuration data as of|NEXT_JOB_ID|Slurmctld\().*\n?", re.MULTILINE)
 
 
@@ -21,7 +21,7 @@ class ScontrolReply(NamedTuple):
 
 
 def query(name: str, environment: Mapping[str, str]) -> ScontrolReply:
-    """Return Slurm's configuration and node, without secrets, within twice TIMEOUT_S."""
+    """Return Slurm's configuration and its description of the node `name`, without secrets, within twice TIMEOUT_S."""
     if "SLURM_JOB_ID" not in environment:
         return ScontrolReply(reason="not a Slurm job")
     if shutil.which("scontrol") is None:

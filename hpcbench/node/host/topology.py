@@ -1,6 +1,6 @@
 """The core, socket and NUMA node of each CPU.
 
-After Linux: Documentation/admin-guide/cputopology.rst and Documentation/ABI/stable/sysfs-devices-node.
+Linux: Documentation/admin-guide/cputopology.rst and Documentation/ABI/stable/sysfs-devices-node.
 """
 
 from typing import Dict, List, NamedTuple, Optional, Sequence
@@ -19,7 +19,7 @@ class Cpu(NamedTuple):
 
 
 def read(system: System) -> List[Cpu]:
-    """Return the usable CPUs of a machine. If the kernel does not report it, each CPU is a core, and all are on one
+    """Return the usable CPUs of a machine. If Linux reports no topology, each CPU is a core, and all are on one
     node."""
     nodes, found = _nodes(system), []
     for cpu in system.cpus:
