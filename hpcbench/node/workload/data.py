@@ -1,4 +1,4 @@
-"""Real data: the items that a case trains on, and the held-out ones. Each framework has its own input pipeline.
+"""Real data: the items for training, and the held-out items. Each framework has its own input pipeline.
 
 An npz file has `x`, (items, *shape of one item) in the order of layers.py, and `y`, (items,) integers from 0; 8-bit
 numbers are divided by 255. An image folder has one folder of PNG or JPEG files per class.
@@ -16,9 +16,9 @@ from ...models.layers import Shape
 from ..errors import BadData
 
 IMAGES = (".png", ".jpg", ".jpeg")
-# By numpy.load: not a file, no zip archive, one that was cut off or damaged, or no array in it.
+# Errors of numpy.load: not a file, not a zip archive, a truncated or damaged one, or one without an array.
 _UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, AttributeError)
-_STREAM = (0, 1)  # neither that of the weights nor that of any rank's synthetic input, see problem.py
+_STREAM = (0, 1)  # differs from that of the weights and those of the ranks' synthetic input, see problem.py
 
 
 class Items(NamedTuple):
@@ -44,7 +44,7 @@ class Items(NamedTuple):
 
 
 class Split(NamedTuple):
-    """One rank's share. `held_out` is filled up to whole batches; only its first `counted` items count."""
+    """One rank's share of the data. `held_out` is filled up to whole batches; only its first `counted` items count."""
 
     training: Items
     held_out: Items
@@ -62,9 +62,9 @@ def load(data: Dict[str, str], shape: Shape, tokens: int, classes: int) -> Items
 
 
 def split(items: Items, held_out: float, batch_size: int, rank: int, size: int, seed: int) -> Split:
-    """Return the share of one rank of a split that is the same on every rank and in every framework.
+    """Return one rank's share of the data, from a split that is the same on every rank and in every framework.
 
-    Every rank takes an equal share of both parts. Raise BadData if a share is smaller than a batch.
+    `held_out` is the fraction of held-out items. Raise BadData if the training items of a rank are fewer than a batch.
     """
     order = numpy.argsort(Numbers(seed, *_STREAM).integers((len(items.labels),), 2**31 - 1), kind="stable")
     test_count = round(held_out * len(order))
@@ -74,7 +74,7 @@ def split(items: Items, held_out: float, batch_size: int, rank: int, size: int, 
         few = (len(training), batch_size, size)
         raise BadData("%d items for training are fewer than a batch of %d for each of %d ranks" % few)
     own = test[rank::size]
-    longest = -(-len(test) // size)  # all ranks take part in as many batches
+    longest = -(-len(test) // size)  # the same number of batches on all ranks
     filled = -(-longest // batch_size) * batch_size
     padded = numpy.resize(own if len(own) else order, filled)
     return Split(items.chosen(training[rank : share * size : size]), items.chosen(padded), len(own))
@@ -107,7 +107,7 @@ def _npz(path: str, shape: Shape, tokens: int, classes: int) -> Items:
 
 def _read_npz(path: str) -> Dict[str, Any]:
     try:
-        with numpy.load(path, allow_pickle=False) as file:  # pickles could run anything
+        with numpy.load(path, allow_pickle=False) as file:  # a pickle could run any code
             return {name: file[name] for name in file.files}
     except _UNREADABLE as error:
         raise BadData("%s is not an npz file of plain arrays: %s" % (path, error)) from error

@@ -1,4 +1,4 @@
-"""Image files as arrays, by Pillow: for the frameworks that have no decoder of their own."""
+"""Decode image files into arrays by Pillow, for frameworks without a decoder of their own."""
 
 import numpy
 

@@ -13,12 +13,12 @@ from ...models.layers import Layer, Shape
 from ..launch.rendezvous import Group
 from . import data
 
-MOMENTUM = 0.9  # of the plain SGD that all frameworks train with
+MOMENTUM = 0.9  # of the SGD in all frameworks
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A case as one rank solves it. `layers` map an item of `item_shape` to one number per class."""
+    """A case, for one rank. `layers` map an item of `item_shape` to one number per class."""
 
     parameters: Dict[str, Any]
     group: Group
@@ -83,7 +83,7 @@ class Problem:
         shape = (size, *self.item_shape)
         if catalog.MODELS[self.parameters["model"]].takes_tokens:
             return numbers.integers(shape, self.options["vocabulary"]), labels
-        return numbers.uniform(shape, 3**0.5), labels  # of variance 1
+        return numbers.uniform(shape, 3**0.5), labels  # variance 1
 
 
 def of_case(parameters: Dict[str, Any], group: Group) -> Problem:
