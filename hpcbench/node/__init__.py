@@ -1,11 +1,13 @@
-"""What runs inside a job: standard library only, Python 3.8 and later, no import from the rest of hpcbench.
+"""The code that runs inside a job, for Python 3.8 and later: it imports the standard library, `core` and `models`.
 
-Each sweep carries this package as one zipapp, so that it runs in whatever environment a framework needs.
+Only workers import more: numpy and their framework. Each sweep carries this package as one zipapp, so that it runs in
+the environment of any framework.
 """
 
 
 def __getattr__(name: str) -> object:
-    """Import what users' programs need on demand, since it requires torch."""
+    """Import the functions for users' programs on demand, since they require torch. Raise AttributeError for other
+    names."""
     if name == "apply_schedule":
         from .thread_schedule import apply_schedule
 

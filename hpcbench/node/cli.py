@@ -24,7 +24,7 @@ def main() -> int:
 
 
 def _parser() -> Any:
-    import argparse  # not for ranks: it takes half as long as the start of Python
+    import argparse  # not for ranks: the import takes half as long as the start of Python
 
     parser = argparse.ArgumentParser(prog="node.pyz", description=__doc__)
     commands = parser.add_subparsers(dest="command")

@@ -4,15 +4,15 @@ from typing import Any, Dict
 
 
 class Unsupported(Exception):
-    """This case cannot run here, whatever is tried; the message says why."""
+    """The case cannot run here, and a retry would not help; the message has the reason."""
 
 
 class BadData(Exception):
-    """The data do not fit the case; the message says which file, and in what."""
+    """The data do not fit the case; the message names the file and the problem."""
 
 
 class Missed(Exception):
-    """A training did not reach its target; `learning` is how far it came."""
+    """A training did not reach its target accuracy; `learning` has its results."""
 
     def __init__(self, message: str, learning: Dict[str, Any]) -> None:
         super().__init__(message)

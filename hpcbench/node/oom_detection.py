@@ -1,13 +1,13 @@
-"""How it is told that memory ran out: by the allocators of the frameworks, by a Python program, by Slurm.
+"""Detect that memory ran out, from the messages of the frameworks' allocators, of Python programs and of Slurm.
 
-Only words that mean nothing else are here. TensorFlow and XLA also call a full disk, too long a message and a kernel
-that wants too much of a GPU's shared memory RESOURCE_EXHAUSTED, and any error may speak of memory.
+The patterns have no other meaning. TensorFlow and XLA also report RESOURCE_EXHAUSTED for a full disk, a message that is
+too long, or a kernel that exceeds the shared memory of a GPU, and any error may mention memory.
 """
 
 import re
 from typing import List, Optional
 
-# CUDA and HIP as PyTorch and MXNet pass them on, their driver, Triton, NCCL, cuBLAS, cuDNN and their like.
+# Messages of CUDA and HIP that PyTorch and MXNet pass on, of the driver, Triton, NCCL, cuBLAS, cuDNN and others.
 _OF_GPUS = (
     r"\b(?:CUDA|HIP|XPU)(?: driver)?(?: error)?:? out of memory",
     r"\bTriton Error \[(?:CUDA|HIP)\]: out of memory",
@@ -25,7 +25,7 @@ _OF_XLA = (
     r"\bRan out of memory in memory space\b",
 )
 _OF_PYTORCH = (r"\bDefaultCPUAllocator: (?:can't allocate|not enough) memory",)
-# A tensor to copy to is not initialized where it could not be allocated.
+# The destination of a copy is not initialized if it could not be allocated.
 _OF_TENSORFLOW = (
     r"\bOOM when allocating tensor\b",
     r"\bfailed to allocate memory\b",
@@ -33,13 +33,14 @@ _OF_TENSORFLOW = (
 )
 _OF_MXNET = (r"\bFailed to allocate \w+ Memory\b",)
 
-# Patterns, which `re` compiles when they are used first: a rank imports this without using most of it.
+# Patterns as text, which `re` compiles at their first use: a rank uses few of them.
 PYTORCH = "|".join((*_OF_PYTORCH, *_OF_GPUS, *_OF_CPP))
 TENSORFLOW = "|".join((*_OF_TENSORFLOW, *_OF_XLA, *_OF_GPUS, *_OF_CPP))
 JAX = "|".join((*_OF_XLA, *_OF_GPUS, *_OF_CPP))
 MXNET = "|".join((*_OF_MXNET, *_OF_GPUS, *_OF_CPP))
 
-# The exceptions of Python, NumPy, PyTorch and CuPy that mean nothing else, and those that need one of the words above.
+# Exceptions of Python, NumPy, PyTorch and CuPy that have no other meaning, and those that require one of the patterns
+# above.
 _BY_NAME = ("MemoryError", "_ArrayMemoryError", "OutOfMemoryError")
 _BY_WORDS = {
     **dict.fromkeys(("RuntimeError", "AcceleratorError", "DistBackendError"), PYTORCH),
@@ -49,7 +50,7 @@ _BY_WORDS = {
 }
 _TRACEBACK = "Traceback (most recent call last):"
 _RAISED = r"(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?:: (.*))?\Z"
-# What may follow the exception all the same: the rest of its message, and good-byes of the libraries.
+# Lines that may follow the exception: the rest of its message, and final messages of the libraries.
 _AFTER = (
     r"\s|(?:CUDA|HIP) kernel errors might be asynchronously reported|For debugging consider passing (?:CUDA|AMD)_"
     r"|Compile with `TORCH_USE_(?:CUDA|HIP)_DSA`|Search for `(?:cuda|hip)Error"  # PyTorch
@@ -61,7 +62,7 @@ _AFTER = (
     r"|\S+:\d+: \w*Warning: |(?:srun|slurmstepd)\S*: "
 )
 
-# By its cgroups, or by looking at each process now and then (JobAcctGather); Slurm 17.11 to 25.05.
+# From cgroups, or from periodic checks of each process (JobAcctGather); Slurm 17.11 to 25.05.
 _BY_SLURM = (
     r"slurmstepd\S*: error: .*(?:oom.kill event|exceeded (?:job )?memory limit)"
     r"|srun: error: \S+: tasks? [\d,-]+: Out Of Memory"
@@ -69,7 +70,7 @@ _BY_SLURM = (
 
 
 def last_word(lines: List[str]) -> Optional[str]:
-    """Return the last uncaught exception on standard error, if it says that memory ran out."""
+    """Return the last uncaught exception on standard error if it means that memory ran out, otherwise None."""
     begun = max((place for place, line in enumerate(lines) if line.endswith(_TRACEBACK)), default=None)
     message = (
         [] if begun is None else [line for line in lines[begun + 1 :] if line.strip() and not line.startswith(" ")]
@@ -83,5 +84,5 @@ def last_word(lines: List[str]) -> Optional[str]:
 
 
 def by_slurm(lines: List[str]) -> bool:
-    """Return whether a log says that Slurm or the kernel killed tasks of the job because memory ran out."""
+    """Return whether a log reports that Slurm or the kernel killed tasks of the job because memory ran out."""
     return any(re.search(_BY_SLURM, line) for line in lines)
