@@ -1,4 +1,4 @@
-"""One adapter per framework, all behind the interface in adapter.py. To add one: add its file, and its name here."""
+"""The adapters of frameworks, with the interface in adapter.py. To add one, add its file and its name here."""
 
 import importlib
 from typing import TYPE_CHECKING

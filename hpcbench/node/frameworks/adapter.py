@@ -1,4 +1,4 @@
-"""What every framework's adapter offers."""
+"""The interface of a framework's adapter."""
 
 import itertools
 import re
@@ -18,7 +18,7 @@ Batch = Tuple[Any, Any]  # inputs and labels
 
 
 class Network(ABC):
-    """A model with its input on the device, ready to step. One of the two steps is used, chosen by the task."""
+    """A model with its input on the device, ready to step. The task determines whether it infers or trains."""
 
     parameter_count: int
     _batches: Iterator[Batch]
@@ -27,7 +27,7 @@ class Network(ABC):
         self.problem = problem
 
     def feed(self) -> None:
-        """Set the source of batches: one synthetic batch for ever, or the input pipeline of real data."""
+        """Set the source of batches: one synthetic batch repeated forever, or the input pipeline of real data."""
         split = self.problem.split
         if split:
             self._batches = self.pipeline(split.training, forever=True)
@@ -48,7 +48,7 @@ class Network(ABC):
 
     @abstractmethod
     def learn(self, inputs: Any, labels: Any) -> Any:
-        """Run one training step with a batch on the device. Return the loss of this rank's part of the batch."""
+        """Run one training step with a batch on the device. Return the loss of this rank's share of the batch."""
 
     @abstractmethod
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
@@ -58,8 +58,8 @@ class Network(ABC):
     def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
         """Yield batches on the device from the framework's own input pipeline.
 
-        With `forever`: whole batches, shuffled, epoch after epoch. Otherwise: the items once, in order; they fill whole
-        batches.
+        With `forever`, yield whole batches, shuffled, epoch after epoch. Otherwise yield the items once, in order; they
+        fill whole batches.
         """
 
     @abstractmethod
@@ -75,12 +75,14 @@ class Network(ABC):
         """Yield the trainable weights, whole, in the same order on every rank. All ranks must call this."""
 
     def peak_device_bytes(self) -> Optional[int]:
-        """Return the maximum memory in use on the device, in bytes, since the network was built if the framework can
-        reset the counter. Return None on CPUs."""
+        """Return the maximum memory in use on the device, in bytes; None on CPUs.
+
+        It is counted since the network was built, if the framework can reset the counter.
+        """
         return None
 
     def remarks(self) -> List[str]:
-        """Return remarks on how the work was done, for readers of the record."""
+        """Return remarks on how the work was done, for the record."""
         return []
 
     def close(self) -> None:
@@ -109,8 +111,8 @@ class Library(NamedTuple):
 
     name: str
     version: str
-    first: str  # the first version that will do
-    beyond: str  # the first that will not
+    first: str  # the first supported version
+    beyond: str  # the first unsupported version
 
 
 class Adapter(ABC):
@@ -118,22 +120,24 @@ class Adapter(ABC):
 
     name: str
     libraries: Tuple[Library, ...]  # the framework itself, then what it computes with
-    packages: Tuple[str, ...]  # distributions whose versions belong in the record, as far as they are there
-    exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's types that mean that memory ran out
-    memory_errors: Tuple[Type[BaseException], ...] = ()  # those that may mean it
-    memory_words: str  # a regular expression, which such an error then has
+    packages: Tuple[str, ...]  # distributions whose versions belong in the record, if installed
+    exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's exceptions that mean that memory ran out
+    memory_errors: Tuple[Type[BaseException], ...] = ()  # exceptions that may mean it
+    memory_words: str  # a regular expression that their message must match
 
     @abstractmethod
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
-        """Set thread counts before the framework's first operation; None leaves one unset. Raise Unsupported if it
-        cannot be set."""
+        """Set thread counts before the framework's first operation; None leaves a count unset.
+
+        Raise Unsupported if a count cannot be set.
+        """
 
     @abstractmethod
     def threads(self) -> Dict[str, Any]:
         """Return the effective `intra_op` and `inter_op`, read back from the framework, and `by`: how they are set."""
 
     def set_settings(self, parameters: Dict[str, Any]) -> None:
-        """Set the settings of core/frameworks.py that the framework takes from inside, before its first operation.
+        """Set those settings of core/frameworks.py that have a function of the framework, before its first operation.
 
         Raise Unsupported if this build lacks one.
         """

@@ -1,4 +1,4 @@
-"""Checks of what a case needs from the machine, with the same messages in every adapter."""
+"""Checks whether the machine supports a case, with the same messages in every adapter."""
 
 from typing import List, Optional, Sequence, Tuple
 

@@ -1,6 +1,6 @@
-"""Horovod without horovodrun: set what its launcher tells each process, from our own group of ranks.
+"""Horovod without horovodrun: set the variables that its launcher sets for each process, from our own group of ranks.
 
-The variables are those that horovod.runner.gloo_run sets; the rendezvous server is Horovod's own, in rank 0's process.
+The variables are those of horovod.runner.gloo_run; the rendezvous server is Horovod's own, in rank 0's process.
 """
 
 import os
@@ -11,7 +11,7 @@ from ..errors import Unsupported
 from ..launch.rendezvous import Group
 from ..workload.problem import Problem
 
-_SERVERS: List[Any] = []  # of rank 0: it must live as long as the process
+_SERVERS: List[Any] = []  # on rank 0: it must live as long as the process
 
 
 def join(problem: Problem) -> None:

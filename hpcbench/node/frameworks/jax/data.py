@@ -15,7 +15,7 @@ Example = Tuple["numpy.ndarray", "numpy.ndarray"]
 
 
 class Source:
-    """The items one by one, as Grain reads them. If `cpus` are given, the reading threads run there."""
+    """The items one by one, as Grain reads them. With `cpus`, the reading threads run there."""
 
     def __init__(self, items: Items, size: int, cpus: List[int]) -> None:
         self.items, self.size, self.cpus = items, size, cpus
@@ -24,7 +24,7 @@ class Source:
         return len(self.items.labels)
 
     def __getitem__(self, place: int) -> Example:
-        if self.cpus:  # else it would have those that JAX's main thread is restricted to
+        if self.cpus:  # otherwise on those to which JAX's main thread is restricted
             os.sched_setaffinity(0, self.cpus)
         item: Any = self.items.inputs[place]
         return images.decoded(item, self.size) if self.items.are_files else item, self.items.labels[place]

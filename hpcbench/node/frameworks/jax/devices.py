@@ -1,4 +1,4 @@
-"""The devices of JAX, and its threads. Both are chosen before JAX opens its first device."""
+"""The devices of JAX, and its threads. Both must be chosen before JAX opens its first device."""
 
 import glob
 import os
@@ -12,7 +12,7 @@ from ...host.sysfs import System
 from ...workload.problem import Problem
 from .. import capabilities
 
-_POOL = "tf_XLAEigen"  # what XLA calls the threads that share one operation's work
+_POOL = "tf_XLAEigen"  # XLA's name of the threads that share the work of one operation
 _CPUS_OF_TASK: List[int] = []  # as they were before any restriction
 
 
@@ -43,7 +43,7 @@ def pool_size() -> Optional[int]:
 
 def choose_gpu(problem: Problem) -> None:
     """Make the rank's GPU the only one that JAX sees, since JAX takes memory on all. Raise Unsupported."""
-    seen = [gpus.name(index) or "a GPU" for index in range(gpus.count())]  # asking JAX would open them
+    seen = [gpus.name(index) or "a GPU" for index in range(gpus.count())]  # JAX itself would open them
     capabilities.check_gpus(problem, seen, "JAX %s" % jax.__version__)
     own = capabilities.own_gpu(problem, len(seen))
     capabilities.check_gpu_dtype(problem, gpus.capability(own), seen[own])
@@ -73,6 +73,6 @@ def _thread_names() -> List[str]:
         try:
             with open(path) as file:
                 names.append(file.read())
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the thread has ended
             continue
     return names

@@ -1,4 +1,4 @@
-"""The layers as layers of Flax (nnx). Images are (batch, height, width, channels)."""
+"""The layers as Flax (nnx) layers. Images are (batch, height, width, channels)."""
 
 from typing import Any, Callable, Dict, Type
 
@@ -12,7 +12,7 @@ from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
 Arrays = Dict[str, numpy.ndarray]
-Common = Dict[str, Any]  # what Flax asks of every layer: `rngs`, `dtype` of arithmetic, `param_dtype` of weights
+Common = Dict[str, Any]  # Flax's arguments of every layer: `rngs`, `dtype` of arithmetic, `param_dtype` of weights
 Step = Callable[[jax.Array], jax.Array]
 
 

@@ -1,6 +1,6 @@
-"""The common part of networks on JAX: each step is one function, compiled by XLA.
+"""The common code of networks on JAX: each step is one function, compiled by XLA.
 
-Weights and batch are arguments of that function, so that XLA cannot compute any of them at compile time.
+Weights and batch are arguments of that function, so that XLA cannot compute with them at compile time.
 """
 
 from abc import abstractmethod
@@ -20,7 +20,7 @@ from . import data, strategies
 from .devices import choose_gpu, multiplies_in, pool_size, restrict_cpus
 from .strategies import Arrays
 
-JAX = Library("JAX", jax.__version__, "0.6.2", "1")  # the oldest that was tried
+JAX = Library("JAX", jax.__version__, "0.6.2", "1")  # the oldest version that was tested
 _DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16, "float16": jnp.float16}
 _ON_CPU = ("float32", "bfloat16")
 
@@ -46,7 +46,7 @@ class JaxNetwork(Network):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.dtype = _DTYPES[problem.parameters["dtype"]]
-        if problem.parameters["dtype"] == "float32":  # GPUs would round the factors to 10 bits (TF32)
+        if problem.parameters["dtype"] == "float32":  # GPUs would round the factors to TF32 (10 bits)
             jax.config.update("jax_default_matmul_precision", "float32")
         self.strategy = strategies.strategy(problem)
         model = self.model_of(problem)
@@ -91,7 +91,7 @@ class JaxNetwork(Network):
         return logits
 
     def learn(self, inputs: jax.Array, labels: jax.Array) -> jax.Array:
-        """Return the loss of this rank's part of the batch."""
+        """Run one training step. Return the loss of this rank's share of the batch."""
         state = (self._weights, self._momentum, self._rest)
         self._weights, self._momentum, self._rest, loss = self._learn(*state, inputs, labels)
         self._unfinished.append(loss)

@@ -1,4 +1,4 @@
-"""Where a case's arrays live and how its steps are compiled: on one device, or over all ranks' devices."""
+"""The placement of a case's arrays and the compilation of its steps: on one device, or over all ranks' devices."""
 
 import socket
 from typing import Any, Callable, List
@@ -22,7 +22,7 @@ def strategy(problem: Problem) -> "Strategy":
 
 
 class Strategy:
-    """One rank that has nobody to talk to, and what the others share."""
+    """One rank that does not communicate; the base of the other strategies."""
 
     def __init__(self, platform: str) -> None:
         self.device = jax_devices.own(platform)
@@ -36,7 +36,7 @@ class Strategy:
         return self.shared(arrays)
 
     def batch(self, array: Any) -> jax.Array:
-        """Place this rank's part of a batch."""
+        """Place this rank's share of a batch."""
         return self.shared(array)
 
     def mean(self, gradients: Arrays) -> Arrays:
@@ -54,9 +54,9 @@ class Strategy:
 
 
 class DataParallel(Strategy):
-    """Every rank holds all weights and a part of the batch, on its one device.
+    """Every rank has all weights and a share of the batch, on its one device.
 
-    Each array is one over all ranks: the weights replicated, what is a rank's own in a row of its first axis.
+    Each array spans all ranks: weights are replicated; arrays that differ have one row per rank, in their first axis.
     """
 
     def __init__(self, problem: Problem, platform: str) -> None:
@@ -93,7 +93,7 @@ class DataParallel(Strategy):
         return jax.jit(self._mapped(of_a_rank, (_SAME, _OWN, _OWN), _OWN))
 
     def _mapped(self, function: Callable[..., Any], taken: Any, given: Any) -> Callable[..., Any]:
-        """Map over ranks; `check_vma` would require declarations of which arrays of each scan differ between ranks."""
+        """Map over ranks, without `check_vma`, which requires declarations of the arrays that differ between ranks."""
         return jax.shard_map(function, mesh=self.mesh, in_specs=taken, out_specs=given, check_vma=False)
 
     def _placed(self, local: Any, shape: Any, spec: PartitionSpec) -> jax.Array:
@@ -124,7 +124,7 @@ def _join(problem: Problem) -> None:
         leader,
         num_processes=group.size,
         process_id=group.rank,
-        cluster_detection_method="deactivate",  # or it would read Slurm's variables
+        cluster_detection_method="deactivate",  # otherwise it would read Slurm's variables
         coordinator_bind_address=leader,
     )
 

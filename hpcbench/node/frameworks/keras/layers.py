@@ -1,4 +1,4 @@
-"""The layers as layers of Keras 3, joined by its functional interface, for all of its backends."""
+"""The layers as layers of Keras 3, joined by its functional API, for all of its backends."""
 
 from typing import Any, Callable, Dict, List, Type
 
@@ -12,11 +12,11 @@ from ...workload.problem import Problem
 from ..adapter import Library
 
 Arrays = Dict[str, numpy.ndarray]
-Tensor = Any  # a symbolic one
+Tensor = Any  # symbolic
 
 KERAS = Library("Keras", keras.__version__, "3", "4")
 
-# The layout that each backend computes in: elsewhere every convolution would turn its input around.
+# The native layout of each backend: with the other one, every convolution would transpose its input.
 CHANNELS_FIRST = keras.backend.backend() == "torch"
 keras.config.set_image_data_format("channels_first" if CHANNELS_FIRST else "channels_last")
 _CHANNELS = 1 if CHANNELS_FIRST else -1
@@ -31,7 +31,7 @@ def model_of(problem: Problem) -> keras.Model:
     shape = problem.item_shape
     tokens = problem.layers and isinstance(problem.layers[0], layers.Embedding)
     given = shape if CHANNELS_FIRST or len(shape) < 3 else (*shape[1:], shape[0])
-    # A model casts its batch to the format of its input: in inference that is the format in which it comes.
+    # A model casts its batch to the dtype of its input: in inference, that is the dtype of the batch.
     start = keras.Input(given, dtype="int32" if tokens else "float32" if problem.training else dtype)
     return keras.Model(start, _chain(problem.layers, start, shape, problem.weights()))
 
@@ -97,7 +97,7 @@ def _flatten(layer: Layer, tensor: Tensor, arrays: Arrays) -> Tensor:
 
 def _lstm(layer: layers.Lstm, tensor: Tensor, arrays: Arrays) -> Tensor:
     for depth in range(layer.layers):
-        # Its own initializer cannot compute in 16 bits on JAX; the weights are set below.
+        # The default initializer cannot compute in 16 bits on JAX; the weights are set below.
         cell = keras.layers.LSTM(layer.hidden, return_sequences=True, recurrent_initializer="zeros")
         values = []
         for direction in range(layer.directions):

@@ -1,4 +1,4 @@
-"""Keras 3 on JAX: Keras' layers, number formats, loss and optimizer, in JAX's compiled step and under its strategy.
+"""Keras 3 on JAX: Keras' layers, dtypes, loss and optimizer, in JAX's compiled step and under its strategy.
 
 After the Keras guide "Writing a custom training loop in JAX".
 """

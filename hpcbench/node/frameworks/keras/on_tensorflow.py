@@ -1,4 +1,4 @@
-"""Keras 3 on TensorFlow: Keras' layers, number formats and optimizer, in TensorFlow's loop and under its strategies.
+"""Keras 3 on TensorFlow: Keras' layers, dtypes and optimizer, in TensorFlow's loop and under its strategies.
 
 After the Keras guide "Writing a custom training loop in TensorFlow".
 """
@@ -42,7 +42,7 @@ class KerasTensorFlowNetwork(TensorFlowNetwork):
     def remarks(self) -> List[str]:
         if self.problem.parameters["execution"] == COMPILED:
             return super().remarks()
-        return []  # Keras takes cuDNN's LSTM
+        return []  # Keras uses cuDNN's LSTM
 
 
 def _lstms(model: keras.Model) -> Iterator[keras.layers.LSTM]:

@@ -1,4 +1,4 @@
-"""Keras 3 on PyTorch: Keras' layers, number formats and optimizer, in PyTorch's loop and under its strategies.
+"""Keras 3 on PyTorch: Keras' layers, dtypes and optimizer, in PyTorch's loop and under its strategies.
 
 After the Keras guide "Writing a custom training loop in PyTorch".
 """
@@ -18,7 +18,7 @@ from . import layers
 
 
 class KerasModule(nn.Module):
-    """A Keras model as a PyTorch module. It passes on whether it trains, which Keras does not read from the module."""
+    """A Keras model as a PyTorch module. It passes `training` explicitly, which Keras does not read from the module."""
 
     def __init__(self, model: keras.Model) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class KerasTorchNetwork(PyTorchNetwork):
         return update
 
     def _autocast(self) -> ContextManager[Any]:
-        return nullcontext()  # Keras' policy does that
+        return nullcontext()  # Keras' dtype policy replaces it
 
 
 class KerasTorch(PyTorch):

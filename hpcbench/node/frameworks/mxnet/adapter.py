@@ -1,4 +1,4 @@
-"""MXNet's Gluon: hybridized to a graph, or eager; one process or several."""
+"""MXNet's Gluon, hybridized to a graph or eager, with one process or several."""
 
 import os
 from dataclasses import replace
@@ -21,7 +21,7 @@ try:
     import mxnet as mx
     from mxnet import autograd, gluon
     from mxnet.contrib import amp
-except AttributeError as error:  # MXNet's last release asks NumPy for names that 1.24 has removed
+except AttributeError as error:  # MXNet's last release uses names that NumPy 1.24 has removed
     advice = "install numpy 1.23.5 there, as `hpcbench env build mxnet` does"
     told = (numpy.__version__, str(error).splitlines()[0], advice)
     raise Unsupported("MXNet does not import with NumPy %s (%s): %s" % told) from error
@@ -33,7 +33,7 @@ from .threads import in_effect
 Tensor = Any
 
 _FLOAT32_ALONE = (layers.Lstm, blocks.EncoderLayer)
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read as MXNet is loaded: launch/environment.py
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read when MXNet is loaded: launch/environment.py
 
 
 class MXNetNetwork(Network):
@@ -48,7 +48,7 @@ class MXNetNetwork(Network):
         self.model: Any = sequential(problem.layers, problem.item_shape, problem.weights())
         parameters = self.model.collect_params()
         parameters.reset_ctx(self.device)
-        # In the order in which a Trainer takes them.
+        # In the order of a Trainer.
         self.trained = [parameters[name] for name in sorted(parameters) if parameters[name].grad_req != "null"]
         self.parameter_count = sum(int(numpy.prod(parameter.shape)) for parameter in self.trained)
         self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
@@ -66,7 +66,7 @@ class MXNetNetwork(Network):
         with autograd.record():
             loss = self.loss(self.model(inputs), labels).mean()
         loss.backward()
-        assert self.parallel  # noqa: S101 - it is there in training
+        assert self.parallel  # noqa: S101 - training has a strategy
         self.parallel.update()
         return loss
 
@@ -111,13 +111,13 @@ class MXNetNetwork(Network):
         if dtype == "float16":
             self.model.cast(dtype)
         elif dtype == "bfloat16" and self.graph and not problem.training:
-            self.model(self.on_device(*problem.batch())[0])  # makes the graph that is converted, with its weights
+            self.model(self.on_device(*problem.batch())[0])  # creates the graph that is converted, with its weights
             self.model = amp.convert_hybrid_block(
                 self.model, target_dtype=dtype, ctx=self.device, cast_optional_params=True
             )
             self._hybridize(self.model)
         elif dtype == "bfloat16":
-            amp.init(dtype)  # for this whole process
+            amp.init(dtype)  # for the whole process
 
 
 class MXNet(Adapter):

@@ -30,7 +30,7 @@ class ImageFiles(Dataset):
 def batches(problem: Problem, items: Items, forever: bool) -> Iterator[Any]:
     """Yield batches on the CPU. Threads decode files if there is more than one CPU.
 
-    Pillow releases Python's lock; processes would be forked while MXNet's threads run.
+    Threads suffice, since Pillow releases the GIL; processes would be forked while MXNet's threads run.
     """
     if isinstance(items.inputs, list):
         dataset: Any = ImageFiles(items.inputs, items.labels, problem.item_shape[-1])
@@ -43,7 +43,7 @@ def batches(problem: Problem, items: Items, forever: bool) -> Iterator[Any]:
         last_batch="discard" if forever else "keep",
         num_workers=items.loaders(hardware.usable_cpus()),
         thread_pool=True,
-        batchify_fn=default_batchify_fn,  # the usual one for workers goes through shared memory
+        batchify_fn=default_batchify_fn,  # the default for workers uses shared memory
     )
     yield from loader
     while forever:

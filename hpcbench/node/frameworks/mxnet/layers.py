@@ -1,4 +1,4 @@
-"""The layers as Gluon's own blocks."""
+"""The layers as Gluon blocks."""
 
 from typing import Any, Callable, Dict, Type
 
@@ -12,7 +12,7 @@ from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
 Arrays = Dict[str, numpy.ndarray]
-Tensor = Any  # an NDArray, or a Symbol while a graph is made; F is the module of its functions
+Tensor = Any  # an NDArray, or a Symbol while a graph is built; F is the module of its functions
 
 
 def sequential(chain: Layers, shape: Shape, weights: InitialWeights) -> nn.HybridSequential:

@@ -1,4 +1,4 @@
-"""How several ranks train one MXNet model: who sums their gradients, and who applies them to the weights."""
+"""Strategies for training one MXNet model on several ranks: how gradients are summed and applied to the weights."""
 
 import os
 import subprocess
@@ -13,10 +13,10 @@ from ...launch.rendezvous import Group
 from ...workload.problem import MOMENTUM, Problem
 from ..horovod import join
 
-END_S = 10.0  # for servers that were told to end
+END_S = 10.0  # for servers after the request to end
 
-# A server and a scheduler live inside `import mxnet`. Neither may outlive the rank that started it, however that ends;
-# 1 is PR_SET_PDEATHSIG, 9 SIGKILL. The current folder may hold something called mxnet.
+# A server and a scheduler run inside `import mxnet`, and must end with the rank that started them, for whatever reason
+# it ends; 1 is PR_SET_PDEATHSIG, 9 SIGKILL. The current folder may contain something called mxnet.
 _SERVE = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)
@@ -25,14 +25,14 @@ if os.getppid() == int(sys.argv[1]):
     import mxnet
 """
 
-_STORES: List[Any] = []  # while it lives here, it is not taken down by the way, where that means to wait for all ranks
+_STORES: List[Any] = []  # a reference, since the destructor of a store waits for all ranks
 
 
 class Strategy:
     """Training on one rank; the base of the other strategies."""
 
     def __init__(self, parameters: Any, problem: Problem) -> None:
-        self.ranks_summed = 1  # in the gradients that the optimizer gets
+        self.ranks_summed = 1  # number of ranks whose gradients are summed before the optimizer gets them
         self.trainer = self.trainer_of(parameters, problem)
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
@@ -51,10 +51,10 @@ class Strategy:
 class KVStore(Strategy):
     """A server per rank, as many as MXNet's launcher starts by default, and the scheduler on rank 0.
 
-    The servers keep the weights and their momentum, each a part of them: they sum the gradients and take the optimizer
-    step, and all ranks get the same weights back. With update_on_kvstore=False every rank would take the step; in two
-    of nine such runs of MXNet 1.9.1 on a busy machine the ranks trained different weights, in none of more than thirty
-    runs with servers.
+    Each server holds a share of the weights and their momentum: it sums the gradients and takes the optimizer step, and
+    all ranks get the same weights. With update_on_kvstore=False every rank would take the step; in two of nine such
+    runs of MXNet 1.9.1 on a busy machine the ranks trained different weights, in none of more than thirty runs with
+    servers.
     """
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
@@ -68,7 +68,7 @@ class KVStore(Strategy):
     def leave(self) -> None:
         self.processes.may_end()
         store = _STORES.pop()
-        mx.base.check_call(mx.base._LIB.MXKVStoreFree(store.handle))  # waits for all ranks, then tells the servers
+        mx.base.check_call(mx.base._LIB.MXKVStoreFree(store.handle))  # waits for all ranks, then ends the servers
         store.handle = None
         self.processes.end()
 
@@ -82,7 +82,7 @@ class Horovod(Strategy):
 
         horovod.init()
         self.horovod = horovod
-        return horovod.DistributedTrainer(parameters, "sgd", _settings(problem))  # has the mean already
+        return horovod.DistributedTrainer(parameters, "sgd", _settings(problem))  # it has the mean already
 
     def leave(self) -> None:
         self.horovod.shutdown()
@@ -103,7 +103,7 @@ def _settings(problem: Problem) -> Dict[str, float]:
 
 
 class _Processes:
-    """This rank's server, and on rank 0 the scheduler. Sets what MXNet's tools/launch.py sets, for this rank."""
+    """This rank's server, and on rank 0 the scheduler. They get the variables that MXNet's tools/launch.py sets."""
 
     def __init__(self, group: Group) -> None:
         ports = {role: group.claim_port() for role in ("scheduler", "server", "worker")}
@@ -138,7 +138,8 @@ class _Processes:
         threading.Thread(target=self._watch, args=(role, child), daemon=True).start()
 
     def _watch(self, role: str, child: "subprocess.Popen[bytes]") -> None:
-        """End this rank if its server ends early: it would wait for ever inside MXNet, beyond exceptions."""
+        """End this rank if its server ends early: it would wait forever in MXNet's C++ code, out of reach of
+        exceptions."""
         status = child.wait()
         if not self._ending:
             print("MXNet's %s has ended with exit status %d, so this rank ends" % (role, status), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The effective threads of MXNet's engine, counted from inside by operations that are pushed to it."""
+"""The effective threads of MXNet's engine, counted by operations that are pushed to the engine."""
 
 import ctypes
 import os
@@ -10,21 +10,21 @@ from mxnet.base import _LIB, check_call
 
 from ...launch import dynamic_linker
 
-TIMEOUT_S = 10.0  # for threads that are there, on a busy machine
-EXTRA_S = 0.1  # for one more than there should be
+TIMEOUT_S = 10.0  # for existing threads, on a busy machine
+EXTRA_S = 0.1  # for a thread beyond the expected number
 
 _OPERATION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class _Context(ctypes.Structure):
-    """The start of mxnet::Context, which says where an operation runs; 1 is the CPU."""
+    """The first fields of mxnet::Context, the device of an operation; 1 is the CPU."""
 
     _fields_ = [("device_type", ctypes.c_int), ("device_id", ctypes.c_int32)]
 
 
 def in_effect() -> Dict[str, int]:
     """Return `intra_op`, OpenMP's threads for one operation, and `inter_op`, the engine's concurrent operations."""
-    # A runtime that was preloaded is everybody's; else MXNet's library finds that of those it came with.
+    # A preloaded runtime serves the whole process; otherwise MXNet's library uses its own.
     everybodys = dynamic_linker.provider("omp_get_max_threads")
     openmp: Any = ctypes.CDLL(None if everybodys else mx.libinfo.find_lib_path()[0])
     expected = int(os.environ.get("MXNET_CPU_WORKER_NTHREADS") or 1)

@@ -1,4 +1,4 @@
-"""PyTorch: eager or compiled, one process or several, on CPU and GPU."""
+"""PyTorch, eager or compiled, with one process or several, on CPU and GPU."""
 
 from contextlib import nullcontext
 from typing import Any, ContextManager, Dict, Iterator, List, Optional, Tuple, Type
@@ -39,7 +39,7 @@ class PyTorchNetwork(Network):
             self.update = self.update_of(problem)
         if problem.parameters["execution"] == COMPILED:
             self.model = torch.compile(self.model, mode=problem.parameters["compile_mode"])
-        # Inference tensors cannot be gathered and freed again, which is what FSDP does with its weights.
+        # FSDP gathers and frees its weights, which inference tensors do not support.
         self.without_gradients = torch.no_grad if problem.parallel else torch.inference_mode
         self.pipelines = data.Pipelines(problem)
         self.feed()
@@ -51,7 +51,7 @@ class PyTorchNetwork(Network):
         return layers.sequential(problem.layers, problem.item_shape, problem.weights())
 
     def update_of(self, problem: Problem) -> Update:
-        """Return the function that takes backward pass and optimizer step for a loss."""
+        """Return the function that runs backward pass and optimizer step for a loss."""
         return strategies.update_of(self.model, problem, self.device)
 
     def predict(self, inputs: torch.Tensor) -> torch.Tensor:
@@ -122,10 +122,10 @@ class PyTorch(Adapter):
 
     name = "pytorch"
     packages: Tuple[str, ...] = ("torch", "numpy", "triton", "horovod", "deepspeed")
-    # torch.amp.GradScaler takes a device from 2.3 on.
+    # torch.amp.GradScaler takes a device since 2.3.
     libraries: Tuple[Library, ...] = (Library("PyTorch", torch.__version__, "2.3", "3"),)
     network: Type[PyTorchNetwork] = PyTorchNetwork
-    exhausted = (torch.cuda.OutOfMemoryError,)  # of its allocators on GPUs, all of them
+    exhausted = (torch.cuda.OutOfMemoryError,)  # of all its allocators on GPUs
     memory_errors = (RuntimeError,)
     memory_words = oom_detection.PYTORCH
 
@@ -135,7 +135,7 @@ class PyTorch(Adapter):
         if inter_op is not None:
             try:
                 torch.set_num_interop_threads(inter_op)
-            except RuntimeError as error:  # once something has run in parallel, or when it was set before
+            except RuntimeError as error:  # something has run in parallel, or the count was set before
                 message = "inter_op_threads can no longer be set: %s" % str(error).splitlines()[0]
                 advice = (
                     "remove inter_op_threads, or code that uses PyTorch earlier in this process (e.g. sitecustomize)"
@@ -182,11 +182,12 @@ def _check_dtype(problem: Problem) -> None:
 
 
 def _set_arithmetic() -> None:
-    # float32 shall mean the same everywhere. TF32 would round the factors to 10 bits: PyTorch allows it in convolutions
-    # and LSTMs, and NVIDIA's images of PyTorch (by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE) in products of matrices, too.
+    # Equal float32 arithmetic in all frameworks. TF32 would round the factors to 10 bits: PyTorch allows it in
+    # convolutions and LSTMs, and NVIDIA's images of PyTorch (by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE) in matrix products,
+    # too.
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True  # the shapes are fixed, and other frameworks let cuDNN try, too
+    torch.backends.cudnn.benchmark = True  # shapes are fixed, and other frameworks let cuDNN benchmark, too
 
 
 ADAPTER = PyTorch()

@@ -1,4 +1,4 @@
-"""The layers as PyTorch's own modules. torchvision is not used: it does not import beside a CPU-only PyTorch."""
+"""The layers as PyTorch modules. torchvision is not used: it does not import with a CPU-only PyTorch."""
 
 from typing import Any, Callable, Dict, Type
 
@@ -115,7 +115,7 @@ class TakeStep(nn.Module):
 
 
 def _encoder_layer(layer: blocks.EncoderLayer, shape: Shape, weights: InitialWeights) -> nn.TransformerEncoderLayer:
-    """Return PyTorch's own encoder layer, which does the work of the parts of `layer`."""
+    """Return PyTorch's own encoder layer, which is equivalent to the parts of `layer`."""
     module = nn.TransformerEncoderLayer(
         layer.width,
         layer.heads,
@@ -156,7 +156,7 @@ def _layer_norm(layer: layers.LayerNorm, shape: Shape, arrays: Arrays) -> nn.Mod
 
 def _max_pool(layer: layers.MaxPool, shape: Shape, arrays: Arrays) -> nn.Module:
     if layer.is_over_whole(shape):
-        # The same, and torch.compile up to 2.13 at least loses the gradient of the other: pytorch issue 185509.
+        # Equivalent, and torch.compile up to at least 2.13 loses the gradient of the other: pytorch issue 185509.
         return nn.AdaptiveMaxPool2d(1)
     return nn.MaxPool2d(layer.kernel, layer.stride, layer.padding)
 

@@ -1,4 +1,4 @@
-"""Settings of PyTorch on CPUs that are set from inside, and their effective values."""
+"""Settings of PyTorch on CPUs that are set by functions, and their effective values."""
 
 from typing import Optional
 
@@ -6,12 +6,12 @@ import torch
 
 from ...errors import Unsupported
 
-_GRAIN = 32768  # elements that a thread of an operation gets at least (GRAIN_SIZE of ATen/TensorIterator.h)
+_GRAIN = 32768  # minimum number of elements per thread of an operation (GRAIN_SIZE of ATen/TensorIterator.h)
 _DENORMAL = 1e-310  # below float64's smallest normal number, 2.2e-308
 
 
 def set_flush_denormals(flush: Optional[bool]) -> None:
-    """Set the flushing of denormal numbers, for this thread and all that it starts later: threads inherit the register.
+    """Set the flushing of denormal numbers, for this thread and the threads that it starts: they inherit the register.
 
     Raise Unsupported if the CPU cannot flush.
     """
@@ -27,7 +27,7 @@ def flushes_denormals() -> Optional[bool]:
 
 
 def set_onednn(use: Optional[bool]) -> None:
-    """Turn oneDNN on or off. Raise Unsupported if it is to be on and was not built in."""
+    """Turn oneDNN on or off; None leaves it. Raise Unsupported if it is requested and was not built in."""
     if use and not torch.backends.mkldnn.is_available():
         raise Unsupported("PyTorch %s was built without oneDNN" % torch.__version__)
     if use is not None:

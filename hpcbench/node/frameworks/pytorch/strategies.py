@@ -1,4 +1,4 @@
-"""How several ranks train one PyTorch model: each strategy wraps the model and updates the weights."""
+"""Strategies for training one PyTorch model on several ranks: each wraps the model and updates the weights."""
 
 import os
 import sys
@@ -29,7 +29,7 @@ def update_of(model: Any, problem: Problem, device: torch.device) -> Update:
 
 
 def whole_weights(model: nn.Module) -> "Iterator[numpy.ndarray]":
-    """Yield the trainable weights. Sharded ones are gathered, so all ranks must call this."""
+    """Yield the trainable weights, on the CPU in float32. Sharded ones are gathered, so all ranks must call this."""
     for weight in model.parameters():
         if weight.requires_grad:
             whole: Any = weight.detach()
@@ -39,7 +39,7 @@ def whole_weights(model: nn.Module) -> "Iterator[numpy.ndarray]":
 
 
 def leave() -> None:
-    """Leave the group of processes, if it was joined."""
+    """Destroy the process group, if it was joined."""
     if dist.is_initialized():
         dist.destroy_process_group()
 
@@ -66,7 +66,7 @@ def _plain_update(model: nn.Module, problem: Problem, device: torch.device) -> U
 
 
 def _join(problem: Problem, device: torch.device) -> None:
-    """Join the group of processes, over a store whose port the kernel gave to rank 0, so that it is free."""
+    """Join the process group, over a store on a port that the kernel has given to rank 0, which is therefore free."""
     group = problem.group
     if device.type == "cpu":
         group.listen_at_own_address("GLOO_SOCKET_IFNAME")
@@ -87,12 +87,13 @@ def _join(problem: Problem, device: torch.device) -> None:
 def _ddp(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
     _join(problem, device)
     local = [device.index] if device.type == "cuda" else None
-    # Batch norm's statistics stay each rank's own, as in the other frameworks: else rank 0 would send its every step.
+    # Each rank has its own statistics of batch norm, as in the other frameworks; otherwise rank 0 would send its own
+    # every step.
     return nn.parallel.DistributedDataParallel(model, device_ids=local, broadcast_buffers=False)
 
 
 def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
-    """Shard by FSDP2: each layer of a transformer and each block of a ResNet alone, then the rest."""
+    """Shard by FSDP2: each layer of a transformer and each block of a ResNet separately, then the rest."""
     try:
         from torch.distributed.fsdp import fully_shard
     except ImportError as error:
@@ -104,7 +105,7 @@ def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     for part in model.modules():
         if isinstance(part, (nn.TransformerEncoderLayer, Residual)):
             fully_shard(part, mesh=mesh)
-    # Without the last argument the outermost part would keep its weights after the first step of inference.
+    # Without the last argument, the root module would not reshard its weights after the first step of inference.
     return fully_shard(model, mesh=mesh, reshard_after_forward=not problem.training)
 
 
@@ -125,7 +126,7 @@ def _horovod_update(model: nn.Module, problem: Problem, device: torch.device) ->
     def update(loss: torch.Tensor) -> None:
         optimizer.zero_grad()
         scaler.scale(loss).backward()
-        optimizer.synchronize()  # the scaler divides the gradients and looks for infinite ones: in all ranks the same
+        optimizer.synchronize()  # before the scaler checks gradients for infinities: equal on all ranks
         with optimizer.skip_synchronize():
             scaler.step(optimizer)
         scaler.update()
@@ -134,19 +135,19 @@ def _horovod_update(model: nn.Module, problem: Problem, device: torch.device) ->
 
 
 def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
-    """Return the engine of DeepSpeed with ZeRO stage 1: each rank keeps a part of the optimizer state."""
+    """Return the engine of DeepSpeed with ZeRO stage 1: each rank has a share of the optimizer state."""
     try:
         import deepspeed
     except ImportError as error:
         advice = "`hpcbench env build pytorch` builds an environment with it"
         raise Unsupported("DeepSpeed not found in %s (%s): %s" % (sys.executable, error, advice)) from error
-    # Else it would compile an all-reduce over shared memory on the node, in the midst of the job.
+    # Otherwise DeepSpeed would compile an all-reduce over shared memory on the node, during the job.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     dtype = problem.parameters["dtype"]
     if dtype == "float16":
         raise Unsupported("deepspeed uses its own loss scaling in float16, so that the work would differ")
     _join(problem, device)
-    os.environ["LOCAL_RANK"] = str(device.index or 0)  # by which DeepSpeed finds its device
+    os.environ["LOCAL_RANK"] = str(device.index or 0)  # DeepSpeed selects its device by this
     settings = {
         "train_micro_batch_size_per_gpu": problem.parameters["batch_size"],
         "zero_optimization": {"stage": 1},

@@ -1,11 +1,11 @@
-"""TensorFlow: as a graph, eager, or compiled by XLA; one process or several; on CPU and GPU."""
+"""TensorFlow, as a graph, eager, or compiled by XLA, with one process or several, on CPU and GPU."""
 
 import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Type
 
 import numpy
 import tensorflow as tf
-from tensorflow.python.util import _pywrap_util_port  # nothing public tells whether oneDNN is on
+from tensorflow.python.util import _pywrap_util_port  # no public API shows whether oneDNN is on
 
 from ....core.frameworks import COMPILED, EAGER
 from ....models import layers
@@ -25,7 +25,7 @@ _DTYPES = {"float32": tf.float32, "bfloat16": tf.bfloat16, "float16": tf.float16
 
 
 class Momentum:
-    """Stochastic gradient descent with momentum, by one fused operation for each weight."""
+    """Stochastic gradient descent with momentum, by one fused operation per weight."""
 
     def __init__(self, variables: Sequence[tf.Variable], learning_rate: float) -> None:
         self.velocities = [tf.Variable(tf.zeros(each.shape, each.dtype), trainable=False) for each in variables]
@@ -42,15 +42,15 @@ class Momentum:
 class TensorFlowNetwork(Network):
     """A network of TensorFlow operations.
 
-    A subclass may have another model (callable with a batch and whether it trains, with `trainable_variables`) and
-    another optimizer (with `apply`, as Momentum has it).
+    A subclass may have another model (callable with a batch and `training`, with `trainable_variables`) and another
+    optimizer (with the `apply` of Momentum).
     """
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         _choose_gpu(problem)
         self.dtype = _DTYPES[problem.parameters["dtype"]]
-        # float32 shall mean the same everywhere: a GPU would round the inputs of products to 10 bits (TF32).
+        # Equal float32 arithmetic in all frameworks: a GPU would round the factors of products to TF32 (10 bits).
         tf.config.experimental.enable_tensor_float_32_execution(False)
         self.parallel = strategies.parallel(problem)
         tf.random.set_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
@@ -109,7 +109,7 @@ class TensorFlowNetwork(Network):
         self.parallel.leave()
 
     def _set_execution(self, problem: Problem) -> None:
-        """Compile a whole step by XLA, or with several ranks the part before gradients are exchanged."""
+        """Compile a whole step by XLA; with several ranks, compile the part before gradients are exchanged."""
         execution = problem.parameters["execution"]
         compiled = execution == COMPILED
         self._predict, self._gradients, self._learn = self._logits_of_a_rank, self._own_gradients, self._learn_as_a_rank
@@ -135,7 +135,7 @@ class TensorFlowNetwork(Network):
         with tf.GradientTape() as tape:
             logits = tf.cast(self.model(inputs, True), tf.float32)
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
-        # The gradient of an embedding has the rows in use alone, but momentum moves the others, too.
+        # The gradient of an embedding contains only the rows in use, but momentum also moves the others.
         return loss, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.trained)]
 
 
@@ -182,7 +182,8 @@ def _function(step: Any, compiled: bool) -> Any:
 
 
 def _effective(configured: int, variable: str) -> int:
-    """Return a thread count; 0 stands for the environment variable, and without it for the usable CPUs."""
+    """Return the effective thread count for a configured one; 0 is the environment variable, or the number of usable
+    CPUs."""
     return configured or int(os.environ.get(variable) or 0) or len(hardware.usable_cpus())
 
 
@@ -195,7 +196,7 @@ def _details(gpu: Any) -> Dict[str, Any]:
 
 
 def _choose_gpu(problem: Problem) -> None:
-    """Make the rank's GPU the only visible one, with memory taken on demand. Call this before the first operation."""
+    """Make the rank's GPU the only visible one, and allocate memory on demand. Call this before the first operation."""
     if problem.on_gpu:
         own = _gpus()[capabilities.own_gpu(problem, len(_gpus()))]
         tf.config.set_visible_devices(own, "GPU")

@@ -12,7 +12,7 @@ Tensor = Any
 
 def batches(problem: Problem, items: Items, forever: bool, dtype: Any) -> tf.data.Dataset:
     """Return batches of inputs in `dtype` (token ids unchanged) and labels, on the rank's device."""
-    with tf.device("/CPU:0"):  # else TensorFlow puts the whole of the data onto the GPU, in one piece
+    with tf.device("/CPU:0"):  # otherwise TensorFlow copies all data to the GPU at once
         dataset = _on_host(problem, items, forever, dtype)
     if problem.on_gpu:
         return dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))
@@ -33,11 +33,11 @@ def _on_host(problem: Problem, items: Items, forever: bool, dtype: Any) -> tf.da
 
 
 def in_format(inputs: Tensor, labels: Tensor, dtype: Any) -> Any:
-    """Return a batch as the steps take it, integers with 64 bits: TensorFlow keeps 32-bit ones in the host's memory."""
+    """Return a batch in the dtypes of a step. Integers have 64 bits: TensorFlow places 32-bit ones in host memory."""
     return tf.cast(inputs, dtype if inputs.dtype.is_floating else tf.int64), tf.cast(labels, tf.int64)
 
 
 def _decoded(path: Tensor, size: int) -> Tensor:
-    """Return an image as (size, size, 3) float32 from 0 to 1, resized as Pillow does it."""
+    """Return an image as (size, size, 3) float32 from 0 to 1, resized with antialiasing as by Pillow."""
     pixels = tf.io.decode_image(tf.io.read_file(path), channels=3, expand_animations=False)
     return tf.image.resize(pixels, (size, size), antialias=True) / 255

@@ -24,7 +24,7 @@ class Dense(tf.Module):
     """A fully connected layer over the last dimension."""
 
     def __init__(self, kernel: "numpy.ndarray", bias: "numpy.ndarray", formats: Formats) -> None:
-        """`kernel` is (outputs, inputs)."""
+        """Create the layer with a `kernel` (outputs, inputs) and a `bias` (outputs,)."""
         super().__init__()
         self.kernel = formats.variable(kernel.T)
         self.bias = formats.variable(bias)

@@ -1,7 +1,7 @@
-"""The layers as TensorFlow's own operations on variables, without Keras, so that they work since TensorFlow 2.11.
+"""The layers as TensorFlow operations on variables, without Keras, so that they work since TensorFlow 2.11.
 
-Images are (batch, height, width, channels). A layer computes in the dtype of its input, as autocast does, with norms
-and softmax in float32 inside.
+Images are (batch, height, width, channels). A layer computes in the dtype of its input, as with autocast, with norms
+and softmax in float32.
 """
 
 from typing import Any, Callable, Dict, List, Sequence, Type
@@ -15,7 +15,7 @@ from ....models.layers import Layer, Layers, Pair, Shape
 from .dense import Arrays, Dense, Formats, Tensor, in_dtype_of
 from .lstm import Lstm
 
-Part = Callable[[Tensor, bool], Tensor]  # of a batch, and whether it is trained on; a tf.Module where it has variables
+Part = Callable[[Tensor, bool], Tensor]  # takes a batch and `training`; a tf.Module if it has variables
 
 
 class Sequential(tf.Module):
@@ -83,7 +83,7 @@ class Conv(tf.Module):
         self.bias = formats.variable(arrays["bias"]) if layer.bias else None
         self.stride = layer.stride
         self.padding = layer.padding
-        # Where it means the same, it saves a copy.
+        # SAME saves a copy if it is equivalent.
         self.same = layer.stride == 1 and all(2 * layer.padding[d] + 1 == layer.kernel[d] for d in (0, 1))
 
     def __call__(self, batch: Tensor, training: bool) -> Tensor:
@@ -96,7 +96,7 @@ class Conv(tf.Module):
 
 
 class BatchNorm(tf.Module):
-    """Batch normalization, with all its numbers in float32, as the operation requires."""
+    """Batch normalization with parameters and statistics in float32, as the operation requires."""
 
     def __init__(self, layer: layers.BatchNorm, arrays: Arrays, formats: Formats) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class BatchNorm(tf.Module):
         self.epsilon = layer.epsilon
 
     def __call__(self, batch: Tensor, training: bool) -> Tensor:
-        # Not by tf.compat.v1.nn.fused_batch_norm, which rounds epsilon up.
+        # tf.compat.v1.nn.fused_batch_norm would round epsilon up.
         result = tf.raw_ops.FusedBatchNormV3(
             x=batch,
             scale=self.scale,
@@ -131,7 +131,7 @@ class LayerNorm(tf.Module):
         self.epsilon = layer.epsilon
 
     def __call__(self, batch: Tensor, training: bool) -> Tensor:
-        """Normalize without tf.nn.moments and tf.nn.batch_normalization: on CPUs a third faster."""
+        """Normalize without tf.nn.moments and tf.nn.batch_normalization, which is a third faster on CPUs."""
         values = tf.cast(batch, tf.float32)
         centered = values - tf.reduce_mean(values, -1, keepdims=True)
         variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)

@@ -28,7 +28,7 @@ class Lstm(tf.Module):
 class LstmDirection(tf.Module):
     """One layer in one direction over (time, batch, features). One product covers the inputs of all time steps.
 
-    On CPUs it is faster than the fused operation BlockLSTMV2, which XLA lacks.
+    On CPUs it is faster than the fused operation BlockLSTMV2, which XLA does not support.
     """
 
     def __init__(self, arrays: Arrays, place: str, formats: Formats) -> None:

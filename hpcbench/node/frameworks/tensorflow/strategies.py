@@ -1,4 +1,4 @@
-"""How several ranks train one TensorFlow model: where variables are made, where a step runs, how gradients meet."""
+"""Strategies for training one TensorFlow model on several ranks: variables, the context of a step, and gradients."""
 
 from contextlib import nullcontext
 from typing import Any, Callable, ContextManager, Dict, List, Tuple
@@ -39,12 +39,12 @@ class MultiWorkerMirrored(Strategy):
         ports = group.gather(group.claim_port())
         group.reach_without_proxy()
         workers = ["%s:%d" % (member.address, port) for member, port in zip(group.members, ports)]
-        # What others say by the variable TF_CONFIG.
+        # It replaces the variable TF_CONFIG.
         cluster = tf.distribute.cluster_resolver.SimpleClusterResolver(
             tf.train.ClusterSpec({"worker": workers}),
             task_type="worker",
             task_id=group.rank,
-            num_accelerators={"GPU": 1} if problem.on_gpu else {},  # the only one that is visible by now
+            num_accelerators={"GPU": 1} if problem.on_gpu else {},  # the only visible one
             rpc_layer="grpc",
         )
         self.strategy = tf.distribute.MultiWorkerMirroredStrategy(cluster)
