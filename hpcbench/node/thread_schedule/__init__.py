@@ -1,10 +1,12 @@
 """A schedule (per-layer thread plan) of a PyTorch model: its file, and the hooks that follow it.
 
-This folder stands alone: it needs the standard library and torch, and may be copied into a program of your own.
+Without `search`, this folder needs only the standard library and torch, and may be copied into a program of your own.
 
     from hpcbench.node.thread_schedule import apply_schedule
 
-with apply_schedule(model, "schedule.json"): for batch in batches: model(batch)
+    with apply_schedule(model, "schedule.json"):
+        for batch in batches:
+            model(batch)
 
 A section begins when the forward of its module begins or, in training, when its backward begins, with the first
 gradient of its output. It lasts until the next section begins. Counts are set by `torch.set_num_threads`, which

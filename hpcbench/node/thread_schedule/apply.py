@@ -1,4 +1,4 @@
-"""Applies a schedule to a model."""
+"""Apply a schedule to a model."""
 
 import os
 import threading
@@ -23,8 +23,8 @@ def apply_schedule(
 ) -> "Applied":
     """Follow a schedule, or the one in a file, from the next step until `remove()` or the end of a `with` block.
 
-    Raises OSError if the file cannot be read. Raises ValueError if the schedule is damaged or made for another model,
-    if the model, or a module in which a section begins, is compiled (a compiled graph has no sections), and, unless
+    Raise OSError if the file cannot be read. Raise ValueError if the schedule is damaged or made for another model, if
+    the model, or a module in which a section begins, is compiled (a compiled graph has no sections), and, unless
     `oversubscribe`, if it has more threads than this process has CPUs or CPU quota.
     """
     where = "the schedule"
@@ -54,8 +54,8 @@ def apply_schedule(
 class Applied:
     """A schedule applied to a model. It warns once if other code sets thread counts, too."""
 
-    _of_thread: ClassVar[Any] = threading.local()  # those in force that it has applied, the newest last
-    _last: ClassVar[Any] = threading.local()  # of each thread, which has a count of its own: the section that set it
+    _of_thread: ClassVar[Any] = threading.local()  # schedules in force that this thread has applied, the newest last
+    _last: ClassVar[Any] = threading.local()  # per thread, as thread counts are: the section that set it
 
     def __init__(self, model: Any, schedule: Schedule) -> None:
         self._before = torch.get_num_threads()
@@ -72,13 +72,15 @@ class Applied:
             self._concurrent.apply(
                 {each.module: (each.branches, each.threads) for each in schedule.sections if each.branches}
             )
-        except BaseException:  # there may be no more threads to start
+        except BaseException:  # for example, if no more threads can start
             self.remove()
             raise
 
     def remove(self) -> None:
-        """Restore the model, and the thread count of the calling thread if that applied the schedule. May be called
-        again."""
+        """Restore the model, and the thread count of the calling thread if that thread applied the schedule.
+
+        Further calls have no effect.
+        """
         if not self._in_force:
             return
         self._in_force = False
@@ -88,7 +90,7 @@ class Applied:
         self._concurrent.apply({})
         place = self._together.index(self)
         del self._together[place]
-        if place < len(self._together):  # one that was applied later is in force: it sets back what was before this one
+        if place < len(self._together):  # a later one is in force: it will restore the count of this one
             self._together[place]._before = self._before
         elif Applied._of_thread.__dict__.get("applied") is self._together:  # this thread has applied it
             torch.set_num_threads(self._before)
@@ -120,7 +122,7 @@ def _warn(last: Section, begins: Section, effective: int) -> None:
 
 
 def _changing(sections: Tuple[Section, ...]) -> List[Section]:
-    """Sections that need hooks: those with another count than the one before, and the first of each phase.
+    """Return the sections that need hooks: those that change the count, and the first of each phase.
 
     The first one sets the count at every step, so that a step that ended by an exception does not affect the next.
     """

@@ -1,4 +1,4 @@
-"""Computes independent branches of a module concurrently, each on its own thread with an equal share of the threads.
+"""Compute independent branches of a module concurrently, each on its own thread with an equal share of the threads.
 
 Branches are the two directions of a recurrent layer, or children of a module that all take the module's own input. If
 they cannot compute concurrently (gradients, autocast, packed sequences, tracing, a GPU), the module's own forward is
@@ -45,7 +45,7 @@ class ConcurrentBranches:
         try:
             self._take_off()
             self._put_on(wanted)
-        except BaseException:  # there may be no more threads to start
+        except BaseException:  # for example, if no more threads can start
             self.apply({})
             raise
 
@@ -55,7 +55,7 @@ class ConcurrentBranches:
 
     def _put_on(self, wanted: Wanted) -> None:
         shapes = {path: _shape(len(branches), threads) for path, (branches, threads) in wanted.items()}
-        for shape in set(self._lanes) - set(shapes.values()):  # idle threads count, too, for how long others spin
+        for shape in set(self._lanes) - set(shapes.values()):  # idle threads, too, affect how long others spin
             self._lanes.pop(shape).close()
         for shape in set(shapes.values()) - set(self._lanes):
             self._lanes[shape] = ThreadPools(*shape)
@@ -72,7 +72,7 @@ def _shape(branches: int, threads: int) -> Tuple[int, int]:
 
 
 class _Apart(ForwardOverride):
-    """A module with its branches side by side, where they can be."""
+    """A module whose branches compute concurrently if possible."""
 
     def __init__(self, module: nn.Module, branches: Sequence[str], run: Run) -> None:
         self._compute = (

@@ -1,4 +1,4 @@
-"""Computes children of a module that all take the module's own input concurrently."""
+"""Compute children of a module concurrently if they all take the module's own input."""
 
 import threading
 from functools import partial
@@ -40,7 +40,8 @@ class Children:
 
 
 class _Branch(ForwardOverride):
-    """A child whose result for an input may be there already: of this thread, for others may call the model, too."""
+    """A child that returns a stored result for an input, in the thread that stored it: others may call the model,
+    too."""
 
     def __init__(self, child: nn.Module) -> None:
         super().__init__(child)

@@ -1,4 +1,4 @@
-"""Detects compiled modules, in which hooks are not called."""
+"""Detect compiled modules, in which hooks are not called."""
 
 from typing import Any, List, Mapping
 
@@ -23,6 +23,6 @@ def is_compiled(module: Any) -> bool:
         isinstance(module, torch.jit.ScriptModule)
         or hasattr(module, "_orig_mod")
         or getattr(module, "_compiled_call_impl", None) is not None
-        # What torch.compiler.disable has made of a forward keeps the original one, too.
+        # The result of torch.compiler.disable has the original forward, too.
         or (hasattr(forward, "_torchdynamo_orig_callable") and not getattr(forward, "_torchdynamo_disable", False))
     )

@@ -1,6 +1,6 @@
 """The CPU quota of this process by its control groups (cgroups).
 
-hpcbench.node.host.cpu_quota reads the same in environments without torch, which cannot import this folder.
+hpcbench.node.host.cpu_quota reads the same files in environments without torch, which cannot import this folder.
 """
 
 import os
@@ -23,7 +23,7 @@ def tightest(root: str = "/") -> Optional[Quota]:
 
 
 def _groups(root: str) -> List[str]:
-    """Return the folders of our control group and of those that it lies in, the innermost first (cgroups(7))."""
+    """Return the folders of our control group and of its parents, the innermost first (cgroups(7))."""
     paths: Dict[str, str] = {}
     for line in _text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, names, path = (line.split(":", 2) + ["", ""])[:3]
@@ -44,9 +44,9 @@ def _quota(group: str) -> Optional[Quota]:
     fields = _text(group + "/cpu.max").split() or [_text(group + name) for name in _VERSION_1]
     try:
         quota_us, period_us = (int(number) for number in fields)
-    except ValueError:  # `max 100000` is none
+    except ValueError:  # `max 100000`: no quota
         return None
-    return Quota(quota_us / period_us, group) if quota_us >= 0 and period_us > 0 else None  # -1 is none, too
+    return Quota(quota_us / period_us, group) if quota_us >= 0 and period_us > 0 else None  # -1: no quota
 
 
 def _text(path: str) -> str:

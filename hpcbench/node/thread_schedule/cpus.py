@@ -10,7 +10,7 @@ from .cpu_quota import tightest
 
 _THREADS = "/proc/self/task"
 _BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
-_FOR_A_THREAD = 2**16  # numbers of an operation: more than torch leaves to one thread
+_FOR_A_THREAD = 2**16  # elements of an operation per thread: more than torch leaves to one thread
 _SIBLINGS = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
 
 
@@ -20,7 +20,7 @@ def usable() -> List[int]:
         return list(range(os.cpu_count() or 1))
     if not binding():
         return sorted(os.sched_getaffinity(0))
-    # Each thread has CPUs of its own, this one too. Those of all count, which have to be there for that.
+    # Each thread is bound to CPUs of its own, including this one: start all threads, and collect their CPUs.
     torch.ones(_FOR_A_THREAD * torch.get_num_threads()).sin_()
     return sorted(set().union(*map(_of_thread, os.listdir(_THREADS))))
 
@@ -43,7 +43,7 @@ def most_threads() -> int:
 
 
 def too_few_for(threads: int) -> Optional[str]:
-    """Return, as text, why so many threads would have to share CPUs; None if they need not."""
+    """Return why so many threads would have to share CPUs, as a message; None if they need not."""
     most, why = _limit()
     if threads <= most:
         return None
@@ -60,10 +60,9 @@ def _limit() -> Tuple[int, str]:
 
 
 def parts(number: int, threads: int) -> List[List[int]]:
-    """Return the CPUs of `number` parts of so many threads: cores before their second hardware threads, without
-    overlap.
+    """Return the CPUs of `number` parts of `threads` threads each, without overlap.
 
-    If there are too few CPUs for that, each part has all of them.
+    Cores come before their second hardware threads. If there are too few CPUs, each part has all of them.
     """
     if number * threads > len(usable()):
         return [usable()] * number

@@ -39,10 +39,9 @@ class Schedule(NamedTuple):
 
 
 def fingerprint(model: Any) -> str:
-    """Return a hash of the model's structure: paths, types, and the shapes and dtypes of parameters, without their
-    values.
+    """Return a hash of the model's structure: paths, types, shapes and dtypes of parameters, without their values.
 
-    Raises ValueError for a lazy module that has no shapes yet.
+    Raise ValueError for a lazy module that has no shapes yet.
     """
     lines = []
     for path, module in model.named_modules():
@@ -57,7 +56,7 @@ def fingerprint(model: Any) -> str:
 
 
 def write(schedule: Schedule, path: str) -> None:
-    """Write a schedule atomically. Raises OSError, and TypeError if `made_for` cannot be written as JSON."""
+    """Write a schedule atomically. Raise OSError, and TypeError if `made_for` cannot be written as JSON."""
     text = json.dumps(schedule.as_json(), indent=1)
     path = os.path.realpath(path)
     temporary = "%s.%d" % (path, os.getpid())
@@ -72,7 +71,7 @@ def write(schedule: Schedule, path: str) -> None:
 
 
 def read(path: str) -> Schedule:
-    """Read a schedule from a file. Raises OSError, and ValueError if the file is not a schedule."""
+    """Read a schedule from a file. Raise OSError, and ValueError if the file is not a schedule."""
     with open(path, "rb") as file:
         text = file.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
@@ -88,7 +87,7 @@ def read(path: str) -> Schedule:
 
 
 def parse(data: Any) -> Schedule:
-    """Return the schedule in the content of a file. Raises ValueError if it is not one."""
+    """Return the schedule in the content of a file. Raise ValueError if it is not one."""
     if not isinstance(data, dict):
         raise ValueError("it is not a JSON object")
     if data.get("schema") != SCHEMA or isinstance(data["schema"], bool):
@@ -120,7 +119,7 @@ def _section(data: Any) -> Section:
 
 
 def _refuse_contradictions(sections: Sequence[Section]) -> None:
-    """Raise an error for duplicate sections, and sections in branches, which run on other threads."""
+    """Raise ValueError for duplicate sections, and for sections in branches, which run on other threads."""
     divided = {section.module for section in sections if section.branches}
     places: Set[Tuple[str, str]] = set()
     for section in sections:

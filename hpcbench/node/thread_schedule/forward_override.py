@@ -1,4 +1,4 @@
-"""Replaces the forward of a module."""
+"""Replace the forward of a module."""
 
 from typing import Any
 

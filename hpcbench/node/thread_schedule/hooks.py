@@ -32,20 +32,20 @@ class _OfForward:
 
 
 class _OfBackward(_OfForward):
-    """Puts hooks on what the module has computed."""
+    """A hook on a module that places hooks on the tensors of its output."""
 
     def __init__(self, begin: Callable[[], None], active: "_Active") -> None:
         super().__init__(begin)
         self._active = active
 
     def __call__(self, module: Any, inputs: Any, output: Any = None) -> None:
-        first = _First(self._begin, self._active)  # any of them may be what the loss is made from, or not
+        first = _First(self._begin, self._active)  # the loss may depend on any of them
         for tensor in _with_gradient(output):
             tensor.register_hook(first)
 
 
 class _Active:
-    """Stands for hooks on tensors of graphs, which may outlive those on modules."""
+    """Whether the hooks on tensors are active: graphs may outlive the hooks on modules."""
 
     on = True
 
@@ -54,7 +54,7 @@ class _Active:
 
 
 class _First:
-    """A hook on all tensors of an output: the first gradient that is there begins the section."""
+    """A hook on all tensors of an output: their first gradient begins the section."""
 
     def __init__(self, begin: Callable[[], None], active: _Active) -> None:
         self._begin, self._active, self._begun = begin, active, False

@@ -1,4 +1,4 @@
-"""Computes both directions of a recurrent layer concurrently."""
+"""Compute both directions of a recurrent layer concurrently."""
 
 from functools import partial
 from typing import Any, List, Optional, Tuple
@@ -44,19 +44,21 @@ class Directions:
         return not isinstance(state, list) and all(len(each) == 2 * len(self._layers) for each in states)
 
     def _are_its_weights(self) -> bool:
-        """They are not where others were put in their place, as by load_state_dict(..., assign=True)."""
+        """Return whether the layer still has its weights: load_state_dict(..., assign=True), for example, replaces
+        them."""
         return all(one is other for one, other in zip(self._weights, _weights(self._module)))
 
     def remove(self) -> None:
         """Do nothing: the layer itself was not changed."""
 
     def __call__(self, batch: torch.Tensor, state: Any = None) -> Any:
-        """Output and last states, as of nn.LSTM, nn.GRU and nn.RNN."""
+        """Return output and last states as nn.LSTM, nn.GRU and nn.RNN do."""
         time = 1 if self._module.batch_first and batch.dim() == 3 else 0
         states = []
         for layer, ways in enumerate(self._layers):
             width = ways[0].proj_size or ways[0].hidden_size
-            # Each way writes its half: to join them here would wake this thread's team, which then spins for a while.
+            # Each direction writes its half: joining them here would wake this thread's team, which would then spin for
+            # a while.
             output = batch.new_empty(*batch.shape[:-1], 2 * width)
             halves = output[..., :width], output[..., width:]
             firsts = [_of(state, 2 * layer + way) for way in (0, 1)]
@@ -91,7 +93,7 @@ def _one_way(module: Any, layer: int, direction: str) -> Any:
 
 
 def _ahead(module: Any, batch: torch.Tensor, state: Any, output: torch.Tensor) -> Any:
-    """Return the last state."""
+    """Write the output of the forward direction to `output`; return the last state."""
     found, last = module(batch, state)
     output.copy_(found)
     return last
@@ -104,7 +106,7 @@ def _back(module: Any, batch: torch.Tensor, state: Any, output: torch.Tensor, ti
 
 
 def _of(state: Any, place: int) -> Any:
-    """Return one layer's part, of one direction."""
+    """Return the part of a state for one direction of one layer."""
     if state is None:
         return None
     if isinstance(state, tuple):

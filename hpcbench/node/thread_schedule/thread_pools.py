@@ -15,7 +15,7 @@ Run = Callable[[Sequence[Task]], List[Any]]
 
 
 class ThreadPools:
-    """`number` threads, each with a team of `threads` threads on CPUs of its own. They wait without spinning."""
+    """A pool of `number` threads, each with a team of `threads` threads on its own CPUs. They wait without spinning."""
 
     def __init__(self, number: int, threads: int) -> None:
         self._threads, self._cpus, self._process = threads, iter(cpus.parts(number, threads)), os.getpid()
@@ -26,27 +26,27 @@ class ThreadPools:
             settled = [self._pool.submit(self._settle) for _ in range(number)]
             for each in settled:
                 each.result()
-        except BaseException:  # there may be no more threads to start: those that did wait for them
+        except BaseException:  # if a thread cannot start, the others wait for it
             self._everyone.abort()
             self.close()
             raise
         finally:
-            torch.set_num_threads(before)  # the last count that any thread sets is also that of threads to come
+            torch.set_num_threads(before)  # the last count set by any thread also applies to new threads
 
     def _settle(self) -> None:
-        self._everyone.wait()  # so that each thread has one of these tasks
-        with suppress(AttributeError, OSError):  # not Linux, or not allowed: the system finds places for them
-            os.sched_setaffinity(0, next(self._cpus))  # of this thread; those of its team will inherit it
-        torch.get_num_threads()  # a thread's first look takes over the process's count, which would undo an own one
+        self._everyone.wait()  # so that each thread gets one of these tasks
+        with suppress(AttributeError, OSError):  # not Linux, or not permitted: the system places the threads
+            os.sched_setaffinity(0, next(self._cpus))  # only this thread; its team will inherit it
+        torch.get_num_threads()  # a thread's first call adopts the count of the process, and would undo its own
         torch.set_num_threads(self._threads)
 
     def run(self, tasks: Sequence[Task]) -> List[Any]:
         """Return the results of all tasks. An exception of a task is raised when all tasks have ended."""
-        if os.getpid() != self._process:  # in the child of a fork, which has none of the threads
+        if os.getpid() != self._process:  # a forked child has none of the threads
             return [task() for task in tasks]
         mode = torch.is_inference_mode_enabled()
         started = []
-        with suppress(RuntimeError):  # another thread has just removed the schedule: the rest is done in turn
+        with suppress(RuntimeError):  # another thread has just removed the schedule: the rest runs sequentially
             for task in tasks:
                 started.append(self._pool.submit(_without_gradients, mode, task))
         wait(started)

@@ -1,13 +1,13 @@
-"""Confirms that a schedule is faster than the best fixed count: both run as in use, in pairs."""
+"""Confirm that a schedule is faster than the best fixed count: both run as in normal use, in pairs."""
 
 import math
 from statistics import median
 from typing import Callable, List, NamedTuple, Sequence, Tuple
 
-TimeSteps = Callable[[int], float]  # how many to take, to seconds of one
-PAIRS = 60  # fixed beforehand: to stop when the gain looks certain would find gains where there are none
-FEWEST_PAIRS = 10  # where the budget allows no more
-BLOCK_S = 0.02  # of steps, so that hooks and clock are as rare as in use
+TimeSteps = Callable[[int], float]  # the number of steps to the seconds of one
+PAIRS = 60  # fixed in advance: stopping when the gain seems significant would find gains where there are none
+FEWEST_PAIRS = 10  # if the budget allows no more
+BLOCK_S = 0.02  # of steps: hooks and clock readings are as rare as in normal use
 MOST_STEPS = 1000  # in a block
 _TAIL = 0.025  # 95 %, two-sided
 
@@ -29,12 +29,12 @@ class Confirmation(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether the schedule is faster by the 95 % confidence interval of the median."""
+        """Return whether the schedule is faster by the 95 % confidence interval of the median."""
         return self.gain.low > 1
 
 
 def confirm(fixed: TimeSteps, dynamic: TimeSteps, step_s: float, budget_s: float = math.inf) -> Confirmation:
-    """Time both alternately, each as often first as second, within about `budget_s` seconds."""
+    """Time both alternately within about `budget_s` seconds, each as often first as second; return the comparison."""
     steps = max(1, min(MOST_STEPS, math.ceil(BLOCK_S / max(step_s, 1e-9))))
     pairs: List[Tuple[float, float]] = []
     for turn in range(_pairs(budget_s, 2 * (steps + 1) * step_s)):

@@ -20,12 +20,12 @@ class Estimate(NamedTuple):
 
     @property
     def low_s(self) -> float:
-        """The lower 95 % confidence bound (one-sided) in seconds."""
+        """Return the lower 95 % confidence bound (one-sided) in seconds."""
         return self.seconds - Z * self.error_s
 
     @property
     def high_s(self) -> float:
-        """The upper 95 % confidence bound (one-sided) in seconds."""
+        """Return the upper 95 % confidence bound (one-sided) in seconds."""
         return self.seconds + Z * self.error_s
 
 

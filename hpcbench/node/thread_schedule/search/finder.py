@@ -1,4 +1,4 @@
-"""Finds the schedule of a model's step: its sections, the count of each, and the confirmation of the gain."""
+"""Find the schedule of a model's step: its sections, the count of each, and the confirmation of the gain."""
 
 import os
 import time
@@ -27,12 +27,12 @@ class Subject(NamedTuple):
 
     model: Any
     step: Step
-    other: Optional[Step]  # with other inputs, which must not change the order of the blocks; None where each step has
-    threads: Optional[int] = None  # at most
-    oversubscribe: bool = False  # whether these may be more than the CPUs
+    other: Optional[Step]  # with other inputs, which must not change the order of blocks; None if each step has others
+    threads: Optional[int] = None  # maximum
+    oversubscribe: bool = False  # whether it may exceed the CPUs
     depth: Optional[int] = None  # of sections in the tree of modules
     seed: int = 0
-    made_for: Mapping[str, Any] = MappingProxyType({})  # what the file of a schedule shall say, too
+    made_for: Mapping[str, Any] = MappingProxyType({})  # further content for the file of a schedule
 
 
 class ScheduleSearchResult(NamedTuple):
@@ -41,7 +41,7 @@ class ScheduleSearchResult(NamedTuple):
     schedule: Optional[Schedule]
     why: Optional[str]
     fixed_threads: int  # the best single count
-    gain: Optional[Interval]  # of the schedule over it, where both were run
+    gain: Optional[Interval]  # of the schedule over it, if both were run
     details: Dict[str, Any]  # of sections, changes and the search, as for a record
 
 
@@ -64,8 +64,8 @@ def find_schedule(
     `budget_s` seconds of steps, and the confirmation as many. Afterwards the model and the thread count are restored;
     the weights are not if `step` trains.
 
-    Raises ValueError for a compiled model, for `budget_s` or `threads` of 0 or less, for more threads than CPUs or
-    their quota unless `oversubscribe`, and if the system is not Linux, whose clocks show which threads compute.
+    Raise ValueError for a compiled model, for `budget_s` or `threads` of 0 or less, for more threads than CPUs or their
+    quota unless `oversubscribe`, and if the system is not Linux, whose clocks show which threads compute.
     """
     thread_schedule.refuse_compiled(model, NONE_CAN_BE_MADE)
     if not budget_s > 0:
@@ -84,7 +84,7 @@ def find_schedule(
 def thread_limit(asked: Optional[int], oversubscribe: bool) -> int:
     """Return the maximum number of threads to try: `asked`, by default the CPUs of the process or its quota.
 
-    Raises ValueError if it is less than 1, and, unless `oversubscribe`, if there are not enough CPUs.
+    Raise ValueError if it is less than 1, and, unless `oversubscribe`, if there are not enough CPUs.
     """
     if asked is None:
         return cpus.most_threads()
@@ -102,7 +102,7 @@ class Finder:
     def __init__(self, subject: Subject, budget_s: float) -> None:
         self.subject, self.step, self.budget_s = subject, subject.step, budget_s
         limit = thread_limit(subject.threads, subject.oversubscribe)
-        self.counts = shortest_path.counts_up_to(limit, torch.get_num_threads())  # what a plain user has is one of them
+        self.counts = shortest_path.counts_up_to(limit, torch.get_num_threads())  # with the default
         self.settings = Settings(budget_s=budget_s, seed=subject.seed)
         self.inputs: List[Dict[str, Any]] = []
         self.began = time.monotonic()
@@ -131,7 +131,7 @@ class Finder:
         return search(Whole(self.step).time_step, 1, self.counts, self.settings)
 
     def _checked(self) -> Checked:
-        """Raise Refused if counts by section would be meaningless."""
+        """Return the sections, checked. Raise Refused if counts by section would have no effect."""
         sections = Sections(self.subject.model, self.step, self._branches(), self.subject.depth)
         try:
             self._check_other_inputs(sections)
@@ -142,7 +142,7 @@ class Finder:
             raise
 
     def _check_runtime(self) -> None:
-        """Idle threads must sleep, and as many compute as were set."""
+        """Raise Refused unless idle threads sleep and as many threads compute as were set."""
         if thread_activity.threads_spin_for_ever():
             why = "OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own"
             raise Refused("threads compute outside the measured code (%s), which would disturb the timing" % why)
@@ -153,7 +153,7 @@ class Finder:
                 raise Refused("of %d threads that were set, %d compute (see OMP_THREAD_LIMIT and OMP_DYNAMIC)" % values)
 
     def _busy(self, sections: Sections) -> List[thread_activity.Busy]:
-        """Return the threads that compute in the sections; Raises Refused for more than were set."""
+        """Return the threads that compute in the sections. Raise Refused if they are more than were set."""
         busy: List[thread_activity.Busy] = []
         for count in sorted({1, self.counts[-1]}):
             busy += thread_activity.busy_threads(sections, count)
@@ -210,14 +210,14 @@ class Finder:
 
     def _timed(self, steps: int) -> float:
         """Return the step time without instrumentation."""
-        self.step()  # pays for what the last ones have left
+        self.step()  # absorbs the after-effects of earlier steps
         start = time.perf_counter()
         for _ in range(steps):
             self.step()
         return (time.perf_counter() - start) / steps
 
     def _apply(self, made: Schedule) -> Applied:
-        # The limit was looked at before; where OpenMP binds threads, it seems smaller while there are few of them.
+        # The limit was checked before; if OpenMP binds threads, it seems lower while there are few threads.
         return thread_schedule.apply_schedule(self.subject.model, made, oversubscribe=True)
 
     def _with_schedule(self, made: Schedule) -> TimeSteps:

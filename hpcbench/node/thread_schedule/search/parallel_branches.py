@@ -1,8 +1,8 @@
-"""Finds modules with independent branches that are faster if these compute concurrently.
+"""Find modules with independent branches that are faster if the branches compute concurrently.
 
-A step shows them: children of a module that all take the module's own input, or the two directions of a recurrent
-layer. Each of these modules is then called with that input, its branches sequentially and concurrently. The results
-must agree, and the input must not change: otherwise one branch depends on another.
+A step shows the branches: children of a module that all take the module's own input, or the two directions of a
+recurrent layer. Each of these modules is then called with that input, its branches sequentially and concurrently. The
+results must agree, and the input must not change: otherwise one branch depends on another.
 """
 
 import time
@@ -58,7 +58,7 @@ def candidates(model: nn.Module, step: Step) -> Dict[str, Candidate]:
 
 
 class _Calls:
-    """What every module of the model was called with in a step."""
+    """The inputs of every module of the model in a step."""
 
     def __init__(self, model: nn.Module) -> None:
         self._modules = dict(model.named_modules())
@@ -80,7 +80,7 @@ class _Calls:
             hook.remove()
 
     def candidate(self, path: str) -> List[Candidate]:
-        """Return the independent branches of a module, or None."""
+        """Return the independent branches of a module as a list of one candidate; empty without them."""
         inputs = self.inputs[path]
         if len(inputs) != 1 or not inputs[0]:
             return []
@@ -114,7 +114,7 @@ def _is_faster(module: Any, candidate: Candidate, threads: int) -> bool:
                 for count, apart in ((1, False), (threads, False), (threads, True)):
                     side_by_side.apply({"": (candidate.branches, threads)} if apart else {})
                     torch.set_num_threads(count)
-                    module(*candidate.inputs)  # pays for what the last ones have left
+                    module(*candidate.inputs)  # absorbs the after-effects of earlier calls
                     start = time.perf_counter()
                     outputs[apart] = _tensors(module(*candidate.inputs))
                     if turn:
@@ -137,7 +137,7 @@ def _agree(some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool
 
 
 def _are_close(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """But for rounding: half of the digits are those that the sums of a layer may lose."""
+    """Return whether results agree except for rounding, which may affect half of the digits in the sums of a layer."""
     if one.shape != other.shape or not (one.is_floating_point() and one.numel()):
         return torch.equal(one, other)
     return bool((one - other).abs().max() <= torch.finfo(one.dtype).eps ** 0.5 * one.abs().max())

@@ -1,4 +1,4 @@
-"""Reads back the thread counts of the sections in the first step that follows a schedule."""
+"""Read back the thread counts of the sections in the first step that follows a schedule."""
 
 from functools import partial
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
@@ -18,8 +18,7 @@ class Followed(NamedTuple):
 def follow(model: Any, sections: Sequence[Section], apply: Callable[[], Applied], step: Step) -> Followed:
     """Apply a schedule of these sections by `apply`, and take a step.
 
-    Raises Refused if the step does not follow the schedule, and the exceptions of `apply`; the schedule is removed
-    then.
+    Raise Refused if the step does not follow the schedule, and the exceptions of `apply`; then the schedule is removed.
     """
     reader = _Reader(model, sections)  # before the schedule, so that a section ends before the next one sets its count
     try:
@@ -45,7 +44,7 @@ class _Reader:
         modules = dict(model.named_modules())
         self._hooks: List[Any] = []
         for number, section in enumerate(sections):
-            if section.module in modules:  # else the schedule is of another model, and will be refused
+            if section.module in modules:  # otherwise the schedule is for another model, and will be refused
                 self._hooks += on_begin(modules[section.module], section.phase, partial(self._enter, number))
 
     def _enter(self, number: int) -> None:

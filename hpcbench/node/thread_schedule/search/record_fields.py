@@ -50,7 +50,7 @@ def _of_sections(found: SearchResult, checked: Optional[Checked]) -> List[Dict[s
 
 
 def _times(times: SectionTimes, section: int) -> Dict[str, Any]:
-    """(seconds, error) by count."""
+    """Return (seconds, standard error in seconds) of a section by count."""
     return {str(count): list(times.of(section, count)) for count in times.seconds(section)}
 
 

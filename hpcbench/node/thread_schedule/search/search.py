@@ -1,10 +1,10 @@
-"""Searches the thread count of each section, with as few steps as the choice needs.
+"""Search the thread count of each section, with as few steps as the choice requires.
 
-Steps at one count everywhere give the times of sections. They are interleaved, so that interference affects all
-counts alike. The cost of a change is measured where it would be used: the currently best path is run and the costs of
-its changes are learned, until every change of the best path was measured (Dellin and Srinivasa, 2016, "A unifying
-formalism for shortest path problems with expensive edge evaluations via lazy best-first search over edge selectors",
-ICAPS). Unknown changes cost nothing until then, so that none is overlooked.
+Steps at one count everywhere give the times of sections. They are interleaved, so that interference affects all counts
+alike. The cost of a change is measured where it would be used: the currently best path is run to measure the costs of
+its changes, until every change of the best path was measured (Dellin and Srinivasa, 2016, "A unifying formalism for
+shortest path problems with expensive edge evaluations via lazy best-first search over edge selectors", ICAPS). Unknown
+changes cost nothing until then, so that none is overlooked.
 """
 
 import math
@@ -23,17 +23,17 @@ class TimeStep(Protocol):
         ...
 
 
-STEPS_OF_A_VISIT = 3  # after one that does not count, because it follows a step with other counts
+STEPS_OF_A_VISIT = 3  # after one that does not count, because it follows other counts
 FEWEST_VISITS = 3  # of a count
 MOST_VISITS = 100  # of a count, and of a path
-MOST_PATHS = 16  # that are tried; after them, what is unknown counts as dear as the dearest known change
+MOST_PATHS = 16  # to try; after them, an unknown change costs as much as the most expensive known one
 
 
 class Settings(NamedTuple):
     """The limits of a search."""
 
-    tolerance: float = 0.005  # of the step: what all errors of one count may add up to where it could be chosen
-    budget_s: float = math.inf  # of steps
+    tolerance: float = 0.005  # of the step: limit of the total error of a count where it may be best
+    budget_s: float = math.inf  # of all steps
     seed: int = 0
 
 
@@ -44,16 +44,16 @@ class SearchResult(NamedTuple):
     """The count of every section and the expected times; `fixed` is the best single count."""
 
     dynamic: shortest_path.Path
-    divided: FrozenSet[int]  # sections of it whose branches compute side by side
+    divided: FrozenSet[int]  # sections of it whose branches compute concurrently
     fixed: shortest_path.Path
     steps: int
-    times: SectionTimes  # as the dynamic path has them
-    in_turn: SectionTimes  # with all branches one after another
-    side_by_side: SectionTimes  # of sections with branches alone
+    times: SectionTimes  # those of the dynamic path
+    in_turn: SectionTimes  # with all branches sequential
+    side_by_side: SectionTimes  # with concurrent branches, only sections that have them
 
     @property
     def is_by_section(self) -> bool:
-        """Whether sections differ in count or compute branches concurrently; otherwise no schedule is needed."""
+        """Return whether sections differ in count or compute branches concurrently; otherwise no schedule is needed."""
         return len(set(self.dynamic.counts)) > 1 or bool(self.divided)
 
 
@@ -74,7 +74,7 @@ def search(
 
 
 class _Uniform(NamedTuple):
-    """One count everywhere: all branches in turn, all of them side by side, or the step as a user takes it."""
+    """One count everywhere: with sequential branches, with concurrent branches, or in the step as users take it."""
 
     threads: int
     divided: FrozenSet[int] = frozenset()
@@ -95,10 +95,10 @@ class _Search:
         self.divisible = frozenset(divisible)
         self.in_turn, self.side_by_side = SectionTimes(sections), SectionTimes(sections)
         self.times = self.in_turn
-        self.divided: Set[Tuple[int, int]] = set()  # sections and counts that are faster so
-        self.whole = SectionTimes(1)  # of steps with one count as a user takes them
+        self.divided: Set[Tuple[int, int]] = set()  # sections and counts that are faster with concurrent branches
+        self.whole = SectionTimes(1)  # of steps with one count as users take them
         self.steps, self.spent_s = 0, 0.0
-        self.unknown_s = 0.0  # of a change that was not measured
+        self.unknown_s = 0.0  # cost of a change that was not measured
 
     def run(self) -> SearchResult:
         self._time_counts()
@@ -114,7 +114,7 @@ class _Search:
         return SearchResult(dynamic, divided, fixed, self.steps, *found)
 
     def _choose_divided(self) -> None:
-        """Branches compute side by side where that is certainly faster."""
+        """Choose concurrent branches where they are significantly faster."""
         for section in self.divisible:
             for count in self.side_by_side.seconds(section):
                 if difference(self.in_turn.of(section, count), self.side_by_side.of(section, count)).low_s > 0:
@@ -131,7 +131,7 @@ class _Search:
         return self._visit([each.threads] * times.sections, each.divided, times)
 
     def _visit(self, counts: Sequence[int], divided: FrozenSet[int], times: SectionTimes) -> None:
-        """Take a few steps with these counts; the first pays for what the last counts have left."""
+        """Take a few steps with these counts. The first one absorbs the after-effects of the last counts."""
         time_step = self.time_whole if times is self.whole and self.time_whole else self.time_step
         for turn in range(1 + STEPS_OF_A_VISIT):
             times_s = time_step(counts, divided)
@@ -162,7 +162,7 @@ class _Search:
                 wanted = self._unsure(uniform)
 
     def _unsure(self, uniform: Sequence[_Uniform]) -> List[_Uniform]:
-        """Return the estimates whose errors matter: those that may be the best."""
+        """Return the uniform settings that may be the best, and whose errors are still too large."""
         by_section = [self._known(section, uniform) for section in range(self.times.sections)]
         deciding = [each for each in uniform if not each.divided and each.is_whole == bool(self.time_whole)]
         totals = {each: self.whole.of(0, each.threads) for each in deciding}
@@ -198,7 +198,7 @@ class _Search:
             counts = self._without_doubtful(cheapest.counts)
             seconds = shortest_path.seconds_of(counts, own, self._switch)
             if seconds - cheapest.seconds > self._allowed_s(counts) and not enough(cheapest.counts):
-                counts = cheapest.counts  # what is doubtful in it may be worth something: look again
+                counts = cheapest.counts  # counts without a significant gain may still have one: measure again
             else:
                 error_s = self._error_of_changes(counts)
                 if error_s <= self._allowed_s(counts) or (enough(counts) and math.isfinite(error_s)):
@@ -234,7 +234,7 @@ class _Search:
             counts = tuple(other if place in run else count for place, count in enumerate(counts))
 
     def _gain(self, counts: Sequence[int], run: Sequence[int], other: int) -> Estimate:
-        """Return how much shorter a step is than with another count in these sections, with changes."""
+        """Return how much shorter a step is than with the count `other` in the sections `run`, including changes."""
         own, before, after = counts[run[0]], counts[run[0] - 1], counts[(run[-1] + 1) % len(counts)]
         gains = [difference(self.times.of(section, other), self.times.of(section, own)) for section in run]
         saved = [self._cost(*change) for change in ((before, other), (other, after))]
@@ -242,7 +242,7 @@ class _Search:
         return difference(_total(gains + saved), _total(spent))
 
     def _cost(self, before: int, after: int) -> Estimate:
-        """Return the cost of a change; one that was not measured counts as in the path, which will measure it."""
+        """Return the cost of a change. For an unmeasured one, it is the assumed cost, without an error."""
         if before == after:
             return Estimate(0.0, 0.0)
         error_s = self.times.change(before, after).error_s
@@ -256,7 +256,7 @@ def _total(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def _may_be_best(known: Dict[_Uniform, Estimate]) -> List[_Uniform]:
-    """Return those that are not significantly worse than another one."""
+    """Return the settings that are not significantly worse than another one."""
     least_s = min(each.high_s for each in known.values())
     return [name for name, each in known.items() if each.low_s <= least_s]
 

@@ -20,8 +20,8 @@ from ..hooks import on_begin
 from ..module_paths import is_in
 
 WHOLE = (nn.RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
-FIRST_STEPS = 5  # which tell the order and, after the first of them, which sections are short
-SHORT = 20  # times as long as setting a count takes, a section is worth one of its own
+FIRST_STEPS = 5  # to find the order and, after the first of them, the short sections
+SHORT = 20  # minimum length of a section, as a multiple of the time to set a count
 _CALLS = 200
 
 Step = Callable[[], Any]
@@ -44,7 +44,7 @@ def blocks(model: nn.Module, whole: Collection[str] = (), depth: Optional[int] =
     A compiled module belongs to the block before it: hooks are not called in it.
     """
     found: Dict[str, nn.Module] = {}
-    inside: Optional[str] = None  # what paths in the last block begin with
+    inside: Optional[str] = None  # prefix of the paths in the last block
     for path, module in model.named_modules():
         if inside is not None and path.startswith(inside):
             continue
@@ -83,7 +83,7 @@ class Whole:
 class Sections:
     """A step split into its sections.
 
-    `branches` are those of modules that can compute them concurrently, by the paths of the modules. Raises Refused if
+    `branches` are those of modules that can compute them concurrently, by the paths of the modules. Raise Refused if
     steps differ, or if the model sets thread counts itself.
     """
 
@@ -98,13 +98,13 @@ class Sections:
         self._side_by_side = ConcurrentBranches(model)
         self._hooks: List[Any] = []
         self._modules = blocks(model, self._branches, depth)
-        self._repeated: Optional[str] = None  # a block that is none of its own, for that reason
+        self._repeated: Optional[str] = None  # a block that was merged because it runs repeatedly
         self.places: List[SectionStart] = []
-        self._begins: Dict[SectionStart, int] = {}  # sections by where they begin; what is not in it goes on
+        self._begins: Dict[SectionStart, int] = {}  # sections by their start; any other start continues a section
         self._seen: List[Tuple[SectionStart, float]] = []
         self._counts: Sequence[int] = ()
         self._running: Optional[int] = None  # the section
-        self.on_boundary: Callable[[Optional[int]], None] = lambda section: None  # with the one that begins, if any
+        self.on_boundary: Callable[[Optional[int]], None] = lambda section: None  # takes the section that begins
         try:
             self._find()
         except BaseException:
@@ -141,13 +141,13 @@ class Sections:
 
     @property
     def divisible(self) -> List[int]:
-        """The sections that have branches."""
+        """Return the sections that have branches."""
         return [section for section in range(len(self)) if self.branches(section)]
 
     def time_step(self, counts: Sequence[int], divided: Collection[int] = ()) -> List[float]:
         """Return the seconds of each section in one step with these counts.
 
-        The branches of the `divided` sections compute concurrently. Raises Refused if a section does not have its
+        The branches of the `divided` sections compute concurrently. Raise Refused if a section does not have its
         count.
         """
         self._side_by_side.apply(
@@ -174,7 +174,7 @@ class Sections:
             self._watch()
 
     def _by_section(self, start: float, end: float) -> List[float]:
-        """Return times by section; what comes before the first belongs to the last of the step before."""
+        """Return times by section; the time before the first one belongs to the last one of the step before."""
         begins = [moment for place, moment in self._seen if place in self._begins]
         times = [after - before for before, after in zip(begins, begins[1:] + [end])]
         times[-1] += begins[0] - start
@@ -182,7 +182,7 @@ class Sections:
 
     @property
     def begins(self) -> List[SectionStart]:
-        """The start of each section, in order."""
+        """Return the start of each section, in order."""
         return list(self._begins)
 
     def _find(self) -> None:
@@ -236,12 +236,12 @@ class Sections:
         raise Refused("its blocks run in an order that depends on data: %s came, and before it was %s" % tuple(values))
 
     def _merge(self, repeated: Set[str], order: Sequence[str]) -> None:
-        """Blocks that have run more than once are none of their own: without weights, they join what is before them."""
+        """Merge blocks that run more than once into their parents or, without weights, into the block before them."""
         if "" in repeated:
             raise Refused("the whole model runs more than once in a step")
         heavy = {path for path in repeated if _has_weights(self._modules[path])}
         self._repeated = next(path for path in order if path in (heavy or repeated))
-        if set(order) == repeated - heavy:  # there is nothing that they could join
+        if set(order) == repeated - heavy:  # nothing is left that they could join
             heavy = repeated
         together = {self._modules[path] for path in heavy}
         self._modules = {path: module for path, module in self._modules.items() if path not in repeated}
@@ -266,7 +266,7 @@ class Sections:
 
 
 def read_back(module: str, asked: int) -> int:
-    """Return the count at the end of a section. Raises Refused if it is not the requested one."""
+    """Return the count at the end of a section. Raise Refused if it is not the requested one."""
     effective = torch.get_num_threads()
     if effective != asked:
         values = (module, effective, asked)
@@ -275,9 +275,9 @@ def read_back(module: str, asked: int) -> int:
 
 
 def long_enough(times_s: Sequence[float], shortest_s: float) -> List[int]:
-    """Return the sections that keep a start of their own, so that each with what joins it is long enough.
+    """Return the sections that have a start of their own, so that each, with those that join it, is long enough.
 
-    The first one always does.
+    The first one always has.
     """
     firsts = [0]
     together_s = times_s[0]

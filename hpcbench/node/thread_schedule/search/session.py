@@ -1,4 +1,4 @@
-"""Threads by section for one run: search and apply a schedule, or the best fixed count with the reason."""
+"""The per-layer thread plan of one run: search and apply a schedule, or the best fixed count with the reason."""
 
 import time
 from dataclasses import replace
@@ -30,7 +30,7 @@ def apply_or_search(network: Any, step: Step, found: Optional[Dict[str, Any]]) -
     """Apply a schedule for the steps to come; return the fields for the record.
 
     The schedule is the one that was found, or, without a search, that of the file that the case names. `first_step_s`
-    is the first step of the run, which includes its one-off costs. Raises Unsupported if the file's schedule cannot
+    is the first step of the run, which includes its one-off costs. Raise Unsupported if the file's schedule cannot
     be applied or followed.
     """
     start = time.perf_counter()
@@ -96,7 +96,7 @@ def _follow_file(network: Any, step: Step) -> Dict[str, Any]:
 
 
 def _follow(network: Any, step: Step, made: Schedule, where: str = "") -> Dict[str, Any]:
-    """Apply a schedule, and return its record fields. Raises Unsupported, beginning with `where`, if it fails."""
+    """Apply a schedule, and return its record fields. Raise Unsupported, beginning with `where`, if it fails."""
 
     def apply() -> Applied:
         oversubscribe = network.problem.parameters["oversubscribe"]

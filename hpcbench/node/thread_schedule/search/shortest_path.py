@@ -9,7 +9,7 @@ import math
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 Times = Sequence[Mapping[int, float]]  # of each section: seconds by count of threads
-Switch = Callable[[int, int], float]  # seconds that a change from one count to another costs; asked of different ones
+Switch = Callable[[int, int], float]  # seconds that a change between different counts costs
 
 
 class Path(NamedTuple):
@@ -20,7 +20,7 @@ class Path(NamedTuple):
 
 
 def cheapest(times: Times, switch: Switch) -> Path:
-    """Return the cheapest closed path through the counts of every section. Raises ValueError without sections."""
+    """Return the cheapest closed path through the counts of every section. Raise ValueError without sections."""
     if not times or not all(times):
         raise ValueError("a path needs sections, and counts for each of them")
     return min((_cheapest_from(first, times, switch) for first in times[0]), key=lambda path: path.seconds)

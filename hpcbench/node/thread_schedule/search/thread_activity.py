@@ -1,9 +1,9 @@
-"""Checks that thread counts take effect: which threads of this process compute in each section.
+"""Check that thread counts take effect: find the threads of this process that compute in each section.
 
-The kernel counts the CPU time of each thread in nanoseconds, and of ended threads with the process's. A waiting
-thread of an OpenMP team may spin, and looks as busy as one that computes. Therefore whole steps are taken with one
-count in all sections until the threads of other counts sleep: then spinning threads belong to a team of this size,
-and threads beyond it do not obey.
+The kernel counts the CPU time of each thread in nanoseconds; the process includes ended threads. A waiting thread of an
+OpenMP team may spin, and seems as busy as one that computes. Therefore whole steps are taken with one count in all
+sections until the threads of other counts sleep: then spinning threads belong to a team of this size, and threads
+beyond it ignore the count.
 """
 
 import math
@@ -18,13 +18,13 @@ from .sections import Sections
 
 FEWEST_STEPS, LONGEST_S = 3, 0.5  # of a count
 SETTLE_S = 0.25  # idle threads of LLVM's and Intel's OpenMP spin for 0.2 s (KMP_BLOCKTIME), those of libgomp for less
-IDLE_S = 0.1  # in which those that spin for ever are seen; on a busy machine they get a fifth of it at least
-BUSY = 0.1  # of the section's time, and no less than
-BUSY_S = 0.005  # in all its steps: a thread has computed
-SHARE, SHARES = 2**16, 20  # numbers of an operation for each thread, and how often: some milliseconds for each
-OF_A_SHARE = 0.25  # of its time: a thread has computed one
+IDLE_S = 0.1  # in which threads that spin forever are detected; on a busy machine they get at least a fifth of it
+BUSY = 0.1  # fraction of the section's time in which a thread must run to count, but at least BUSY_S
+BUSY_S = 0.005  # in all steps of the section
+SHARE, SHARES = 2**16, 20  # elements of an operation per thread, and its repetitions: some milliseconds per thread
+OF_A_SHARE = 0.25  # fraction of a share's time in which a thread must run to count
 TASKS = "/proc/self/task"
-_ENDED = 0  # in place of a thread's number: threads that are gone
+_ENDED = 0  # key of the threads that have ended
 
 
 class Busy(NamedTuple):
@@ -39,8 +39,8 @@ class Busy(NamedTuple):
 class CpuTimes(NamedTuple):
     """CPU times so far, in seconds."""
 
-    by_thread: Dict[int, float]  # of those that are there
-    process_s: float  # with those that have ended
+    by_thread: Dict[int, float]  # of existing threads
+    process_s: float  # including threads that have ended
 
 
 def cpu_times() -> CpuTimes:
@@ -101,7 +101,7 @@ def computing(threads: int) -> int:
 
 
 def _times_of_shares(threads: int) -> Dict[int, float]:
-    """Seconds by thread for an operation on every thread's share of numbers."""
+    """Return the CPU seconds by thread for an operation with a share of elements for each thread."""
     numbers = torch.ones(threads * SHARE)
     numbers.sin_()  # starts the threads
     began = cpu_times().by_thread
@@ -113,8 +113,8 @@ def _times_of_shares(threads: int) -> Dict[int, float]:
 def busy_threads(sections: Sections, threads: int, divided: Collection[int] = ()) -> List[Busy]:
     """Return how many threads compute in each section at this count, or in each of the `divided` ones.
 
-    Branches compute on threads of their own. The threads of the rest of the step may still spin; whether they obey is
-    measured without divided sections.
+    Branches compute on threads of their own. The threads of the rest of the step may still spin; their number is
+    checked without divided sections.
     """
     before = set(cpu_times().by_thread) if divided else set()
     counts = [threads] * len(sections)
