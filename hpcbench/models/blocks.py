@@ -1,4 +1,4 @@
-"""Blocks of layers: sums, branches and encoder layers, and what holds for chains of layers with blocks inside."""
+"""Blocks of layers: sums, branches and encoder layers; and functions of chains of layers, with blocks inside."""
 
 import math
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ class Weight(NamedTuple):
 
 
 class Layer:
-    """A layer that keeps the shape of its input, and has no weights and no FLOPs. Subclasses override this."""
+    """A layer whose output has the shape of its input, without weights and FLOPs. Subclasses override this."""
 
     def output(self, shape: Shape) -> Shape:
         """Return the shape of the output for one item of `shape`.
@@ -46,8 +46,7 @@ Layers = Sequence[Layer]
 class Dense(Layer):
     """A matrix product over the last dimension: `kernel` is (outputs, inputs).
 
-    `gain` 2 keeps the variance through a ReLU (He et al., 2015, "Delving deep into rectifiers"); 1 keeps it without
-    one.
+    `gain` 2 preserves the variance through a ReLU (He et al., 2015, "Delving deep into rectifiers"), 1 without a ReLU.
     """
 
     outputs: int
@@ -124,7 +123,7 @@ class Relu(Layer):
 
 @dataclass(frozen=True)
 class Gelu(Layer):
-    """The activation GELU, exact: by the error function."""
+    """The exact activation GELU, by the error function."""
 
 
 @dataclass(frozen=True)
