@@ -1,6 +1,6 @@
-"""Blocks of measurements that a search asks for: each configuration once in a block, in random order.
+"""The requests of a search: blocks of measurements, each configuration once in a block, in random order.
 
-A search is a generator: it yields a block and is sent the outcomes. It uses no clock, disk or cluster, so that a
+A search is a generator: it yields a block and receives the outcomes. It uses no clock, disk or cluster, so that a
 simulated machine can replace a real one.
 """
 
@@ -51,7 +51,7 @@ class Trials:
         return other
 
     def measure(self, configurations: Collection[int], stage: Stage) -> Search[Logs]:
-        """Measure these configurations once more, without those that failed; return the logarithms of their costs."""
+        """Measure these configurations once more, except those that failed; return the logarithms of their costs."""
         chosen = sorted(set(configurations) - self.failed)
         self._random.shuffle(chosen)
         if not chosen:

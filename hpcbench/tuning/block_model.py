@@ -1,10 +1,9 @@
-"""The cost of each configuration, from measurements in blocks: a machine that is temporarily slower slows a whole
-block.
+"""The cost of each configuration, from blocks of measurements: a temporarily slower machine slows a whole block.
 
-The logarithm of a cost is modelled as that of its configuration, plus that of its block, plus noise: the two-way
-layout of a randomized block design (Montgomery, "Design and Analysis of Experiments", chapter 4), with blocks that
-need not contain all configurations. The fit is robust against single disturbed runs: reweighted least squares with
-Huber's weights (Huber, 1964, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35).
+The logarithm of a cost is modelled as that of its configuration, plus that of its block, plus noise: the two-way layout
+of a randomized block design (Montgomery, "Design and Analysis of Experiments", chapter 4), with blocks that need not
+contain all configurations. The fit is robust against single disturbed runs: reweighted least squares with Huber's
+weights (Huber, 1964, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35).
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ class _Layout(NamedTuple):
         return means - parts @ levels, levels
 
     def free(self) -> _Values:
-        """Return one less the leverage of each measurement: the variance of its residual over that of the noise.
+        """Return 1 minus the leverage of each measurement: the variance of its residual over that of the noise.
 
         It is 0 if the residual is 0 by construction.
         """

@@ -61,7 +61,7 @@ def _recommendation(context: Context, found: SearchResult, measured: Measurement
 
 
 def _differences(measured: Measurements, best: Case, default: Case) -> dict[str, tuple[Any, Any]]:
-    """Return what differs between the work of both, by name; nothing if one has not completed."""
+    """Return both values of each difference between the work of both, by name; none if one has not completed."""
     records = measured.completed(best), measured.completed(default)
     if not records[0] or not records[1]:
         return {}

@@ -14,7 +14,7 @@ _MIN_SAMPLES = 3
 
 
 class Stage(Enum):
-    """The value is the fraction of the experiment's own sampling that a measurement gets."""
+    """The length of a measurement, as a fraction of the sampling that the experiment defines."""
 
     SHORT = 1 / 9
     MEDIUM = 1 / 3

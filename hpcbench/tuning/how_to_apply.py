@@ -44,7 +44,7 @@ def usage(case: Case, default: Case, record: Record | None) -> Usage:
     after = variables.for_worker(case.parameters.planned(), {}, preloaded)
     chosen = {name: value for name, value in after.items() if before.get(name) != value}
     by_cpus = case.parameters.framework.endswith("jax") and case.parameters.intra_op_threads is not None
-    if by_cpus:  # JAX has as many threads as it may use CPUs, and no variable for it
+    if by_cpus:  # JAX has one thread per usable CPU, and no variable for it
         chosen.pop("OMP_NUM_THREADS", None)
     placed = by_cpus or case.parameters.affinity is not None or case.parameters.instances > 1
     cpus = tuple(tuple(each) for each in affinity if each) if placed else ()
@@ -68,7 +68,7 @@ def _preloads(case: Case) -> bool:
 
 
 def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:
-    """Yield what differs from the default, and is neither a variable, nor a CPU, nor a line."""
+    """Yield each parameter that differs from the default and is neither a variable, nor a CPU, nor a line."""
     for name in ("framework", "environment", "dtype", "batch_size", "execution", "compile_mode"):
         value, usual = getattr(case.parameters, name), getattr(default.parameters, name)
         if name == "environment" and value != usual:  # an unset environment has a name, too

@@ -43,7 +43,7 @@ class Runs:
     def next_run(self, case: Case, measure: Measure) -> RunProgress:
         """Return the next run of a case with these `measure` settings; add it to the sweep if it is missing.
 
-        Skip runs with other settings: after a failure, a resumed search may ask for other measurements than before.
+        Skip runs with other settings: after a failure, a resumed search may need other measurements than before.
         """
         while True:
             self._asked[case.id] += 1
@@ -55,7 +55,7 @@ class Runs:
                 return known
 
     def _added(self, case: Case, repetition: int, measure: Measure) -> RunProgress:
-        # A search has one job for each environment: all cases ask for the same resources.
+        # A search has one job for each environment: all cases request the same resources.
         jobs = self._sweep.job_names
         job = next(job for job in jobs if self._sweep.environment(job)[0] == case.environment)
         run = case.planned_run(repetition, self._elements.total(), measure.model_dump())

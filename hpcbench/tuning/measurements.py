@@ -1,4 +1,4 @@
-"""The measurements of a search: the one that it asks for, and the costs, failures and durations of those so far."""
+"""The measurements of a search: the next one, and the costs, failures and durations of those so far."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Measurements:
         self._by_case: dict[str, list[Measurement]] = defaultdict(list)
 
     def measure(self, case: Case, stage: Stage) -> Steps[Record]:
-        """Ask for one measurement of a case; return its record."""
+        """Request one measurement of a case; return its record."""
         measurement = yield Trial(case, stage)
         self._by_case[case.id].append(measurement)
         return measurement.record

@@ -120,4 +120,4 @@ class TuningResult:
     disturbed: int
     grid_seconds: float | None
     grid: GridResult | None = None
-    by_section: ScheduleResult | None = None  # if the experiment asks for `threads: dynamic`
+    by_section: ScheduleResult | None = None  # if the experiment requests `threads: dynamic`

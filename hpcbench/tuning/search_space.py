@@ -27,11 +27,10 @@ _TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
 
 @dataclass(frozen=True)
 class Context:
-    """The configurations that are compared: `cases` of equal work. `default` is the index of the one with nothing
-    set.
+    """The configurations that are compared: `cases` of equal work, of which the one at index `default` has nothing set.
 
-    `names` are the parameters and tags in which they differ. `dynamic` is the case that asks for per-layer threads,
-    if there is one. `apart` distinguishes the context from others, in addition to the title.
+    `names` are the parameters and tags in which they differ. `dynamic` is the case that requests per-layer threads, if
+    there is one. `apart` distinguishes the context from others, in addition to the title.
     """
 
     cases: tuple[Case, ...]
@@ -41,7 +40,7 @@ class Context:
     apart: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self, case: Case) -> dict[str, Any]:
-        """Return what distinguishes a case from the others."""
+        """Return the parameters and tags that distinguish a case from the others, by name."""
         return _named(case, self.names)
 
     @property
@@ -59,7 +58,7 @@ class Context:
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """Return what distinguishes each case from the others, for all cases."""
+        """Return the parameters and tags that distinguish each case from the others, for all cases."""
         return [self.values(case) for case in self.cases]
 
 

@@ -1,4 +1,4 @@
-"""Chooses configurations if there are too many to measure all: a surrogate model proposes, neighbours follow.
+"""Choose configurations if there are too many to measure all: a surrogate model proposes, neighbours follow.
 
 The surrogate is Optuna's tree-structured Parzen estimator (Bergstra et al., 2011, "Algorithms for hyper-parameter
 optimization", NeurIPS 24), with dependences between parameters (Falkner et al., 2018, "BOHB", ICML 35). The last step

@@ -1,4 +1,4 @@
-"""Search a per-layer thread plan, and compare it with the best fixed configuration, also at other shapes."""
+"""Search for a per-layer thread plan, and compare it with the best fixed configuration, also at other shapes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from hpcbench.tuning.search_space import changed
 
 @dataclass(frozen=True)
 class ScheduleSearch:
-    """`cases` are those of the preceding search, whose trials has them by index; `best` is the index of its result.
+    """The search for a thread plan, after the search of an experiment.
 
+    `cases` are those of the preceding search, to which the indices in `trials` and `best`, its result, refer.
     `save_schedule` takes a case ID and a per-layer thread plan, and returns the path for `schedule` of a case.
     """
 
@@ -39,7 +40,7 @@ class ScheduleSearch:
     def run(self, dynamic: Case, held_out: Sequence[Mapping[str, Any]]) -> Steps[ScheduleResult]:
         """Return the gain of a thread plan over the best fixed configuration.
 
-        `dynamic` is the case of the experiment that asks for the plan; `held_out` are the shapes at which the plan is
+        `dynamic` is the case of the experiment that requests the plan; `held_out` are the shapes at which the plan is
         compared again if its gain is significant.
         """
         left = len(held_out)
@@ -96,12 +97,12 @@ def _why_none(record: Record) -> str | None:
     return None if found.get("answer") == SCHEDULE else str(found.get("why"))
 
 
-_OF_ONE_COUNT = ("instances", "execution", "compile_mode", "schedule")  # a schedule has its own
-_ASKED = ("threads", "intra_op_threads", "section_depth")  # of a case of per-layer threads
+_OF_ONE_COUNT = ("instances", "execution", "compile_mode", "schedule")  # parameters that a plan replaces or excludes
+_ASKED = ("threads", "intra_op_threads", "section_depth")  # parameters of the case that requests the plan
 
 
 def searching_case(best: Case, dynamic: Case) -> Case:
-    """Return the best configuration with a per-layer thread plan, which a run of it has to find.
+    """Return the case that searches for a per-layer thread plan, with the other settings of the best configuration.
 
     Limits of threads and depth are those of `dynamic`.
     """
@@ -115,8 +116,10 @@ def following(by_section: Case, schedule: str) -> Case:
 
 
 def at_shape(case: Case, shape: Mapping[str, Any]) -> Case:
-    """Return the case with other sizes: `batch_size` and `model_options.NAME`. Raise ValueError for an invalid
-    network."""
+    """Return the case with other sizes: `batch_size` and `model_options.NAME`.
+
+    Raise ValueError for an invalid network.
+    """
     options = {name.partition(".")[2]: value for name, value in shape.items() if "." in name}
     sizes = {name: value for name, value in shape.items() if "." not in name}
     return changed(case, {**sizes, "model_options": {**case.parameters.model_options, **options}})
