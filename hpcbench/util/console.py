@@ -12,9 +12,9 @@ from hpcbench.util.text import printable
 
 
 class PrintableConsole(Console):
-    """A rich console that prints no control characters from the text that it is given.
+    """A rich console that prints no control characters from its input.
 
-    It keeps its own colours and cursor movements. A character that its encoding does not have becomes a question
+    Its own colours and cursor movements are printed. A character that its encoding does not have becomes a question
     mark.
     """
 

@@ -207,7 +207,8 @@ def _seems_dead(lock: Path, what: str, found: Holder) -> bool:
 
 
 def _last_beat(file: Path) -> tuple[int, int] | None:
-    """Return inode and time (ns) of the file, or None if it is not there. Open it: NFS asks its server only then."""
+    """Return inode and time (ns) of the file, or None if it is missing. NFS queries its server only if a file is
+    opened."""
     try:
         with open(file, "rb", opener=_opener) as stream:
             status = os.fstat(stream.fileno())
@@ -257,7 +258,7 @@ def _opener(path: str, flags: int) -> int:
 
 
 def _open(file: Path, flags: int) -> int:
-    """Open a file with the permissions of its folder: a user who may write in the folder may take over the lock."""
+    """Open a file with the permissions of its folder: a user with write access to the folder may take over the lock."""
     descriptor = os.open(file, flags | os.O_NOFOLLOW, 0o600)
     with suppress(OSError):  # the file of another user
         os.fchmod(descriptor, file.parent.stat().st_mode & 0o666)
