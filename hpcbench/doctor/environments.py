@@ -112,7 +112,7 @@ def _recipe(workspace: Workspace, name: str) -> Recipe | None:
 
 
 def _start(workspace: Workspace, site: Site, name: str, recipe: Recipe | None) -> dict[str, Any] | str:
-    """Return what the Python of an environment prints, or why it does not start. Raises UserError if it is missing."""
+    """Return what the Python of an environment prints, or why it does not start. Raise UserError if it is missing."""
     modules = [module.partition(".")[0] for module in recipe.imports] if recipe else []
     packages = recipe.packages if recipe else []
     words = [resolve(site, name, workspace).python, "-c", _PROGRAM, json.dumps([modules, packages])]
