@@ -119,7 +119,7 @@ class Adapter(ABC):
     """One framework."""
 
     name: str
-    libraries: Tuple[Library, ...]  # the framework itself, then what it computes with
+    libraries: Tuple[Library, ...]  # the framework itself, then the libraries that it computes with
     packages: Tuple[str, ...]  # distributions whose versions belong in the record, if installed
     exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's exceptions that mean that memory ran out
     memory_errors: Tuple[Type[BaseException], ...] = ()  # exceptions that may mean it

@@ -65,11 +65,11 @@ class Ending(NamedTuple):
     """How the launcher ended, as the job script saw it."""
 
     exit_status: int
-    stopped: bool  # a signal asked the script to end (SIGTERM)
+    stopped: bool  # by a signal to the script (SIGTERM)
     elapsed_s: float
     limit_s: float
     log: str  # the path of the script's output
-    log_from: int = 0  # where in it this run begins, in bytes
+    log_from: int = 0  # the offset in it at which this run begins, in bytes
     shared: bool = False  # whether the job has other runs, which use its time, too
     preempted: bool = False  # Slurm preempts the job, but has not sent a signal to the script yet
     noise: str = ""  # why nothing was started: activity of others on the node

@@ -15,7 +15,7 @@ _SIBLINGS = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
 
 
 def usable() -> List[int]:
-    """Return the CPUs where this process may run; 0, 1, ... for each CPU if the system does not report them."""
+    """Return the CPUs on which this process may run; 0, 1, ... for each CPU if the system does not report them."""
     if not hasattr(os, "sched_getaffinity"):
         return list(range(os.cpu_count() or 1))
     if not binding():

@@ -238,7 +238,7 @@ def _close(network: "Network", group: Group, facts: Dict[str, Any]) -> None:
         group.gather(None)  # rank 0 holds what the others still need
         network.close()
         group.close()
-    except Exception as error:  # another rank is gone already; its own outcome says why
+    except Exception as error:  # another rank has ended already; its own outcome has the reason
         facts["warnings"].append("closing the process group failed: %s" % error)
 
 

@@ -16,7 +16,7 @@ TWICE_A_SECOND = 0.5  # the period of sources that verdicts on windows do not ne
 
 
 class Absent(Exception):
-    """A source is missing or not readable. The message says why and, if it can be changed, how."""
+    """A source is missing or not readable. The message has the reason and, if possible, the remedy."""
 
 
 class HostView(NamedTuple):
@@ -69,7 +69,7 @@ class Source(ABC):
 
 
 class Parsed(Source):
-    """A source that is read at every tick: `capture` keeps the raw content, and `values` parses many of them at once.
+    """A source that is read at every tick: `capture` returns the raw content, and `values` parses many of them at once.
 
     Parsing many in a row costs a fifth of parsing each at its tick, since the code stays in the CPU's caches.
     """
