@@ -207,8 +207,7 @@ def _seems_dead(lock: Path, what: str, found: Holder) -> bool:
 
 
 def _last_beat(file: Path) -> tuple[int, int] | None:
-    """Return inode and time (ns) of the file, or None if it is missing. NFS queries its server only if a file is
-    opened."""
+    """Return inode and time (ns) of the file, or None if it is missing. NFS queries its server only at an open."""
     try:
         with open(file, "rb", opener=_opener) as stream:
             status = os.fstat(stream.fileno())
