@@ -27,7 +27,7 @@ TEMPLATE = "job.sh.j2"
 LOG = "%A_%a_0_log.out"  # the name that submitit expects
 # Valid in an #SBATCH line: with a blank, quote, backslash or #, sbatch would read more than one option.
 _OPTION = re.compile(r"[a-z][a-z0-9-]*(?:=[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]+)?\Z")
-_SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")  # on the PATH anyway, and not first
+_SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")  # on the PATH anyway; must not come first
 
 
 class Launch(NamedTuple):

@@ -33,7 +33,7 @@ from {CARRIED}.node.cli import main
 sys.exit(main())
 """
 _COMPILE = ("-s", "-m", "compileall", "-q", "-b", "--invalidation-mode", "unchecked-hash")
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's own: equal code gives an equal file
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # constant, so that equal code gives an equal file
 
 
 @lru_cache(maxsize=1)
