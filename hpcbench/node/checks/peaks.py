@@ -54,8 +54,10 @@ class DevicePeaks(NamedTuple):
 
 
 def measure_peaks(system: System, pythons: Sequence[str], progress: Progress = silent) -> PeakResult:
-    """Return the peaks of the CPUs by the first of `pythons` with numpy, otherwise torch; of a GPU by the first whose
-    torch supports it."""
+    """Return the peaks of the CPUs and of one GPU.
+
+    The first of `pythons` with numpy, otherwise torch, measures the CPUs; the first whose torch supports it, the GPU.
+    """
     peaks: List[Peak] = []
     findings: List[CheckResult] = []
     gpu_model = gpus.name(0)

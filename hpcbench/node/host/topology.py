@@ -19,8 +19,7 @@ class Cpu(NamedTuple):
 
 
 def read(system: System) -> List[Cpu]:
-    """Return the usable CPUs of a machine. If Linux reports no topology, each CPU is a core, and all are on one
-    node."""
+    """Return the usable CPUs of a machine; without topology in sysfs, each is a core, and all are on one node."""
     nodes, found = _nodes(system), []
     for cpu in system.cpus:
         core = _core(system, cpu)

@@ -54,8 +54,7 @@ def _round_the_nodes(cores: List[List[Cpu]]) -> List[List[Cpu]]:
 
 
 def _parts(cpus: Sequence[Cpu], count: int) -> List[List[Cpu]]:
-    """Split `cpus` into `count` parts whose sizes differ by at most one, larger ones first; repeat CPUs if there are
-    too few."""
+    """Split `cpus` into `count` parts, of which the first may have one more; repeat CPUs if they are too few."""
     if count > len(cpus):
         return [[cpus[place % len(cpus)]] for place in range(count)]
     ends = _ends(len(cpus), count)
@@ -69,8 +68,10 @@ def _ends(length: int, count: int) -> List[int]:
 
 
 def _within_nodes(cpus: Sequence[Cpu], instances: int, threads: Optional[int]) -> List[List[Cpu]]:
-    """Return parts within one NUMA node each. With fewer instances than nodes, a part has several unless `threads` fit
-    on one."""
+    """Return parts within one NUMA node each.
+
+    With fewer instances than nodes, a part has several nodes unless `threads` fit on one.
+    """
     nodes: Dict[int, List[Cpu]] = {}
     for cpu in _order(cpus, COMPACT):
         nodes.setdefault(cpu.node, []).append(cpu)

@@ -28,8 +28,7 @@ def rank(words: List[str]) -> int:
 
 
 def run(task: RankTask, words: List[str]) -> int:
-    """Run one task in this process; return its exit status. `words` are the command that starts another process for
-    it."""
+    """Run one task in this process, or its instances by the command `words`; return the exit status."""
     make_folder(task.scratch)
     planned = read(task.job_file, task.element)
     ranks = from_environment(os.environ)
@@ -45,8 +44,7 @@ def run(task: RankTask, words: List[str]) -> int:
 
 
 def _describe_packages(path: str, scratch: str, ranks: int) -> None:
-    """Write the installed packages unless an earlier run has. This process runs inside the container, if there is
-    one."""
+    """Write the installed packages, as seen inside any container, unless an earlier run has."""
     if os.path.exists(path):
         return
     from ...core import files, packages

@@ -42,8 +42,7 @@ def in_effect() -> Dict[str, Any]:
 
 
 def provider(symbol: str) -> Optional[str]:
-    """Return the file that provides a symbol in the global scope, which all libraries search first; None without
-    one."""
+    """Return the file that provides a symbol in the global scope, before the libraries' own; None without one."""
     everything: Any = ctypes.CDLL(None)
     function = getattr(everything, symbol, None)
     if function is None:

@@ -1,5 +1,4 @@
-"""Check whether this machine can run a case: nodes and CPUs with the local launcher, CPUs for its threads,
-libraries."""
+"""Check that this machine has the libraries and CPUs for a case and, with the local launcher, the nodes."""
 
 import math
 import os

@@ -41,8 +41,7 @@ def executing(command: List[str]) -> Task:
 
 
 def run_tasks(tasks: int, cpus_per_task: int, task: Task, stopping: Stopping) -> int:
-    """Run `task` in `tasks` processes, each on CPUs of its own if there are enough; return the exit status of
-    `run_on`."""
+    """Run `task` in `tasks` processes, each on CPUs of its own if there are enough; return what `run_on` returns."""
     cpus = usable_cpus()
     share = cpus_per_task if tasks * cpus_per_task <= len(cpus) else 0
     shares = [cpus[rank * share : (rank + 1) * share] for rank in range(tasks)]
@@ -111,8 +110,7 @@ class _Tasks:
         self._signal(signal.SIGTERM)
 
     def wait(self, exits: ChildExits) -> int:
-        """Wait for all processes; end the others when one fails. Return the first exit status that is not 0, otherwise
-        0."""
+        """Wait for all processes; end the others when one fails. Return the first nonzero exit status, otherwise 0."""
         self._reap()
         while self._running and not self._failed:
             exits.wait(None)

@@ -10,8 +10,7 @@ from ..host import hostname as host
 
 
 class Ranks(NamedTuple):
-    """The rank of a process. Rank 0 listens at `address`, on a port from place `meeting` of the range on:
-    rendezvous.py."""
+    """The rank of a process, and where rank 0 listens: at `address`, on a port near place `meeting` of the range."""
 
     rank: int
     size: int
@@ -23,8 +22,7 @@ class Ranks(NamedTuple):
 
 
 def from_environment(environment: Mapping[str, str]) -> Ranks:
-    """Return the rank from the local launcher's variables, otherwise from srun's, otherwise that of a single
-    process."""
+    """Return the rank by the local launcher's variables, otherwise by srun's, otherwise that of a single process."""
     if "HPCBENCH_RANK" in environment:
         launcher = environment["HPCBENCH_LAUNCHER"]
         return Ranks(
@@ -53,8 +51,7 @@ _STEPS = 101  # distance between the first ports that consecutive jobs try
 
 
 def _first_address(environment: Mapping[str, str]) -> str:
-    """Return the first node of the step or, if its name does not resolve, the address of srun's node, which is the
-    same."""
+    """Return the first node of the step or, if its name does not resolve, its address as the node of srun."""
     import socket
 
     name = first_host(environment.get("SLURM_STEP_NODELIST", ""))

@@ -37,8 +37,7 @@ MOMENT_S = 0.001  # a timer of 0 s would never fire
 def supervise(
     planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, scratch: str, limit_s: Optional[float]
 ) -> int:
-    """Run one rank, `worker` or the case's own command, for at most `limit_s` seconds; return an exit status for
-    srun."""
+    """Run one rank, by `worker` or the case's own command, for at most `limit_s` seconds; return its exit status."""
     before = hardware.oom_kills()
     started = time.time()
     environment = for_worker(planned.parameters, os.environ, preload.found(planned.parameters, os.environ))
@@ -139,8 +138,7 @@ def _last_of(lines: Deque[bytes]) -> str:
 
 
 def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
-    """Return how a process ended. `ended_at` is not the end of its pipes: the first rank to end is the cause of a
-    failure."""
+    """Return how a process ended. `ended_at` is not when its pipes closed: it shows which rank failed first."""
     return {
         "ended_at": ended_at,
         "exit_status": returned if returned >= 0 else 128 - returned,  # as in a shell

@@ -93,8 +93,7 @@ def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -
 
 
 def _differ(one: _Estimate, other: _Estimate) -> bool:
-    """Return whether estimates differ by more than chance, and by more than two correct readings of one sensor ever
-    do."""
+    """Return whether estimates differ by more than chance, and by more than correct readings of one sensor do."""
     chance = _COVERAGE_FACTOR * (one.noise_j + other.noise_j)
     return abs(one.joules - other.joules) > chance + _TOLERATED * max(one.joules, other.joules)
 
@@ -129,8 +128,7 @@ def _counted(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estima
 
 
 def _integrated(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estimate, str]:
-    """Return the energy by the trapezoidal rule over the power, or why there is none; an empty text without a power
-    sensor."""
+    """Return the energy by the trapezoidal rule, or why there is none; an empty text without a power sensor."""
     if meter.power is None:
         return ""
     sensor = SENSORS.get(meter.power_sensor)
@@ -171,8 +169,7 @@ def rectangular(half_width: float) -> float:
 
 
 def _unseen(powers: List[float], seen: float, looks: float, window: _Window) -> float:
-    """Return the standard uncertainty (J) by the time that a sensor of `looks` values does not cover; `seen` is
-    covered."""
+    """Return the standard uncertainty (J) if a sensor with `looks` values covers the fraction `seen` of the time."""
     mean = sum(powers) / len(powers)
     variance = sum((power - mean) ** 2 for power in powers) / len(powers)
     return window.length_s * sqrt(variance * (1 - seen) / looks)

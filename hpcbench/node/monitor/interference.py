@@ -127,8 +127,7 @@ class View:
 
     @property
     def is_blurred(self) -> bool:
-        """Return whether the gaps between readings are so long that activity of the length of the window would average
-        out."""
+        """Return whether gaps between readings are so long that activity during the window would average out."""
         gaps = []
         for column in (*NEEDED, "own.worst_wait_us"):
             times_s = self.timeline.around(column, self.start_s, self.end_s).times_s
@@ -163,8 +162,7 @@ def throttled(view: View) -> Iterator[Evidence]:
 
 
 def _throttled(view: View) -> float:
-    """Return the fraction of time for which a quota stopped a thread, on average; the kernel counts the sum over
-    CPUs."""
+    """Return the fraction of time for which a quota stopped a thread: the kernel's sum over CPUs, per thread."""
     threads = view.part("own.run_us") + view.part("own.wait_us")  # average number of runnable threads
     return view.part("quota.throttled_us") / max(1.0, threads)
 
@@ -273,8 +271,7 @@ OF_NODE: Tuple[Kind, ...] = (throttled, heated, waited, beside, stolen, reclaime
 
 
 def _without_harmless(found: List[Found], windows: Sequence[Window]) -> List[Found]:
-    """Return the evidence, without the indirect evidence if all windows with it are as fast as those without
-    evidence."""
+    """Return the evidence, without indirect evidence if the windows with it are as fast as those without any."""
     timed = [(evidence, window.time_s or 0.0) for evidence, window in zip(found, windows)]
     timed = [(evidence, time_s) for evidence, time_s in timed if time_s > 0]  # excludes NaN, too
     clean = [time_s for evidence, time_s in timed if evidence == []]

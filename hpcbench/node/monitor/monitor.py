@@ -205,8 +205,7 @@ def interval_after(elapsed_s: float, finest_s: float, cost_s: float) -> float:
 
 
 def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interval_s: float, commands: Commands) -> int:
-    """Read the sources at each tick until the run is over; return the number of ticks. Missed ticks are not made up
-    for."""
+    """Read the sources at each tick until the run is over; return the number of ticks. Missed ticks are skipped."""
     began_s, finest_s = time.monotonic(), interval_s
     used_s, tick_s = time.process_time(), 0.0  # average CPU seconds of a tick
     search = _Search(own)
@@ -238,8 +237,7 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
 
 
 def _write(scheduled: List[_Scheduled], writer: Writer) -> None:
-    """Write the readings of many ticks at once: that takes a fifth of the time, because the code stays in the
-    caches."""
+    """Write the readings of many ticks at once, in a fifth of the time, because the code stays in the caches."""
     for each in scheduled:
         each.write(writer)
     writer.flush()

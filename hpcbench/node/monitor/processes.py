@@ -55,8 +55,7 @@ class OwnProcesses:
         self._knows = True
 
     def refresh(self) -> None:
-        """Search for processes that have started or ended. A process id that is reused between two searches is not
-        noticed."""
+        """Search for processes that have started or ended. An id that is reused between two searches is not noticed."""
         self._forks = self.forks
         present = self._listed()
         there = set(present)

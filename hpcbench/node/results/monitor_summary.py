@@ -76,8 +76,7 @@ def _summary(seen: Timeline, stretch: List[Window]) -> MonitorSummary:
 
 
 def keep(scratch: str, kept: str) -> None:
-    """Append the timelines of a folder, compressed, to a file. If one cannot be appended, print a message and
-    continue."""
+    """Append the timelines of a folder, compressed, to a file. Print a message for each that cannot be appended."""
     for path in files(scratch):
         try:
             timeline.keep(path, kept)

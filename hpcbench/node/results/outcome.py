@@ -62,7 +62,7 @@ _NODE_FAILURE = re.compile(r"srun: error: (Node failure on \S+)|slurmstepd\S*: e
 
 
 class Ending(NamedTuple):
-    """How the launcher ended, as the job script saw it."""
+    """How the launcher of a run ended, as observed by the driver of the job."""
 
     exit_status: int
     stopped: bool  # by a signal to the script (SIGTERM)
@@ -139,8 +139,7 @@ def judge(ranks: List[Dict[str, Any]], expected: int, ending: Ending) -> Outcome
 
 
 def _precedence(rank: Dict[str, Any]) -> Tuple[int, float]:
-    """Order causes: killed ranks first, then lacking resources, other failures, and last ranks that only lost another
-    rank."""
+    """Return the sort key of a cause: killed, out of memory or unsupported, other failures, then lost ranks."""
     facts = rank["facts"] or {}
     if _killed(rank):
         place = 0

@@ -40,8 +40,7 @@ class Children:
 
 
 class _Branch(ForwardOverride):
-    """A child that returns a stored result for an input, in the thread that stored it: others may call the model,
-    too."""
+    """A child that returns a stored result for an input, but only in the thread that stored it."""
 
     def __init__(self, child: nn.Module) -> None:
         super().__init__(child)

@@ -44,8 +44,7 @@ class Directions:
         return not isinstance(state, list) and all(len(each) == 2 * len(self._layers) for each in states)
 
     def _are_its_weights(self) -> bool:
-        """Return whether the layer still has its weights: load_state_dict(..., assign=True), for example, replaces
-        them."""
+        """Return whether the layer still has its weights; load_state_dict(..., assign=True), e.g., replaces them."""
         return all(one is other for one, other in zip(self._weights, _weights(self._module)))
 
     def remove(self) -> None:

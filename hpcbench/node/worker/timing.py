@@ -83,8 +83,7 @@ class _WarmUp(NamedTuple):
 def _warm_up(
     timed: Callable[[int], float], shortest_s: float, settings: Settings, agree: Callable[[Any], Any], clock: Clock
 ) -> _WarmUp:
-    """Take steps until their times are stationary; find how many steps make a sample of at least `shortest_s`
-    seconds."""
+    """Take steps until their times are stationary; find how many make a sample of at least `shortest_s` seconds."""
     start = clock()
     times: List[float] = []
     steady, steps, block, count = False, 0, 1, 1

@@ -44,8 +44,7 @@ class Strategy:
         return gradients
 
     def training(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """Compile `step`: (weights, momentum, rest, inputs, labels) -> (weights, momentum, rest, loss), updated in
-        place."""
+        """Compile `step`, in place: (weights, momentum, rest, inputs, labels) -> (weights, momentum, rest, loss)."""
         return jax.jit(step, donate_argnums=(0, 1, 2))
 
     def inference(self, step: Callable[..., jax.Array]) -> Callable[..., jax.Array]:

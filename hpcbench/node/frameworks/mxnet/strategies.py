@@ -82,7 +82,7 @@ class Horovod(Strategy):
 
         horovod.init()
         self.horovod = horovod
-        return horovod.DistributedTrainer(parameters, "sgd", _settings(problem))  # it has the mean already
+        return horovod.DistributedTrainer(parameters, "sgd", _settings(problem))  # averages by itself
 
     def leave(self) -> None:
         self.horovod.shutdown()
@@ -138,8 +138,7 @@ class _Processes:
         threading.Thread(target=self._watch, args=(role, child), daemon=True).start()
 
     def _watch(self, role: str, child: "subprocess.Popen[bytes]") -> None:
-        """End this rank if its server ends early: it would wait forever in MXNet's C++ code, out of reach of
-        exceptions."""
+        """End this rank if its server ends early: it would wait forever inside MXNet, which raises no exception."""
         status = child.wait()
         if not self._ending:
             print("MXNet's %s has ended with exit status %d, so this rank ends" % (role, status), file=sys.stderr)

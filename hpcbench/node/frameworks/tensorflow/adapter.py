@@ -182,8 +182,7 @@ def _function(step: Any, compiled: bool) -> Any:
 
 
 def _effective(configured: int, variable: str) -> int:
-    """Return the effective thread count for a configured one; 0 is the environment variable, or the number of usable
-    CPUs."""
+    """Return the thread count; 0 stands for that of the environment variable, otherwise for one per usable CPU."""
     return configured or int(os.environ.get(variable) or 0) or len(hardware.usable_cpus())
 
 

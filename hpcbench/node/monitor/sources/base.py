@@ -40,8 +40,7 @@ class HostView(NamedTuple):
 
 
 class Source(ABC):
-    """A source of readings on a node, created by each monitor. Creating it raises Absent if the node does not have
-    it."""
+    """A source of readings on a node, created by each monitor; that raises Absent if the node does not have it."""
 
     name = ""
     columns: Dict[str, str] = {}  # name with its unit at the end, and COUNTER or GAUGE, in the order of the values
