@@ -48,7 +48,7 @@ def faster_branches(model: nn.Module, step: Step, threads: int) -> Dict[str, Seq
 
 
 def candidates(model: nn.Module, step: Step) -> Dict[str, Candidate]:
-    """Return the modules with independent branches by path, outer ones before inner ones. Takes a step."""
+    """Take a step; return the modules with independent branches by path, outer ones before inner ones."""
     calls = _Calls(model)
     try:
         step()
