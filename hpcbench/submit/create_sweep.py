@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import shutil
 import tempfile
@@ -70,6 +71,10 @@ def create(
             keep(paths, ask(environments))
         unfinished.rename(paths.jobs)
     except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):  # another hpcbench was faster
+            raise UserError(
+                "the sweep already exists", where=str(paths.jobs), hint="nothing was submitted; choose another name"
+            ) from error
         raise UserError(
             f"the sweep cannot be written: {error.strerror}",
             where=str(error.filename or paths.jobs),

@@ -197,7 +197,7 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
     if disturbed:
         causes = ", ".join(dict.fromkeys(", ".join(case["disturbed_by"] for case in disturbed.values()).split(", ")))
         cause = f"interference in every repetition of {' and of '.join(disturbed)} ({causes})"
-        return NOT_COMPARED, f"{cause}; measure again: hpcbench resume SWEEP --disturbed, or a new search"
+        return NOT_COMPARED, f"{cause}; measure again: hpcbench resume SWEEP --disturbed (of a search: search again)"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None
 

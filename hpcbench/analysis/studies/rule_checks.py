@@ -16,7 +16,7 @@ from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.studies.reporting_rules import Evidence, RuleViolation
 from hpcbench.core.frameworks import FORWARD_TASKS
 from hpcbench.core.samples import DISTURBED
-from hpcbench.core.status import COMPLETED
+from hpcbench.core.status import COMPLETED, UNSUPPORTED
 
 WIDE = 0.05  # of the median, on either side: the paper's example of an interval worth reporting, after rule 5
 TAIL = "time_p99_s"
@@ -38,7 +38,9 @@ def missing_cases(evidence: Evidence) -> RuleViolation | None:
     states = ", ".join(f"{count:,} {state}" for state, count in lost.value_counts().items())
     lacking = f"{_share(lost, evidence.results.cases)} did not complete ({states})"
     cases = evidence.results.cases.loc[lost.index]
-    remedy = f"{_SEARCH_AGAIN if evidence.were_searched(cases) else _resume(cases)}, or say why they are left out"
+    remedy = "say why they are left out"
+    if (lost != UNSUPPORTED).any():
+        remedy = f"{_SEARCH_AGAIN if evidence.were_searched(cases) else _resume(cases)}, or {remedy}"
     return RuleViolation(2, lacking, remedy)
 
 
@@ -48,14 +50,15 @@ def single_runs(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(single, evidence.measured, "rests", "rest")
     lacking = f"{share} on one run, whose interval says nothing about the next"
-    return RuleViolation(5, lacking, _more_runs(evidence, single))
+    return RuleViolation(5, lacking, _more_runs(evidence, single, 2))
 
 
-def _more_runs(evidence: Evidence, cases: pd.DataFrame) -> str:
-    """Return how to get more runs: those that had interference may suffice."""
+def _more_runs(evidence: Evidence, cases: pd.DataFrame, required: int) -> str:
+    """Return how to get the required runs of each case: those that had interference may suffice."""
     if evidence.were_searched(cases):
         return "a search measures what it drops only once; hpcbench tune --exhaustive measures all configurations fully"
-    if (cases["disturbed"] > 0).any():
+    left_out = cases["disturbed"].where(cases["interference"] != DISTURBED, 0)
+    if ((left_out > 0) & (cases["repetitions"] + left_out >= required)).any():
         return f"{_resume(cases)} --disturbed reruns those with interference"
     return f"set measure.repetitions to {MIN_TO_RESAMPLE} or more"
 
@@ -119,7 +122,7 @@ def missing_intervals(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(without, evidence.measured, "has", "have")
     lacking = f"{share} no interval: one value, or few of which some are not above 0"
-    return RuleViolation(5, lacking, _more_runs(evidence, evidence.measured.loc[without.index]))
+    return RuleViolation(5, lacking, _more_runs(evidence, evidence.measured.loc[without.index], MIN_TO_RESAMPLE))
 
 
 def wide_intervals(evidence: Evidence) -> RuleViolation | None:
@@ -206,7 +209,9 @@ def few_runs(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(few, evidence.measured, "rests", "rest")
     lacking = f"{share} on fewer than {MIN_TO_RESAMPLE} runs, taken for log-normal"
-    return RuleViolation(6, lacking, f"{_more_runs(evidence, few)}; {MIN_TO_RESAMPLE} or more require no assumption")
+    return RuleViolation(
+        6, lacking, f"{_more_runs(evidence, few, MIN_TO_RESAMPLE)}; {MIN_TO_RESAMPLE} or more require no assumption"
+    )
 
 
 def missing_bounds(evidence: Evidence) -> RuleViolation | None:

@@ -64,7 +64,7 @@ Exit status: 0 success; 1 a case did not complete; 2 usage error.
     metavar="NAME",
     help=f"Rank by this metric: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
     f":lower if its better direction is unknown.  [default: {short_column(THROUGHPUT.column)}; for commands, their "
-    "first metric]",
+    "first metric with a known better direction, otherwise time]",
 )
 @click.option("--base", metavar="CASE", help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...].")
 @click.option(

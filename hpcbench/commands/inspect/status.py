@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 
 import click
 from rich.markup import escape
 
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
 from hpcbench.commands.shared.displays import JsonLines, display_on
+from hpcbench.commands.shared.watch import is_under_way
 from hpcbench.commands.shared.watch import watch as watch_sweep
 from hpcbench.errors import UserError
 from hpcbench.report.export.status_json import as_json as progress_as_json
@@ -21,6 +23,7 @@ from hpcbench.status.tuning_state import search_state
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.util.console import err, out
 from hpcbench.util.gc_pause import without_garbage_collection
+from hpcbench.util.text import plural
 
 EPILOG = """\b
 Examples:
@@ -69,6 +72,14 @@ def _print_once(found: Sweep, as_json: bool) -> None:
         _print(progress, now)
 
 
+def _next(progress: Progress) -> str:
+    """Return the command that continues a sweep of which nothing runs, or an empty text."""
+    to_do = len(progress.to_do())
+    if not to_do or is_under_way(progress, math.inf):
+        return ""
+    return f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}"
+
+
 def _search(sweep: Sweep) -> str:
     """Return the state of a search in words; if Slurm does not answer, that and why."""
     try:
@@ -87,6 +98,7 @@ def _print(progress: Progress, now: datetime.datetime) -> None:
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
         "search": _search(progress.sweep) if progress.sweep.tuning else "",
+        "next": "" if progress.sweep.tuning else _next(progress),
     }
     for name, words in shown.items():
         if words:

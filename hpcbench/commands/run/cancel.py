@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
+from hpcbench.errors import UserError
 from hpcbench.slurm.queue import searching
 from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
@@ -23,14 +24,17 @@ Examples:
 @sweep_argument()
 @click.pass_context
 def cancel_command(context: click.Context, sweep: str) -> int:
-    """Cancel all pending and running jobs of SWEEP. Completed runs remain."""
+    """Cancel all pending and running Slurm jobs of SWEEP. Completed runs remain."""
     found = load(workspace_of(context).find(sweep))
     found.check_writable()
     if found.tuning and found.tuning.get("scheduler") == "slurm":
         return _cancel_search(found)
     if found.scheduler == "local":
-        err.print("a local sweep runs in the foreground: stop it with Ctrl-C")
-        return 0
+        raise UserError(
+            "a local sweep cannot be cancelled from another shell",
+            where=found.paths.name,
+            hint="press Ctrl-C where it runs; if its hpcbench was killed, no run follows the current one",
+        )
     from hpcbench.submit.slurm_executor import adopt_orphans
     from hpcbench.submit.slurm_executor import cancel as cancel_arrays
 

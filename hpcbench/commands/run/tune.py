@@ -52,7 +52,7 @@ Exit status: 0 success; 1 no configuration could be measured; 2 usage error; 130
     "--metric",
     metavar="METRIC",
     help="Optimize throughput, time (of a step), or a metric of a command, e.g. NAME:higher.  [default: throughput; "
-    "for commands, their first metric, otherwise time]",
+    "for commands, their first metric with a known better direction, otherwise time]",
 )
 @click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check the result.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")

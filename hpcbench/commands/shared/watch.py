@@ -89,14 +89,14 @@ def _watch(sweep: Sweep, display: Display) -> Progress:
         display.show(progress, datetime.datetime.now().astimezone(), pause)
         if all(run.ended for run in progress.runs) and has_ended(sweep):
             return progress
-        under_way = search.goes_on or _is_under_way(progress, now_s - changed_s)
+        under_way = search.goes_on or is_under_way(progress, now_s - changed_s)
         if idle and not under_way:
             return progress
         idle = not under_way  # query again: another hpcbench may just have submitted jobs
         time.sleep(FIRST_S if idle else pause)
 
 
-def _is_under_way(progress: Progress, quiet_s: float) -> bool:
+def is_under_way(progress: Progress, quiet_s: float) -> bool:
     """Return whether the sweep may still change, if nothing has changed for `quiet_s` seconds."""
     states = {run.state for run in progress.runs}
     lags = UNKNOWN in states and quiet_s < LAG_S

@@ -33,7 +33,13 @@ def _of_the_machine(planned: PlannedRun) -> Optional[str]:
         asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(usable_cpus())
         message = "the case requests %d CPUs, but may use %s of this machine" % (asked, counted(usable, "CPU"))
         each = usable // planned.tasks
-        return "%s: request fewer (--set cpus_per_task=%d)" % (message, each) if each else message
+        if not each:
+            return message
+        threads = [name for name in THREAD_COUNTS if (planned.parameters[name] or 0) > each]
+        return "%s: request fewer (%s)" % (
+            message,
+            " ".join("--set %s=%d" % (name, each) for name in ("cpus_per_task", *threads)),
+        )
     return None
 
 

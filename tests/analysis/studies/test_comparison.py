@@ -261,7 +261,7 @@ def test_repetitions_that_nobody_watched_are_compared_and_it_is_said(compared: C
 def test_a_case_of_which_every_repetition_was_disturbed_is_not_compared_and_it_is_said(compared: Compared) -> None:
     found = compared({"a": 1.0}, {"a": {"each": disturbed}})
     assert only(found)["verdict"] == "not compared"
-    again = "measure again: hpcbench resume SWEEP --disturbed, or a new search"
+    again = "measure again: hpcbench resume SWEEP --disturbed (of a search: search again)"
     assert only(found)["reason"] == f"interference in every repetition of NEW (cpu); {again}"
     assert found.warnings == []
     found = compared({"a": {"each": disturbed}}, {"a": {"each": disturbed}})

@@ -104,6 +104,11 @@ def test_rule_2_cases_that_are_missing_are_counted_by_their_states(case: Case, j
     assert finding.remedy.startswith("hpcbench resume sweep-1, ")
 
 
+def test_rule_2_what_cannot_run_here_is_not_resumed(case: Case, judged: Judged) -> None:
+    (finding,) = judged([*case(0), *case(1), *case(2, status="unsupported")])
+    assert finding.remedy == "say why they are left out"
+
+
 def test_rule_3_a_metric_that_is_a_mean_of_rates_is_named(case: Case, judged: Judged) -> None:
     (finding,) = judged(case(0), mean_rates=("rate",))
     assert (finding.rule, finding.lacking) == (3, "arithmetic means of rates: rate")
@@ -122,6 +127,16 @@ def test_rule_5_what_others_disturbed_is_measured_again_first(case: Case, judged
     found = judged([*case(0), *rows])
     (finding,) = [each for each in found if "on one run" in each.lacking]
     assert finding.remedy == "hpcbench resume sweep-1 --disturbed reruns those with interference"
+
+
+def test_rule_6_what_others_disturbed_is_measured_again_only_if_that_makes_enough_runs(
+    case: Case, judged: Judged
+) -> None:
+    for runs, remedy in ((5, "set measure.repetitions to 6 or more"), (6, "--disturbed reruns")):
+        rows = case(1, runs=runs)
+        rows[1].update(interference="disturbed", disturbed_by="cpu")
+        (finding,) = [each for each in judged([*case(0), *rows]) if each.rule == 6]
+        assert remedy in finding.remedy
 
 
 def test_rule_5_several_runs_may_have_no_interval(command: Command, judged: Judged) -> None:

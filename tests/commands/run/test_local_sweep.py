@@ -162,6 +162,7 @@ def test_ctrl_c_ends_the_repetition_and_resume_goes_on(faulty, wait_until):
     assert "hpcbench resume" in errors
     assert "Traceback" not in errors
     assert not _processes_of(faulty.workspace), "nothing keeps running"
+    assert "next:         to run 3 repetitions: hpcbench resume trial-" in faulty("status").stdout
     before = len(faulty.records())
     site = faulty.workspace / "jobs"
     script = next(site.glob("*/job-001.sh"))

@@ -84,6 +84,15 @@ def test_a_job_that_a_local_run_submitted_reads_its_own_log(drive: Drive) -> Non
     assert packed.records[0]["error"]["last_lines"][-1] == "srun: a mistake"
 
 
+def test_a_script_for_slurm_runs_nothing_outside_a_job(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    done = packed.run(SLURM_JOB_ID="")
+    assert done.returncode == 1
+    assert "this is not a job of Slurm: submit the script, with sbatch" in done.stdout
+    assert not packed.records
+    assert not packed.sruns
+
+
 def test_one_that_is_run_again_comes_before_the_next(drive: Drive) -> None:
     packed = drive("echo >> tries; [ $(wc -l < tries) -gt 2 ]", SEVEN + THREE_EACH + "retry: {max: 3, on: [failed]}\n")
     assert packed.run().returncode == 0
@@ -197,7 +206,7 @@ def test_a_node_that_does_not_see_the_sweep_says_so_at_once(drive: Drive) -> Non
     shutil.move(jobs, jobs.with_name("elsewhere"))
     done = subprocess.run(["bash", "-c", script, "script"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(rf"hpcbench: gave up: \S+ does not see {jobs}\n", done.stderr)
+    assert re.fullmatch(rf"hpcbench: gave up: \S+ does not see {jobs}, where this script was written\n", done.stderr)
 
 
 def test_a_node_that_cannot_write_the_results_says_so_at_once(drive: Drive) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from hpcbench.core import ranges
+from hpcbench.core.status import FINAL
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.terminal.status_summary import from_workspace
@@ -65,7 +66,7 @@ def _again(view: CaseView) -> Iterator[str]:
     if paths.archive:
         yield f"hpcbench sweep --from {shlex.quote(str(paths.archive))}"
         return
-    if not view.completed:
+    if any(run.state not in FINAL for run in view.runs):
         yield f"hpcbench resume {shlex.quote(paths.name)}"
     elif any(run.is_disturbed for run in view.runs) and view.sweep.tuning is None:
         yield f"hpcbench resume {shlex.quote(paths.name)} --disturbed"
