@@ -172,7 +172,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """How to reproduce the results."""
+    """The commands and versions to reproduce the results."""
 
     commands: tuple[Command, ...] = ()
     versions: tuple[Fact, ...] = ()
