@@ -106,7 +106,7 @@ class Recipe(Model):
 
     @property
     def digest(self) -> str:
-        """Return hexadecimal digits of the SHA-256 of the steps, which identify the contents of a build."""
+        """Return 12 hexadecimal digits of the SHA-256 of the steps, which identify the contents of a build."""
         content = [step.model_dump(mode="json", exclude_defaults=True) for step in self.steps]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGITS]
 

@@ -5,8 +5,8 @@ classifications with unequal numbers in the different classes", Journal of the A
 Langsrud, 2003, "ANOVA for unbalanced data: use type II instead of type III sums of squares", Statistics and Computing
 13). They are valid with missing cases and do not depend on the order of the factors.
 
-Blocks are projected out first: the sum of squares of the residual factor is its contribution beyond the blocks (Frisch
-and Waugh, 1933, "Partial time regressions as compared with individual trends", Econometrica 1).
+Blocks are projected out first: the residual of a factor explains its whole contribution beyond the blocks (Frisch and
+Waugh, 1933, "Partial time regressions as compared with individual trends", Econometrica 1).
 """
 
 from __future__ import annotations

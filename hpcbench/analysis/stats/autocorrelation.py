@@ -35,8 +35,7 @@ def effective_size(samples: Floats, median: float) -> float:
 
 
 def runs_score(signs: Signs) -> float:
-    """Return the z-score of the runs test: standard deviations by which runs are too few for random order; 0 if
-    undefined.
+    """Return the z-score of the runs test, positive if runs of equal signs are too few; 0 if undefined.
 
     Wald and Wolfowitz, 1940, "On a test whether two samples are from the same population", Annals of Mathematical
     Statistics 11.

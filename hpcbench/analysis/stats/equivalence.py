@@ -55,8 +55,7 @@ class Verdict(NamedTuple):
 
 
 def evaluate(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
-    """Return a verdict for each pair. A relative `margin` of 0.01 tolerates ratios of the medians from 1/1.01 to
-    1.01."""
+    """Return a verdict for each pair; `margin` is relative: 0.01 is a ratio of medians from 1/1.01 to 1.01."""
     from scipy.stats import false_discovery_control  # slow import, deferred until needed
 
     ratios = [ratio_of_medians(pair.base, pair.new) for pair in pairs]

@@ -29,7 +29,8 @@ _PLANNED = ("model", "task", "dtype", "target_accuracy")
 @dataclass(frozen=True)
 class Level:
     """The cases with one value, or a range of values, of an axis. Best value and quartiles of the quantity are over the
-    measured cases, None without any. `incomplete` counts cases with failed repetitions, which may also be measured."""
+    measured cases, None without any. `incomplete` counts cases with a repetition that did not complete; they may be
+    measured."""
 
     axis: str  # column of the table of cases
     value: str

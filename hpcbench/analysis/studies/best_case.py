@@ -17,7 +17,7 @@ from hpcbench.analysis.cases.quantities import TIME, Quantity, follows_time
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
 
-MAX_COMPARED = 1000  # cases that are compared with the best one; those ranked lower are clearly worse
+MAX_COMPARED = 1000  # cases that are compared with the best one; lower ranks are assumed to be worse
 
 
 class Named(NamedTuple):

@@ -4,8 +4,7 @@ A rule that is mined and evaluated on the same cases is biased towards them. So 
 all its contexts, rules are mined from the others (see guidelines.py), and the best rule is applied to it. The result is
 the slowest configuration that follows the rule, which a user of the rule may get (Stone, 1974, "Cross-validatory choice
 and assessment of statistical predictions", Journal of the Royal Statistical Society B 36). A network is a model with
-its number of weights, for any batch size and sequence length. Rules that are mostly supported by unclear contexts are
-included.
+its number of weights, for any batch size and sequence length. Rules with mostly unclear contexts are included.
 
 Dynamic threads are excluded: a per-layer thread plan applies to one network only.
 """

@@ -77,8 +77,7 @@ class Evidence:
 
     @cached_property
     def intervals(self) -> pd.DataFrame:
-        """Return centre, low and high per measured case, of the ranking quantity or, if it has no interval, the
-        time."""
+        """Return centre, low and high per measured case, of the ranking quantity; without its interval, the time."""
         cases, quantity = self.measured, self.results.quantity
         has_its_own = quantity.limits[0] in cases and quantity not in OF_TIME
         columns = (quantity.column, *quantity.limits) if has_its_own else (TIME.column, *TIME.limits)

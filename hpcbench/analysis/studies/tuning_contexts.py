@@ -21,7 +21,7 @@ from hpcbench.core.frameworks import CHOICES
 # Settings that can be tuned on the same nodes, CPUs and GPUs without changing the workload.
 TUNABLES = ("framework", "environment", "strategy", *CHOICES)
 _MACHINE = ("site", "cpu_model", "gpu_model")
-_OF_SETTINGS = ("command", "oversubscribe")  # neither given: the first contains settings, the second permits some
+_OF_SETTINGS = ("command", "oversubscribe")  # not in contexts: the first contains settings, the second permits some
 
 Context = tuple[tuple[str, str], ...]
 

@@ -39,7 +39,7 @@ def notice(results: Results) -> str:
 
 
 def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:
-    """Return MAX_ROWS cases in their order: equally many best ones of each workload, unmeasured ones only as a rest."""
+    """Return at most MAX_ROWS cases in their order, chosen by rank within workloads, unmeasured cases last."""
     groups = work_groups(cases)
     places = cases.groupby(groups).cumcount().where(groups >= 0, len(cases))
     return cases.loc[places.sort_values(kind="stable").index[:MAX_ROWS].sort_values()]
