@@ -1,4 +1,4 @@
-"""The results of a report: the tables of its sweeps, and the quantity that ranks them."""
+"""The results of a report: the tables of its sweeps, and the quantity that ranks their cases."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Workload:
     """The cases of one workload, best first, and the columns that identify them."""
 
     title: str
-    short_title: str  # what tells it from the others
+    short_title: str  # unique among the workloads of a report
     cases: pd.DataFrame
     shown: list[str]
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The tables of a report. `cases` are ranked by `quantity` and have speedups; `shown` identify them.
+    """The tables of a report. `cases` are ranked by `quantity` and have speedups; the columns `shown` identify them.
 
-    The sweeps in `searches` are tuning searches, whose cases were mostly measured briefly: their thread modes are not
+    The sweeps in `searches` are tuning searches, which measure most cases only briefly: their thread modes are not
     compared.
     """
 
@@ -40,13 +40,13 @@ class Results:
     shown: Sequence[str]
     replicates: Replicates
     base_given: bool = False
-    metrics: Mapping[str, Quantity] = field(default_factory=dict)  # of commands, by column
-    mean_rates: tuple[str, ...] = ()  # those that are arithmetic means of rates
+    metrics: Mapping[str, Quantity] = field(default_factory=dict)  # metrics of commands, by column
+    mean_rates: tuple[str, ...] = ()  # metrics that are arithmetic means of rates
     searches: Collection[str] = ()  # names of sweeps
 
     @cached_property
     def workloads(self) -> list[Workload]:
-        """Return the workloads that were measured, in the order of the ranking."""
+        """Return the workloads with measured cases, in the order of the ranking."""
         groups = work_groups(self.cases)
         found = [alike for _, alike in self.cases.groupby(groups[groups >= 0])]
         return [

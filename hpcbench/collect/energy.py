@@ -10,19 +10,19 @@ from hpcbench.core.run_spec import COMMAND
 from hpcbench.store.run_record import RunRecord
 
 COLUMNS = [f"energy_{kind}_{what}" for kind in KINDS for what in ("j", "uncertainty_j", "j_per_item")]
-# The one number for the energy of a case, and the kinds of parts that are in it, as `cpu+memory`.
+# Columns of the total measured energy, and of the kinds of parts that it includes, e.g. `cpu+memory`.
 MEASURED, MEASURED_PER_ITEM, SCOPE = "energy_measured_j", "energy_measured_j_per_item", "energy_scope"
 REASON = "energy_reason"
-# The counters of a blade have no names of GPUs, but places of packages, in each of which there are so many at most (an
-# MI250X). Whoever was given that many for each package was given all of them.
+# The counters of a Cray blade are per GPU package, each of at most two GPUs (MI250X), not per GPU. They apply only to a
+# case with all GPUs of the packages.
 _GPUS_OF_PACKAGE = 2
 _BLADE = "cray"
 
 
 def energy_columns(record: Record) -> dict[str, Any]:
-    """Sums over the parts of a kind and over nodes; empty unless all of them were measured, on each node.
+    """Return the energy by kind in J, summed over parts and nodes; None unless all parts of the kind were measured.
 
-    Uncertainties are added up, too: what a sensor is off by may be common to all of them.
+    Uncertainties are added linearly, since errors of sensors may be systematic.
     """
     items = _items(record)
     columns: dict[str, Any] = dict.fromkeys(COLUMNS)
@@ -44,9 +44,9 @@ def energy_columns(record: Record) -> dict[str, Any]:
 
 
 def measured(columns: dict[str, Any], *, on_gpus: bool) -> dict[str, Any]:
-    """The node's energy where it is metered, else the sum of the parts that were measured, and which parts these are.
+    """Return total energy in J, per item, and scope: of the node if it is metered, otherwise the sum of measured kinds.
 
-    That of what computes has to be among them: on GPUs theirs, else that of the CPUs. Without it there is no number.
+    All are None unless the computing devices, GPUs if `on_gpus` and otherwise CPUs, were measured.
     """
     scope = [kind for kind in KINDS if columns[f"energy_{kind}_j"] is not None]
     if "node" in scope:
@@ -70,16 +70,16 @@ def _computes_on_gpus(record: Record) -> bool:
 
 
 def _unwatched(record: Record) -> list[str]:
-    """Return the hosts of samples without data of a monitor."""
+    """Return the hosts without data of a monitor; none without samples."""
     watched = {node.host for node in record.monitors}
     hosts = dict.fromkeys(rank.host for rank in record.ranks)
     return [host for host in hosts if host not in watched] if record.samples else []
 
 
 def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
-    """All parts of a kind on a node, as one source estimates them: another source would report the same energy again.
+    """Return the parts of a kind on a node from one source, since several sources would count the same energy twice.
 
-    Return those of the first source that knows all parts, otherwise those of the first source.
+    The source is the first one that measured all parts, otherwise the first one.
     """
     by_source: dict[str | None, list[Energy]] = {}
     for part in node.energy:
@@ -94,13 +94,13 @@ def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
 
 
 def _gpus_given(record: Record, host: str) -> int:
-    """Return how many GPUs the case had on a node; None for a command. Ranks that ran on CPUs used none."""
+    """Return how many GPUs the case used on a node: gpus_per_task for each rank, except ranks that ran on CPUs."""
     ranks = [rank for rank in record.ranks if rank.host == host and rank.gpus != []]
     return len(ranks) * int(record.parameters["gpus_per_task"])
 
 
 def _given(parts: list[Energy], given: int) -> list[Energy]:
-    """Return the energy of the GPUs that the case was given: the first ones that the job may use."""
+    """Return the parts of the GPUs of the case, the first `given` of the job, or one part with a reason if unknown."""
     source = parts[0].source
     if not given:
         return []
@@ -116,7 +116,7 @@ def _untold(reason: str) -> Energy:
 
 
 def _items(record: Record) -> int | None:
-    """Items of all tasks in all samples; None where a sample is no step of so many."""
+    """Return the number of items of all tasks in all samples; None if samples are not steps with items."""
     samples, work = record.samples, record.work
     if not samples or not work or work.items_per_step is None or record.learning:
         return None

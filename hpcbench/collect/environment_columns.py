@@ -1,4 +1,4 @@
-"""On what a repetition ran, as columns: what should not differ between cases that are compared."""
+"""Columns of the machine and software of a repetition, which should not differ between compared cases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hpcbench.core.record import Record
 
 
 def setup_columns(record: Record) -> dict[str, Any]:
-    """Return the machine and the software of a run, and what its sweep was planned with."""
+    """Return machine and software of a run, and hpcbench version and git commit of its sweep, by column."""
     return {
         "cpu_model": _of_nodes(record, "cpu_model"),
         "cpu_governor": _of_nodes(record, "governor"),
@@ -33,6 +33,6 @@ def _listed(values: Iterable[str]) -> str | None:
 
 
 def _software(record: Record) -> str | None:
-    """Return e.g. `python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu`."""
+    """Return the versions of Python and packages, e.g. `python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu`."""
     versions = {"python": record.python, **(record.packages or {})}
     return ", ".join(f"{name} {version}" for name, version in versions.items() if version) or None

@@ -1,4 +1,4 @@
-"""All sweeps of an experiment on a site, from their record files alone: no Slurm, no lease, no plan."""
+"""Reading of all sweeps of an experiment on a site from their record files only, without Slurm, lease or plan."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
 
 Row = dict[Any, Any]
-Report = Callable[[int, int], None]  # so many sweeps of so many are read
+Report = Callable[[int, int], None]  # called with the number of sweeps read, and of all sweeps
 _NO_RECORDS = "none of its lines is a record"
-# What a file raises that holds what hpcbench would never write.
+# Exceptions for files with content that hpcbench does not write.
 _ODD = (LookupError, TypeError, ValueError, AttributeError)
 
 
 class Head(NamedTuple):
-    """A sweep, as its first record tells of it."""
+    """A sweep, as described by its first record."""
 
     paths: SweepPaths
     experiment: str
@@ -39,29 +39,29 @@ class Head(NamedTuple):
 
 @dataclass
 class Past:
-    """What was read of some sweeps, in the order of time: a row for each repetition, by its best attempt."""
+    """The data of several sweeps in the order of time, with a row per repetition, of its best attempt."""
 
     rows: list[Row] = field(default_factory=list)
-    latest: dict[str, Record] = field(default_factory=dict)  # the last record of each case
+    latest: dict[str, Record] = field(default_factory=dict)  # latest record by case
     metrics: dict[str, MetricColumn] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)  # sweeps that could not be read, and why
-    damaged: list[str] = field(default_factory=list)  # lines
+    left_out: dict[str, str] = field(default_factory=dict)  # reasons by sweep that could not be read
+    damaged: list[str] = field(default_factory=list)  # damaged lines of record files
 
 
 class Heads(NamedTuple):
-    """The sweeps of a workspace that have records, the oldest first, and those that could not be read."""
+    """The sweeps of a workspace with records, oldest first, and the reasons by sweep that could not be read."""
 
     found: list[Head]
     left_out: dict[str, str]
 
 
 def heads(workspace: Workspace) -> Heads:
-    """Return all sweeps with the first record of each."""
+    """Return the sweeps of a workspace, each by its first record."""
     found, left_out = [], {}
     for folder in sorted((workspace.root / "results").glob("[!.]*/records")):
         paths = workspace.paths(folder.parent.name)
         record = first_record(paths)
-        if record is None:  # just submitted, or damaged
+        if record is None:  # no records yet, or damaged
             if any(folder.rglob("*.jsonl")):
                 left_out[paths.name] = _NO_RECORDS
             continue
@@ -71,7 +71,7 @@ def heads(workspace: Workspace) -> Heads:
 
 
 def read_past(sweeps: Sequence[Head], report: Report) -> Past:
-    """Return the repetitions of these sweeps. A sweep that cannot be read is left out, with the reason."""
+    """Return the repetitions of these sweeps; sweeps that cannot be read are omitted, with reasons in `left_out`."""
     past = Past()
     for number, head in enumerate(sweeps):
         report(number, len(sweeps))
@@ -97,7 +97,7 @@ def _add(past: Past, head: Head) -> None:
 
 
 def _row(record: Record, head: Head) -> Row:
-    """Return what a history needs of a run: the whole row of a table would take five times as long to make."""
+    """Return the columns of a run for a history; a full row of repetition_table is five times slower."""
     work, samples = record.work, record.samples
     return {
         "sweep": head.paths.name,
@@ -121,12 +121,12 @@ def _row(record: Record, head: Head) -> Row:
 
 
 def _work(work: Work | None) -> tuple[Any, ...]:
-    """Return what must agree between sweeps in addition to the parameters, which the ID of the case stands for."""
+    """Return the properties of the workload that must agree between sweeps in addition to the case id."""
     return (work.parameter_count, work.flops_per_item, work.dtype, work.math_mode) if work else (None,) * 4
 
 
 def drivers(paths: SweepPaths) -> tuple[str, ...]:
-    """Return the known versions of the GPU drivers on the nodes of a sweep."""
+    """Return the sorted known versions of the GPU drivers on the nodes of a sweep."""
     files = (file for file in (paths.results / "nodes").glob("*/*.json") if file.parent.name != SLURM_CONFIGURATIONS)
     return tuple(sorted(set(_drivers(files))))
 

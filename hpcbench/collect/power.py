@@ -1,7 +1,7 @@
-"""The power that was taken while samples were: from the timelines that the monitors of a sweep have left.
+"""Electrical power during the samples of repetitions, from the timelines of the monitors of a sweep.
 
-The parts are those whose energy a record's columns hold (energy.py). Their power is what a sensor of power shows, where
-there is one, else what the counter of energy gained in equal intervals, over their length.
+The parts are those of the energy columns of a record (energy.py). Their power is read from a power sensor, if there is
+one; otherwise it is the increase of the energy counter in equal intervals over their length.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from hpcbench.store.records import RECONCILED
 from hpcbench.store.workspace import SweepPaths
 
 COLUMNS = ["repetition", "host", "part", "at_s", "watts"]
-MOST_POINTS = 500  # of a part
-MARGIN_S = 1.0  # before the first sample, and after the last
+MOST_POINTS = 500  # points per part
+MARGIN_S = 1.0  # before the first sample and after the last one
 
 Floats = NDArray[np.float64]
 Run = dict[str, Timeline]  # the timelines of one attempt at a repetition, by host
 
 
 def power_over_time(paths: SweepPaths, records: Iterable[Record]) -> pd.DataFrame:
-    """One row per reading or interval: the watts of a part of a host, such as gpu0, in seconds since the first sample.
+    """Return a row with COLUMNS per reading or interval: W of a part such as gpu0, at s since the first sample.
 
-    Nothing where there is no meter, or where timelines are not there or are damaged. Each file is read once.
+    Parts without a meter and missing or damaged timelines are omitted. Each file is read once.
     """
     by_file: dict[Path, list[Record]] = {}
     for record in records:
@@ -46,7 +46,7 @@ def power_over_time(paths: SweepPaths, records: Iterable[Record]) -> pd.DataFram
             by_file.setdefault(_file(paths, record), []).append(record)
     frames: list[pd.DataFrame] = []
     for path, its in by_file.items():
-        with suppress(Exception):  # whatever is wrong with what was seen, the samples have their report
+        with suppress(Exception):  # damaged timelines must not prevent a report of the samples
             runs = _runs(path, its)
             for record in its:
                 frames += [frame for frame in _of_record(record, runs) if len(frame)]
@@ -54,7 +54,7 @@ def power_over_time(paths: SweepPaths, records: Iterable[Record]) -> pd.DataFram
 
 
 def _metered(record: Record) -> list[tuple[str, str, str]]:
-    """Host, source and domain of each part whose energy is metered."""
+    """Return host, source and domain of each part with metered energy."""
     parts = [
         (node.host, part.source, part.domain)
         for node in record.monitors
@@ -65,21 +65,21 @@ def _metered(record: Record) -> list[tuple[str, str, str]]:
 
 
 def _file(paths: SweepPaths, record: Record) -> Path:
-    """Return the file of the timelines of a record's job; see the names in templates/job.sh.j2."""
+    """Return the file with the timelines of a record's job, with the names of templates/job.sh.j2."""
     slurm, batch = record.slurm, record.batch
     if record.attempt is None:
         return Path(timelines_beside(str(paths.records / batch / RECONCILED)))
     folder = ".".join(filter(None, (batch, slurm.get("restart_count"))))
     name = f"{slurm.get('array_job_id') or slurm.get('job_id')}_{slurm.get('array_task_id', 0)}"
-    if JOB_NAME.match(folder) and JOB_NAME.match(name):  # a record may come from anybody
+    if JOB_NAME.match(folder) and JOB_NAME.match(name):  # records are untrusted: no path outside
         path = Path(timelines_beside(str(paths.records / folder / f"{name}.jsonl")))
-        if path.exists():  # else it was a local run, perhaps within a job that was there already
+        if path.exists():  # otherwise a local run, possibly within another job
             return path
     return Path(timelines_beside(str(paths.local_records(record.job))))
 
 
 def _runs(path: Path, records: list[Record]) -> dict[str, Run]:
-    """Return the timelines that may belong to one of these records, by the name of the run and host."""
+    """Return the timelines that may belong to one of these records, by name of the run and host."""
     found: dict[str, Run] = {}
     for seen in timeline.read_kept(
         str(path), lambda header: any(_may_be_of(str(header.get("run")), record) for record in records)
@@ -89,7 +89,7 @@ def _runs(path: Path, records: list[Record]) -> dict[str, Run]:
 
 
 def _may_be_of(run: str, record: Record) -> bool:
-    """Return whether a timeline ELEMENT-JOBID-RESTART-ATTEMPT may be of the record, which may lack some numbers."""
+    """Return whether the run name ELEMENT-JOBID-RESTART-ATTEMPT matches the known numbers of a record."""
     parts = run.split("-")
     known = [str(record.element), record.slurm.get("job_id"), None, record.attempt]
     return len(parts) == len(known) and all(
@@ -98,7 +98,7 @@ def _may_be_of(run: str, record: Record) -> bool:
 
 
 def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
-    """Yield the power of each meter on the clock of rank 0's node, on which the samples are."""
+    """Yield the power of each meter of a record, on the clock of rank 0's node, as are the samples."""
     windows = record.samples.windows if record.samples else ()
     if not windows:
         return
@@ -120,13 +120,13 @@ def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
 
 
 def _saw(seen: Timeline, start_s: float, end_s: float) -> bool:
-    """Return whether the timeline covers the samples; one of another boot of the machine has another clock."""
+    """Return whether a timeline covers the samples, which a timeline of another boot does not, as its clock differs."""
     spans = filter(None, map(seen.span, seen.columns))
     return any(first_s <= start_s and end_s <= last_s for first_s, last_s in spans)
 
 
 def _ahead_s(own: Timeline, other: Timeline) -> float | None:
-    """Return how far the clock of another node is ahead, by the common end of all monitors; None if one was killed."""
+    """Return the seconds that the clock of `other` is ahead, by the common end of monitors; None if unknown."""
     if other is own:
         return 0.0
     return other.ended["ended_s"] - own.ended["ended_s"] if own.ended and other.ended else None
@@ -142,7 +142,7 @@ def _watts(seen: Timeline, meter: Meter, start_s: float, end_s: float) -> tuple[
 
 
 def _readings(seen: Timeline, column: str, start_s: float, end_s: float) -> tuple[Floats, Floats]:
-    """Return the valid readings between two times."""
+    """Return times in s and values of the valid readings between two times."""
     series = seen.around(column, start_s, end_s)
     times, values = np.asarray(series.times_s, dtype=np.float64), np.asarray(series.values, dtype=np.float64)
     good = (times >= start_s) & (times <= end_s) & np.isfinite(values) & (values >= 0)
@@ -150,7 +150,7 @@ def _readings(seen: Timeline, column: str, start_s: float, end_s: float) -> tupl
 
 
 def _thinned(times: Floats, watts: Floats) -> tuple[Floats, Floats]:
-    """Return the means of equal intervals."""
+    """Return the means of times and watts over MOST_POINTS equal intervals, without empty ones."""
     places = (MOST_POINTS * (times - times[0]) / (times[-1] - times[0])).astype(int).clip(max=MOST_POINTS - 1)
     counts = np.bincount(places)
     there = counts > 0
@@ -159,7 +159,7 @@ def _thinned(times: Floats, watts: Floats) -> tuple[Floats, Floats]:
 
 
 def _gained(seen: Timeline, meter: Meter, times: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Return the rate of a counter in equal intervals, longer than its own steps and without those in which it fell."""
+    """Return centre and rate in W of equal intervals, longer than the counter's period and without its resets."""
     if times.size < 2:
         return np.empty(0), np.empty(0)
     shortest_s = energy.NEEDED * SENSORS[meter.counter_sensor].period_s

@@ -1,4 +1,4 @@
-"""What repetitions took of their site while they ran, and what that costs: by their records alone."""
+"""Resources and costs of the repetitions of a sweep while they ran, from their records only."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 
 
 class Charge(NamedTuple):
-    """What a repetition took, and what an hour of that costs."""
+    """The allocation of a repetition, and its price per hour."""
 
     allocation: Allocation
     price: Price
 
 
 class Charges:
-    """What each job of a sweep takes of its site, as that was when the sweep was made, and at what price."""
+    """The allocations and hourly prices of the jobs of a sweep, by the site file stored with the sweep."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
@@ -40,16 +40,16 @@ class Charges:
         self.g_per_kwh = self._site.carbon.g_per_measured_kwh
 
     def of(self, job: str, record: Record) -> Charge:
-        """Return what a run takes: an equal share of the job for each of its concurrent runs."""
+        """Return the charge of a run: an equal share of the job for each of its concurrent runs."""
         cpus = _cpus(record)
-        if (job, cpus) not in self._known:  # all repetitions of a job ask for the same
+        if (job, cpus) not in self._known:  # equal for all repetitions of a job
             width = self._sweep.width(job)
             each = allocation_of(self._resources(job, record.parameters), self._site, width, cpus).divided(width)
             self._known[job, cpus] = Charge(each, price_per_hour(self._site.cost, each))
         return self._known[job, cpus]
 
     def columns(self, job: str, record: Record) -> dict[str, Any]:
-        """Return the fields of a RunRecord that the prices of the site decide."""
+        """Return currency, price per hour, its reason if unknown, and gCO2e per kWh, by column."""
         price = self.of(job, record).price
         return dict(zip(COLUMNS, (self.currency, *price, self.g_per_kwh), strict=True))
 
@@ -59,36 +59,36 @@ class Charges:
 
 
 def _cpus(record: Record) -> int | None:
-    """Return the CPUs of all nodes; None if one is unknown."""
+    """Return the number of CPUs of all nodes; None if that of a node is unknown."""
     counts = [node.cpu_count for node in record.nodes if node.cpu_count is not None]
     return sum(counts) if len(counts) == len(record.nodes) == record.parameters["nodes"] else None
 
 
 @dataclass(frozen=True)
 class Used:
-    """What a whole sweep has used so far: all attempts of all repetitions, also failed and disturbed ones.
+    """The resources that a sweep has used so far: all attempts of all repetitions, including failed and disturbed ones.
 
-    Only what records know: from the start of a repetition's first task to its record. Waiting, and what a job does
-    before, between and after its repetitions, is not in it. `unknown` says why the hours may be more.
+    The time of an attempt is from the start of its first task to its record. Queueing, and the time of a job before,
+    between and after its repetitions, are excluded. `unknown` is a reason why the hours may be more.
     """
 
     sweep: str
     attempts: int
-    untimed: int  # further attempts, which have left no times
+    untimed: int  # further attempts of unknown duration
     node_hours: float
     core_hours: float
     gpu_hours: float
     unknown: str | None
-    currency: str | None  # None where the site has no prices
+    currency: str | None  # None if the site has no prices
     price: Price
-    energy_kwh: float | None  # of what was metered, while it was; None where nothing was
-    energy_scopes: tuple[str, ...]  # which parts of the nodes that is
-    measured_node_hours: float  # in which that energy was used
+    energy_kwh: float | None  # metered energy only; None without any
+    energy_scopes: tuple[str, ...]  # metered kinds of parts, e.g. cpu+memory
+    measured_node_hours: float  # node-hours with metered energy
     co2e_g: float | None
 
     @property
     def measured_part(self) -> float:
-        """Of the node-hours, from 0 to 1."""
+        """Return the fraction of the node-hours with metered energy, from 0 to 1."""
         return self.measured_node_hours / self.node_hours if self.node_hours else 0.0
 
 
@@ -101,7 +101,7 @@ class _Attempt(NamedTuple):
 
 
 def used(progress: Progress) -> Used:
-    """Return what a sweep has used."""
+    """Return the resources that a sweep has used."""
     charges = Charges(progress.sweep)
     tried = [_attempt(charges, run.job, record) for run in progress.runs for record in run.attempts]
     attempts = [each for each in tried if each is not None]
@@ -126,7 +126,7 @@ def used(progress: Progress) -> Used:
 
 
 def _attempt(charges: Charges, job: str, record: Record) -> _Attempt | None:
-    """Return what an attempt used; None if its duration is unknown."""
+    """Return charge, hours and energy of an attempt; None if its duration is unknown."""
     hours, watched = _hours(record), record.monitors
     if hours is None:
         return None
@@ -136,7 +136,7 @@ def _attempt(charges: Charges, job: str, record: Record) -> _Attempt | None:
 
 
 def _hours(record: Record) -> float | None:
-    """Return the duration in hours; None if unknown, as for a record that was synthesized later."""
+    """Return the duration of an attempt in hours; None if unknown, e.g. for a record that was synthesized later."""
     if record.attempt is not None:
         end = record.ended_at
     elif record.ranks:

@@ -1,4 +1,4 @@
-"""From records to tidy tables: one row per repetition, or one per sample."""
+"""Making tidy tables from records: one row per repetition, or one per sample."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ PARAMETERS = [
     "seed",
     "environment",
 ]
-# What can be read back of settings; thread counts have fields of their own in records.
+# Settings that are read back as effective; thread counts are separate fields of records.
 _EFFECTIVE = {each.name: each.effective[1] for each in SETTINGS if each.effective and each.effective[0] == "settings"}
-LARGEST_EXACT = 2**53  # in the numbers of floating point that pandas makes of whole ones
+LARGEST_EXACT = 2**53  # largest integer that is exact in float64, as pandas may convert it
 
-RECORD_COLUMNS = tuple(columns(RunRecord))  # those that hold one field of a record
+RECORD_COLUMNS = tuple(columns(RunRecord))  # columns that are fields of a record
 _WHOLE = [column.name for column in RECORD_COLUMNS if column.is_nullable_int]
 _WHOLE += [*THREAD_COUNTS, "physical_cores_per_task"]
 
 
 def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
-    """Return one row per record, its samples as an array of seconds in the column `times_s`."""
+    """Return a table with one row per record; the column `times_s` holds arrays of samples in seconds."""
     found = _columns(records)
-    for name in _WHOLE:  # pandas turns whole numbers into floats if a value is missing
+    for name in _WHOLE:  # pandas would convert integers to floats if a value is missing
         found[name] = pd.array(found[name], dtype="Int64")
     for name in [*PARAMETERS, *(name for name in found if name.startswith(TAG))]:
         if {type(value) for value in found[name] if value is not None} == {int}:
@@ -76,14 +76,14 @@ def identifying_columns(table: pd.DataFrame) -> list[str]:
 
 
 def _whole_numbers(values: list[int | None]) -> Any:
-    """Return whole numbers, as text if one is too large for exact conversions in tables."""
+    """Return integers as a nullable array, or as text if one exceeds LARGEST_EXACT."""
     if any(value is not None and abs(value) > LARGEST_EXACT for value in values):
         return [None if value is None else str(value) for value in values]
     return pd.array(values, dtype="Int64")
 
 
 def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per sample of the completed repetitions, numbered from 0 in the order of time."""
+    """Return a table with one row per sample, in s, numbered from 0 within a repetition in the order of time."""
     keys = ["sweep", "case", "repetition"]
     filled = repetitions[repetitions[SAMPLES].map(len) > 0]
     frame = filled[[*keys, *PARAMETERS, SAMPLES]].explode(SAMPLES, ignore_index=True)
@@ -93,9 +93,9 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _columns(records: Sequence[Record]) -> dict[str, Any]:
-    """Return the values of each column. pandas is slower with rows, which it turns into columns itself."""
+    """Return the values of each column, since pandas is slower with rows."""
     rows = [_row(record) for record in records]
-    names = dict.fromkeys(chain.from_iterable(rows))  # sweeps have tags and metrics of their own
+    names = dict.fromkeys(chain.from_iterable(rows))  # tags and metrics differ between sweeps
     return {
         **{column.name: values_at(records, column.path) for column in RECORD_COLUMNS},
         **{name: [row.get(name) for row in rows] for name in names},
@@ -103,7 +103,7 @@ def _columns(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _row(record: Record) -> dict[str, Any]:
-    """Return the columns that are computed from a record. RECORD_COLUMNS are copies of its fields."""
+    """Return the columns that are computed from a record, in addition to RECORD_COLUMNS."""
     samples = record.samples.times_s if record.samples else ()
     return {
         **_parameters(record),
@@ -128,7 +128,7 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _parameters(record: Record) -> dict[str, Any]:
-    """Return the parameters, as the node used them if it says so."""
+    """Return the parameters of a record, with the effective dtype if it is known."""
     parameters = record.parameters
     return {
         **{name: parameters.get(name) for name in PARAMETERS},
@@ -149,13 +149,13 @@ def _thread_search(record: Record) -> dict[str, Any]:
 
 
 def _of_each_task(values: Sequence[int | None]) -> int | None:
-    """Return what all tasks have; None if they differ."""
+    """Return the common value of all tasks; None if they differ."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
 
 
 def _compile_s(record: Record) -> float | None:
-    """Return the time of the first step beyond a usual one, if the execution compiles; None without steps."""
+    """Return by how many seconds the first step exceeds the median; None if nothing is compiled or without steps."""
     samples, execution = record.samples, record.parameters.get("execution")
     if not samples or samples.first_step_s is None or record.learning or execution in (None, "eager"):
         return None
@@ -165,7 +165,7 @@ def _compile_s(record: Record) -> float | None:
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:
-    """Return e.g. `npz:digits.npz`."""
+    """Return the kind and path of the data, e.g. `npz:digits.npz`; None without data files."""
     given = [f"{kind}:{path}" for kind, path in (data or {}).items() if path]
     return given[0] if given else None
 
@@ -176,7 +176,7 @@ def _options(options: dict[str, Any] | None) -> str | None:
 
 @dataclass(frozen=True)
 class MetricColumn:
-    """What a column of a table holds: a metric of commands. `better` is higher, lower, or None: it was never said."""
+    """The metric of commands in a column of a table. `better` is higher, lower, or None if it is not configured."""
 
     name: str
     unit: str
@@ -185,12 +185,12 @@ class MetricColumn:
 
     @property
     def averages_rates(self) -> bool:
-        """Return whether a metric is an arithmetic mean of rates, which is not the rate of the whole."""
+        """Return whether a metric is an arithmetic mean of rates, which differs from total work over total time."""
         return self.reduce == "mean" and self.unit.endswith("/s")
 
 
 def metric_columns(records: Iterable[Record]) -> dict[str, MetricColumn]:
-    """Return the metrics that the records hold, by their columns."""
+    """Return the metrics of the records, by column."""
     return {
         column_of(name, metric.unit): MetricColumn(name, metric.unit, metric.better, metric.reduce)
         for record in records
@@ -199,13 +199,13 @@ def metric_columns(records: Iterable[Record]) -> dict[str, MetricColumn]:
 
 
 def _log(record: Record) -> str:
-    """Return the path of what the job printed, from the folder of the workspace."""
+    """Return the path of the job's log, relative to the workspace."""
     folder = _log_folder(record.sweep, record.batch)
     array = record.slurm.get("array_job_id")
     return f"{folder}/{log_name(record.slurm['array_task_id'] if array else record.element, array)}"
 
 
-@lru_cache  # joining the parts of a path takes longer than all else that is done for a row
+@lru_cache  # path operations would dominate the time of a row
 def _log_folder(sweep: str, batch: str) -> str:
     return str(SweepPaths(sweep, Path("jobs") / sweep, Path()).logs(batch))
 

@@ -1,4 +1,4 @@
-"""The samples of repetitions over time, and the windows of samples in which others disturbed them."""
+"""The samples of repetitions over time, and the windows with interference."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WINDOW_COLUMNS = ["repetition", "start_s", "end_s", "causes"]
 
 
 def samples_over_time(records: Iterable[Record]) -> pd.DataFrame:
-    """One row per sample: when it began, in seconds since the repetition's first, and the seconds of one of its steps.
+    """Return a row per sample: its start `at_s`, in s since the repetition's first sample, and its step time `time_s`.
 
-    Nothing of a record without samples, nor of a sample that is no time.
+    Samples that are not valid times are omitted.
     """
     frames = [_timed(record.repetition, record.samples) for record in records if record.samples]
     frames = [frame for frame in frames if len(frame)]
@@ -27,8 +27,10 @@ def samples_over_time(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def disturbed_windows(records: Iterable[Record]) -> pd.DataFrame:
-    """Return one row per stretch of windows that the same causes disturbed, such as `cpu, memory`, in seconds since the
-    repetition's first sample. What nobody watched is not in it."""
+    """Return a row per series of windows with interference of the same causes, such as `cpu, memory`.
+
+    `start_s` and `end_s` are in s since the repetition's first sample. Unmonitored windows are omitted.
+    """
     rows = [row for record in records for row in _disturbed(record)]
     return pd.DataFrame(rows, columns=WINDOW_COLUMNS)
 
@@ -47,7 +49,7 @@ def _timed(repetition: int, samples: Samples) -> pd.DataFrame:
 
 
 def _parts_before(lengths: Any) -> Any:
-    """Return the fraction of a window that had passed when each of its samples began."""
+    """Return the start of each sample of a window, as a fraction of the window."""
     if not (lengths >= 0).all() or not 0 < lengths.sum() < np.inf:
         lengths = np.ones_like(lengths)
     return (np.cumsum(lengths) - lengths) / lengths.sum()
@@ -66,7 +68,7 @@ def _disturbed(record: Record) -> Iterator[dict[str, Any]]:
 
 
 def _in_words(evidence: Mapping[str, float] | None) -> str:
-    """Return the causes in a window, e.g. `cpu,memory`; causes that no counter separates count as one."""
+    """Return the distinct causes of interference in a window, e.g. `cpu, memory`; empty without any."""
     return ", ".join(sorted({cause for causes in evidence or () for cause in causes.split(",")}))
 
 

@@ -1,4 +1,4 @@
-"""An axis of the matrix: a list of values, or a range written in short."""
+"""An axis of the matrix: a list of values, or a range."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Range(Model):
         return self
 
     def values(self) -> list[int | float]:
-        """Return the numbers of the range. Raises ValueError for a step that never reaches the end."""
+        """Return the numbers of the range. Raise ValueError for invalid ends, or a step that does not reach the end."""
         first, last = self.range
         factor = self._factor()
         step = None if factor else _number(self.step)
@@ -53,7 +53,7 @@ class Range(Model):
 
 
 def _tidy(value: int | float) -> int | float:
-    """Return 0.3 instead of 0.30000000000000004."""
+    """Return a float rounded to 12 decimals: 0.3 instead of 0.30000000000000004."""
     return round(value, 12) if isinstance(value, float) else value
 
 

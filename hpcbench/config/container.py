@@ -14,7 +14,7 @@ _MOUNT = re.compile(r"(?P<source>~?/[^:]*)(?::(?P<target>/[^:]*))?\Z")
 
 
 def check_single_lines(values: list[str]) -> list[str]:
-    """Return the words. Raises ValueError for one that would be more than one line of a script."""
+    """Return the values. Raise ValueError if one has more than one line, since each is part of a line of a script."""
     for value in values:
         if "\n" in value or "\0" in value:
             raise ValueError(f"{value!r} has more than one line: write several entries")
@@ -22,7 +22,7 @@ def check_single_lines(values: list[str]) -> list[str]:
 
 
 def check_no_options(values: list[str]) -> list[str]:
-    """Return the words. Raises ValueError for one that the program it is given to would take for an option."""
+    """Return the values. Raise ValueError if one is empty or begins with `-`, as an option of the called program."""
     for value in values:
         if not value or value.startswith("-"):
             raise ValueError(f"{value!r} cannot be empty or begin with '-'")
@@ -30,7 +30,7 @@ def check_no_options(values: list[str]) -> list[str]:
 
 
 class Container(Model):
-    """A container that a Python runs in."""
+    """The container in which the Python of an environment runs."""
 
     runtime: Literal["apptainer", "singularity", "charliecloud", "podman", "pyxis"] = Field(
         description="the container runtime"
@@ -74,6 +74,6 @@ class Container(Model):
 
     @property
     def mounted(self) -> list[tuple[str, str]]:
-        """The mounts as pairs of a folder of the node and a folder in the container."""
+        """Return the mounts as pairs of a folder of the node and a folder in the container."""
         found = [_MOUNT.match(text) for text in self.mounts]
         return [(match["source"], match["target"] or match["source"]) for match in found if match]

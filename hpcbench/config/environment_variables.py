@@ -1,4 +1,4 @@
-"""Environment variables in a file of the user: `env: {OMP_NUM_THREADS: 4}`."""
+"""Environment variables in configuration files, such as `env: {OMP_NUM_THREADS: 4}`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator
 from hpcbench.core.redaction import is_secret
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-# What bash computes or refuses to change, and the words of job scripts: their own, and those that tell who they are.
+# Variables that bash computes or makes read-only, and those that job scripts set or that identify their job.
 _TAKEN = re.compile(
     r"BASH.*|SHELLOPTS|FUNCNAME|FUNCNEST|GROUPS|DIRSTACK|PIPESTATUS|COPROC|WATCH|REPLY|IFS|OPT(ARG|ERR|IND)|E?UID|PPID|"
     r"LINENO|SECONDS|S?RANDOM|EPOCH(REALTIME|SECONDS)|HISTCMD|POSIXLY_CORRECT|ENV|PS4|_|"
@@ -18,20 +18,19 @@ _TAKEN = re.compile(
     r"MEM_PER_CPU|MEM_PER_NODE)|"
     r"file|module|path|python|sweep"
 )
-# Linux starts no program with more than twice of either; some are written twice.
+# About half of the limits of Linux for one variable and for all of a program, since some are written twice.
 _MOST_EACH, _MOST_BYTES = 60_000, 500_000
-# An assignment of what is neither fetched nor a number: max_tokens=512 and --key=column are arguments.
+# An assignment in a shell line, except of numbers and substitutions: max_tokens=512 and --key=column are arguments.
 _ASSIGNED = re.compile(
     r"""(?:^|[\s;&|(])([A-Z_][A-Z0-9_]*)=(?!["']?[$`]|\d+\b)["']?[^"';&|)\s][^"';&|)]{5}""", re.MULTILINE
 )
-# The same as a word that no shell reads: HF_TOKEN=hf_abc, --env=HF_TOKEN=hf_abc, ALL,HF_TOKEN=hf_abc.
+# An assignment in an option that no shell parses: HF_TOKEN=hf_abc, --env=HF_TOKEN=hf_abc, ALL,HF_TOKEN=hf_abc.
 _GIVEN = re.compile(r"(?:^(?:-e)?|[=,\s])([A-Z_][A-Z0-9_]*)=[^$\s]")
 _ADVICE = "export it in your shell, not here: Slurm passes it on to the job; podman needs `options: [--env=NAME]`, too"
 
 
 def check_no_secret(line: str) -> str:
-    """Return a line of shell. Raises ValueError for a secret in it, as in `HF_TOKEN=hf_abc`, not `HF_TOKEN=$(cat
-    FILE)`."""
+    """Return a shell line. Raise ValueError for a secret such as `HF_TOKEN=hf_abc`, but not `HF_TOKEN=$(cat FILE)`."""
     for found in _ASSIGNED.finditer(line):
         if is_secret(found.group(1)):
             raise ValueError(f"{found.group(1)} looks like a secret, which would be seen in scripts: {_ADVICE}")
@@ -39,8 +38,8 @@ def check_no_secret(line: str) -> str:
 
 
 def check_no_given_secret(word: str) -> str:
-    """Return an option. Raises ValueError if it sets a secret, as `--env=HF_TOKEN=hf_abc`; `--env=HF_TOKEN` only
-    passes it."""
+    """Return an option. Raise ValueError if it sets a secret, such as `--env=HF_TOKEN=hf_abc`, unlike
+    `--env=HF_TOKEN`."""
     for found in _GIVEN.finditer(word):
         if is_secret(found.group(1)):
             raise ValueError(f"{found.group(1)} looks like a secret, which would be seen in scripts: {_ADVICE}")
@@ -48,12 +47,12 @@ def check_no_given_secret(word: str) -> str:
 
 
 def _as_text(value: object) -> object:
-    """Return a mapping with its values as a shell would write them: `1` as "1", `true` as "true"."""
+    """Return a mapping with its values as text of YAML: `1` as "1", `true` as "true"."""
     return {key: _text(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _check(variables: dict[str, str]) -> dict[str, str]:
-    """Raise ValueError for an invalid or reserved name, a secret, and a value that is too large."""
+    """Return the variables. Raise ValueError for an invalid or reserved name, a secret or too large values."""
     total = 0
     for name, value in variables.items():
         if not _NAME.match(name):

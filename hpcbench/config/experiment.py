@@ -18,7 +18,7 @@ from hpcbench.errors import nearest
 
 
 class Measure(Model):
-    """How each run is timed."""
+    """The measurement of each run: repetitions, warm-up, samples and stopping rules."""
 
     precision: float = Field(
         default=0.01,
@@ -47,7 +47,7 @@ class Measure(Model):
     @field_validator("precision", mode="before")
     @classmethod
     def _of_percent(cls, value: Any) -> Any:
-        """Return 0.02 for `2 %`."""
+        """Return a percentage as a fraction: 0.02 for `2 %`."""
         if isinstance(value, str) and value.endswith("%"):
             with contextlib.suppress(ValueError):
                 return float(value.removesuffix("%")) / 100
@@ -119,13 +119,13 @@ class Experiment(Model):
 
     @property
     def axis_names(self) -> list[str]:
-        """The parameters that the matrix, the zip groups and the included points set, in order of appearance."""
+        """Return the parameters that the matrix, the zip groups and the included points set, in order of appearance."""
         groups = [self.matrix, *self.zip, *self.include]
         return list(dict.fromkeys(name for group in groups for name in group))
 
 
 def load_experiment(document: Document) -> Experiment:
-    """Check an experiment document. Raises UserError that names file, line and key."""
+    """Return the checked experiment of a document. Raise UserError, with file, line and key, if it is not valid."""
     _check_axes(document)
     experiment = build(Experiment, document)
     _check_parameter_names(experiment, document)
@@ -147,7 +147,7 @@ def _has_expression(value: Any) -> bool:
 
 
 def _check_axes(document: Document) -> None:
-    """Check axes before the schema, whose messages for `a list or a range` would not help users."""
+    """Raise UserError for an invalid axis; the messages of the schema for `a list or a range` would be unclear."""
     groups: list[tuple[KeyPath, Any]] = [(("matrix",), document.data.get("matrix"))]
     zipped = document.data.get("zip")
     groups += [(("zip", index), group) for index, group in enumerate(zipped if isinstance(zipped, list) else [])]
@@ -193,7 +193,7 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
 
 
 def _check_held_out(experiment: Experiment, document: Document) -> None:
-    """Raise UserError for parameters of a shape that are not sizes of the network or its input."""
+    """Raise UserError for a shape in `tune.held_out` that is empty, or not of sizes of a network or its input."""
     known = {"batch_size", *OPTIONS}
     for index, shape in enumerate(experiment.tune.held_out):
         if not shape:
@@ -211,7 +211,7 @@ def _parameter_hint(name: str, known: set[str] | frozenset[str]) -> str:
 
 
 def _check_axes_apart(experiment: Experiment, document: Document) -> None:
-    """Raise UserError for a parameter that is on two axes."""
+    """Raise UserError for a parameter on two axes, or axes of a zip group of different lengths."""
     seen: dict[str, str] = dict.fromkeys(experiment.matrix, "matrix")
     for index, group in enumerate(experiment.zip):
         lengths = {name: len(axis_values(axis)) for name, axis in group.items()}

@@ -12,13 +12,13 @@ from pydantic import Field, field_validator, model_validator
 from hpcbench.config.yaml_document import Document, Model
 from hpcbench.core import metrics
 
-PREFIX = "metric_"  # of the columns of metrics
+PREFIX = "metric_"  # prefix of the columns of metrics
 _READABLE = {"/": "_per_", "%": "percent", "µ": "u", "μ": "u", "°": "deg"}
-_MOST_PATTERN = 1000  # characters: more is a mistake
+_MOST_PATTERN = 1000  # characters
 
 
 class Metric(Model):
-    """One number of each run of a command."""
+    """A metric: one number per run of a command, and where to read it."""
 
     regex: str | None = Field(
         default=None,
@@ -26,7 +26,7 @@ class Metric(Model):
         description="a pattern whose group `value`, or only group, is the number; `^` and `$` match at each line; "
         "a group `unit` is the time's unit, if that varies",
     )
-    json_path: str | None = Field(  # a schema of pydantic has a method `json` already
+    json_path: str | None = Field(  # `json` is a method of pydantic models
         default=None,
         alias="json",
         min_length=1,
@@ -63,7 +63,7 @@ class Metric(Model):
     @field_validator("file")
     @classmethod
     def _inside(cls, value: str | None) -> str | None:
-        """Return the name of a file in the run's folder: another one could be from an earlier repetition."""
+        """Return a file name. Raise ValueError outside the run's folder: it may be of an earlier repetition."""
         if value is not None and (not value or PurePosixPath(value).is_absolute() or ".." in value.split("/")):
             raise ValueError(
                 "the file must be in $HPCBENCH_RUN, the folder of the repetition: give its name in this folder"
@@ -83,7 +83,7 @@ class Metric(Model):
 
 
 def check_metrics(wanted: Mapping[str, Metric], expect: list[str], document: Document) -> None:
-    """Raise UserError, with file and line, for names that cannot be columns and for invalid patterns."""
+    """Raise UserError, with file and line, for names that cannot be columns, equal columns and invalid patterns."""
     columns: dict[str, str] = {}
     for name, metric in wanted.items():
         if not name.isidentifier() or not name.isascii():
@@ -109,5 +109,5 @@ def column_of(name: str, unit: str) -> str:
 
 
 def interval_columns(column: str) -> tuple[str, str]:
-    """Return the columns of the confidence limits of a metric's column."""
+    """Return the columns of the lower and upper 95 % confidence limits of a column."""
     return f"{column}_ci_low", f"{column}_ci_high"

@@ -1,15 +1,15 @@
-"""Names of experiments, cases and sweeps, and of a user's own parameters."""
+"""Names of experiments, cases, sweeps and tags."""
 
 from __future__ import annotations
 
 import re
 
-TAG = "tag_"  # before the names of a user's own parameters, in tables
+TAG = "tag_"  # prefix of the columns of user-defined parameters
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
 
 def check_name(value: str) -> str:
-    """Return a name that becomes a folder. Raises ValueError if it could leave its parent or confuse a shell."""
+    """Return a name that is safe as a folder and in a shell. Raise ValueError if it is not."""
     if not NAME_PATTERN.match(value) or ".." in value:
         raise ValueError(
             "a name has only letters, digits, '.', '-' and '_', begins with a letter or digit, and has no '..'"

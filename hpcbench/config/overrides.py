@@ -1,4 +1,4 @@
-"""`--set KEY=VALUE` on the command line: changes to an experiment before it is checked."""
+"""The option `--set KEY=VALUE`, which changes an experiment before it is checked."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from hpcbench.errors import UserError
 
 
 def apply_overrides(document: Document, settings: list[str]) -> Document:
-    """Return the document with `KEY=VALUE` settings applied. A bare KEY is a parameter, a dotted one a key of the
-    file.
+    """Return the document with `KEY=VALUE` settings applied; KEY is a parameter or a dotted key of the file.
 
-    A parameter that is an axis becomes an axis of this one value, in included points too. Raises UserError for text
-    that is not KEY=VALUE, and for a key that cannot be set.
+    An axis becomes an axis of this single value, also in included points. Raise UserError for text that is not
+    KEY=VALUE, or a key that cannot be set.
     """
     data = deepcopy(document.data)
     places = dict(document.places)
@@ -31,7 +30,7 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
         if len(path) == 2 and path[0] == "parameters":
             _fix_included(data, path[1], value)
             if _drop_axis(data, path[1]):
-                # Still an axis, of one value: without any axis, included points would be all there is.
+                # Remains an axis of one value: without axes, only the included points would be left.
                 path, value = ("matrix", path[1]), [value]
         _put(data, path, value, where)
         places = {place: name for place, name in places.items() if place[: len(path)] != path}
@@ -47,7 +46,7 @@ def _fix_included(data: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _drop_axis(data: dict[str, Any], name: str) -> bool:
-    """Take a parameter out of the matrix and the zip groups; return whether it was an axis."""
+    """Remove a parameter from the matrix and the zip groups; return whether it was an axis."""
     zipped = data.get("zip")
     axes = [data.get("matrix"), *(zipped if isinstance(zipped, list) else [])]
     found = [group for group in axes if isinstance(group, dict) and name in group]

@@ -1,4 +1,4 @@
-"""The parameters of a case: names, types, defaults. The tables in the docs are made from this schema."""
+"""The parameters of a case: names, types and defaults. The tables in the docs are generated from this schema."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from hpcbench.errors import nearest
 from hpcbench.models import catalog
 
 MAX_SEED = 2**32 - 1
-MOST, MOST_ITEMS = 10**6, 10**9  # more is a mistake
+MOST, MOST_ITEMS = 10**6, 10**9  # upper bounds of counts, and of counts of items
 FRAMEWORKS = tuple(dict.fromkeys((*frameworks.FRAMEWORKS, COMMAND)))
-# What means nothing to a command whose template does not use it: it is empty in the plan and in the tables then.
+# Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
 _OF_NETWORKS = (
     *("model", "model_options", "task", "strategy", "dtype", "batch_size", "seed"),
     *("learning_rate", "data", "held_out", "target_accuracy", "max_epochs"),
@@ -41,7 +41,7 @@ _OF_DYNAMIC = {
     "execution": ("eager",),
     "strategy": ("single",),
     "task": STEP_TASKS,
-    "wait_policy": ("passive",),  # what spins looks as if it computed
+    "wait_policy": ("passive",),  # spinning threads would be counted as busy
 }
 _OF_SECTIONS = ("schedule", "section_depth")
 
@@ -71,7 +71,7 @@ def _field_of(setting: Setting) -> Any:
 
 
 class DataSource(Model):
-    """The files with the items of a case. Paths are relative to the workspace."""
+    """The files with the data of a case. Paths are relative to the workspace."""
 
     npz: str | None = Field(
         default=None,
@@ -90,7 +90,7 @@ class DataSource(Model):
 
 
 class _Work(Model):
-    """What a case computes, and on which resources."""
+    """The computation of a case and its resources."""
 
     framework: str = Field(
         description=f"the framework: {_names(FRAMEWORKS)}; `command` runs any program instead of a model"
@@ -135,7 +135,7 @@ class _Work(Model):
 if TYPE_CHECKING:
 
     class _Settings(_Work):
-        """The settings that code names: `core.frameworks` declares them."""
+        """Annotations of the settings that `core.frameworks` declares, for type checkers."""
 
         intra_op_threads: int | None = None
         inter_op_threads: int | None = None
@@ -155,7 +155,7 @@ else:
 
 
 class Parameters(_Settings):
-    """All that determines what a case does. Cases with equal parameters are the same case."""
+    """All parameters of a case. Equal parameters and tags define the same case."""
 
     oversubscribe: bool = Field(default=False, description="whether threads may outnumber CPUs")
     learning_rate: float = Field(default=0.01, gt=0, le=1000, description="learning rate of SGD with momentum 0.9")
@@ -239,7 +239,7 @@ class Parameters(_Settings):
                 raise ValueError(f"{name} requires threads: dynamic, not {mode}")
 
     def _check_dynamic(self) -> None:
-        """Raises ValueError for what hooks on the modules of one process cannot do."""
+        """Raise ValueError for parameters with which dynamic threads, hooks on modules of one process, cannot work."""
         for name, wanted in _OF_DYNAMIC.items():
             value = getattr(self, name)
             if value is not None and value not in wanted:
@@ -247,7 +247,7 @@ class Parameters(_Settings):
                 raise ValueError(f"threads: dynamic requires {name} {' or '.join(wanted)}{unset}, not {value}")
         if self.schedule is not None and self.section_depth is not None:
             raise ValueError("schedule cannot be used with section_depth")
-        if self.instances > 1:  # tasks are one already: the strategy is single
+        if self.instances > 1:  # strategy: single implies one task
             raise ValueError(f"threads: dynamic cannot be used with instances: {self.instances}")
 
     def _check_target(self) -> None:
@@ -271,25 +271,25 @@ class Parameters(_Settings):
 
     @property
     def tasks(self) -> int:
-        """The number of processes on all nodes."""
+        """Return the number of tasks on all nodes."""
         return self.nodes * self.tasks_per_node
 
     @property
     def environment_name(self) -> str:
-        """The name of the environment that has the case's framework and strategy."""
+        """Return the name of the environment with the framework and strategy of the case."""
         usual = f"horovod-{self.framework}" if self.strategy == "horovod" else self.framework
         return self.environment or usual
 
     def content(self) -> dict[str, Any]:
-        """Return the parameters that differ from their defaults, from which the id of a case is made.
+        """Return the parameters that differ from their defaults, which determine the id of a case.
 
-        Defaults are left out so that a case keeps its id when a later version adds a parameter.
+        Defaults are omitted, so that the id of a case does not change when a later version adds a parameter.
         """
         content = self.model_dump(mode="json", exclude_defaults=True)
         usual = self.model_copy(update={"environment": None}).environment_name
-        if content.get("environment") == usual:  # what it is anyway
+        if content.get("environment") == usual:  # the default for the framework
             del content["environment"]
-        if content.get("threads") != DYNAMIC:  # follows from the numbers of threads
+        if content.get("threads") != DYNAMIC:  # derived from the thread counts
             content.pop("threads", None)
         if self.model is None:
             return content
@@ -298,7 +298,7 @@ class Parameters(_Settings):
         return {**content, "model_options": options} if options else _without(content, "model_options")
 
     def planned(self) -> dict[str, Any]:
-        """Return all parameters by name; for a command, those of networks that the user did not set are None."""
+        """Return all parameters by name; for a command, parameters of networks are None unless the user set them."""
         values = self.model_dump(mode="json")
         if self.framework == COMMAND:
             values.update({name: None for name in _OF_NETWORKS if name not in self.model_fields_set})

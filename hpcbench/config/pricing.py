@@ -1,9 +1,9 @@
-"""What a site charges for an hour of an allocation.
+"""The price of an hour of an allocation.
 
-- Whole nodes cost `node_hour` each, if the site has that price, and nothing else.
+- Whole nodes cost `node_hour` each, if the site has this price, with no further charges.
 - Other allocations cost `core_hour` for each core and `gpu_hour` for each GPU, added up, as Slurm adds up its billing
   weights by default (slurm.conf(5), TRESBillingWeights).
-- If a price is needed and unknown, the whole is unknown.
+- If a required price is unknown, the total is unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hpcbench.config.site import Cost
 
 
 class Allocation(NamedTuple):
-    """What a job reserves. If `unknown` names a missing fact of its nodes, it may be more than these numbers."""
+    """The reserved resources of a job. If `unknown` names a missing fact of its nodes, the numbers are lower bounds."""
 
     nodes: float
     cores: float
@@ -24,7 +24,7 @@ class Allocation(NamedTuple):
     unknown: str | None = None
 
     def divided(self, among: int) -> Allocation:
-        """Return the share of one of `among` runs that use the allocation together."""
+        """Return the equal share of each of `among` concurrent runs."""
         return self._replace(nodes=self.nodes / among, cores=self.cores / among, gpus=self.gpus / among)
 
 
@@ -35,7 +35,7 @@ class Price(NamedTuple):
     reason: str | None = None
 
     def times(self, hours: float) -> Price:
-        """Return the price of so many hours."""
+        """Return the price of a number of hours, for a price per hour."""
         return self if self.amount is None else Price(self.amount * hours)
 
 
@@ -45,7 +45,7 @@ def has_prices(cost: Cost) -> bool:
 
 
 def price_per_hour(cost: Cost, allocation: Allocation) -> Price:
-    """Return the price of an hour of an allocation."""
+    """Return the price of an hour of an allocation, or the reason why it is unknown."""
     if not has_prices(cost):
         return Price(None, "the site file has no prices")
     if allocation.whole_nodes and cost.node_hour is not None:
@@ -61,7 +61,7 @@ def price_per_hour(cost: Cost, allocation: Allocation) -> Price:
 
 
 def total(prices: Iterable[Price]) -> Price:
-    """Return the sum of prices; unknown if one of them is."""
+    """Return the sum of prices; the first unknown price if any is unknown."""
     amount = 0.0
     for price in prices:
         if price.amount is None:

@@ -1,4 +1,4 @@
-"""A recipe: the file that describes how the environment of one framework is built, step by step."""
+"""A recipe: the file with the steps to build the environment of a framework."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Packages = Annotated[list[str], AfterValidator(_check_packages)]
 
 
 class Compile(Model):
-    """How packages are compiled on this machine, against what the earlier steps installed."""
+    """The compilation of packages on this machine against the packages of earlier steps."""
 
     tools: Packages = Field(default_factory=list, description="packages needed only for compiling")
     needs: list[str] = Field(
@@ -68,12 +68,12 @@ class Step(Model):
 
     @property
     def packages(self) -> list[str]:
-        """The canonical names of the packages that the step installs."""
+        """Return the canonical names of the packages that the step installs."""
         return [canonicalize_name(_requirement(text).name) for text in self.install]
 
     @property
     def pinned(self) -> bool:
-        """Whether each package has one exact version."""
+        """Return whether each package has an exact version."""
         pins = [list(_requirement(text).specifier) for text in self.install]
         return all(any(pin.operator == "==" and "*" not in pin.version for pin in found) for found in pins)
 
@@ -96,21 +96,21 @@ class Recipe(Model):
         return value
 
     def allows(self, version: str) -> bool:
-        """Return whether the recipe works with a Python of this version, for example 3.11.7."""
+        """Return whether the recipe supports a version of Python, for example 3.11.7."""
         return SpecifierSet(self.python).contains(version, prereleases=True)
 
     @property
     def packages(self) -> list[str]:
-        """The canonical names of the packages of all steps."""
+        """Return the canonical names of the packages of all steps."""
         return list(dict.fromkeys(name for step in self.steps for name in step.packages))
 
     @property
     def digest(self) -> str:
-        """12 hexadecimal digits of the SHA-256 of the steps, which change if what is built changes."""
+        """Return 12 hexadecimal digits of the SHA-256 of the steps, which identify the contents of a build."""
         content = [step.model_dump(mode="json", exclude_defaults=True) for step in self.steps]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
 def load_recipe(document: Document) -> Recipe:
-    """Check a recipe. Raises UserError that names file, line and key."""
+    """Return the checked recipe of a document. Raise UserError, with file, line and key, if it is not valid."""
     return build(Recipe, document)

@@ -10,7 +10,7 @@ from hpcbench.config.yaml_document import Model
 
 
 class Retry(Model):
-    """Which runs are repeated automatically."""
+    """The outcomes after which runs are retried automatically, and how often."""
 
     max: int = Field(
         default=2, ge=0, le=100, description="maximum number of retries of a repetition because of these outcomes"
@@ -21,5 +21,5 @@ class Retry(Model):
 
     @property
     def by_slurm(self) -> bool:
-        """Whether Slurm may requeue a job after a node failure or a preemption."""
+        """Return whether Slurm may requeue a job after a node failure or a preemption."""
         return self.max > 0 and bool({"node_failure", "preempted"} & set(self.on))

@@ -14,7 +14,7 @@ from hpcbench.config.yaml_document import Document, Model, build
 
 
 class Environment(Model):
-    """How a framework becomes available on a node."""
+    """The setup of a framework on a node: interpreter, modules, shell lines, variables, container."""
 
     python: str | None = Field(
         default=None,
@@ -46,7 +46,7 @@ class Environment(Model):
 
 
 class Partition(Model):
-    """Limits of one partition. A limit that is unset is not checked."""
+    """Limits of one partition. Unset limits are not checked."""
 
     max_time: str | None = Field(default=None, description="maximum wall time, e.g. 2-00:00:00")
     nodes: int | None = Field(default=None, ge=1, description="number of nodes")
@@ -65,7 +65,7 @@ class Partition(Model):
 
     @property
     def max_time_s(self) -> int | None:
-        """The longest wall time in seconds, if it is set."""
+        """Return the maximum time limit in seconds; None if it is unset."""
         return walltime_s(self.max_time) if self.max_time else None
 
 
@@ -81,7 +81,7 @@ class Limits(Model):
 
 
 class Launcher(Model):
-    """How tasks are started inside a job."""
+    """The launcher of tasks inside a job."""
 
     srun: list[str] = Field(default_factory=list, description="additional arguments of srun, e.g. [--mpi=pmix]")
 
@@ -92,7 +92,7 @@ class Launcher(Model):
 
 
 class Cost(Model):
-    """Prices. null is unknown, not free. Which of them a job pays: pricing.py."""
+    """Prices of a site, which pricing.py applies. null is unknown, not free."""
 
     currency: str = Field(default="EUR", description="unit of the prices, e.g. EUR or the site's own credits")
     core_hour: float | None = Field(
@@ -107,7 +107,7 @@ class Cost(Model):
 
 
 class Carbon(Model):
-    """The emissions of electricity at this site. null is unknown: no default would be right for every site."""
+    """The emissions of electricity at a site. null is unknown, since no default is valid for all sites."""
 
     g_per_kwh: float | None = Field(
         default=None,
@@ -124,7 +124,7 @@ class Carbon(Model):
 
     @property
     def g_per_measured_kwh(self) -> float | None:
-        """Grams of CO2 equivalent for each kWh measured in a computer; None unless both factors are known."""
+        """Return grams of CO2 equivalent per kWh measured in a computer; None unless both factors are known."""
         return None if self.g_per_kwh is None or self.pue is None else self.g_per_kwh * self.pue
 
 
@@ -162,11 +162,11 @@ class Site(Model):
         return value
 
     def environment(self, name: str) -> Environment:
-        """Return the environment called `name`; the default one if the site file does not have it."""
+        """Return the environment `name`; the default environment if the site file does not define it."""
         return self.environments.get(name, Environment())
 
     def max_time_s(self, partition: str | None) -> int | None:
-        """Return the shortest time limit in seconds of `partition` (`a,b` for several, None for the default); None if
+        """Return the shortest time limit in s of a partition (`a,b` for several, None for the default); None if
         unknown."""
         names = (partition or self.default_partition or "").split(",")
         known = [self.partitions[name].max_time_s for name in names if name in self.partitions]
@@ -174,10 +174,10 @@ class Site(Model):
 
     @property
     def default_partition(self) -> str | None:
-        """The partition that Slurm uses if none is named; None if unknown."""
+        """Return the default partition of Slurm; None if unknown."""
         return next((name for name, partition in self.partitions.items() if partition.default), None)
 
 
 def load_site(document: Document) -> Site:
-    """Check a site document. Raises UserError that names file, line and key."""
+    """Return the checked site of a document. Raise UserError, with file, line and key, if it is not valid."""
     return build(Site, document)

@@ -1,4 +1,4 @@
-"""Slurm options of a case in addition to its resources, checked so that they are safe in an #SBATCH line."""
+"""Slurm options of a case in addition to its resources, with checks that they are safe in #SBATCH lines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pydantic import Field, field_validator, model_validator
 from hpcbench.config.environment_variables import check_no_given_secret
 from hpcbench.config.yaml_document import Model
 
-# Reaches an #SBATCH line, where no shell quoting protects it: only what Slurm's own option values need.
+# #SBATCH lines are not quoted for a shell: only the characters of Slurm's option values are allowed.
 OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]*\Z")
 _TIME = re.compile(r"(?:\d+-\d{1,2}(?::\d{1,2}(?::\d{1,2})?)?|\d+(?::\d{1,2}){0,2})\Z", re.ASCII)
 _MEMORY = re.compile(r"\d+[KMGT]?\Z", re.ASCII)
 _COMPONENTS = re.compile("hetjob|packjob", re.IGNORECASE)
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
-# Options that hpcbench sets itself: a second value would break the script or lose its log.
+# Options that hpcbench sets: a second value would break the script or lose its log.
 OWN_OPTIONS = {
     *("array", "chdir", "clusters", "cpus-per-task", "error", "gpus", "gpus-per-node", "gpus-per-task", "gres"),
     *("input", "job-name", "no-requeue", "nodes", "ntasks", "ntasks-per-node", "open-mode", "output", "parsable"),
@@ -103,7 +103,7 @@ class SlurmOptions(Model):
 
     @classmethod
     def _check_not_short_for(cls, name: str) -> None:
-        """Raise ValueError for abbreviations, which sbatch accepts: `outp` would be a second --output."""
+        """Raise ValueError for abbreviations of known options, since sbatch accepts `outp` as --output."""
         known = sorted({*OWN_OPTIONS, *(field.replace("_", "-") for field in cls.model_fields)})
         longer = next((option for option in known if option.startswith(name)), None)
         if longer:
@@ -121,7 +121,7 @@ class SlurmOptions(Model):
 
 
 def check_no_component(text: str) -> None:
-    """Raises ValueError for the words by which sbatch ends a component of a job, wherever in a line they are."""
+    """Raise ValueError for `hetjob` and `packjob`, which sbatch parses as component separators in any option."""
     if found := _COMPONENTS.search(text):
         raise ValueError(f"sbatch takes '{found.group()}' for a word of its own anywhere in an option: {text!r}")
 
@@ -136,7 +136,7 @@ def check_option_value(value: str) -> None:
 
 
 def walltime_s(text: str) -> int:
-    """Return the seconds of a Slurm time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S (sbatch(1), --time)."""
+    """Return the seconds of a valid Slurm time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S (sbatch(1), --time)."""
     days, dash, rest = text.rpartition("-")
     parts = [int(part) for part in rest.split(":")]
     if dash:

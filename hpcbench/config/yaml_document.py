@@ -1,8 +1,8 @@
-"""YAML as data: read with positions, strictly, and turned into a checked object.
+"""Strict parsing of YAML into plain data with positions, and validation by a schema.
 
-PyYAML composes the nodes; the values are built here, by the rules of YAML 1.2's core schema, for three reasons:
-an error can name file, line and key; `00:10:00` stays the text that Slurm expects (YAML 1.1 reads it as the
-number 600); and no tag can construct anything but plain data.
+PyYAML composes the nodes; this module constructs the values, by the core schema of YAML 1.2, for three reasons: errors
+have file, line and key; `00:10:00` remains the text that Slurm expects (the number 600 in YAML 1.1); and tags cannot
+construct objects other than plain data.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ KeyPath = tuple[str | int, ...]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MAX_FILE_BYTES = 10_000_000
-MAX_VALUES = 500_000  # counted after aliases are expanded, so that an alias bomb ends here
+MAX_VALUES = 500_000  # including expanded aliases, against alias bombs
 MAX_DEPTH = 40
 
 
 class Model(BaseModel):
-    """Base of every schema: frozen, without unknown keys and without silent conversions."""
+    """Base class of all schemas: frozen, strict types, no unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 @dataclass(frozen=True)
 class Document:
-    """A YAML file as plain data, and the line of each of its keys."""
+    """A YAML file as plain data, with the line of each key."""
 
     name: str
     data: dict[str, Any]
@@ -64,7 +64,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def load_yaml(path: Path) -> Document:
-    """Read a YAML file. Raises UserError for whatever is wrong with the file or its syntax."""
+    """Return the document of a YAML file. Raise UserError if it cannot be read, is too large or is not valid YAML."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise UserError("the file is larger than 10 MB", where=str(path))
@@ -77,7 +77,7 @@ def load_yaml(path: Path) -> Document:
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """Parse the text of a YAML mapping. Raises UserError, which names the file as `name`."""
+    """Return the document of the text of a YAML mapping. Raise UserError, located at `name`, if it is not valid."""
     root = _compose(text, name)
     if root is None:
         raise UserError("the file is empty", where=name)
@@ -89,7 +89,7 @@ def parse_yaml(text: str, name: str) -> Document:
 
 
 def parse_value(text: str, name: str) -> Any:
-    """Parse one YAML value of the command line. Raises UserError with `name`."""
+    """Return a YAML value of the command line. Raise UserError, located at `name`, if it is not valid."""
     root = _compose(text, name)
     return None if root is None else _Builder(name).value(root, (), ())
 
@@ -111,7 +111,7 @@ def _compose(text: str, name: str) -> yaml.Node | None:
 
 
 def _check_depth(text: str, name: str) -> None:
-    """Raise an error for deep nesting, before the composer, which recurses in C, crashes the interpreter."""
+    """Raise UserError for deep nesting, which would crash the interpreter in the recursive composer."""
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -137,12 +137,12 @@ _PLAIN: tuple[tuple[re.Pattern[str], typing.Callable[[str], Any]], ...] = (
     (re.compile(r"0x[0-9a-fA-F]{1,80}\Z"), lambda text: int(text, 16)),
     (re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z"), float),
 )
-# No file, path or argument can carry them: half a pair of surrogates is no character of UTF-8.
+# Files, paths and arguments cannot contain NUL and lone surrogates, which are not valid in UTF-8.
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def is_plain_text(text: str) -> bool:
-    """Return whether YAML reads unquoted `text` as text."""
+    """Return whether YAML parses unquoted `text` as text."""
     return not any(pattern.match(text) for pattern, _ in _PLAIN)
 
 
@@ -153,7 +153,7 @@ _STANDARD_TAGS = {
 
 
 class _Builder:
-    """Turns composed nodes into plain data, and remembers the line of each key."""
+    """Constructs plain data from composed nodes, and records the line of each key."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -177,7 +177,7 @@ class _Builder:
             self._note(node, path)
             return [self.value(child, (*path, index), parents) for index, child in enumerate(node.value)]
         self._note(node, path)
-        assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - YAML has no fourth kind
+        assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - the only other kind of node
         return self._scalar(node, path)
 
     def _items(self, node: yaml.MappingNode, path: KeyPath) -> Iterator[tuple[str, yaml.Node]]:
@@ -207,7 +207,7 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
         self._check_writable(node, path)
-        if node.style:  # quoted, or a block: always text
+        if node.style:  # quoted or block scalar: always text
             return node.value
         for pattern, build in _PLAIN:
             if pattern.match(node.value):
@@ -226,7 +226,7 @@ class _Builder:
 
 
 def build(model: type[ModelT], document: Document) -> ModelT:
-    """Check a document against a schema. Raises UserError with file, line, key and the nearest valid key."""
+    """Return the validated model of a document. Raise UserError, with file, line and key, if it is not valid."""
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
@@ -234,7 +234,7 @@ def build(model: type[ModelT], document: Document) -> ModelT:
 
 
 def first_message(error: ValidationError) -> str:
-    """Return the first message of pydantic, without its prefixes."""
+    """Return the first message of a pydantic error, without its prefixes."""
     message: str = error.errors(include_url=False)[0]["msg"]
     return message.removeprefix("Value error, ").removeprefix("Input ")
 
@@ -242,7 +242,7 @@ def first_message(error: ValidationError) -> str:
 def schema_error(
     error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = (), hint: str = ""
 ) -> UserError:
-    """Return the first error of pydantic as a UserError with file, line and key."""
+    """Return the first error of pydantic as a UserError with file, line and key, and similar names for unknown keys."""
     finding = error.errors(include_url=False)[0]
     location = _written_part(tuple(finding["loc"]), document, prefix)
     path = prefix + location
@@ -259,7 +259,7 @@ def schema_error(
 
 
 def _written_part(location: KeyPath, document: Document, prefix: KeyPath) -> KeyPath:
-    """Return `location` without the names of alternatives that pydantic adds."""
+    """Return `location` without the names of union members that pydantic adds."""
     here: Any = document.data
     for part in prefix:
         here = _inside(here, part)
@@ -287,7 +287,7 @@ def _shown(value: Any) -> str:
 
 
 def _fields_at(model: type[BaseModel], path: KeyPath) -> set[str]:
-    """Return the keys that the schema allows at `path`, found by following its annotations."""
+    """Return the keys that the schema allows at `path`, by its annotations."""
     annotation: Any = model
     for part in path:
         annotation = _unwrapped(annotation)
@@ -305,7 +305,7 @@ def _fields_at(model: type[BaseModel], path: KeyPath) -> set[str]:
 
 
 def _unwrapped(annotation: Any) -> Any:
-    """`X` of `X | None`; anything else as it is."""
+    """Return `X` for `X | None`, other annotations unchanged."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
         return kinds[0]

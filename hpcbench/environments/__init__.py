@@ -1,1 +1,1 @@
-"""The environments of frameworks: build them from recipes, and find the Python of each."""
+"""Building of the environments of frameworks from recipes, and finding the Python of each."""

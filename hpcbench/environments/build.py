@@ -1,4 +1,4 @@
-"""Build an environment: a virtual environment, then the steps of its recipe. Finished steps are not repeated."""
+"""Building of an environment: a virtual environment, then the steps of its recipe. Finished steps are not repeated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hpcbench.environments.locations import EnvironmentDir
 from hpcbench.errors import UserError
 
 Report = Callable[[int, int, str], None]  # number of the step, number of steps, current activity
-MOST_LETTERS = 70  # names of the packages of a step
+MOST_LETTERS = 70  # length of the package names of a step in a message
 
 _FACTS = """
 import json, sysconfig
@@ -44,9 +44,9 @@ print(json.dumps({"packages": packages, "tag": tag, "include": include}))
 
 
 def build(place: EnvironmentDir, recipe: Recipe, python: Python, report: Report, *, fresh: bool = False) -> Built:
-    """Build an environment, or continue an interrupted build. Keep an environment that is complete and up to date.
+    """Build an environment, or continue an interrupted build, unless it is complete and up to date; return its marker.
 
-    With `fresh`, rebuild and recompile it in any case. Raise UserError if it cannot be built; finished steps are kept.
+    With `fresh`, always rebuild and recompile it. Raise UserError if it cannot be built; finished steps are kept.
     """
     try:
         with place.locked() as lock:
@@ -64,10 +64,10 @@ def build(place: EnvironmentDir, recipe: Recipe, python: Python, report: Report,
 
 
 def remove(place: EnvironmentDir) -> int:
-    """Remove an environment that hpcbench built; return the bytes that this frees. Raises UserError for any other."""
+    """Remove an environment that hpcbench built; return the freed bytes. Raise UserError for any other folder."""
     _check_ours(place)  # before the lock, which would create a file
     with place.locked():
-        _check_ours(place)  # another removal may have come first
+        _check_ours(place)  # another process may have removed it
         freed = size_bytes(place.folder)
         _remove_folder(place)
         return freed
@@ -81,7 +81,7 @@ def _check_ours(place: EnvironmentDir) -> None:
 
 
 def _remove_folder(place: EnvironmentDir) -> None:
-    """Remove a folder. An interrupted removal leaves an environment without finished steps. A link itself stays."""
+    """Remove a folder, or the contents of a linked one; an interrupted removal leaves no finished steps."""
     write_json(place.progress, {})
     place.marker.unlink(missing_ok=True)
     for path in place.folder.iterdir():
@@ -126,7 +126,7 @@ class _Builder:
         self.report(number, self._last, what)
 
     def _done_before(self) -> int:
-        """Return how many steps an interrupted build of the same recipe with the same Python has done."""
+        """Return the number of finished steps of an interrupted build of the same recipe with the same Python."""
         try:
             noted = json.loads(self.place.progress.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -158,7 +158,7 @@ class _Builder:
         self._run(self.place.python, "-m", "pip", *arguments, what=what, variables=variables)
 
     def _pip_install(self, *arguments: str | Path, what: str, variables: Mapping[str, str] | None = None) -> None:
-        """Install into the environment, whatever `target` and `prefix` the user's pip.conf has."""
+        """Install into the environment, overriding `target` and `prefix` of the user's pip.conf."""
         into = ("--target=", f"--prefix={self.place.folder}")
         self._pip("install", "--progress-bar=off", *into, *arguments, what=what, variables=variables)
 
@@ -191,11 +191,11 @@ class _Builder:
             if tools:
                 what = f"installing the build dependencies of {named}"
                 self._pip_install(*tools, f"--target={folder / 'tools'}", "--prefix=", what=what)
-            # pip's own cache has the name of a compiled wheel as its key, not the versions it was compiled against.
+            # pip's cache key is the name of a compiled wheel, without the versions that it was compiled against.
             how = ("--no-cache-dir", "--no-deps", "--no-build-isolation", f"--no-binary={','.join(step.packages)}")
             into = ("wheel", "--progress-bar=off", f"--wheel-dir={folder / 'wheels'}")
             self._pip(*into, *how, *step.install, what=f"compiling {named}", variables={**variables, **step.env})
-            if step.pinned:  # otherwise the newest version may differ next time
+            if step.pinned:  # otherwise the key does not determine the version
                 wheel_cache.keep(folder / "wheels", key, replace=self.fresh)
             self._install_wheels(sorted((folder / "wheels").glob("*.whl")), named)
 
@@ -203,7 +203,7 @@ class _Builder:
         self._pip_install("--no-deps", "--no-index", *files, what=f"installing {named}")
 
     def _named_before(self, step: Step, packages: Mapping[str, str]) -> dict[str, str]:
-        """Return the versions of packages that earlier steps name. Their dependencies are not pinned and may change."""
+        """Return the versions of packages that earlier steps name, without their dependencies, which are not pinned."""
         earlier = self.recipe.steps[: self.recipe.steps.index(step)]
         return {name: packages[name] for each in earlier for name in each.packages if name in packages}
 

@@ -1,4 +1,4 @@
-"""Run pip and its child processes, with their output in a log file, and explain failures."""
+"""Running of pip and its child processes, with output in a log file and explanations of failures."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hpcbench.errors import UserError
 
 LAST_LINES = 15
 STOP_GRACE_S = 10.0
-# A user's own settings of these would put packages elsewhere than into the environment, or take them from elsewhere.
+# Settings of the user that would install packages outside the environment, or import them from outside.
 _FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV", "VIRTUAL_ENV")
-_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")  # options of a make that has started hpcbench
+_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")  # set by a make that started hpcbench
 _OWN = {"PIP_USER": "0", "PYTHONNOUSERSITE": "1", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 _NO_NETWORK = (
@@ -68,13 +68,13 @@ class ProgramError(UserError):
 
 @dataclass(frozen=True)
 class Programs:
-    """Runs the programs of one build, one after another."""
+    """Runs the programs of one build, with output appended to `log`."""
 
     log: Path
-    lock: int  # file descriptor: a program that outlives hpcbench keeps others from building here meanwhile
+    lock: int  # inherited file descriptor: a program that outlives hpcbench still locks the environment
 
     def run(self, command: Sequence[str | Path], variables: Mapping[str, str], what: str) -> None:
-        """Run a program to its end; stop it on Ctrl-C. Raise ProgramError, with `what` failed and the reason."""
+        """Run a program to its end; stop it on Ctrl-C. Raise ProgramError, `WHAT failed: REASON`, if it fails."""
         words = [str(word) for word in command]
         with self.log.open("ab") as output:
             start = output.tell()
@@ -87,7 +87,7 @@ class Programs:
                 stderr=subprocess.STDOUT,
                 env=clean_variables(variables),
                 pass_fds=(self.lock,),
-                start_new_session=True,  # so that it can be stopped with its child processes
+                start_new_session=True,  # a process group, to stop it with its child processes
             )
             try:
                 status = program.wait()
@@ -107,14 +107,14 @@ class Programs:
 
 
 def clean_variables(added: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of this process, without those that mislead pip or make, and with `added`."""
+    """Return the variables of this process, without those that interfere with pip or make, updated by `added`."""
     foreign = (*_FOREIGN, *_OF_MAKE) if "MAKELEVEL" in os.environ else _FOREIGN
     kept = {name: value for name, value in os.environ.items() if name not in foreign}
     return {**kept, **_OWN, **added}
 
 
 def _cause(output: str) -> tuple[str, str]:
-    """Return why a program failed and what to do, from its output."""
+    """Return the cause of a failure and a hint, by the output of the program; empty if unknown."""
     for pattern, cause, hint in _CAUSES:
         if re.search(pattern, output):
             return cause, hint

@@ -25,13 +25,13 @@ class Built:
     python: str  # version
     packages: dict[str, str]  # canonical name to version of all installed packages
     built_at: str
-    seconds: float  # that the last run of the build took
+    seconds: float  # duration of the last, possibly continued, build
     size_bytes: int
     hpcbench_version: str
 
 
 def read_marker(place: EnvironmentDir) -> Built | None:
-    """Return the marker of an environment; None if it is incomplete, or was built by another version's rules."""
+    """Return the marker of an environment; None if it is incomplete, or its marker has another schema."""
     try:
         content = json.loads(place.marker.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -45,31 +45,31 @@ def read_marker(place: EnvironmentDir) -> Built | None:
 
 
 def write_marker(place: EnvironmentDir, built: Built) -> None:
-    """Declare an environment complete, as the last step of a build."""
+    """Write the marker that declares an environment complete, as the last step of a build."""
     write_json(place.marker, {"schema": SCHEMA, **dataclasses.asdict(built)})
     place.progress.unlink(missing_ok=True)
 
 
 def write_json(file: Path, content: dict[str, object]) -> None:
-    """Write JSON completely or not at all."""
+    """Write JSON atomically and durably."""
     write_whole(str(file), json.dumps(content, indent=1) + "\n", durable=True)
 
 
 def state_of(place: EnvironmentDir, recipe: Recipe | None) -> str:
-    """Return how complete an environment is, and whether its recipe has changed; without one it is never outdated."""
+    """Return BUILT, OUTDATED (the recipe has changed; never without a recipe), INCOMPLETE or NOT_BUILT."""
     built = read_marker(place)
-    if built is None or not place.python.exists():  # its base Python may be gone
+    if built is None or not place.python.exists():  # its base Python may have been removed
         return INCOMPLETE if place.exists else NOT_BUILT
     return OUTDATED if recipe is not None and recipe.digest != built.recipe else BUILT
 
 
 def size_bytes(folder: Path) -> int:
-    """Return the disk usage of the files in a folder."""
+    """Return the disk usage of the files in a folder, in bytes."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(os.path.join(parent, name)).st_blocks * 512  # noqa: PTH118 - tens of thousands
+                total += os.lstat(os.path.join(parent, name)).st_blocks * 512  # noqa: PTH118 - faster for many files
             except OSError:
                 continue
     return total

@@ -1,4 +1,4 @@
-"""The framework of an environment, by its name."""
+"""The framework and strategy of an environment, by its name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ HOROVOD = "horovod-"
 
 
 def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str, str]:
-    """Return the framework and the strategy of an environment by its name: pytorch, horovod for `horovod-pytorch-x`.
+    """Return framework and strategy of an environment by its name: pytorch and horovod for `horovod-pytorch-x`.
 
-    The framework is the one with the longest name that begins the name of the environment, unless `framework` is given.
-    Raise UserError if there is no such framework.
+    The framework is the longest framework name that is a prefix of the environment's name, unless `framework` is given.
+    Raise UserError if it is not found.
     """
     strategy = "horovod" if name.startswith(HOROVOD) else "single"
     if framework is not None:

@@ -1,4 +1,4 @@
-"""Choose the Python of an environment: the one that runs hpcbench, otherwise the newest suitable one on the PATH."""
+"""Choice of the Python of an environment: the one that runs hpcbench, otherwise the newest suitable on the PATH."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _CAN_MAKE = "import ensurepip, venv"
 
 @dataclass(frozen=True)
 class Python:
-    """An interpreter and its version, as in 3.11.7."""
+    """A Python interpreter and its version, e.g. 3.11.7."""
 
     path: str
     version: str
 
 
 def choose_python(name: str, recipe: Recipe, given: str | None) -> Python:
-    """Return a Python that satisfies the recipe `name`; `given` is one that the user names.
+    """Return a Python that satisfies the recipe `name`; `given` is the interpreter of --python.
 
-    Raise UserError if no interpreter is found, or if it cannot create virtual environments.
+    Raise UserError if no suitable interpreter is found, or if it cannot create virtual environments.
     """
     if given is not None:
         python = probe(given)
@@ -59,7 +59,7 @@ def _first_that_fits(name: str, recipe: Recipe) -> Python:
 
 
 def probe(given: str) -> Python:
-    """Return the Python that the user names. Raise UserError if it does not run."""
+    """Return the Python given by the user, a path or a program on the PATH. Raise UserError if it does not run."""
     python = _probed(given)
     if python is None:
         hint = "give a program on the PATH, or a file: --python /opt/python3.11/bin/python3"
@@ -81,7 +81,7 @@ def _probed(name: str) -> Python | None:
 
 
 def _output(python: str, code: str) -> str | None:
-    """Return the output of a line of Python; None if it fails."""
+    """Return the output of a line of Python code; None if it fails."""
     try:
         done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):

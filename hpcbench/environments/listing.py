@@ -1,4 +1,4 @@
-"""The output of env list."""
+"""The output of `hpcbench env list`."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ FROM_SITE, OWN_PYTHON, BROKEN = "from the site", "hpcbench Python", "bad recipe"
 
 @dataclass(frozen=True)
 class Row:
-    """One environment."""
+    """One environment of the list."""
 
     name: str
-    recipe: str | None  # who has it: shipped, workspace
+    recipe: str | None  # origin of the recipe: shipped or workspace
     state: str
     description: str = ""
     folder: str | None = None
     size_bytes: int | None = None
-    python: str | None = None  # its version
-    versions: dict[str, str] | None = None  # of the packages that its recipe names
+    python: str | None = None  # version
+    versions: dict[str, str] | None = None  # versions of the packages that the recipe names
     problem: str | None = None
 
 
 def rows(workspace: Workspace, site: Site | None) -> list[Row]:
-    """Return every environment of the site, the recipes and the folders, by name."""
+    """Return all environments of the site, of recipes and of folders, sorted by name."""
     files = recipe_files(workspace)
     built = {each.name: each for each in environment_dirs(workspace)}
     named = {name: each for name, each in site.environments.items() if _says_where(each)} if site else {}
@@ -77,7 +77,7 @@ def _says_where(environment: Environment) -> bool:
 
 
 def _described_by_site(environment: Environment) -> str:
-    """Return what a site defines of an environment, in a few words."""
+    """Return a short description of an environment of the site file."""
     parts = [f"module {name}" for name in environment.modules]
     parts += [environment.python] if environment.python else []
     parts += ["a container"] if environment.container else []
@@ -104,5 +104,5 @@ def as_table(found: list[Row]) -> Table:
 
 
 def size(count: int) -> str:
-    """Return bytes as `1.5 GB` or `20 MB`."""
+    """Return a size in bytes as `1.5 GB` or `20 MB`."""
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"

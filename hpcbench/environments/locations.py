@@ -1,4 +1,4 @@
-"""The folders of built environments: envs/NAME of the workspace, or in the folder that HPCBENCH_ENVS names."""
+"""The folders of built environments: envs/NAME of the workspace, or NAME in the folder HPCBENCH_ENVS."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from hpcbench.store.workspace import Workspace
 from hpcbench.util.locking.flock import exclusive
 
 VARIABLE = "HPCBENCH_ENVS"
-_ODD = re.compile(r"[\x00-\x1f\x7f:]")  # a colon would end an entry of PATH
+_ODD = re.compile(r"[\x00-\x1f\x7f:]")  # a colon separates entries of PATH
 
 
 @dataclass(frozen=True)
 class EnvironmentDir:
-    """The folder of an environment: a virtual environment with three files of hpcbench in it."""
+    """The folder of an environment: a virtual environment with three additional files."""
 
     name: str
     folder: Path
 
     @property
     def python(self) -> Path:
-        """Return the Python of the environment."""
+        """Return the path of the Python of the environment."""
         return self.folder / "bin" / "python"
 
     @property
     def marker(self) -> Path:
-        """Return the file that is written last: an environment with it is complete."""
+        """Return the path of the marker, which is written last and declares the environment complete."""
         return self.folder / "hpcbench.json"
 
     @property
     def progress(self) -> Path:
-        """Return the file of the finished steps during a build."""
+        """Return the path of the file with the finished steps during a build."""
         return self.folder / "hpcbench-building.json"
 
     @property
     def log(self) -> Path:
-        """Return the log of the build."""
+        """Return the path of the log of the build."""
         return self.folder / "build.log"
 
     @property
     def exists(self) -> bool:
-        """Return whether there is an environment of hpcbench, complete or not."""
+        """Return whether hpcbench has created the environment, complete or not."""
         return self.marker.exists() or self.progress.exists()
 
     @contextmanager
     def locked(self) -> Iterator[int]:
-        """Hold the lock for one build or removal at a time. Yield its file descriptor, for the programs of the build.
+        """Hold the lock of the environment; yield its file descriptor, which the programs of a build inherit.
 
         Raise UserError if another build or removal holds it.
         """
@@ -67,7 +67,7 @@ class EnvironmentDir:
 
 
 def environments_folder(workspace: Workspace) -> Path:
-    """Return the folder of all built environments. Raise UserError if its path cannot be in PATH."""
+    """Return the folder of all built environments. Raise UserError if its path is not valid in PATH."""
     named = os.environ.get(VARIABLE)
     folder = Path(named).expanduser().absolute() if named else workspace.root / "envs"
     if _ODD.search(str(folder)):
@@ -89,6 +89,6 @@ def environment_dir(workspace: Workspace, name: str) -> EnvironmentDir:
 
 
 def environment_dirs(workspace: Workspace) -> list[EnvironmentDir]:
-    """Return every environment that exists, complete or not, by name."""
+    """Return all existing environments, complete or not, sorted by name."""
     found = [EnvironmentDir(path.name, path) for path in sorted(environments_folder(workspace).glob("[!.]*"))]
     return [each for each in found if each.exists]

@@ -1,4 +1,4 @@
-"""The packages of each environment, listed by its own Python if that can be started on this machine.
+"""The packages of each environment, listed by its Python if this runs on the local machine.
 
 For environments with modules, shell lines or containers, the first repetition in them lists the packages.
 """
@@ -24,11 +24,11 @@ from hpcbench.util.package_data import PACKAGE
 ANSWER_S = 10.0
 AT_ONCE = 8
 
-Packages = dict[str, Any]  # as core/packages.py returns them
+Packages = dict[str, Any]  # output of core/packages.py
 
 
 def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
-    """Return the installed packages by environment, if they can be read from here within seconds."""
+    """Return the installed packages by environment, if its Python lists them on this machine within ANSWER_S."""
     here = {name: found for name, found in environments.items() if not brings_python(found.environment)}
     questions = [(found.python, _variables(name, found)) for name, found in here.items()]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -37,7 +37,7 @@ def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
 
 
 def keep(paths: SweepPaths, found: Mapping[str, Packages]) -> None:
-    """Write the known packages. Raise OSError if the disk is full."""
+    """Write the packages of environments to a sweep. Raise OSError if they cannot be written."""
     for name, packages in found.items():
         write_json(paths.packages(name), {"told_by": platform.node(), **packages})
 
@@ -52,7 +52,7 @@ def read(paths: SweepPaths, environment: str) -> Packages | None:
 
 
 def _variables(name: str, found: Resolved) -> tuple[tuple[str, str], ...]:
-    """Return the variables that a job script sets for an environment: see `foreign` in submit/script.py."""
+    """Return the variables as in a job script for an environment (see `foreign` in submit/script.py)."""
     foreign = () if name == COMMAND else ("PYTHONPATH", "PYTHONHOME")
     kept = {variable: value for variable, value in os.environ.items() if variable not in foreign}
     return tuple({**kept, **found.environment.env}.items())
@@ -64,7 +64,7 @@ def _asked(python: str, variables: tuple[tuple[str, str], ...]) -> Packages | No
     try:
         done = subprocess.run(
             [python, "-c", question],
-            cwd="/",  # from where -c imports, too
+            cwd="/",  # -c also imports from the working directory
             env=dict(variables),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

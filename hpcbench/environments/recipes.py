@@ -1,4 +1,4 @@
-"""Find recipes: those of the workspace in configs/environments, then the shipped ones."""
+"""Finding of recipes: in configs/environments of the workspace, then among the shipped ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RecipeFile:
 
 
 def recipe_files(workspace: Workspace) -> dict[str, RecipeFile]:
-    """Return every recipe by name; one in the workspace overrides the shipped one of the same name."""
+    """Return all recipes by name; a recipe of the workspace overrides a shipped one of the same name."""
     ours = shipped("configs") / "environments"
     folders = (ours, workspace.root / "configs" / "environments")
     found = {

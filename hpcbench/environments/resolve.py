@@ -1,4 +1,4 @@
-"""Find the Python of a case: the site's, otherwise the built environment's, otherwise the one that runs hpcbench."""
+"""Finding of the Python of a case: the site's, the built environment's, or the one that runs hpcbench."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NotBuiltError(UserError):
 
 @dataclass(frozen=True)
 class Resolved:
-    """An environment as a script uses it: its description in the site file, and its interpreter."""
+    """An environment for scripts: its definition in the site file, its interpreter, and a warning for the user."""
 
     environment: Environment
     python: str
@@ -40,8 +40,8 @@ class Resolved:
 def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
     """Return the environment `name`. Raise UserError if it is not found, NotBuiltError if it is not built.
 
-    In this order: the one of the site; the one that `hpcbench env build` built; the Python that runs hpcbench, if it
-    has the packages of the recipe.
+    The order is: the environment of the site; the one that `hpcbench env build` built; the Python that runs hpcbench,
+    if it has the packages of the recipe.
     """
     environment = site.environment(name)
     if environment.python is not None:
@@ -54,7 +54,7 @@ def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
     state = state_of(there, recipe)
     if state in (BUILT, OUTDATED):
         return Resolved(environment, str(there.python), _outdated(name) if state == OUTDATED else "")
-    # The environment of a command only has to run the node code.
+    # The environment of a command only runs the node code.
     ours_will_do = is_beside_hpcbench(recipe) if recipe else name == COMMAND or name in site.environments
     if state == INCOMPLETE:
         raise _half_built(there, ours_will_do)
@@ -64,7 +64,7 @@ def resolve(site: Site, name: str, workspace: Workspace) -> Resolved:
 
 
 def check_still_there(site: Site, name: str, python: str, workspace: Workspace) -> None:
-    """Raise UserError if `python`, a result of `resolve`, has visibly gone."""
+    """Raise UserError if `python`, a result of `resolve`, no longer exists as far as this machine can check."""
     there = environment_dir(workspace, name)
     if python == str(there.python):
         state = state_of(there, None)
@@ -87,7 +87,7 @@ def brings_python(environment: Environment) -> bool:
 
 
 def is_beside_hpcbench(recipe: Recipe) -> bool:
-    """Return whether the Python that runs hpcbench has the packages of this recipe."""
+    """Return whether the Python that runs hpcbench has the modules that a recipe must import."""
     return all(importlib.util.find_spec(module.partition(".")[0]) for module in recipe.imports)
 
 
@@ -121,7 +121,7 @@ def _not_there(name: str, there: EnvironmentDir, recipe: Recipe | None, site: Si
 
 
 def _named_python(environment: Environment, name: str, workspace: Workspace) -> str:
-    """Return the interpreter of a site. Raise UserError if it visibly does not exist."""
+    """Return the interpreter in the site file. Raise UserError if this machine can check it and it does not exist."""
     python = environment.python or ""
     if "/" in python and not environment.container:
         python = os.path.normpath(workspace.root / _expanded(python))
@@ -134,7 +134,7 @@ def _named_python(environment: Environment, name: str, workspace: Workspace) -> 
 
 
 def _expanded(path: str) -> Path:
-    """Return a path with `~` expanded, or unchanged if there is no such user."""
+    """Return a path with `~` expanded, or unchanged if the user does not exist."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""A cache of compiled wheels. The key consists of everything that determines the result of compiling."""
+"""A cache of compiled wheels, whose key is everything that determines the result of compiling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hpcbench.environments.build_commands import clean_variables
 from hpcbench.errors import UserError
 
 DIGITS = 16
-MOST_COMPILERS = 8  # at a time: a login node has other users
+MOST_COMPILERS = 8  # concurrent compilers, since login nodes are shared
 # Variables that select compiler, headers and libraries, e.g. set by modules.
 _COMPILING = re.compile(
     r"(?:CC|CXX|(?:C|CPP|CXX|LD)FLAGS|CMAKE_\w+|CPATH|C(?:PLUS)?_INCLUDE_PATH|(?:LD_)?LIBRARY_PATH|PKG_CONFIG_PATH"
@@ -33,25 +33,25 @@ _STANDARDS = ["98", "03", "0x", "11", "1y", "14", "1z", "17", "2a", "20", "2b", 
 
 @dataclass(frozen=True)
 class Target:
-    """What wheels are compiled for: the tag of the Python, and versions of what is in its environment."""
+    """The target of compiled wheels: the ABI tag of the Python, and versions of packages of the environment."""
 
-    tag: str  # as in cpython-311-x86_64-linux-gnu
-    packages: Mapping[str, str]  # of the packages that earlier steps name
+    tag: str  # e.g. cpython-311-x86_64-linux-gnu
+    packages: Mapping[str, str]  # versions of packages that earlier steps name
 
 
 def cache_folder() -> Path:
-    """Return `~/.cache/hpcbench/wheels`, or the same under XDG_CACHE_HOME."""
+    """Return `hpcbench/wheels` in XDG_CACHE_HOME, by default `~/.cache`."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser().absolute() / "hpcbench" / "wheels"
 
 
 def compiler() -> str:
-    """Return the user's C++ compiler, otherwise g++."""
+    """Return the C++ compiler: CXX of the user, otherwise g++."""
     return os.environ.get("CXX") or "g++"
 
 
 def ingredients(step: Step, target: Target) -> dict[str, object]:
-    """Return everything that determines the result of compiling a step here."""
+    """Return the cache key of a step: everything that determines the result of compiling it on this machine."""
     names = tuple(f"{name.upper().replace('-', '_')}_" for name in step.packages)
     variables = {name: value for name, value in os.environ.items() if _COMPILING.match(name) or name.startswith(names)}
     return {
@@ -65,15 +65,15 @@ def ingredients(step: Step, target: Target) -> dict[str, object]:
 
 
 def kept_wheels(key: Mapping[str, object]) -> list[Path]:
-    """Return the wheels of an earlier build of the same ingredients; none if there was none."""
+    """Return the cached wheels of a key; none if they are missing or damaged."""
     wheels = sorted(_folder(key).glob("*.whl"))
     return wheels if all(map(zipfile.is_zipfile, wheels)) else []
 
 
 def keep(wheels: Path, key: Mapping[str, object], *, replace: bool) -> None:
-    """Copy a folder of freshly compiled wheels into the cache; of two builds that end at once, the first one's stay.
+    """Copy compiled wheels into the cache; unless `replace`, the wheels of an earlier concurrent build are kept.
 
-    A cache that cannot be written costs time at the next build, and nothing now.
+    Errors of writing are ignored, since the next build can compile the wheels.
     """
     folder = _folder(key)
     with contextlib.suppress(OSError):
@@ -89,7 +89,7 @@ def keep(wheels: Path, key: Mapping[str, object], *, replace: bool) -> None:
 
 
 def check_needs(step: Step, include: Path) -> None:
-    """Raise UserError if a program or header for compiling is missing; `include` is that of the Python."""
+    """Raise UserError if a program or header for compiling is missing; `include` is the Python's include folder."""
     missing = [need for need in step.compile.needs if not _present(need, include)] if step.compile else []
     if missing:
         minor = include.name.removeprefix("python")
@@ -102,7 +102,7 @@ def check_needs(step: Step, include: Path) -> None:
 
 @contextmanager
 def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yield a folder to compile in, and the variables that make pip use its tools and compiler."""
+    """Yield a temporary folder to compile in, and the variables with which pip uses its tools and compiler."""
     with tempfile.TemporaryDirectory(prefix="hpcbench-") as name:
         folder = Path(name)
         tools = folder / "tools"
@@ -114,9 +114,9 @@ def workshop(step: Step) -> Iterator[tuple[Path, dict[str, str]]]:
 
 
 def _wrapper(file: Path, standard: int | None) -> Path:
-    """Write a C++ compiler that omits debug information and raises an older C++ standard to `standard`.
+    """Write a wrapper of the C++ compiler that omits debug information and raises older C++ standards to `standard`.
 
-    Debug information takes a third of the time of compiling Horovod for PyTorch, and changes no instruction.
+    Debug information takes a third of the time of compiling Horovod for PyTorch, and does not change the code.
     """
     cases = "-g) continue ;;"
     if standard:
@@ -144,7 +144,7 @@ def _present(need: str, include: Path) -> bool:
 
 
 def _version(program: str) -> str:
-    """Return the first line of a compiler's version."""
+    """Return the first line of the output of `PROGRAM --version`; `unknown` if it fails."""
     try:
         done = subprocess.run([*program.split(), "--version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""What a job occupies at its site: what it requests, or whole nodes if it shares them with no other job."""
+"""The allocation of a job at its site: the requested resources, or whole nodes if these are exclusive."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def allocation_of(resources: Resources, site: Site, width: int = 1, cpus: int | None = None) -> Allocation:
-    """Return what a job occupies that runs `width` runs concurrently.
+    """Return the allocation of a job with `width` concurrent runs.
 
-    `cpus` are the CPUs of all its nodes, if known from a record; otherwise the site file may give their number.
-    Without a scheduler the rest of the machine is not reserved: the requested cores count, and the price of the node,
-    if there is one.
+    `cpus` is the number of CPUs of all its nodes, if known from a record; otherwise it is taken from the site file. On
+    a local site, the requested cores count, since the rest of the machine is not reserved, but the node price applies,
+    if any.
     """
     cores, gpus = width * resources.cores, width * resources.gpus
     if site.scheduler == "local" or not resources.slurm.exclusive:

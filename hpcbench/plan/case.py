@@ -1,4 +1,4 @@
-"""A case: one point with every parameter resolved, identified by a hash of its content."""
+"""A case: a point of the matrix with all parameters resolved, identified by a hash of its content."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from hpcbench.config.experiment import Experiment
 
 DIGITS = 12
-MAX_S = 5.0  # for the expressions of one case, should the limits of their size let one through that has no end
+MAX_S = 5.0  # for the expressions of one case, in addition to the limits of their size
 _DEFAULTS = {
     name: field.get_default(call_default_factory=True)
     for name, field in Parameters.model_fields.items()
     if not field.is_required()
 }
-# What follows from another parameter where nothing is said: an expression like any other, so that others see it.
+# Defaults that depend on other parameters: ordinary expressions, so that other expressions can use them.
 _USUAL = {name: framework.executions[0] for name, framework in FRAMEWORKS.items()}
 _OF_MODELS = list(FRAMEWORKS)
 _DERIVED = {
@@ -49,31 +49,30 @@ _CONDITION = "the condition"
 
 @dataclass(frozen=True)
 class Case:
-    """What to run. Equal parameters and tags have an equal id, in every sweep and on every machine."""
+    """A case to run. Cases with equal parameters and tags have equal ids, in every sweep and on every machine."""
 
     id: str
-    index: int  # place in the sweep, in the order of the file
+    index: int  # position in the sweep, in the order of the file
     parameters: Parameters
     tags: Mapping[str, Any]
     slurm: SlurmOptions
-    size: Size | None = None  # where the experiment is `monotone` in something
+    size: Size | None = None  # None unless the experiment sets `monotone`
 
     @property
     def environment(self) -> str:
-        """The name of the environment that has the case's framework."""
+        """Return the name of the environment with the framework of the case."""
         return self.parameters.environment_name
 
     def planned_run(self, repetition: int, order: int, measure: dict[str, Any]) -> PlannedRun:
-        """Return a planned run of the case, in the form that nodes read. `order` is its place in the job."""
+        """Return a planned run of the case, in the form that nodes read. `order` is its position in the sweep."""
         parameters, size = self.parameters.planned(), self.size and self.size._asdict()
         return PlannedRun(self.id, self.index, repetition, order, parameters, dict(self.tags), measure, size)
 
 
 def case_id(parameters: Parameters, tags: Mapping[str, Any]) -> str:
-    """Return the id of a case: `c` and 12 hexadecimal digits (48 bits) of the SHA-256 of its content as canonical
-    JSON.
+    """Return the id of a case: `c` and 12 hexadecimal digits of the SHA-256 of its content as canonical JSON.
 
-    The letter keeps spreadsheets from reading an id such as 1234e5678901 as a number.
+    The letter prevents spreadsheets from parsing an id such as 1234e5678901 as a number.
     """
     content = {"parameters": parameters.content(), "tags": dict(tags)}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -82,7 +81,7 @@ def case_id(parameters: Parameters, tags: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Expansion:
-    """The cases of an experiment, and the warnings for its user."""
+    """The cases of an experiment, and warnings for the user."""
 
     cases: tuple[Case, ...]
     warnings: tuple[str, ...]
@@ -91,7 +90,7 @@ class Expansion:
 def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions, limit: int | None = None) -> Expansion:
     """Return the cases of an experiment in the order of its file, or the first `limit` of them.
 
-    Raises UserError, with file, line and key, for a point that is not a valid case, and if no point is left.
+    Raise UserError, with file, line and key, for a point that is not a valid case, and if all points are excluded.
     """
     resolve = _CaseBuilder(experiment, document, site_slurm)
     excluded = [0] * len(experiment.exclude)
@@ -166,7 +165,7 @@ class _CaseBuilder:
             raise self.document.error(str(error), ("monotone", error.index)) from error
 
     def excluded_by(self, resolver: Resolver, point: Point) -> int | None:
-        """Return the index of the first `exclude` entry that matches."""
+        """Return the index of the first `exclude` entry that matches a point; None without a match."""
         for index, condition in enumerate(self.experiment.exclude):
             if isinstance(condition, str) and not is_expression(condition):
                 raise self.document.error('write a condition as "{{ ... }}"', ("exclude", index))
@@ -196,9 +195,9 @@ class _CaseBuilder:
             raise schema_error(error, Parameters, self.document, where, hint) from error
 
     def _slurm(self, values: Mapping[str, Any]) -> SlurmOptions:
-        """Return the experiment's options on top of the site's; one object for equal options."""
+        """Return the site's options overridden by the experiment's; a shared object for equal options."""
         defaults = self.site_slurm
-        if values.keys() & {"mem", "mem_per_cpu"}:  # two ways to say one thing: the experiment's wins
+        if values.keys() & {"mem", "mem_per_cpu"}:  # alternatives: a value of the experiment replaces both
             defaults = {key: value for key, value in defaults.items() if key not in ("mem", "mem_per_cpu")}
         merged = {**defaults, **values}
         if isinstance(values.get("options"), dict):
@@ -209,14 +208,14 @@ class _CaseBuilder:
             raise schema_error(error, SlurmOptions, self.document, ("slurm",)) from error
 
     def _path(self, name: str, point: Point) -> KeyPath:
-        """Return where the value of a parameter is written."""
+        """Return the key path at which the value of a parameter is written."""
         if point.included is not None and name in point.values:
             return ("include", point.included, name)
         return where_written(name, self.document)
 
     @contextmanager
     def _located(self, point: Point, condition: KeyPath = ()) -> Iterator[None]:
-        """Ends expressions that take too long, and adds file and line to what is wrong with one."""
+        """Limit the time of expressions to MAX_S, and raise their errors as UserError with file, line and key."""
         try:
             with deadline(MAX_S):
                 yield
@@ -232,12 +231,12 @@ class _CaseBuilder:
 
 
 def _named(what: str, point: Point) -> list[str]:
-    """Return the parameters of a point that a message is about, in its order."""
+    """Return the parameters of a point that a message names, in the order of the message."""
     return [word for word in dict.fromkeys(re.findall(r"\w+", what)) if word in point.values]
 
 
 def _leave_out(what: str, point: Point) -> str:
-    """Return how to exclude an invalid combination; empty for a single value."""
+    """Return a hint on excluding an invalid combination of values; empty for a single value."""
     named = {name: point.values[name] for name in _named(what, point)}
     if len(named) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""Checks that the settings of a case fit its framework, and its threads the requested CPUs."""
+"""Checks of the settings of a case against its framework, and of its threads against the requested CPUs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hpcbench.core.run_spec import COMMAND
 
 
 class Incompatibility(NamedTuple):
-    """The parameter at fault, what is wrong with it, and a hint."""
+    """An invalid parameter, with the problem and a hint."""
 
     name: str
     what: str
@@ -18,12 +18,12 @@ class Incompatibility(NamedTuple):
 
 
 def incompatibility(parameters: Parameters) -> Incompatibility | None:
-    """Return the first setting that does not fit the case; None if all fit."""
+    """Return the first incompatible setting of a case; None if there is none."""
     return _setting(parameters) or _instances(parameters) or _threads(parameters)
 
 
 def _setting(parameters: Parameters) -> Incompatibility | None:
-    """Reject settings that the framework does not have: the record would claim that they were in effect."""
+    """Return a setting that the framework does not have, which a record would wrongly report as effective."""
     framework = parameters.framework
     if framework == COMMAND and parameters.affinity is not None:
         return Incompatibility(
@@ -56,7 +56,7 @@ def _instances(parameters: Parameters) -> Incompatibility | None:
 
 
 def _threads(parameters: Parameters) -> Incompatibility | None:
-    """Check each kind of threads by itself: how many operations run concurrently depends on the network."""
+    """Return a thread count above the CPUs. Counts are not added up: their concurrency depends on the network."""
     if parameters.oversubscribe:
         return None
     for name in THREAD_COUNTS:

@@ -1,9 +1,9 @@
-"""Expressions over parameters: `"{{ nodes * 4 }}"`, in a sandbox, undefined names are errors.
+"""Sandboxed expressions over parameters, such as `"{{ nodes * 4 }}"`, in which undefined names are errors.
 
-Text that is one expression keeps the expression's type; an expression inside longer text becomes text.
+Text that is a single expression has the type of its value; expressions within longer text become text.
 
-There are no loops, and no expression, no value that goes into one, and no result of a filter is larger than MAX_SIZE:
-so each ends soon, and none fills the memory.
+Time and memory are bounded: there are no loops, and expressions, their operands and results of filters are limited to
+MAX_SIZE.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from hpcbench.errors import nearest
 
-MAX_SIZE = 10_000  # characters of a text, values of a list: more is a mistake or an attack
+MAX_SIZE = 10_000  # characters and values
 MAX_BITS = 63
 
 
 def _round(number: float, digits: int = 0) -> int | float:
-    """Python's round, which would compute 10 ** digits however many there are."""
+    """Return `round(number, digits)`, with at most 15 digits since Python would compute 10 ** digits."""
     if abs(digits) > 15:
         raise ValueError("numbers can be rounded to at most 15 digits")
     return round(number, digits) if digits else round(number)
 
 
 def _quote(value: object) -> str:
-    """Return a text as one word of a shell."""
+    """Return a value as one quoted word of a shell."""
     return shlex.quote(str(value))
 
 
@@ -45,7 +45,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _small(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter with limited results, since a chain of filters could grow without limit."""
+    """Return a filter with results of limited size, since chains of filters could grow without limit."""
 
     @functools.wraps(function)
     def filtered(*arguments: Any, **named: Any) -> Any:
@@ -61,7 +61,7 @@ _FILTERS = ("abs", "int", "float", "min", "max", "length", "lower", "upper", "st
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Refuses the operators that make a huge result out of a short text."""
+    """A sandbox without the operators that can make huge results from short text."""
 
     intercepted_binops = frozenset({"*", "**", "%"})
 
@@ -90,7 +90,7 @@ _SANDBOX = _environment()
 
 
 class ExpressionError(Exception):
-    """An expression has no value. `where` is the parameter or key that contains it; the caller adds the file."""
+    """An expression cannot be evaluated. `where` is the parameter or key that contains it; the caller adds the file."""
 
     def __init__(self, what: str, where: str, hint: str = "") -> None:
         super().__init__(what)
@@ -99,14 +99,14 @@ class ExpressionError(Exception):
 
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
-    """Return the function of the parameters that `text` stands for, and the names that it needs."""
+    """Return the compiled function of the parameters in `text`, and the names of these parameters."""
     syntax = _SANDBOX.parse(text.strip())
     if not all(isinstance(part, nodes.Output) for part in syntax.body):
         raise jinja2.TemplateSyntaxError("only expressions are allowed, not statements", 1)
     names = frozenset(meta.find_undeclared_variables(syntax) - set(_SANDBOX.globals))
     parts = [node for part in syntax.body for node in part.nodes]  # type: ignore[attr-defined]
     if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData):
-        # As jinja2's own compile_expression does; that one takes the text between the braces, which is not easily cut.
+        # As jinja2's compile_expression, which requires the text between the braces.
         body = [nodes.Assign(nodes.Name("result", "store"), parts[0], lineno=1)]
         template = _SANDBOX.from_string(nodes.Template(body, lineno=1))
         return TemplateExpression(template, undefined_to_none=False), names
@@ -115,7 +115,7 @@ def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
 
 @lru_cache(maxsize=4096)
 def _once(text: str, *values: tuple[str, type, Any]) -> Any:
-    """Return the value of `text`, cached by names, types and values, since 1 equals true."""
+    """Return the value of `text`; types are part of the cache key, since 1 == True."""
     return _compiled(text)[0]({name: value for name, _, value in values})
 
 
@@ -129,7 +129,7 @@ def is_expression(value: Any) -> bool:
 
 
 class Resolver:
-    """Evaluates the expressions of one point. Each parameter is evaluated once, in any order."""
+    """Evaluates the expressions of one point, each parameter once, in the order of their dependencies."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._given = values
@@ -137,7 +137,7 @@ class Resolver:
         self._open: list[str] = []
 
     def parameter(self, name: str) -> Any:
-        """Return the value of a parameter. Raises ExpressionError for a cycle, an unknown name or a failing
+        """Return the value of a parameter. Raise ExpressionError for a cycle, an unknown name or a failing
         expression."""
         if name in self._done:
             return self._done[name]
@@ -166,7 +166,7 @@ class Resolver:
         return seen
 
     def value(self, value: Any, where: str) -> Any:
-        """Return `value` with every expression in it evaluated. Raises ExpressionError with `where`."""
+        """Return `value` with all expressions in it evaluated. Raise ExpressionError, located at `where`."""
         if isinstance(value, str) and is_expression(value):
             return self._evaluate(value, where)
         if isinstance(value, dict):
@@ -196,7 +196,7 @@ class Resolver:
                 result = _once(text, *((name, type(value), value) for name, value in values.items()))
             else:
                 result = function(values)
-        except Exception as error:  # whatever a user's expression can raise: a division by zero, a wrong type
+        except Exception as error:  # user expressions can raise any exception, e.g. ZeroDivisionError
             unset = [name for name in sorted(names) if values[name] is None] if isinstance(error, TypeError) else []
             hint = f"'{unset[0]}' is unset, i.e. none: write e.g. ({unset[0]} or 1)" if unset else ""
             raise ExpressionError(f"{_short(text)} cannot be evaluated: {error}", where, hint) from error
@@ -204,7 +204,7 @@ class Resolver:
 
 
 def _bounded(result: Any, text: str, where: str) -> Any:
-    """Return `result` if JSON and a job script can contain it."""
+    """Return `result`. Raise ExpressionError if JSON or a job script cannot contain it."""
     if isinstance(result, jinja2.Undefined) or not isinstance(result, bool | int | float | str | list | dict | None):
         raise ExpressionError(f"{_short(text)} is not a plain value", where)
     if isinstance(result, float) and not math.isfinite(result):
@@ -215,7 +215,7 @@ def _bounded(result: Any, text: str, where: str) -> Any:
 
 
 def _is_large(value: Any) -> bool:
-    """Return whether a value has more than MAX_SIZE characters and values on all levels."""
+    """Return whether a value has more than MAX_SIZE characters and nested values."""
     if not isinstance(value, list | dict | tuple):
         return isinstance(value, str) and len(value) > MAX_SIZE
     size, waiting = 0, [value]

@@ -1,4 +1,4 @@
-"""From the axes of an experiment to its points: product, zip groups, included and excluded points."""
+"""Expansion of the axes of an experiment into points: product, zip groups and included points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Point(NamedTuple):
 
 
 def count_points(experiment: Experiment) -> int:
-    """Return the number of points before exclusion, without building them."""
+    """Return the number of points before exclusion, without generating them."""
     sizes = [len(axis_values(axis)) for axis in experiment.matrix.values()]
     sizes += [len(_walked(group)) for group in experiment.zip]
     has_product = bool(sizes) or not experiment.include

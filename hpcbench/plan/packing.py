@@ -1,4 +1,4 @@
-"""From cases to jobs: runs in seeded random order, runs that share a Slurm job, arrays of equal resources."""
+"""Packing of cases into jobs: runs in seeded random order, runs that share a Slurm job, arrays of equal resources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hpcbench.config.experiment import Measure
     from hpcbench.plan.case import Case
 
-MAX_PACKS = 999  # of one array: a folder has the log of each and a copy of the script, and at most 1,000 entries
+MAX_PACKS = 999  # per array: with the script and a log per pack, a folder has at most 1,000 entries
 Item = TypeVar("Item")
 
 
@@ -30,7 +30,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run requests. Runs with equal resources share an array."""
+    """The requested resources of a run. Runs with equal resources share an array."""
 
     nodes: int
     tasks_per_node: int
@@ -41,28 +41,28 @@ class Resources:
 
     @property
     def tasks(self) -> int:
-        """The number of processes on all nodes."""
+        """Return the number of tasks on all nodes."""
         return self.nodes * self.tasks_per_node
 
     @property
     def cores(self) -> int:
-        """The number of CPUs of all tasks."""
+        """Return the number of CPUs of all tasks."""
         return self.tasks * self.cpus_per_task
 
     @property
     def gpus(self) -> int:
-        """The number of GPUs of all tasks."""
+        """Return the number of GPUs of all tasks."""
         return self.tasks * self.gpus_per_task
 
     @property
     def limit_s(self) -> int:
-        """The wall time of one run in seconds."""
+        """Return the time limit of one run in seconds."""
         return walltime_s(self.slurm.time)
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """How many runs share a job: `turns` one after another, each of `width` concurrent runs."""
+    """The sharing of a job by runs: `turns` consecutive turns of `width` concurrent runs."""
 
     turns: int = 1
     width: int = 1
@@ -70,7 +70,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class Job:
-    """One script and its array. Index k of the array runs the runs of pack k, `width` of them concurrently."""
+    """A job script with its array. Array task k executes the runs of pack k, `width` of them concurrently."""
 
     name: str
     resources: Resources
@@ -79,24 +79,24 @@ class Job:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All runs; the position of a run is its element."""
+        """Return all runs; the index of a run is its element."""
         return tuple(run for pack in self.packs for run in pack)
 
     @property
     def packed_elements(self) -> list[tuple[int, ...]]:
-        """The elements of each pack."""
+        """Return the elements of each pack."""
         elements = iter(range(len(self.runs)))
         return [tuple(next(elements) for _ in pack) for pack in self.packs]
 
     @property
     def limit_s(self) -> int:
-        """The wall time in seconds that each index of the array requests: that of its runs, one after another."""
+        """Return the time limit of each array task in seconds, the sum over its turns."""
         turns = -(-max(map(len, self.packs)) // self.width)
         return turns * self.resources.limit_s
 
     @property
     def time(self) -> str:
-        """The wall time of each index as sbatch takes it; for a single run, as the user wrote it."""
+        """Return the time limit of each array task in the format of sbatch; for a single turn, as the user wrote it."""
         return self.resources.slurm.time if self.limit_s == self.resources.limit_s else time_text(self.limit_s)
 
 
@@ -109,10 +109,10 @@ def resources_of(case: Case) -> Resources:
 def shuffled_runs(cases: Iterable[Case], measure: Measure) -> list[Run]:
     """Return all runs in randomized blocks: each block has every case once, in random order.
 
-    Blocks keep slow drifts of the machine from favouring a case (Montgomery, "Design and Analysis of Experiments",
-    chapter 4), and give every case a first result early.
+    Blocks prevent slow drifts of the machine from favouring a case (Montgomery, "Design and Analysis of Experiments",
+    chapter 4), and give every case an early first result.
     """
-    generator = random.Random(measure.shuffle_seed)  # noqa: S311 - an order, not a secret
+    generator = random.Random(measure.shuffle_seed)  # noqa: S311 - not for security
     ordered: list[tuple[Case, int]] = []
     block = list(cases)
     for repetition in range(1, measure.repetitions + 1):
@@ -122,8 +122,7 @@ def shuffled_runs(cases: Iterable[Case], measure: Measure) -> list[Run]:
 
 
 def pack(runs: Iterable[Run], max_array_size: int, sharing: Callable[[Resources], Sharing]) -> tuple[Job, ...]:
-    """Return a job for each array of at most `max_array_size` runs with equal resources, in order of first
-    appearance."""
+    """Return a job per array of at most `max_array_size` packs of equal resources, in the order of first appearance."""
     groups: dict[tuple[object, ...], tuple[Resources, list[Run]]] = {}
     for run in runs:
         resources = resources_of(run.case)
@@ -148,20 +147,19 @@ def _key(resources: Resources) -> tuple[object, ...]:
     return (*numbers, r.environment, r.slurm.model_dump_json())
 
 
-SPARE, START_S = 1.25, 10.0  # of an estimate: runs differ, and each has to be started
+SPARE, START_S = 1.25, 10.0  # factor for the variation of runs, and seconds to start one
 
 
 def estimated_s(measured_s: float | None, limit_s: int) -> float:
-    """Return the seconds to expect of a run that took `measured_s` before; the wall time `limit_s` if that is None."""
+    """Return the estimated seconds of a run that took `measured_s` before; the time limit `limit_s` if it is None."""
     return limit_s if measured_s is None else min(limit_s, SPARE * measured_s + START_S)
 
 
 def repack(elements: Iterable[tuple[int, float]], slurm: SlurmOptions, width: int) -> tuple[list[Pack], int]:
-    """Return packs of elements, and the wall time in seconds that a pack needs.
+    """Return packs of elements, and the time limit of a pack in seconds.
 
-    `elements` are pairs of an element and the seconds to expect of it. Packs are filled in order up to
-    `slurm.pack_walltime`, with `width` concurrent elements. The wall time is at least that of one run, so that every
-    run can complete.
+    `elements` are pairs of an element and its estimated seconds. Packs are filled in order up to `slurm.pack_walltime`,
+    with `width` concurrent elements. The time limit is at least that of one run, so that every run can complete.
     """
     limit_s = walltime_s(slurm.time)
     if slurm.pack_walltime is None:

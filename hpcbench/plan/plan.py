@@ -1,4 +1,4 @@
-"""The plan of a sweep: cases, jobs, and what they may cost at most. Pure: no clock, no network, no disk."""
+"""The plan of a sweep: cases, jobs, and their maximum cost. Pure: no clock, no network, no disk."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.case import Case, expand, where_written
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
 
-MANY_JOBS = 10_000  # MaxJobCount of slurm.conf(5), of all users, unless a site has set it
+MANY_JOBS = 10_000  # default MaxJobCount, for all users (slurm.conf(5))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a sweep is going to run."""
+    """The cases and jobs of a sweep, with its experiment, site and warnings."""
 
     experiment: Experiment
     site: Site
@@ -30,14 +30,14 @@ class Plan:
 
     @property
     def follow_on(self) -> SlurmOptions | None:
-        """The Slurm options of the first job that allows a continuation job; None if no job does."""
+        """Return the Slurm options of the first job that allows a continuation job; None if no job does."""
         asked = (job.resources.slurm for job in self.jobs if self.site.scheduler == "slurm")
         return next((slurm for slurm in asked if slurm.follow_on), None)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a plan uses if every run takes all of its wall time."""
+    """The resources that a plan uses if every run reaches its time limit."""
 
     node_hours: float
     core_hours: float
@@ -47,7 +47,7 @@ class Budget:
 
 
 def make_plan(experiment: Experiment, document: Document, site: Site, limit: int | None = None) -> Plan:
-    """Plan an experiment on a site; `limit` keeps the first cases. Raises UserError if it cannot run there."""
+    """Plan an experiment on a site, or its first `limit` cases. Raise UserError if it cannot run on the site."""
     expansion = expand(experiment, document, site.slurm, limit)
     cases = expansion.cases
     runs = shuffled_runs(cases, experiment.measure)
@@ -77,7 +77,7 @@ def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
 
 
 def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
-    """Warn if the time limit of a run may end before its samples are complete, and are lost."""
+    """Return a warning if the time limit of a run may end before its measurement, so that its samples are lost."""
     most = experiment.measure.max_time_s
     sampled = [job for job in jobs if any(run.case.parameters.model for run in job.runs)]
     shortest = min((job.resources.limit_s for job in sampled), default=math.inf)
@@ -88,7 +88,7 @@ def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
 
 
 def budget(jobs: tuple[Job, ...], site: Site) -> Budget:
-    """Return the most that these jobs can use. Exclusive jobs count whole nodes, if the site file has their size."""
+    """Return the maximum use of jobs. Exclusive jobs count whole nodes, if the site file has their size."""
     used = [(allocation_of(job.resources, site, job.width), len(job.packs) * job.limit_s / 3600) for job in jobs]
     return Budget(
         node_hours=sum(each.nodes * hours for each, hours in used),
@@ -100,9 +100,9 @@ def budget(jobs: tuple[Job, ...], site: Site) -> Budget:
 
 
 def sharing(resources: Resources, experiment: Experiment, site: Site, document: Document) -> Sharing:
-    """Return how many runs share a job: as many turns as `slurm.pack_walltime` has time for.
+    """Return how many runs share a job: as many turns as fit into `slurm.pack_walltime`.
 
-    Raises UserError if they are to run concurrently, and the size of a node is unknown or `measure.quiet` forbids it.
+    Raise UserError for concurrent runs if the size of a node is unknown, or `measure.quiet` does not permit them.
     """
     slurm = resources.slurm
     if slurm.pack_walltime is None or site.scheduler == "local":
@@ -112,7 +112,7 @@ def sharing(resources: Resources, experiment: Experiment, site: Site, document: 
 
 
 def _side_by_side(resources: Resources, experiment: Experiment, site: Site, document: Document) -> int:
-    """Return how many repetitions fit on one node; 1 for those of several nodes."""
+    """Return how many runs fit on one node; 1 for runs on several nodes."""
     if experiment.measure.quiet != "ignore":
         what = f"measure.quiet: {experiment.measure.quiet} cannot be used with slurm.pack: parallel"
         raise _option_error(what, "pack", site, document, "use pack: serial, or quiet: ignore")
@@ -136,12 +136,12 @@ def _side_by_side(resources: Resources, experiment: Experiment, site: Site, docu
 
 
 def _check_partition(job: Job, site: Site, document: Document) -> None:
-    """Check a job against the limits in the site file, before Slurm is asked. Missing limits are not checked."""
+    """Raise UserError if a job exceeds the limits in the site file. Missing limits are not checked."""
     resources = job.resources
     name = resources.slurm.partition or site.default_partition
     if not site.partitions or name is None:
         return
-    names = name.split(",")  # Slurm takes whichever of several starts first
+    names = name.split(",")  # Slurm uses the partition of the earliest start
     for one in names:
         if one not in site.partitions:
             hint = nearest(one, site.partitions)
@@ -156,7 +156,7 @@ def _check_partition(job: Job, site: Site, document: Document) -> None:
 
 
 def _option_error(what: str, key: str, site: Site, document: Document, hint: str = "") -> UserError:
-    """Return an error at the line of the experiment, or at the site file if the option is one of its defaults."""
+    """Return an error located in the experiment, or in the site file if the option is one of its defaults."""
     if ("slurm", key) in document.places or key not in site.slurm.model_fields_set:
         return document.error(what, ("slurm", key), hint)
     return UserError(what, where=f"site file of '{site.name}': slurm.{key}", hint=hint)
@@ -164,7 +164,7 @@ def _option_error(what: str, key: str, site: Site, document: Document, hint: str
 
 def _over_limit(job: Job, name: str, partition: Partition) -> tuple[str, tuple[str, str]] | None:
     r = job.resources
-    for key in ("time", "pack_walltime"):  # which resume fills, though the first packs may be shorter
+    for key in ("time", "pack_walltime"):  # resume fills pack_walltime; the first packs may be shorter
         time = getattr(r.slurm, key)
         if time and partition.max_time_s and walltime_s(time) > partition.max_time_s:
             return f"{time} exceeds the limit of partition '{name}', {partition.max_time}", ("slurm", key)
@@ -185,7 +185,7 @@ _MB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
 
 
 def _memory_mb(r: Resources) -> int:
-    """Return the requested memory per node in MB; 0 if Slurm decides. A bare number is in MB (sbatch(1))."""
+    """Return the requested memory per node in MB; 0 if unset. A number without a suffix is in MB (sbatch(1))."""
     text = r.slurm.mem or r.slurm.mem_per_cpu
     if text is None:
         return 0

@@ -1,4 +1,4 @@
-"""The size of a case among cases that are otherwise equal, for the experiment's `monotone`."""
+"""The size of a case among otherwise equal cases, for the `monotone` parameters of an experiment."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from hpcbench.config.slurm_options import SlurmOptions
 
 DIGITS = 16
-_WHEN = {"time", "max_running", "pack_walltime", "follow_on"}  # when a job runs, and not what memory it has
+_WHEN = {"time", "max_running", "pack_walltime", "follow_on"}  # options that do not affect memory
 
 
 class Size(NamedTuple):
-    """The `values` of a case, and the `group` of cases that differ in these values alone."""
+    """The `values` of the `monotone` parameters of a case, and the `group` of cases that differ only in these."""
 
     group: str
     values: dict[str, int | float]
@@ -36,11 +36,11 @@ class NotANumberError(ValueError):
 def size_of(
     names: Sequence[str], parameters: Parameters, tags: Mapping[str, Any], slurm: SlurmOptions, command: str | None
 ) -> Size:
-    """Return the size of a case. Raises NotANumberError if a `monotone` parameter is not a number.
+    """Return the size of a case. Raise NotANumberError if a `monotone` parameter, one of `names`, is not a number.
 
-    A value that follows from a monotone one stays in the group unless it is named as well: more of it may need more
-    memory or provide more, as `nodes` and `mem` do. A `command` counts as it was written: what its expressions use is
-    in the group.
+    A value that depends on a monotone one is part of the group unless it is also named: more of it may require more
+    memory or provide more, such as `nodes` and `mem`. A `command` counts as written, before expressions in it are
+    evaluated.
     """
     of_model = catalog.resolved_options(parameters.model, parameters.model_options) if parameters.model else {}
     options = {f"model_options.{name}": value for name, value in of_model.items()}
@@ -54,7 +54,7 @@ def size_of(
 
 
 def nothing_to_skip(sizes: Iterable[Size | None]) -> bool:
-    """Return whether each case is the only one of its group."""
+    """Return whether all groups have a single case, so that no case can be skipped."""
     groups = [each.group for each in sizes if each]
     return len(set(groups)) == len(groups)
 

@@ -2,8 +2,9 @@
 
 A speedup, an efficiency or the parameter of a law is computed once per replicate, of all cases that it depends on. Its
 interval is the middle 95 % of the results (Efron and Tibshirani, 1993, "An Introduction to the Bootstrap", section
-13.3). The replicates are those of the interval of the median in stats/intervals.py: bootstrapped medians, or for two to
-five repetitions quantiles of Student's t. So a speedup assumes no more than the two times in it.
+13.3). The replicates are the values from which stats/intervals.py derives the interval of the median: bootstrapped
+medians, or for two to five repetitions quantiles of Student's t. So a speedup needs no assumption beyond those of its
+two times.
 """
 
 from __future__ import annotations
@@ -20,24 +21,23 @@ from hpcbench.analysis.stats.intervals import LEVEL, RESAMPLES, Floats, Interval
 from hpcbench.analysis.stats.quantiles import PERCENTILES, plausible_quantiles
 from hpcbench.core.samples import SAMPLES
 
-Key = tuple[str, str]  # a case: its sweep and its id
-_KEPT = 1024  # of 8 kB each
+Key = tuple[str, str]  # name of the sweep and id of the case
+_KEPT = 1024  # arrays of 8 kB
 _SEED = 19791101
 
 
 class Replicates:
-    """The replicates of the cases of a table of repetitions, as by_case groups it. They are computed on demand and
-    cached."""
+    """Bootstrap replicates per case of a table of repetitions grouped by by_case, computed on demand and cached."""
 
     def __init__(self, cases: Cases) -> None:
         self._cases = cases
         self._made = lru_cache(maxsize=_KEPT)(self._make)
 
     def of(self, case: Key, quantity: Quantity = TIME) -> Floats | None:
-        """Return RESAMPLES plausible values of the time of a case, or of a quantity with one value per repetition.
+        """Return RESAMPLES bootstrap replicates of a quantity of a case, by default the median time in seconds.
 
-        Return None without values, or with one value, whose spread is unknown. All cases use the same draws: shuffle
-        them (see shuffled) before combining cases.
+        Return None without values, and for a single value, whose spread is unknown. All cases use the same draws:
+        shuffle them (see shuffled) before combining cases.
         """
         return self._made(case, quantity)
 
@@ -49,7 +49,7 @@ class Replicates:
         return _medians(self.repetitions(case), quantity)
 
     def ratio(self, upper: Key, lower: Key, estimate: float, quantity: Quantity = TIME) -> Interval:
-        """Return the ratio of two cases with its interval; `estimate` is the ratio of their medians."""
+        """Return the ratio `upper` / `lower` of two cases, `estimate` by their medians, with its interval."""
         above, below = self.of(upper, quantity), self.of(lower, quantity)
         if above is None or below is None or not below.min() > 0:
             return Interval(estimate, None, None)
@@ -57,7 +57,7 @@ class Replicates:
 
 
 def shuffled(replicates: Floats, place: int) -> Floats:
-    """Return replicates in a random order that belongs to `place`. Cases that are combined need different places."""
+    """Return replicates in the random order of seed `place`. Use a different `place` for each case to be combined."""
     return replicates[_order(place)]
 
 
@@ -74,7 +74,7 @@ def interval_of(estimate: float, replicates: Floats) -> Interval:
 
 
 def _medians(repetitions: list[Row], quantity: Quantity) -> Floats | None:
-    """Return replicates of the samples of the repetitions, or of the one value of a quantity other than time."""
+    """Return replicates of the median or percentile of the samples, or of the median of one value per repetition."""
     if quantity == TIME:
         timed = [row for row in repetitions if row[SAMPLES].size]
         return plausible_medians([row[SAMPLES] for row in timed], [row[EFFECTIVE] for row in timed]) if timed else None

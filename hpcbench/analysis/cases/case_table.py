@@ -19,10 +19,10 @@ from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import CLEAN, DISTURBED, SAMPLES, UNMONITORED
 from hpcbench.core.status import COMPLETED
 
-# Cases may be compared only where all of these agree: equal work or no comparison.
+# Cases have the same workload, and can be compared, only if all of these columns agree.
 WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data", "target_accuracy")
 
-EFFECTIVE = "effective_samples"  # what the samples are worth: of a case, and of each row of by_case
+EFFECTIVE = "effective_samples"  # effective number of independent samples, of a case and of each row of by_case
 
 _KEYS = ["sweep", "case"]
 _FRONT = ["sweep", "case", "status"]
@@ -59,18 +59,18 @@ _PER_REPETITION = (
     "ended_at",
     SAMPLES,
 )
-_JOINED = ("nodes_used", "job_id", "framework_version")  # what any of the repetitions had
-# The same, of what holds commas.
+_JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over all repetitions
+# Columns joined in the same way, with "; " since their values contain commas.
 _SENTENCES = (
     *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings"),
     *("energy_scope", "energy_reason", "price_reason"),
 )
-# The median of the repetitions.
+# Columns that are medians over the valid repetitions.
 _TYPICAL = (
     *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
     *("epochs", "accuracy", "price_per_hour"),
 )
-_ENERGY = "energy_"  # before the names of such columns, which are medians, too
+_ENERGY = "energy_"  # prefix of the energy columns, which are also medians
 
 
 Row = dict[Any, Any]
@@ -78,10 +78,10 @@ Cases = dict[tuple[str, str], list[Row]]
 
 
 def case_table(repetitions: pd.DataFrame, grouped: Cases | None = None) -> pd.DataFrame:
-    """Return one row per case, in the order of sweeps and cases. speedup.py fills `speedup`.
+    """Return one row per case, in the order of sweeps and cases; `speedup` is left empty for speedup.py.
 
-    A case has completed if all its repetitions have. Its times are those of the valid repetitions. `grouped` is the
-    result of by_case, if it is known.
+    A case has completed if all its repetitions have. Its times are from the valid repetitions. `grouped` is the result
+    of by_case, if already computed.
     """
     groups = by_case(repetitions) if grouped is None else grouped
     cleaned = only_times(repetitions)
@@ -100,7 +100,7 @@ def case_table(repetitions: pd.DataFrame, grouped: Cases | None = None) -> pd.Da
 
 
 def _placed(column: pd.Series[Any], cases: pd.Index[Any]) -> pd.Series[Any]:
-    """Return a column with a value for each case; None where a case has no text."""
+    """Return a column with a value for each case; None for missing text."""
     column = column.reindex(cases)
     return column if pd.api.types.is_numeric_dtype(column) else column.astype(object).where(column.notna(), None)
 
@@ -116,11 +116,11 @@ def _ordered(frame: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     rest = [name for name in frame.columns if name not in placed]
     parameters = rest[: rest.index("first_step_s")]
     columns = [*_FRONT, *parameters, *_MEASURED, *shown, *rest[len(parameters) :], "error", "case_index"]
-    return frame[columns].copy()  # in few blocks, as pandas wants a table that gets more columns
+    return frame[columns].copy()  # consolidates the blocks: pandas warns of fragmented frames when columns are added
 
 
 def _of_all(rows: pd.DataFrame) -> dict[str, pd.Series[Any]]:
-    """Return what any of the repetitions of each case had."""
+    """Return by column the maxima, joined texts and sums over all repetitions of each case."""
     present = [name for name in _SENTENCES if name in rows]
     return {
         **{name: rows[name].groupby(level=0).max() for name in _LARGEST},
@@ -132,7 +132,7 @@ def _of_all(rows: pd.DataFrame) -> dict[str, pd.Series[Any]]:
 
 
 def _joined(texts: pd.Series[Any], separator: str) -> pd.Series[Any]:
-    """Return the distinct parts of the texts of each case, which its index tells. Most cases have one text."""
+    """Return the distinct items of the texts of each case, joined; the index of `texts` is the case."""
     known = texts.dropna()
     found: dict[int, dict[str, None]] = {}
     for case, text in zip(known.index.tolist(), known.tolist(), strict=True):
@@ -142,7 +142,7 @@ def _joined(texts: pd.Series[Any], separator: str) -> pd.Series[Any]:
 
 
 def _parts(texts: Collection[str], separator: str) -> str:
-    """Return the only text, or the distinct parts of several."""
+    """Return a single text unchanged, or the distinct items of several texts, joined."""
     whole = separator.join(texts)
     return whole if len(texts) == 1 else separator.join(dict.fromkeys(whole.split(separator)))
 
@@ -155,7 +155,7 @@ def _medians(used: pd.DataFrame) -> dict[str, pd.Series[Any]]:
 
 
 def _whole(numbers: pd.Series[float]) -> pd.Series[Any]:
-    """Return numbers as whole ones, if all are."""
+    """Return the numbers as nullable integers if all are whole."""
     return numbers.astype("Int64") if (numbers.dropna() % 1 == 0).all() else numbers
 
 
@@ -177,7 +177,7 @@ def _outcomes(rows: pd.DataFrame, used: pd.DataFrame) -> dict[str, pd.Series[Any
 
 
 def _metrics(used: pd.DataFrame, metrics: list[str]) -> dict[str, pd.Series[Any]]:
-    """Return the median over repetitions with one value each, and its interval."""
+    """Return the median over repetitions of each metric, and the limits of its 95 % CI, by column."""
     columns: dict[str, pd.Series[Any]] = {}
     for name in metrics:
         values = used[name].dropna().astype("float64").groupby(level=0)
@@ -188,12 +188,11 @@ def _metrics(used: pd.DataFrame, metrics: list[str]) -> dict[str, pd.Series[Any]
 
 
 def by_case(repetitions: pd.DataFrame) -> Cases:
-    """Return the rows of each case by sweep and id, with their effective samples. Many small frames would be much
-    slower."""
+    """Return the rows of each case by sweep and id, with their effective samples; as dicts, since frames are slower."""
     groups: Cases = {}
     cleaned = only_times(repetitions)
     names = [*cleaned, EFFECTIVE]
-    # to_dict("records") looks at each value, and takes longer.
+    # to_dict("records") converts each value, which takes longer.
     columns = [*(cleaned[name].tolist() for name in cleaned), map(effective_size_of, cleaned[SAMPLES])]
     for values in zip(*columns, strict=True):
         row = dict(zip(names, values, strict=True))
@@ -208,8 +207,7 @@ def valid_rows(rows: list[Row]) -> list[Row]:
 
 
 def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return the valid repetitions of all cases of a table, as valid_rows does for one case, with their valid
-    samples."""
+    """Return the valid repetitions (see valid_rows) of all cases of a table, with their valid samples."""
     cleaned = only_times(repetitions)
     return cleaned[_is_valid(cleaned)]
 
@@ -225,7 +223,7 @@ def _is_energy(column: str) -> bool:
 
 
 def _measured(rows: list[Row]) -> Row:
-    """Return the times of the valid repetitions of a case."""
+    """Return the columns of a case that summarize the times of its valid repetitions."""
     measured: Row = {**dict.fromkeys(_OF_TIMES), **latency(rows)}
     measured["repetitions"] = len(rows)
     measured["samples"] = sum(len(row[SAMPLES]) for row in rows)
@@ -256,7 +254,7 @@ def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
     """Return a number per case, equal for the same workload; -1 for cases that were not measured."""
     measured = cases["time_median_s"].notna()
     work = _work(cases)[measured]
-    # Codes of values instead of a groupby: reports ask several times for few cases.
+    # Codes of values are faster than a groupby for few cases, and reports call this several times.
     codes = zip(*(pd.factorize(work[name])[0] for name in work), strict=True)
     known: dict[tuple[int, ...], int] = {}
     numbers = [known.setdefault(each, len(known)) for each in codes]
@@ -279,7 +277,7 @@ def differing_work(cases: pd.DataFrame) -> list[str]:
 
 
 def case_names(cases: pd.DataFrame) -> pd.Series[str]:
-    """Return a name per case that is unique also among several sweeps."""
+    """Return a name per case, `SWEEP/CASE`, that is unique across sweeps."""
     return cases["sweep"] + "/" + cases["case"]
 
 

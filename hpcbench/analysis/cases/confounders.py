@@ -7,14 +7,14 @@ import pandas as pd
 from hpcbench.config.names import TAG
 from hpcbench.core.run_spec import COMMAND
 
-WORK = "work"  # the column that says which repetitions are compared with each other
+WORK = "work"  # column of the workload, within which repetitions are compared
 PLACE = "nodes_used"
 _SOFTWARE = ("framework", "strategy", "environment")
 _MACHINE = ("site", "device", "gpus_per_task", "nodes")
-# Each factor, and the columns that set it: where one of these is an axis, the factor may follow it. So it may any tag.
+# Each factor, and the columns that may determine it. Tags may determine any factor.
 FACTORS = {
     "framework_version": _SOFTWARE,
-    "software": (*_SOFTWARE, "framework_version"),  # told once
+    "software": (*_SOFTWARE, "framework_version"),  # reported once, as framework_version
     "cpu_model": _MACHINE,
     "cpu_governor": _MACHINE,
     "cpu_turbo": _MACHINE,
@@ -30,10 +30,10 @@ Values = dict[str, list[str]]
 
 
 def uncontrolled(repetitions: pd.DataFrame) -> Values:
-    """Return the factors that differ within a workload although no column that sets them does, with their values.
+    """Return the values of each factor that differs within a workload although all columns that may set it agree.
 
-    Nodes count only if they cannot be told from the case: two cases have seen one node list each, and different ones.
-    If repetitions are spread over nodes at random, their interval includes the effect (Hoefler and Belli, 2015, section
+    Nodes count only if they are confounded with the case: two cases ran on one node list each, and these differ. If
+    repetitions are spread over nodes at random, their interval includes the effect (Hoefler and Belli, 2015, section
     4.1.1).
     """
     found = {name: _differing(repetitions, name, setters) for name, setters in FACTORS.items()}

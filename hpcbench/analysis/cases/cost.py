@@ -1,8 +1,8 @@
-"""What cases cost: money, energy and emissions for a million items, an epoch or a run, with their intervals.
+"""Costs of cases: money, energy and emissions per million items, epoch or run, with their intervals.
 
-- Money is time, at the price of an hour of what the case takes: its interval is that of the time. It is what the work
-  costs at the measured speed; starting, warming up and waiting are not in it (see the whole sweep's use).
-- Energy is the median over the repetitions of what each took for an item, and the interval of that median.
+- Money is time multiplied by the hourly price of the allocated resources; its interval is derived from that of the
+  time. It covers the work at the measured speed, without startup, warm-up and queueing.
+- Energy is the median over repetitions of the energy per item, with the interval of that median.
 - Emissions are that energy, times the PUE of the data centre, times the grams for a kWh (Lannelongue, Grealey and
   Inouye, 2021, "Green Algorithms: quantifying the carbon footprint of computation", Advanced Science 8, 2100707).
 - The energy-delay product is the energy per item times the time for an item, J s, in which saving energy by being
@@ -10,7 +10,8 @@
   Electronics; Gonzalez and Horowitz, 1996, "Energy dissipation in general purpose microprocessors", IEEE Journal of
   Solid-State Circuits 31).
 
-An item is what a step counts. Where a sample is a whole run (a command, a training to an accuracy), there are none.
+An item is the unit of work of a step (items_per_step). If a sample is a whole run (a command, a training to an
+accuracy), costs are per run.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ PRICE, PRICE_OF_EPOCH, PRICE_OF_RUN = quantities.PRICE.column, "price_per_epoch"
 ENERGY, ENERGY_OF_RUN = quantities.ENERGY.column, "energy_kwh_per_run"
 CO2E, CO2E_OF_RUN = "co2e_g_per_million_items", "co2e_g_per_run"
 ENERGY_DELAY = "energy_delay_j_s_per_item2"
-RANKED = (PRICE, ENERGY)  # by which a report may rank
+RANKED = (PRICE, ENERGY)  # columns that can rank a report
 
 _TIME = ("time_median_s", "time_ci_low_s", "time_ci_high_s")
 _KEYS = ("sweep", "case")
-_BEHIND = "co2e_g_per_kwh"  # the column that the new ones stand behind
+_BEHIND = "co2e_g_per_kwh"  # the new columns are inserted after this one
 
-Values = dict[tuple[str, str], list[float]]  # by sweep and case: one of each repetition
+Values = dict[tuple[str, str], list[float]]  # one value per repetition, by sweep and case
 
 
 def add_costs(cases: pd.DataFrame, repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return the cases with their costs and the limits of their intervals; empty if a factor is unknown.
+    """Return the cases with their costs and the limits of their intervals; NaN if an operand is unknown.
 
-    `repetitions` is the table that the cases were made from.
+    `repetitions` is the table from which case_table made `cases`.
     """
     items, items_of_epoch = _numbers(cases, "items_per_step"), _numbers(cases, "items_per_epoch")
-    whole = np.isnan(items)  # a sample is a run, which has no items
+    whole = np.isnan(items)  # a sample is a run, without items
     millions, runs = np.where(whole, np.nan, MILLION), np.where(whole, 1.0, np.nan)
     price = np.stack([_numbers(cases, name) for name in _TIME]) * _numbers(cases, "price_per_hour") / SECONDS
     energy, energy_delay, learnt = _by_repetitions(cases, repetitions)
@@ -71,7 +72,7 @@ def add_costs(cases: pd.DataFrame, repetitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def incomparable(cases: pd.DataFrame, column: str) -> str | None:
-    """Return why cases cannot be ranked by a column of RANKED: other currencies, or energy of other components."""
+    """Return why cases cannot be ranked by a column of RANKED, such as several currencies; None if they can."""
     known = cases[cases[column].notna()]
     if known.empty:
         reasons = cases["price_reason" if column == PRICE else "energy_reason"].dropna()
@@ -86,14 +87,14 @@ def incomparable(cases: pd.DataFrame, column: str) -> str | None:
 
 
 def scope_of_host(scope: str) -> str:
-    """Return `cpu+memory` for `cpu+memory+gpu`: the energy of GPUs is compared also if only some cases use them."""
+    """Return `cpu+memory` for `cpu+memory+gpu`, so that cases with and without GPUs have comparable scopes."""
     return "+".join(kind for kind in scope.split("+") if kind != "gpu")
 
 
 def _by_repetitions(cases: pd.DataFrame, repetitions: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
     """Return J per item or run, the energy-delay product, and the price of an epoch of a training to an accuracy.
 
-    Each is (3, cases): medians over the repetitions, and their limits.
+    Each has shape (3, cases): medians over the repetitions, and their lower and upper limits.
     """
     used = valid_repetitions(repetitions)
     metered = used[used["energy_measured_j"].notna()]
@@ -121,7 +122,7 @@ def _values(rows: pd.DataFrame, made_of: Callable[..., float], *columns: str) ->
 
 
 def _intervals(cases: pd.DataFrame, values: Values) -> Floats:
-    """Return the median of the values of each case and its limits, (3, cases); NaN without values."""
+    """Return the median of the values of each case and its limits, shape (3, cases); NaN without values."""
     found = np.full((3, len(cases)), np.nan)
     for place, key in enumerate(zip(*(cases[name].tolist() for name in _KEYS), strict=True) if values else ()):
         if key in values:

@@ -1,4 +1,4 @@
-"""Labels of cases: the columns in which they differ, what they share, and names for sentences."""
+"""Labels of cases: the columns in which they differ, the values they share, and names for sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hpcbench.core.run_spec import COMMAND
 LONGEST = 60  # characters of a value in a sentence
 MAX_NAMED = 6  # columns that a sentence names
 _COUNTS = {"parameter_count": "parameters", "flops_per_item": "FLOPs per item", "held_out": "of the data held out"}
-# What often follows from something else that tells cases apart, and then says nothing new.
+# Columns that are often determined by another column, and then are redundant in a label.
 _OFTEN_DERIVED = (
     "environment",
     "model_options",
@@ -27,14 +27,14 @@ _OFTEN_DERIVED = (
 
 
 def varying(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
-    """Return the columns with more than one value."""
+    """Return those of the candidate columns that have more than one value."""
     return [name for name in candidates if name in cases and cases[name].astype(str).nunique(dropna=False) > 1]
 
 
 def telling_apart(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
-    """Return the columns that identify cases for a reader, without columns that follow from others."""
+    """Return the columns that identify cases, without columns that are determined by others."""
     shown = [name for name in varying(cases, candidates) if name != "framework_version"]
-    if len(shown) > 1:  # what a command was made of says the same in fewer words
+    if len(shown) > 1:  # the parameters of a command identify it more briefly than its text
         shown = [name for name in shown if name != "command"]
     for derived in _OFTEN_DERIVED:
         if any(_follows(cases, derived, name) for name in shown if derived in shown and name != derived):
@@ -54,7 +54,7 @@ def label(case: pd.Series[Any], shown: list[str]) -> str:
 
 
 def phrase(case: pd.Series[Any], shown: list[str]) -> str:
-    """Return a case for a sentence: `pytorch with intra_op_threads=2, nodes=1`."""
+    """Return the name of a case in a sentence: `pytorch with intra_op_threads=2, nodes=1`."""
     framework = cell(case["framework"]) if "framework" in shown else ""
     others = [f"{plain(name)}={_short(cell(case[name]))}" for name in shown if name != "framework"]
     if len(others) > MAX_NAMED:
@@ -63,7 +63,7 @@ def phrase(case: pd.Series[Any], shown: list[str]) -> str:
 
 
 def title(cases: pd.DataFrame) -> str:
-    """Return what cases of one workload share: the workload and, if they agree, framework and device."""
+    """Return the title of cases of one workload: the workload and, if the cases agree, framework and device."""
     first = cases.iloc[0]
     if first["framework"] == COMMAND:
         lines = cases["command"].unique()
@@ -125,6 +125,6 @@ def cell(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    """Return both ends of a long text: paths often differ at the end."""
+    """Return both ends of a long text, since paths often differ at the end."""
     half = (LONGEST - 3) // 2
     return text if len(text) <= LONGEST else f"{text[:half]}...{text[half + 3 - LONGEST :]}"

@@ -1,4 +1,4 @@
-"""Latency: percentiles of the time of single steps, if samples are times of single steps."""
+"""Latency: percentiles of the step time, available only if each sample is the time of a single step."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.core.frameworks import FORWARD_TASKS, SHARDED
 from hpcbench.core.samples import SAMPLES
 
-AVERAGED_OVER = "samples_averaged_over"  # the column that says why there are no percentiles
+AVERAGED_OVER = "samples_averaged_over"  # column with the reason for missing percentiles
 STEPS, TASKS, INSTANCES = "steps", "tasks", "instances"
 
 Row = dict[Any, Any]
 
 
 def latency(repetitions: list[Row]) -> Row:
-    """Return the percentiles of all samples of some repetitions together, by column; None if they are unknown.
+    """Return by column the percentiles, in seconds, of the pooled samples of the repetitions; None if they are unknown.
 
-    They are unknown with too few samples (minimum_samples), and if samples are means: of means of k steps, no
-    percentile of a step follows (Hoefler and Belli, 2015, "Scientific benchmarking of parallel computing systems",
-    section 4.2.1). The column AVERAGED_OVER says what the samples are means over.
+    They are unknown with too few samples (minimum_samples), and if samples are means: percentiles of a step cannot be
+    derived from means of k steps (Hoefler and Belli, 2015, "Scientific benchmarking of parallel computing systems",
+    section 4.2.1). The column AVERAGED_OVER is then STEPS, TASKS or INSTANCES.
     """
     averaged = next(filter(None, map(_averaged_over, repetitions)), None)
     if averaged or not repetitions:
@@ -35,7 +35,7 @@ def latency(repetitions: list[Row]) -> Row:
 
 
 def _averaged_over(repetition: Row) -> str | None:
-    """Return what each sample is a mean over; None if it is the time of one step, or of one run of a command."""
+    """Return STEPS, INSTANCES or TASKS if samples are means over these; None for times of one step or command."""
     if repetition["steps_per_sample"] > 1:
         return STEPS
     if repetition["instances"] > 1:
@@ -52,7 +52,7 @@ def _of_one(repetition: Row) -> Row:
 
 
 def with_latency(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of repetitions with the number of samples, the median and the percentiles of each."""
+    """Return the table of repetitions with the number of samples of each, and their median and percentiles in s."""
     found = pd.DataFrame([_of_one(row) for row in only_times(repetitions).to_dict("records")])
     place = list(repetitions.columns).index("steps_per_sample")
     before, after = repetitions.iloc[:, :place], repetitions.iloc[:, place:]

@@ -12,13 +12,13 @@ from hpcbench.core.machine_peaks import MachinePeaks
 
 @dataclass(frozen=True)
 class Observations:
-    """The observations; each may be empty. Times are in seconds since the first sample of the repetition.
+    """Samples, interference, power, machine peaks; each may be empty. Times: s since the repetition's first sample.
 
-    Columns of `samples`: `repetition`, `at_s`, `time_s`; of `windows` with interference: `repetition`, `start_s`,
-    `end_s`, `causes`; of `power`: `repetition`, `host`, `part`, `at_s`, `watts`.
+    Columns of `samples`: `repetition`, `at_s`, `time_s`; of `windows` (monitoring intervals with interference):
+    `repetition`, `start_s`, `end_s`, `causes`; of `power`: `repetition`, `host`, `part`, `at_s`, `watts`.
     """
 
-    case: str = ""  # whose samples these are, in words
+    case: str = ""  # name of the case of the samples
     samples: pd.DataFrame = field(default_factory=pd.DataFrame)
     windows: pd.DataFrame = field(default_factory=pd.DataFrame)
     power: pd.DataFrame = field(default_factory=pd.DataFrame)

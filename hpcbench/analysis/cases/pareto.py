@@ -1,8 +1,8 @@
-"""The Pareto front of time, energy and cost: the cases that no other case beats in one without losing in another.
+"""The Pareto front of time, energy and cost: the cases that no other case dominates.
 
-A case is dominated where another is as good or better in all quantities, and better in one (Kung, Luccio and
-Preparata, 1975, "On finding the maxima of a set of vectors", Journal of the ACM 22). Cases that are equal in all of
-them are all on the front.
+A case is dominated if another is at least as good in all quantities and better in one (Kung, Luccio and Preparata,
+1975, "On finding the maxima of a set of vectors", Journal of the ACM 22). Cases that are equal in all quantities do not
+dominate each other.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _OF_RUNS = {ENERGY: cost.ENERGY_OF_RUN, COST: cost.PRICE_OF_RUN}
 
 
 def front(values: Floats) -> NDArray[np.bool_]:
-    """Return which rows of `values`, (cases, quantities), no other row dominates. Less is better; at most 3 quantities.
+    """Return a mask of the undominated rows of `values`, (cases, up to 3 quantities); less is better.
 
-    Rows with an unknown value are neither on the front nor dominate. Algorithm for three quantities by Kung, Luccio and
-    Preparata: rows in the order of the first quantity, where only earlier rows can dominate, against a staircase of the
-    other two.
+    A row with NaN is not on the front and dominates no row. The algorithm for three quantities is by Kung, Luccio and
+    Preparata: in the order of the first quantity, only earlier rows can dominate, so each row is compared with the
+    front of the earlier rows in the other two quantities.
     """
     known = _known(values)
     distinct, place = np.unique(values[known], axis=0, return_inverse=True)
@@ -51,13 +51,13 @@ def _known(values: Floats) -> NDArray[np.bool_]:
 
 
 class _Stairs(NamedTuple):
-    """Points that do not dominate each other: one coordinate rising, the other falling."""
+    """A front in two quantities: points in rising order of the first, and so in falling order of the second."""
 
     rising: list[float]
     falling: list[float]
 
     def adds(self, one: float, other: float) -> bool:
-        """Add a point, and return True, unless a point of the stairs is at least as good in both coordinates."""
+        """Add a point and return True, unless a point of the front is at least as good in both coordinates."""
         before = bisect_right(self.rising, one)
         if before and self.falling[before - 1] <= other:
             return False
@@ -71,26 +71,26 @@ class _Stairs(NamedTuple):
 def marks(values: Floats, lows: Floats, highs: Floats) -> list[str | None]:
     """Return `front`, `dominated`, `maybe` (dominated, but perhaps by noise) or None (unknown) for each row.
 
-    A row is `dominated` if another row has upper limits that are not above its lower limits, in every quantity. If a
-    limit is unknown, it is `maybe`.
+    A row is `dominated` if the upper limits of another row do not exceed its lower limits in any quantity. A row with
+    an unknown limit is `maybe` unless it is on the front.
     """
     on_front, known = front(values), _known(values)
-    rivals = np.flatnonzero(front(highs))  # whoever dominates for sure has upper limits no lower than some of these
+    rivals = np.flatnonzero(front(highs))  # if any row dominates for certain, so does one of these
     surely: NDArray[np.bool_] = np.zeros(len(values), dtype=bool)
     for rival in rivals:
         below = (highs[rival] <= lows).all(axis=1)
-        below[rival] = False  # whose limits are one
+        below[rival] = False  # a row does not dominate itself, even if its limits are equal
         surely |= below
     words = np.where(on_front, FRONT, np.where(surely, DOMINATED, MAYBE)).tolist()
     return [word if there else None for word, there in zip(words, known.tolist(), strict=True)]
 
 
 def pareto(cases: pd.DataFrame, wanted: Sequence[str] = QUANTITIES) -> pd.DataFrame:
-    """Return `pareto`, as `marks` has it, and `pareto_of`, the quantities as `time+cost`, for each case.
+    """Return for each case the columns `pareto`, the result of `marks`, and `pareto_of`, its quantities as `time+cost`.
 
-    `cases` have their costs (cost.add_costs). Cases are compared if they have the same workload, currency and energy
-    scope, by those of the `wanted` quantities that any of them has, if these are two or more. Quantities are per item,
-    or per run without items.
+    `cases` must have costs (cost.add_costs). Cases of the same workload, currency and energy scope are compared by
+    those of the `wanted` quantities that any of them has, if these are two or more. Quantities are per item, or per run
+    without items.
     """
     found = pd.DataFrame({"pareto": None, "pareto_of": None}, index=cases.index, dtype=object)
     for rows in _alike(cases, wanted):
@@ -103,7 +103,7 @@ def pareto(cases: pd.DataFrame, wanted: Sequence[str] = QUANTITIES) -> pd.DataFr
 
 
 def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Yield the measured cases that can be compared. Some may have a price, or an energy, that others lack."""
+    """Yield groups of measured cases with the same workload, currency and energy scope."""
     keys = {COST: cases["currency"], ENERGY: cases["energy_scope"].map(cost.scope_of_host, na_action="ignore")}
     works = work_groups(cases)
     for _, works_alike in cases.groupby(works[works >= 0], sort=False):
@@ -116,7 +116,7 @@ def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[pd.DataFrame]
 
 
 def _limits(rows: pd.DataFrame, quantity: str) -> Floats:
-    """Return the quantity with its lower and upper limit, (3, cases)."""
+    """Return the quantity with its lower and upper limit, shape (3, cases)."""
     of_items = rows["items_per_step"].notna().any()
     if quantity == TIME:
         times = rows[["time_median_s", "time_ci_low_s", "time_ci_high_s"]].astype(float)

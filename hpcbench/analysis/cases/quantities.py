@@ -1,4 +1,4 @@
-"""What can be ranked by and drawn: columns of the table of cases, with their units and which way is better."""
+"""Quantities that reports rank by and plot: columns of the table of cases, with units and direction."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from hpcbench.config.metrics import PREFIX, interval_columns
 
 @dataclass(frozen=True)
 class Quantity:
-    """A column. `better` is the word for what has more or less of it, as in faster.
+    """A column of the table of cases. `better` is the comparative for a better value, for example `faster`.
 
-    Of a metric of commands, nobody may have said whether more is better: then `more_is_better` is None.
+    `more_is_better` is None for a metric of commands whose direction is not configured.
     """
 
     column: str
     title: str
-    unit: str = ""  # none of a ratio
+    unit: str = ""  # empty for a ratio
     more_is_better: bool | None = False
     better: str = "better"
-    irregular: tuple[str, str] | None = None  # the columns of its interval, where they are not called as others' are
-    measured_as: str = ""  # the column of a repetition that it follows, where that is another one
+    irregular: tuple[str, str] | None = None  # interval columns, if not those of interval_columns
+    measured_as: str = ""  # column of a repetition that it derives from, if another one
 
     @property
     def axis(self) -> str:
@@ -52,7 +52,7 @@ ENERGY = Quantity(
     measured_as="energy_measured_j_per_item",
 )
 QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY)}
-# These are the time in other words: their intervals are its intervals.
+# Quantities derived from the time, as are their intervals.
 OF_TIME = (TIME, THROUGHPUT, SPEEDUP)
 
 
@@ -65,10 +65,10 @@ def short_column(column: str) -> str:
 
 
 def price_of(cases: pd.DataFrame) -> Quantity:
-    """Return the quantity of the price, in the currency of these cases."""
+    """Return PRICE with the currency of the cases as its unit."""
     return replace(PRICE, unit=next(iter(cases["currency"].dropna()), ""))
 
 
 def follows_time(quantity: Quantity) -> bool:
-    """Return whether a quantity is proportional to the time: the price is, since it is per hour."""
+    """Return whether a quantity derives from the time alone, as does the price, which is per hour."""
     return quantity in OF_TIME or quantity.column == PRICE.column

@@ -14,11 +14,10 @@ COLUMNS = ["speedup", "speedup_ci_low", "speedup_ci_high"]
 
 
 def add_speedup(cases: pd.DataFrame, replicates: Replicates, base: int | None = None) -> pd.DataFrame:
-    """Return the cases with `speedup`: their throughput (or inverse time) over that of the base case of the same
-    workload.
+    """Return the cases with `speedup`, the ratio of throughputs (or inverse times) to the base case of the workload.
 
-    `base` is the index of a row; without it, the first measured case of each workload is its base. `speedup_base` names
-    it. Cases of other workloads than the base have no speedup. The base has 1, and no interval.
+    `base` is the index of a row; by default, the base is the first measured case of each workload. `speedup_base` is
+    the name of the base. Cases without a base in their workload have no speedup. The base has speedup 1 without limits.
     """
     names, speeds = case_names(cases).tolist(), speed_of(cases).to_numpy(dtype=np.float64)
     times, keys = cases["time_median_s"].tolist(), list(zip(cases["sweep"], cases["case"], strict=True))
@@ -40,7 +39,7 @@ def add_speedup(cases: pd.DataFrame, replicates: Replicates, base: int | None = 
 
 
 def _with_equal_work(cases: pd.DataFrame) -> list[list[int]]:
-    """Return the row numbers of the measured cases of each workload, without commands, whose work is unknown."""
+    """Return the row numbers of the measured cases of each workload, except commands, whose work is unknown."""
     found: dict[int, list[int]] = {}
     for place, (work, framework) in enumerate(zip(work_groups(cases), cases["framework"], strict=True)):
         if work >= 0 and framework != COMMAND:
@@ -49,7 +48,7 @@ def _with_equal_work(cases: pd.DataFrame) -> list[list[int]]:
 
 
 def _limits(of_times: Interval, speedup: float) -> tuple[float, float]:
-    """Return the limits of a speedup: the ratio of times, times the ratio of the items per step."""
+    """Return the limits of a speedup: those of the ratio of times, multiplied by the ratio of items per step."""
     if of_times.low is None or of_times.high is None:
         return np.nan, np.nan
     more = speedup / of_times.estimate

@@ -1,4 +1,4 @@
-"""Removal of samples that are not times, with a warning, so that they are neither used nor dropped silently."""
+"""Removal of samples that are not valid times, with a warning in the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE = "not a number, infinite or negative"
 
 
 def only_times(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return a repetition table as with_times_only returns each of its rows."""
+    """Return a repetition table without samples that are not finite times of at least 0 s (see with_times_only)."""
     samples = repetitions[SAMPLES].tolist()
     pooled = np.concatenate(samples) if samples else np.empty(0)
     unmeasured = (repetitions["status"] == status.COMPLETED) & (repetitions[SAMPLES].map(len) == 0)
@@ -28,10 +28,10 @@ def only_times(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_times_only(row: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a row of a repetition table without samples that are not times, and with a warning that counts them.
+    """Return a row of a repetition table without samples that are not finite or below 0 s, and a warning with a count.
 
-    Zero is valid: a step can be shorter than the resolution of the clock. A repetition without valid samples has
-    failed.
+    Zero is valid: a step can be shorter than the resolution of the clock. A completed repetition without valid samples
+    gets the status FAILED.
     """
     samples = row[SAMPLES]
     times = samples[np.isfinite(samples) & (samples >= 0)]

@@ -1,12 +1,12 @@
-"""Analysis of variance of repeated measurements: what factors explain, tested against the noise between repetitions.
+"""Analysis of variance of repeated measurements: sums of squares of factors, tested against the noise of repetitions.
 
-Sums of squares are of type II: what a factor explains in addition to all others (Yates, 1934, "The analysis of multiple
+Sums of squares are of type II: the contribution of a factor beyond all others (Yates, 1934, "The analysis of multiple
 classifications with unequal numbers in the different classes", Journal of the American Statistical Association 29;
 Langsrud, 2003, "ANOVA for unbalanced data: use type II instead of type III sums of squares", Statistics and Computing
 13). They are valid with missing cases and do not depend on the order of the factors.
 
-Blocks are projected out first: what remains of a factor within blocks is all that it can explain in addition to them
-(Frisch and Waugh, 1933, "Partial time regressions as compared with individual trends", Econometrica 1).
+Blocks are projected out first: the residual of a factor explains its whole contribution beyond the blocks (Frisch and
+Waugh, 1933, "Partial time regressions as compared with individual trends", Econometrica 1).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.special import fdtrc
 from hpcbench.analysis.stats.factor_levels import Codes
 from hpcbench.analysis.stats.intervals import Floats
 
-_NONE = 1e-9  # eigenvalues go from 0 to the number of factors
+_NONE = 1e-9  # tolerance for zero eigenvalues, which range from 0 to the number of factors
 
 
 class Sum(NamedTuple):
@@ -35,7 +35,7 @@ class Sum(NamedTuple):
         return self.squares / self.freedom if self.freedom else 0.0
 
     def beyond(self, other: Sum) -> Sum:
-        """Return what this sum explains in addition to `other`, at least 0."""
+        """Return the difference to `other` in squares, at least 0, and in degrees of freedom."""
         return Sum(max(0.0, self.squares - other.squares), self.freedom - other.freedom)
 
 
@@ -45,8 +45,8 @@ class CaseMeans(NamedTuple):
     means: Floats
     counts: Floats
     blocks: Codes
-    between: Sum  # cases of the same block
-    noise: Sum  # repetitions of the same case
+    between: Sum  # between cases of the same block
+    noise: Sum  # between repetitions of the same case
 
     @property
     def total(self) -> float:
@@ -55,10 +55,9 @@ class CaseMeans(NamedTuple):
 
 
 def case_means(values: Floats, cases: Codes, blocks: Codes | None = None) -> CaseMeans:
-    """Return the statistics of `values`, one per repetition; `cases` is the case of each, `blocks` the block of each
-    case.
+    """Return the statistics of `values`, one per repetition, given the case of each and the block of each case.
 
-    Numbers of cases and blocks start at 0 without gaps. Without `blocks` there is one block.
+    Cases and blocks are numbered from 0 without gaps. By default, all cases are in one block.
     """
     counts = np.bincount(cases).astype(np.float64)
     blocks = np.zeros(counts.size, dtype=np.intp) if blocks is None else blocks
@@ -72,10 +71,11 @@ def case_means(values: Floats, cases: Codes, blocks: Codes | None = None) -> Cas
 
 
 def explained(data: CaseMeans, factors: Sequence[Codes]) -> Sum:
-    """Return what an additive model of the factors explains within blocks; each factor is a level per case, from 0.
+    """Return the sum of squares that an additive model of the factors explains within blocks; codes start at 0.
 
-    The normal equations are tables of how often two levels meet, so that no matrix with a row per case is needed. If
-    factors are confounded with each other or with blocks, the matrix is singular: its rank is the degrees of freedom.
+    The normal equations are built from the contingency tables of pairs of factors, so that a design matrix with a row
+    per case is not needed. If factors are confounded with each other or with blocks, the matrix is singular: its rank
+    is the degrees of freedom.
     """
     if not factors:
         return Sum(0.0, 0)
@@ -91,7 +91,7 @@ def explained(data: CaseMeans, factors: Sequence[Codes]) -> Sum:
 
 
 def _meetings(one: Codes, other: Codes, counts: Floats) -> Floats:
-    """Return the number of repetitions for each pair of levels of two factors."""
+    """Return the contingency table of two factors: the number of repetitions for each pair of levels."""
     width = int(other.max()) + 1
     height = int(one.max()) + 1
     found = np.bincount(one * width + other, weights=counts, minlength=height * width)

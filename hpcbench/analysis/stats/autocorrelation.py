@@ -1,14 +1,13 @@
 """The effective number of independent samples in an autocorrelated run.
 
-Consecutive samples are similar, for example while a clock ramps. The median of n such samples is as uncertain as that
-of n / tau independent ones, where tau sums the autocorrelation of the signs, whether a sample is above the median
-(Gastwirth and Rubin, 1975, "The behavior of robust estimators on dependent data", Annals of Statistics 3). Signs are
-robust to heavy tails.
+Consecutive samples are correlated, for example while the clock frequency ramps. The median of n such samples is as
+uncertain as the median of n / tau independent ones. Here tau is the sum of the autocorrelation, over all lags, of the
+signs: whether a sample is above the median (Gastwirth and Rubin, 1975, "The behavior of robust estimators on dependent
+data", Annals of Statistics 3). Signs are robust to heavy tails.
 
-Intervals from so many independent samples cover the median more often than a circular block bootstrap with automatic
-lengths (Politis and White, 2004; Patton, Politis and White, 2009): see `make bench-comparing`. Both are too narrow if a
-run has less than about 30 tau samples, since it has then not seen enough of its own slow changes: only more repetitions
-help.
+Intervals with this effective sample size cover the median more often than a circular block bootstrap with automatic
+block lengths (Politis and White, 2004; Patton, Politis and White, 2009): see `make bench-comparing`. Both are too
+narrow if a run has fewer than about 30 tau samples, which do not cover its slow changes: only more repetitions help.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-CRITICAL = 1.6449  # of the standard normal, one-sided at 5 %
+CRITICAL = 1.6449  # quantile of the standard normal, one-sided at 5 %
 Floats = NDArray[np.float64]
 Signs = NDArray[np.bool_]
 
 
 def effective_size(samples: Floats, median: float) -> float:
-    """Return how many independent samples have a median as certain as these, which are in the order of time.
+    """Return the number of independent samples whose median is as certain as that of `samples`, in the order of time.
 
-    This is their number, unless a runs test finds autocorrelation. It is never more: negative autocorrelation is not
-    used.
+    It is the number of samples unless a runs test finds autocorrelation, and never more: negative autocorrelation is
+    not used.
     """
     signs = samples > median
     if runs_score(signs) <= CRITICAL:
@@ -36,8 +35,7 @@ def effective_size(samples: Floats, median: float) -> float:
 
 
 def runs_score(signs: Signs) -> float:
-    """Return by how many standard deviations there are fewer runs of equal signs than in a random order; 0 if
-    undefined.
+    """Return the z-score of the runs test, positive if runs of equal signs are too few; 0 if undefined.
 
     Wald and Wolfowitz, 1940, "On a test whether two samples are from the same population", Annals of Mathematical
     Statistics 11.

@@ -1,18 +1,19 @@
-"""Change points of a series of values, one per sweep: where the level changes and stays changed for some sweeps.
+"""Change points of a series of values, one per sweep: lasting changes of the level.
 
-At every place, the values before and after are compared by ranks: the sum of signs over all pairs, as Pettitt uses it
-(1979, "A non-parametric approach to the change-point problem", Applied Statistics 28), which is the statistic of the
-rank-sum test. Pettitt's test takes its maximum, which favours changes in the middle: a recent change after a long
-history would be found late. Here each place has the p-value of its own rank-sum test. In addition to all values before
-and after, windows of 5, 10, 20, ... values on one side are tested, since a slowdown that was fixed cancels out in the
-whole. The smallest p-value splits the series; both parts are searched again while a split is found (binary
-segmentation: Scott and Knott, 1974, "A cluster analysis method for grouping means in the analysis of variance",
+At every position, the values before and after are compared by ranks. The statistic is the sum of signs over all pairs
+(Pettitt, 1979, "A non-parametric approach to the change-point problem", Applied Statistics 28), which is that of the
+rank-sum test. Pettitt's test uses its maximum over all positions, which favours changes in the middle and finds a
+recent change after a long history late. Here each position has the p-value of its own rank-sum test. In addition to all
+values before and after, windows of 5, 10, 20, ... values on one side are tested, since a slowdown that was later fixed
+cancels out over the whole series. The smallest p-value splits the series, and both segments are searched recursively
+(binary segmentation: Scott and Knott, 1974, "A cluster analysis method for grouping means in the analysis of variance",
 Biometrics 30).
 
-False alarms: p-values have a Bonferroni correction over all places, windows and series, which holds under any
-dependence, such as cases of a sweep that share a machine. A false discovery rate would not do: real changes of most
-cases in one sweep would weaken it for the others. In noise alone, at most LEVEL of all calls report a change. Changes
-count only if the medians of both sides, up to the neighbouring changes, differ by more than a margin.
+False alarms: p-values have a Bonferroni correction over all positions, windows and series, which holds under any
+dependence, for example between cases of a sweep that share a machine. A false discovery rate is not used: real changes
+of most cases in one sweep would weaken it for the others. With noise alone, at most a fraction LEVEL of all calls
+report a change. Changes count only if the medians of both sides, up to the neighbouring changes, differ by more than a
+margin.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from hpcbench.analysis.stats.equivalence import MARGIN
 from hpcbench.analysis.stats.intervals import Floats, median_of
 
 LEVEL = 0.01
-SHORTEST = 5  # values between two changes, as many as repetitions for a verdict
-MIN_VALUES = 2 * SHORTEST  # values of one series in which a change can be found; of several series, some more
-_EXACT = 10  # on the smaller side: beyond, the normal approximation is close, and too careful where it is not
+SHORTEST = 5  # values between two changes; equal to MIN_REPETITIONS of a verdict
+MIN_VALUES = 2 * SHORTEST  # fewest values of a single series with a detectable change; several series need more
+_EXACT = 10  # values on the smaller side; above, the normal approximation is close or conservative
 
 Whole = NDArray[np.int32]
 
 
 class Change(NamedTuple):
-    """A change. `place` is the index of the first value after it; its segments are from `start` to `end`."""
+    """A change before index `place`, between the segments `start:place` and `place:end`."""
 
     start: int
     place: int
     end: int
-    p_value: float  # corrected
+    p_value: float  # with Bonferroni correction
 
     def sides(self, values: Floats) -> tuple[Floats, Floats]:
         """Return the values of the segments before and after the change."""
@@ -56,14 +57,14 @@ class _Split(NamedTuple):
 
 
 def change_points(series: Sequence[Floats], level: float = LEVEL, margin: float = MARGIN) -> list[list[Change]]:
-    """Return the changes of each series of positive values in the order of time."""
+    """Return the changes of each series of positive values, both in the order of time."""
     return [_changes(values, len(series), level, math.log1p(margin)) for values in series]
 
 
 def sign_sums(values: Floats) -> Whole:
-    """Return sums over rectangles of pairs: of sgn(values[j] - values[i]) for all i < row and j < column.
+    """Return C[row, column], the sum of sgn(values[j] - values[i]) over i < row and j < column; shape (T + 1, T + 1).
 
-    With C for the result and T values, Pettitt's U_t,T is minus (C[t, T] - C[t, t]).
+    For T values, Pettitt's U_t,T is -(C[t, T] - C[t, t]).
     """
     signs = np.sign(values[None, :] - values[:, None])
     sums = np.zeros((values.size + 1, values.size + 1), dtype=np.int32)
@@ -87,7 +88,7 @@ def _between(splits: list[_Split], end: int) -> list[Change]:
 
 
 def _splits(sums: Whole, begin: int, end: int, families: int, level: float) -> Iterator[_Split]:
-    """Yield the best split, and those of both parts."""
+    """Yield the significant splits of a segment: the best one, then recursively those of both of its sides."""
     best = _best_split(sums, begin, end, families)
     if best and best.p_value <= level:
         yield best
@@ -96,7 +97,7 @@ def _splits(sums: Whole, begin: int, end: int, families: int, level: float) -> I
 
 
 def _best_split(sums: Whole, begin: int, end: int, families: int) -> _Split | None:
-    """Return the place with the smallest p-value over all windows."""
+    """Return the split with the smallest p-value over all positions and windows; None if the segment is too short."""
     places = np.arange(begin + SHORTEST, end - SHORTEST + 1)
     if not places.size:
         return None
@@ -114,11 +115,11 @@ def _best_split(sums: Whole, begin: int, end: int, families: int) -> _Split | No
 
 
 def _windows(places: NDArray[np.int64], begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the first and last values that are compared at each place."""
+    """Yield the first index and the end index of the values that are compared at each position, for each window."""
     first, last = np.full_like(places, begin), np.full_like(places, end)
     yield first, last
     reach = SHORTEST
-    while reach <= (end - begin) // 2 - SHORTEST:  # a longer one says the same as all
+    while reach <= (end - begin) // 2 - SHORTEST:  # longer windows hardly differ from all values
         yield first, np.minimum(places + reach, end)
         yield np.maximum(places - reach, begin), last
         reach *= 2
@@ -127,21 +128,21 @@ def _windows(places: NDArray[np.int64], begin: int, end: int) -> Iterator[tuple[
 def _p_value(before: int, after: int, pairs: int) -> float:
     """Return the two-sided p-value of the rank-sum test (Mann and Whitney, 1947, Annals of Mathematical Statistics 18).
 
-    `pairs` is the sum of the signs of all pairs. Ties make the p-value larger, never smaller.
+    `pairs` is the absolute sum of the signs of all pairs. Ties make the p-value larger, never smaller.
     """
     few, many = sorted((before, after))
     if few > _EXACT:
         return 2 * float(ndtr(-pairs / math.sqrt(few * many * (few + many + 1) / 3)))
-    exceptions = math.ceil((few * many - pairs) / 2)  # pairs that are the other way round
+    exceptions = math.ceil((few * many - pairs) / 2)  # pairs of the opposite order
     return min(1.0, 2 * float(rank_sum_tail(few, many)[exceptions]))
 
 
 @lru_cache(maxsize=512)
 def rank_sum_tail(few: int, many: int) -> Floats:
-    """Return the probabilities under H0 that at most 0, 1, 2, ... pairs of values of such sides are inverted.
+    """Return the probabilities under H0 that at most 0, 1, 2, ... pairs from samples of both sizes are inverted.
 
     The counts are the coefficients of the Gaussian binomial: the product over i up to `few` of (1 - q ** (many + i)) /
-    (1 - q ** i) (Mann and Whitney, 1947, section 3). scipy's implementation takes a hundred times as long.
+    (1 - q ** i) (Mann and Whitney, 1947, section 3). scipy's implementation is about 100 times slower.
     """
     counts = np.zeros(few * many // 2 + 2)
     counts[0] = 1.0
@@ -155,7 +156,7 @@ def rank_sum_tail(few: int, many: int) -> Floats:
 
 
 def _beyond(changes: list[Change], values: Floats, margin: float) -> list[Change]:
-    """Remove changes within the margin, the smallest first, since merging its sides changes its neighbours."""
+    """Return the changes beyond the margin; the smallest is removed first, since this changes its neighbours' sides."""
     while changes:
         steps = [_step(change, values) for change in changes]
         least = steps.index(min(steps))
@@ -172,9 +173,9 @@ def _step(change: Change, values: Floats) -> float:
 
 
 def _placed(change: Change, values: Floats) -> int:
-    """Return the place with the smallest sum of distances to the medians of both sides.
+    """Return the position with the smallest sum of absolute deviations from the medians of both sides.
 
-    Ranks alone move it towards the middle, by extreme values of the longer side.
+    The position by ranks alone is biased towards the middle by extreme values of the longer side.
     """
     before, after = change.sides(values)
     own = values[change.start : change.end]

@@ -1,21 +1,21 @@
-"""Verdicts on pairs of repetitions: NEW is faster or slower than BASE, the same, or it cannot be told.
+"""Verdicts on two sets of repetitions: NEW is faster or slower than BASE, the same, or undecided (cannot tell).
 
 The rule, for two sets of repetitions of the same workload:
 
 - slower or faster: Welch's test passes at a false discovery rate of 1 % over all comparisons (Benjamini and Hochberg,
 1995, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57), the exact rank-sum test
 agrees at 1 %, the ratio of the medians is beyond the margin, and each side has at least five repetitions: with fewer,
-no rank-sum test can agree.
+the rank-sum test cannot reach 1 %.
 
-- same: the 95 % CI of the ratio is within the margin, which is two one-sided tests at 2.5 % (Schuirmann, 1987, "A
+- same: the 95 % CI of the ratio is within the margin, equivalent to two one-sided tests at 2.5 % (Schuirmann, 1987, "A
 comparison of the two one-sided tests procedure and the power approach", Journal of Pharmacokinetics and
 Biopharmaceutics 15).
 
-- cannot tell: everything else, with the reason, and how many repetitions would help.
+- cannot tell: all other cases, with the reason and the number of repetitions needed.
 
-Each test alone gives false alarms: for processes with two modes, Welch's test finds a difference of a case to itself in
-up to 3 % of trials. The rank-sum test does so in 1 % under any noise, but never reaches the small p-values that many
-cases require. `make bench-comparing` shows the rates of both together.
+One test alone is not enough: for bimodal run times, Welch's test finds a difference of a case to itself in up to 3 % of
+trials. The rank-sum test does so in 1 % under any noise, but cannot reach the small p-values that a correction for many
+cases requires. `make bench-comparing` measures the error rates of the combination.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, Ratio, rank_sum
 FALSE_DISCOVERY_RATE = 0.01
 RANK_SUM_LEVEL = 0.01
 MARGIN = 0.01
-MAX_REPETITIONS = 100  # to advise more would be no advice
+MAX_REPETITIONS = 100  # per side; more is impractical
 
 FASTER, SLOWER, SAME, CANNOT_TELL = "faster", "slower", "same", "cannot tell"
 
 
 class Pair(NamedTuple):
-    """The values of the repetitions of both sides, all positive, and whether more is better."""
+    """The positive values of the repetitions of both sides, one per repetition, and whether more is better."""
 
     base: Floats
     new: Floats
@@ -44,7 +44,7 @@ class Pair(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`p_value` is corrected for the number of comparisons, `rank_sum_p` is not, and is None where it was not asked."""
+    """A verdict. `p_value` is corrected for multiple comparisons; `rank_sum_p` is not, and None if not computed."""
 
     word: str
     ratio: Ratio
@@ -55,9 +55,8 @@ class Verdict(NamedTuple):
 
 
 def evaluate(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
-    """Return a verdict for each pair. With a margin of 0.01, sides that differ by a factor of at most 1.01 are the
-    same."""
-    from scipy.stats import false_discovery_control  # takes as long to import as a small report to make
+    """Return a verdict for each pair; `margin` is relative: 0.01 is a ratio of medians from 1/1.01 to 1.01."""
+    from scipy.stats import false_discovery_control  # slow import, deferred until needed
 
     ratios = [ratio_of_medians(pair.base, pair.new) for pair in pairs]
     known = [ratio.p_value for ratio in ratios if ratio.p_value is not None]
@@ -69,7 +68,7 @@ def evaluate(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
 
 
 def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> Verdict:
-    """Return a verdict; `margin` is of logarithms, so that twice and half as long are equally far."""
+    """Return a verdict; `margin` is a difference of logarithms, so that it is symmetric in BASE and NEW."""
     if ratio.low is None or ratio.high is None or p_value is None:
         reason = (
             f"{_counts(pair)}: an interval requires two per side, and a verdict of faster or slower {MIN_REPETITIONS}"
@@ -100,7 +99,7 @@ def _log(ratio: float) -> float:
 
 
 def _needed(pair: Pair, ratio: Ratio, margin: float) -> int | None:
-    """Return the repetitions per side for a verdict, if ratio and noise stay the same; None if they are too many."""
+    """Return the repetitions per side for a verdict at the same ratio and noise; None above MAX_REPETITIONS."""
     distance = abs(_log(ratio.estimate))
     level = FALSE_DISCOVERY_RATE
     if distance <= margin:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcbench.config.names import TAG
 
-MAX_LEVELS = 16  # more make no sentence, and leave too few cases to each
+MAX_LEVELS = 16  # with more, levels have too few cases each
 BINS = 8
 UNSET = "unset"
 
@@ -19,12 +19,12 @@ Codes = NDArray[np.intp]
 
 
 class Factor(NamedTuple):
-    """A factor: `codes` are the indices into `levels` per case. A null is a level, too."""
+    """A factor: `codes` holds the index into `levels` of each case. Null is a level."""
 
-    names: tuple[str, ...]  # the first of them, and those that follow from it
+    names: tuple[str, ...]  # the parameter, and those that it determines
     levels: tuple[Any, ...]
     codes: Codes
-    bins_of: int = 0  # so many values were put into bins, if they were
+    bins_of: int = 0  # number of values before binning; 0 without binning
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ def factor_of(name: str, column: pd.Series[Any]) -> Factor:
     levels = list(found)
     if levels and all(isinstance(level, (int, float, np.number)) for level in levels):
         order = np.argsort(np.array(levels, dtype=np.float64), kind="stable")
-        codes = np.append(np.argsort(order), -1)[codes]  # a null has the code -1, and takes the last place
+        codes = np.append(np.argsort(order), -1)[codes]  # a null has the code -1, which indexes the last element
         levels = [levels[place] for place in order]
         if len(levels) > MAX_LEVELS:
             return _binned(name, levels, codes)
@@ -53,7 +53,7 @@ def factor_of(name: str, column: pd.Series[Any]) -> Factor:
 
 
 def _binned(name: str, values: list[Any], codes: Codes) -> Factor:
-    """Return a binned factor of `values`, which are sorted; a code of -1 is null, a level of its own."""
+    """Return a binned factor of sorted `values`; null, code -1, is a separate level."""
     known = codes >= 0
     edges = np.unique(np.quantile(codes[known], np.linspace(0, 1, BINS + 1)[1:-1], method="lower"))
     places, bins = np.unique(np.searchsorted(edges, codes[known]), return_inverse=True)
@@ -76,9 +76,9 @@ def follows(codes: Codes, others: Codes) -> bool:
 
 
 def joined(factors: Sequence[Factor], blocks: Codes | None = None) -> list[Factor]:
-    """Return the factors; a factor that follows from another one joins it, since their effects cannot be separated.
+    """Return the factors; one that another factor determines is merged with it, since their effects are not separable.
 
-    With blocks, one per case, it joins if it follows within each block.
+    `blocks` is the block of each case: with it, factors are merged if one determines the other within each block.
     """
     within = [factor.codes if blocks is None else crossed(factor.codes, blocks) for factor in factors]
     kept: list[tuple[Factor, Codes]] = []
@@ -93,7 +93,7 @@ def joined(factors: Sequence[Factor], blocks: Codes | None = None) -> list[Facto
 
 
 def crossed(one: Codes, other: Codes) -> Codes:
-    """Return a code per combination of two codes that occurs."""
+    """Return for each case the code of its combination of two codes, numbered from 0 without gaps."""
     combined = one * (int(other.max(initial=0)) + 1) + other
     codes: Codes = np.unique(combined, return_inverse=True)[1].astype(np.intp)
     return codes

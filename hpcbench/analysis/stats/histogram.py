@@ -16,8 +16,8 @@ import numpy as np
 
 from hpcbench.analysis.stats.intervals import Floats, quantile_of_sorted
 
-MAX_BINS = 16  # more rows are no clearer
-WIDE = 10.0  # the largest over the smallest: from here on, bins of equal width would hold all in the first of them
+MAX_BINS = 16  # rows of a terminal histogram
+WIDE = 10.0  # ratio of largest to smallest; above, most samples would fall into the first bin of equal width
 
 
 class Histogram(NamedTuple):
@@ -52,10 +52,10 @@ def histogram(samples: Floats, most: int = MAX_BINS) -> Histogram:
 
 
 def _bins(ordered: Floats, most: int) -> int:
-    """Return the number of bins between the first and the last of sorted values, which differ."""
+    """Return the number of bins for sorted values that are not all equal."""
     spread = quantile_of_sorted(ordered, 0.75) - quantile_of_sorted(ordered, 0.25)
     width: float = 2 * spread * ordered.size ** (-1 / 3)
     if width <= 0:
         return min(most, math.ceil(math.log2(ordered.size)) + 1)
-    wanted = float(ordered[-1] - ordered[0]) / width  # infinite where the width is next to nothing
+    wanted = float(ordered[-1] - ordered[0]) / width  # infinite for a tiny width
     return max(1, math.ceil(min(most, wanted)))

@@ -1,18 +1,18 @@
 """Medians with intervals, and percentiles.
 
-The interval is of the median over runs: repetitions are fresh processes, and only these are independent. The method
-depends on their number:
+Intervals are of the median over repetitions, which are independent since each is a fresh process. The method depends on
+their number:
 
 - six and more: a two-stage bootstrap (Davison and Hinkley, 1997, "Bootstrap Methods and their Application", section
-3.8): repetitions are drawn with replacement, and within each its samples. The inner stage draws no samples: the median
+3.8): repetitions are drawn with replacement, and within each its samples. The inner stage does not resample: the median
 of a bootstrap sample is an order statistic whose rank can be drawn directly (Efron, 1982, "The Jackknife, the Bootstrap
-and Other Resampling Plans", section 10.2). Of autocorrelated samples, only the effective number is drawn (see
+and Other Resampling Plans", section 10.2). For autocorrelated samples, the sample size is the effective number (see
 autocorrelation.py).
 
-- two to five: a bootstrap would be far too narrow, and no order-statistic interval of 95 % exists below six. Student's
-t on the logarithms of the repetitions' medians is wide enough.
+- two to five: a bootstrap interval would be far too narrow, and a 95 % order-statistic interval requires six. Student's
+  t on the logarithms of the repetitions' medians is wide enough.
 
-- one: the samples of that run alone, by the inner stage. It does not describe other runs.
+- one: the inner stage alone, on the samples of that run. The interval does not describe other runs.
 """
 
 from __future__ import annotations
@@ -37,33 +37,33 @@ Floats = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """An estimate with its confidence limits, which may be infinite; None if a single sample gives none."""
+    """An estimate with its 95 % confidence limits, which may be infinite, or None if they cannot be computed."""
 
     estimate: float
     low: float | None
     high: float | None
 
     def scaled(self, factor: float) -> Interval:
-        """Return the interval of the quantity times a constant above 0."""
+        """Return the interval of the quantity multiplied by a positive constant."""
         low, high = (None if limit is None else limit * factor for limit in (self.low, self.high))
         return Interval(self.estimate * factor, low, high)
 
     def rate(self, of: float) -> Interval:
-        """Return the interval of `of` per second, for an interval of times above 0. A limit of 0 s gives None."""
+        """Return the interval of the rate `of` / time; the time must be above 0 s. A limit of 0 s gives None."""
         low, high = (of / limit if limit else None for limit in (self.high, self.low))
         return Interval(of / self.estimate, low, high)
 
 
 def effective_size_of(samples: Floats) -> int:
-    """Return the effective number of samples of a repetition, which are in the order of time."""
+    """Return the effective number of samples of a repetition; `samples` must be in the order of time."""
     return round(effective_size(samples, median_of(samples))) if samples.size else 0
 
 
 def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None = None) -> Interval:
     """Return the median of the repetitions' medians, with its interval.
 
-    `repetitions` has the samples of each repetition in the order of time, `sizes` the effective_size_of each, if known.
-    Raise ValueError if a repetition has no sample, or a sample is NaN.
+    `repetitions` holds the samples of each repetition in the order of time, `sizes` the effective_size_of each, if
+    computed. Raise ValueError if a repetition has no sample, or a sample is NaN.
     """
     ordered = _ordered(repetitions)
     centres = _centres(ordered)
@@ -76,9 +76,9 @@ def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None =
 
 
 def interval_of_values(values: Sequence[float]) -> Interval:
-    """Return the median of one value per repetition, with its interval, as median_interval does.
+    """Return the median of one value per repetition, with the interval of median_interval. Raise ValueError for NaN.
 
-    From six values on, which sorted values are in the middle of a resample does not depend on the values.
+    From six values on, the ranks of the middle values of a resample are cached: they do not depend on the values.
     """
     if len(values) < MIN_TO_RESAMPLE:
         return median_interval([np.array([value]) for value in values])
@@ -90,9 +90,9 @@ def interval_of_values(values: Sequence[float]) -> Interval:
 
 
 def plausible_medians(repetitions: Sequence[Floats], sizes: Sequence[int] | None = None) -> Floats | None:
-    """Return RESAMPLES values whose middle 95 % are the interval of the median; None if it has no interval.
+    """Return RESAMPLES values whose middle 95 % are the interval of median_interval; None if it has no interval.
 
-    For repetitions of equal number and sizes they use the same draws: shuffle them before combining two sets.
+    Results for equal numbers of repetitions and sizes use the same draws: shuffle them before combining two.
     """
     ordered = _ordered(repetitions)
     if len(ordered) == 1 and ordered[0].size == 1:
@@ -115,33 +115,33 @@ def _ordered(repetitions: Sequence[Floats]) -> list[Floats]:
     series = [np.sort(np.asarray(samples, dtype=np.float64)) for samples in repetitions]
     if not series or any(samples.size == 0 for samples in series):
         raise ValueError("an interval needs at least one sample in each repetition")
-    if any(math.isnan(samples[-1]) for samples in series):  # where sorting puts them
+    if any(math.isnan(samples[-1]) for samples in series):  # sorting puts NaN last
         raise ValueError("a sample is not a number")
     return series
 
 
 def _centres(ordered: list[Floats]) -> Floats:
-    """Return the repetitions' medians, sorted."""
+    """Return the sorted medians of the repetitions."""
     return np.sort([quantile_of_sorted(samples, 0.5) for samples in ordered])
 
 
 def _bootstrapped(ordered: list[Floats], sizes: Sequence[int]) -> Floats:
-    """Return medians of the two-stage bootstrap; `sizes` samples are drawn per repetition."""
+    """Return RESAMPLES medians of the two-stage bootstrap, with the given number of samples per repetition."""
     columns = [_bootstrap_medians(*drawn) for drawn in zip(ordered, sizes, range(len(ordered)), strict=True)]
     return columns[0] if len(columns) == 1 else _resampled(columns)
 
 
 def _resampled(columns: list[Floats]) -> Floats:
-    """Return medians of repetitions drawn with replacement, each with one of its own resampled medians."""
+    """Return medians over repetitions drawn with replacement, each represented by one of its resampled medians."""
     count = len(columns)
     chosen = np.column_stack(columns)[_inner_rows(count), _draws(count)]
-    chosen.sort(axis=1)  # of so few each, in a third of the time that numpy.median takes
+    chosen.sort(axis=1)  # for short rows, three times as fast as numpy.median
     medians: Floats = (chosen[:, (count - 1) // 2] + chosen[:, count // 2]) / 2
     return medians
 
 
 def _student_interval(centres: Floats, estimate: float) -> Interval:
-    """Return Student's t interval of the mean logarithm, transformed back: of the median, if runs are log-normal."""
+    """Return the back-transformed t interval of the mean logarithm, that of the median if runs are log-normal."""
     if centres[0] <= 0:
         return Interval(estimate, None, None)
     centre, error = _centre_and_error(centres)
@@ -154,7 +154,7 @@ def _student_medians(centres: Floats) -> Floats | None:
     if centres[0] <= 0:
         return None
     centre, error = _centre_and_error(centres)
-    with np.errstate(over="ignore"):  # as in exponential
+    with np.errstate(over="ignore"):  # overflow gives infinity, as in exponential()
         medians: Floats = np.exp(centre + error * _student_quantiles(centres.size - 1))
     return medians
 
@@ -166,7 +166,7 @@ def _student_quantiles(freedom: int) -> Floats:
 
 
 def _centre_and_error(centres: Floats) -> tuple[float, float]:
-    """Return the mean of the logarithms, and its standard error."""
+    """Return the mean of the logarithms and its standard error."""
     logs = np.log(centres)
     return float(logs.mean()), float(logs.std(ddof=1)) / math.sqrt(logs.size)
 
@@ -180,20 +180,20 @@ def exponential(logarithm: float) -> float:
 
 
 def percentiles(samples: Floats, quantiles: Iterable[float]) -> list[float | None]:
-    """Return quantiles of the samples; None if there are too few for an upper limit (see minimum_samples)."""
+    """Return quantiles of the samples; None for a quantile with fewer than minimum_samples samples."""
     ordered = np.sort(samples)
     return [quantile_of_sorted(ordered, each) if ordered.size >= minimum_samples(each) else None for each in quantiles]
 
 
 @lru_cache(maxsize=64)
 def minimum_samples(quantile: float) -> int:
-    """Return how many samples are needed so that the largest exceeds the quantile with probability LEVEL.
+    """Return the smallest number of samples whose largest exceeds the quantile with probability LEVEL.
 
     For n independent samples the probability is 1 - quantile ** n, for any distribution (Wilks, 1941, "Determination of
     sample sizes for setting tolerance limits"; Hahn and Meeker, 1991, "Statistical Intervals", chapter 5). At 95 %
     these are 5, 29, 59, 299 and 2,995 samples for p50, p90, p95, p99 and p99.9. The common rule 1 / (1 - quantile) only
-    means that one sample exceeds it on average: with 20 samples, the true p95 is beyond all of them 36 times in 100.
-    Samples of one run are not quite independent, so this is a minimum.
+    ensures that one sample exceeds it on average: with 20 samples, all are below the true p95 with probability 36 %.
+    Samples of one run are not fully independent, so this is a lower bound.
     """
     return math.ceil(math.log(1 - LEVEL) / math.log(quantile))
 
@@ -206,7 +206,7 @@ def median_of(samples: Floats) -> float:
 def quantile_of_sorted(ordered: Floats, quantile: float) -> float:
     """Return a quantile by linear interpolation between order statistics (Hyndman and Fan, 1996, definition 7).
 
-    numpy.quantile returns the same, but its checks take too long for reports of ten thousand cases.
+    It equals numpy.quantile, whose checks are too slow for reports of 10,000 cases.
     """
     position = (ordered.size - 1) * quantile
     below = int(position)
@@ -225,8 +225,8 @@ def _bootstrap_medians(ordered: Floats, size: int, column: int) -> Floats:
 def _middle(samples: int, size: int, column: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the indices of the two middle sorted samples of RESAMPLES resamples of `size`; equal for an odd size.
 
-    A uniform number u picks the sample of rank floor(n u). The k-th smallest of n uniform numbers is Beta(k, n - k +
-    1); of the n - k above it, the next is the smallest of as many uniform numbers on the rest.
+    A uniform number u selects the sample of rank floor(n u). The k-th smallest of n uniform numbers is Beta(k, n - k +
+    1); the next one is the minimum of n - k uniform numbers on the interval above it.
     """
     generator = np.random.default_rng([_SEED, size, column])
     middle = (size + 1) // 2
@@ -254,7 +254,7 @@ def _middle_ranks(repetitions: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 
 @lru_cache(maxsize=64)
 def _inner_rows(repetitions: int) -> NDArray[np.intp]:
-    """Return which inner draw to take, so that a repetition drawn twice gets two different ones."""
+    """Return the row of the inner draw per outer draw, so that a repetition drawn twice gets two different ones."""
     shifts = np.arange(repetitions) * (RESAMPLES // repetitions if repetitions <= RESAMPLES else 1)
     rows: NDArray[np.intp] = (np.arange(RESAMPLES)[:, None] + shifts[None, :]) % RESAMPLES
     return rows

@@ -1,4 +1,4 @@
-"""The effect of one value of a parameter over another: the median ratio over pairs of otherwise equal cases."""
+"""The effect of one parameter value relative to another: the median ratio over pairs of otherwise equal cases."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from hpcbench.analysis.stats.two_samples import ratio_of_medians
 
 
 class Effect(NamedTuple):
-    """Over `pairs` pairs, the value `faster` is `ratio` times (at least 1) as fast as the value `slower`.
+    """The value `faster` is `ratio` times, at least 1, as fast as the value `slower`, over `pairs` pairs of cases.
 
-    The interval is of the median of the pairs' ratios, or of the ratio of a single pair.
+    The interval is that of the median ratio over the pairs, or of the ratio of a single pair.
     """
 
     faster: Any
@@ -42,9 +42,9 @@ class Effect(NamedTuple):
 
 
 class Contrast(NamedTuple):
-    """How the gain of the value `to` over `since` differs between two values of another parameter.
+    """The gain of the value `to` over `since` at two values of another parameter.
 
-    `gain` is the median ratio at `given`, `other_gain` that at `other_given`; below 1 means slower.
+    `gain` is the median ratio at `given`, `other_gain` the one at `other_given`; below 1 means slower.
     """
 
     factor: Factor
@@ -58,7 +58,7 @@ class Contrast(NamedTuple):
 
 
 def costs_of(values: Sequence[Floats]) -> Floats:
-    """Return the logarithm of the median over repetitions per case; NaN for a median of 0."""
+    """Return the logarithm of the median over the repetitions of each case; NaN for a median of 0."""
     medians = np.array([median_of(each) for each in values])
     return np.log(np.where(medians > 0, medians, np.nan))
 
@@ -66,8 +66,8 @@ def costs_of(values: Sequence[Floats]) -> Floats:
 def effects(costs: Floats, values: Sequence[Floats], alike: Codes, factor: Factor) -> list[Effect]:
     """Return the effect of each pair of levels, the largest first.
 
-    `values` are the costs of the repetitions of each case, `costs` the result of costs_of, and `alike` has equal
-    numbers for cases that differ at most in this factor.
+    `values` are the times of the repetitions of each case, `costs` the result of costs_of, and `alike` is equal for
+    cases that differ at most in this factor.
     """
     grid = _grid(costs, alike, factor)
     found = []
@@ -99,11 +99,11 @@ def _inverse(value: float) -> float:
 
 
 def interval_of_ratios(logs: Floats) -> Interval:
-    """Return the median ratio of logarithms, with its 95 % CI.
+    """Return the median of the ratios exp(`logs`) with its 95 % CI.
 
-    From six ratios on it is between two order statistics, by the binomial distribution, without assumptions (Conover,
-    1999, "Practical Nonparametric Statistics", section 3.2). For fewer no such interval exists, and intervals.py
-    decides.
+    From six ratios on, the limits are order statistics by the binomial distribution, without assumptions (Conover,
+    1999, "Practical Nonparametric Statistics", section 3.2). For fewer, this interval does not exist, and
+    median_interval is used.
     """
     ordered = np.sort(logs)
     if ordered.size < MIN_TO_RESAMPLE:
@@ -115,12 +115,12 @@ def interval_of_ratios(logs: Floats) -> Interval:
 
 def _outside(size: int) -> int:
     """Return how many order statistics lie outside the 95 % CI of the median, at each end."""
-    chances = bdtr(np.arange(size // 2 + 1), size, 0.5)  # that so many or fewer lie below it
+    chances = bdtr(np.arange(size // 2 + 1), size, 0.5)  # P(at most k of `size` lie below the median)
     return int(np.searchsorted(chances, (1 - LEVEL) / 2, side="right")) - 1
 
 
 def largest_contrast(costs: Floats, alike: Codes, factor: Factor, other: Factor) -> Contrast | None:
-    """Return where the effect of a factor depends most on another one; None if no two pairs can be compared."""
+    """Return the contrast of levels for which the effect of a factor depends most on `other`; None without pairs."""
     grid = _grid(costs, alike, factor)
     given = _level_given(alike, other)
     found: dict[tuple[int, int], list[tuple[float, int]]] = {}
@@ -132,14 +132,14 @@ def largest_contrast(costs: Floats, alike: Codes, factor: Factor, other: Factor)
         return None
     (since, to), gains = best
     (more, at), (less, at_other) = max(gains), min(gains)
-    if more + less < 0:  # read the other way round, it is faster
+    if more + less < 0:  # swap the levels, so that the larger effect is a gain
         since, to, more, less, at, at_other = to, since, -less, -more, at_other, at
     where = other.levels[at], exponential(more), other.levels[at_other], exponential(less)
     return Contrast(factor, factor.levels[since], factor.levels[to], other, *where)
 
 
 def _grid(costs: Floats, alike: Codes, factor: Factor) -> Floats:
-    """Return the costs with a row per set of cases that are otherwise equal, and a column per level of the factor."""
+    """Return the median costs with a row per set of otherwise equal cases and a column per level of the factor."""
     by_both = pd.Series(costs).groupby([alike, factor.codes]).median().unstack()
     grid: Floats = by_both.reindex(columns=range(len(factor.levels))).to_numpy(dtype=np.float64)
     return grid
@@ -152,7 +152,7 @@ def _level_given(alike: Codes, other: Factor) -> Codes:
 
 
 def _pairs(grid: Floats) -> Iterator[tuple[int, int, Floats]]:
-    """Yield two levels, and the logarithms of the gain of the second in each row that has both."""
+    """Yield each pair of levels with the logarithms of the gain of the second in the rows that have both."""
     for since in range(grid.shape[1]):
         for to in range(since + 1, grid.shape[1]):
             logs = grid[:, since] - grid[:, to]

@@ -20,18 +20,18 @@ from hpcbench.analysis.stats.intervals import (
     quantile_of_sorted,
 )
 
-MAX_POINTS = 200  # of a curve
+MAX_POINTS = 200  # points of a curve
 QUANTILES = (0.5, 0.9, 0.99)
 
 
 class Quantile(NamedTuple):
-    """A quantile with its interval."""
+    """A quantile of the step time with its interval, in seconds."""
 
     part: float
     interval: Interval
 
 
-# The quantiles that reports have, by column.
+# Quantiles in the tables of a report, by column.
 PERCENTILES = {"time_p50_s": 0.5, "time_p90_s": 0.9, "time_p95_s": 0.95, "time_p99_s": 0.99, "time_p999_s": 0.999}
 
 
@@ -41,18 +41,18 @@ def short_name(column: str) -> str:
 
 
 def curve(repetitions: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Return times, and the fraction of samples that are not longer; at most MAX_POINTS, evenly spaced."""
+    """Return sorted times and their cumulative fractions, at most MAX_POINTS points at evenly spaced ranks."""
     ordered = np.sort(np.concatenate(repetitions))
     places = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, MAX_POINTS)).round().astype(np.intp))
     return ordered[places], (places + 1) / ordered.size
 
 
 def quantiles(repetitions: Sequence[Floats], parts: Sequence[float] = QUANTILES) -> list[Quantile]:
-    """Return quantiles of all samples together, if there are enough of them (minimum_samples).
+    """Return quantiles of the pooled samples, omitting those with too few samples (minimum_samples).
 
     The interval is between two order statistics, without assumptions (Hahn and Meeker, 1991, "Statistical Intervals",
-    section 5.2), for the effective number of samples. If no sample is high enough, the upper limit is infinite; if none
-    is low enough, both limits are None.
+    section 5.2), for the effective number of samples. The upper limit is infinite if its rank exceeds the number of
+    samples; both are None if the lower rank is 0.
     """
     ordered = np.sort(np.concatenate(repetitions))
     return [
@@ -63,8 +63,8 @@ def quantiles(repetitions: Sequence[Floats], parts: Sequence[float] = QUANTILES)
 def plausible_quantiles(repetitions: Sequence[Floats], part: float) -> Floats | None:
     """Return RESAMPLES values whose middle 95 % are the interval of a quantile; None if a limit is unknown.
 
-    The rank of the order statistic below a quantile is binomial. Shuffle the values before combining cases, as those of
-    intervals.plausible_medians.
+    The number of samples below a quantile is binomial. Shuffle the values before combining cases (see
+    bootstrap_replicates).
     """
     ordered = np.sort(np.concatenate(repetitions))
     size = effective_count(repetitions, part, quantile_of_sorted(ordered, part))
@@ -89,10 +89,10 @@ def _interval(repetitions: Sequence[Floats], ordered: Floats, part: float) -> In
 def effective_count(repetitions: Sequence[Floats], part: float, quantile: float) -> int:
     """Return the effective number of samples of some repetitions, for a quantile.
 
-    It is at most the sum over the repetitions. If the fractions below the quantile differ between repetitions by more
-    than chance, it is the number that would differ as much, reduced for few repetitions (Korn and Graubard, 1998,
-    "Confidence intervals for proportions with small expected number of positive counts estimated from survey data",
-    Survey Methodology 24; Woodruff, 1952, JASA 47, for quantiles).
+    It is at most the sum over the repetitions. If the fractions below the quantile vary more between repetitions than
+    by chance, it is the number of independent samples with the same variance, reduced for few repetitions (Korn and
+    Graubard, 1998, "Confidence intervals for proportions with small expected number of positive counts estimated from
+    survey data", Survey Methodology 24; Woodruff, 1952, JASA 47, for quantiles).
     """
     size = sum(map(effective_size_of, repetitions))
     count = len(repetitions)
@@ -108,9 +108,9 @@ def effective_count(repetitions: Sequence[Floats], part: float, quantile: float)
 
 
 def order_limits(size: int, part: float) -> tuple[int, int]:
-    """Return the ranks of two order statistics that contain a quantile with 95 %; 0, or above `size`, if none does.
+    """Return the ranks of the order statistics that are the 95 % limits of a quantile; 0 or `size` + 1 if none is.
 
-    Rank r is the largest with P(fewer than r of `size` lie below) at most 2.5 %, on each side.
+    The lower rank r is the largest with P(fewer than r of `size` lie below) at most 2.5 %; the upper one is analogous.
     """
     below = bdtr(np.arange(size + 1), size, part)  # P(at most k of them lie below the quantile)
     tail = (1 - LEVEL) / 2
@@ -118,7 +118,7 @@ def order_limits(size: int, part: float) -> tuple[int, int]:
 
 
 def _at(ordered: Floats, ranks: NDArray[Any], size: int) -> Floats:
-    """Return the order statistics of ranks among `size` samples, interpolated if there are more samples than `size`."""
+    """Return the values at ranks among `size` samples, interpolated since `ordered` may have more than `size`."""
     places = ranks * (ordered.size + 1) / (size + 1)
     values: Floats = np.interp(places, np.arange(1, ordered.size + 1), ordered)
     return values

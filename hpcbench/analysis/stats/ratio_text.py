@@ -1,4 +1,4 @@
-"""Ratios as text."""
+"""Ratios and their intervals as text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pandas as pd
 from hpcbench.analysis.stats.intervals import Interval
 
 UNKNOWN = "unknown"
-_NOTHING = 1000.0  # times the lower limit, an upper one says nothing
+_NOTHING = 1000.0  # ratio of the limits above which an interval is shown as unknown
 
 
 def times(ratio: float) -> str:
-    """Return `1.34x`, `12.3x`, `1,234x` or `0.0049x`."""
+    """Return a ratio with three digits: `1.34x`, `12.3x`, `1,234x` or `0.0049x`; `-` if it is missing."""
     if pd.isna(ratio):
         return "-"
     if 0.0995 <= ratio < 9.995:
@@ -20,17 +20,17 @@ def times(ratio: float) -> str:
 
 
 def percent(part: float) -> str:
-    """Return `34 %`."""
+    """Return a fraction as a percentage: `34 %`."""
     return f"{100 * part:.0f} %"
 
 
 def says_nothing(low: float, high: float) -> bool:
-    """Return whether limits are too far apart to be shown as numbers."""
+    """Return whether the limits of an interval are too far apart to be shown as numbers."""
     return low > 0 and high / low > _NOTHING
 
 
 def in_brackets(interval: Interval) -> str:
-    """Return `1.34x [1.29, 1.38]`; without limits the ratio alone, and `47x [unknown]` if they are too far apart."""
+    """Return a ratio with its interval: `1.34x [1.29, 1.38]`, `1.34x` without limits, `47x [unknown]` if too wide."""
     if interval.low is None or interval.high is None:
         return times(interval.estimate)
     if says_nothing(interval.low, interval.high):

@@ -8,12 +8,12 @@ from hpcbench.analysis.stats.intervals import Floats
 
 
 def beaten(low: Floats, high: Floats) -> Floats:
-    """Return for each configuration the fraction of the others that take longer, from the limits of their times.
+    """Return for each configuration the fraction of the others that are slower, from the limits of their times.
 
-    A configuration whose interval lies above counts 1; one whose interval overlaps, or is unknown (NaN), counts 1/2. So
-    a random configuration has 0.5 on average. This is the probability of superiority (Mann and Whitney, 1947, "On a
-    test of whether one of two random variables is stochastically larger than the other", Annals of Mathematical
-    Statistics 18; U over the number of pairs). A single configuration has NaN.
+    A configuration whose interval lies above counts 1; one whose interval overlaps or is unknown (NaN) counts 1/2. So
+    the mean over all configurations is 0.5. This is the probability of superiority (Mann and Whitney, 1947, "On a test
+    of whether one of two random variables is stochastically larger than the other", Annals of Mathematical Statistics
+    18; U over the number of pairs). The result is NaN for a single configuration.
     """
     others = low.size - 1
     if others < 1:

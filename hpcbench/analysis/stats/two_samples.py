@@ -1,6 +1,6 @@
-"""The difference of two sets of repetitions: the ratio of their medians, its interval, and two tests.
+"""Comparison of two sets of repetitions: the ratio of their medians, its interval, and two tests.
 
-Both tests use one value per repetition, that is per fresh process, since only these are independent.
+Both tests use one value per repetition: each is a fresh process, and only these are independent.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from hpcbench.analysis.stats.intervals import LEVEL, Floats, exponential, median_of
 
-MIN_REPETITIONS = 5  # repetitions per side of which the rank-sum test can reach 1 %
+MIN_REPETITIONS = 5  # fewest repetitions per side with which the rank-sum test can reach 1 %
 _POWER = 0.9
-_ROUNDING = 1e-12  # of logarithms: what is less is none
+_ROUNDING = 1e-12  # differences of logarithms below are rounding errors
 
 
 class Ratio(NamedTuple):
-    """NEW over BASE. Limits and p-value are None if a side has only one repetition.
+    """The ratio NEW / BASE. Limits, p-value and variance are None if a side has only one repetition.
 
-    The estimate and its limits may be 0 or infinite. `variance` is that of the logarithms between repetitions, summed
-    over both sides.
+    The estimate and its limits may be 0 or infinite. `variance` is the variance of the logarithms between repetitions,
+    summed over both sides.
     """
 
     estimate: float
@@ -33,10 +33,10 @@ class Ratio(NamedTuple):
 
 
 def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
-    """Return the ratio of the medians of two sets of positive values.
+    """Return the ratio NEW / BASE of the medians of two sets of positive values.
 
-    Interval and two-sided p-value are those of Welch's t on the logarithms (Welch, 1947, "The generalization of
-    'Student's' problem when several different population variances are involved", Biometrika 34; degrees of freedom by
+    Interval and two-sided p-value are by Welch's t on the logarithms (Welch, 1947, "The generalization of 'Student's'
+    problem when several different population variances are involved", Biometrika 34; degrees of freedom by
     Satterthwaite, 1946). The interval is widened to contain the ratio of the medians.
     """
     estimate = median_of(new) / median_of(base)
@@ -59,10 +59,9 @@ def rank_sum_p(base: Floats, new: Floats) -> float:
     """Return the two-sided p-value of the exact rank-sum test (Mann and Whitney, 1947, Annals of Mathematical
     Statistics 18).
 
-    It holds for any distribution. Ties count against the difference: the p-value is the largest over all ways to break
-    them.
+    It is valid for any distribution. Ties are conservative: the p-value is the largest over all ways to break them.
     """
-    from scipy.stats import mannwhitneyu, rankdata  # takes as long to import as a small report to make
+    from scipy.stats import mannwhitneyu, rankdata  # slow import, deferred until needed
 
     ranks = rankdata(np.concatenate((base, new)), method="dense")
     old, now = ranks[: base.size], ranks[base.size :]
@@ -74,8 +73,8 @@ def rank_sum_p(base: Floats, new: Floats) -> float:
 def repetitions_needed(distance: float, variance: float, level: float, most: int) -> int | None:
     """Return the repetitions per side that detect a difference of logarithms at `level` with a power of 90 %.
 
-    As Lehr, 1992, "Sixteen s-squared over d-squared", with Student's quantiles instead of his 16. It is approximate:
-    the rank-sum test needs a few more. Return None for more than `most`.
+    The formula is that of Lehr (1992, "Sixteen s-squared over d-squared") with Student's quantiles instead of the 16.
+    It is approximate: the rank-sum test needs a few more. Return None above `most`.
     """
     for count in range(MIN_REPETITIONS, most + 1):
         quantiles = float(stdtrit(2 * count - 2, 1 - level / 2)) + float(ndtri(_POWER))

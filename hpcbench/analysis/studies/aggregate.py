@@ -1,7 +1,7 @@
-"""Very many cases by the values of their axes: how many there are of each, and what all of them did.
+"""Summaries of large sweeps: numbers of cases and quartiles of the quantity by the values of their axes.
 
-What was not measured belongs to no workload (see case_table.work_groups), since its work is unknown. It is
-in the aggregate of the one workload that was planned like it; if no workload or several were, in one of its own.
+A case that was not measured has no workload (see case_table.work_groups), since its work is unknown. It is added to the
+only workload with the same planned columns; if there are none or several, to a separate aggregate.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.status import COMPLETED
 
 QUARTILES = (0.25, 0.5, 0.75)
-# What is planned of the columns in which cases of one workload agree.
+# Columns of a workload that are known before a case is measured.
 _PLANNED = ("model", "task", "dtype", "target_accuracy")
 
 
 @dataclass(frozen=True)
 class Level:
-    """The cases that have one value of an axis, or one of a range of values. The quartiles are of the quantity over
-    those that were measured; None where none was. `incomplete` ones may be measured, too, in other repetitions."""
+    """The cases with one value, or a range of values, of an axis. Best value and quartiles of the quantity are over the
+    measured cases, None without any. `incomplete` counts cases with a repetition that did not complete; they may be
+    measured."""
 
-    axis: str  # the column
+    axis: str  # column of the table of cases
     value: str
     cases: int
     measured: int
@@ -44,8 +45,8 @@ class Level:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """All cases of a workload; of those whose kind is not known where `work` is None. `levels` are in the order of
-    the axes, and of the values of each."""
+    """All cases of a workload, or the cases of unknown workload if `work` is None. `levels` are in the order of the
+    axes and of their values."""
 
     work: Workload | None
     quantity: Quantity
@@ -54,20 +55,20 @@ class Aggregate:
 
 
 def aggregates(results: Results) -> list[Aggregate]:
-    """Return one aggregate per workload, in the order of the ranking, then one of the cases of unknown workload.
+    """Return one aggregate per workload, in the order of the ranking, then at most one of cases of unknown workload.
 
-    Each case is in one of them, and counts once for each axis.
+    Each case is in exactly one aggregate, and counts once per axis.
     """
     cases = results.cases
     kinds = _kinds(cases)
-    workloads: list[Workload | None] = [*results.workloads]  # in the order of their numbers
+    workloads: list[Workload | None] = [*results.workloads]  # indexed by the numbers of _kinds
     found = [_aggregate(cases[kinds == number], work, results) for number, work in enumerate(workloads)]
     unknown = cases[kinds < 0]
     return [*found, *([_aggregate(unknown, None, results)] if len(unknown) else [])]
 
 
 def _kinds(cases: pd.DataFrame) -> pd.Series[int]:
-    """Return the number of the workload of each case, also of those that were not measured; -1 if it is unknown."""
+    """Return the number of the workload of each case, including cases that were not measured; -1 if it is unknown."""
     groups = work_groups(cases)
     commands = cases["framework"] == COMMAND
     planned = cases[list(_PLANNED)].mask(commands).assign(experiment=cases["experiment"].where(commands))
@@ -97,7 +98,7 @@ def _levels(cases: pd.DataFrame, axis: str, quantity: Quantity) -> Iterator[Leve
 
 
 def _spread(ordered: Floats, quantity: Quantity) -> tuple[float | None, ...]:
-    """Return the best value and the quartiles of these cases themselves."""
+    """Return the best value and the quartiles of the values; None without values."""
     if not ordered.size:
         return None, None, None, None
     return float(ordered[-1 if quantity.more_is_better else 0]), *(quantile_of_sorted(ordered, q) for q in QUARTILES)

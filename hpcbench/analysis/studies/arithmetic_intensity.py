@@ -1,24 +1,24 @@
-"""Arithmetic intensity: operations of a step over the bytes that its layers must at least move to and from memory.
+"""Arithmetic intensity: FLOPs of a step over the minimum of bytes that its layers move to and from memory.
 
 Williams, Waterman and Patterson (2009), "Roofline: an insightful visual performance model for multicore architectures",
-Communications of the ACM 52(4), 65-76, call it operational intensity: after the caches, for DRAM. Here it is counted,
-not measured. For a batch of B items, numbers of s bytes, and layers that in a forward pass move M numbers for each item
-and read R of P weights (models/memory_traffic.py):
+Communications of the ACM 52(4), 65-76, call it operational intensity, for the DRAM traffic that remains after the
+caches. Here it is computed from the model, not measured. For a batch of B items, numbers of s bytes, and layers that in
+a forward pass move M numbers per item and read R of P weights (models/memory_traffic.py), the bytes of a step are:
 
     inference   s (B M + R)
     training    s (3 B M + 2 R) + 4 (6 P)
 
-- Every layer reads its input and its weights once and writes its output once. No layer finds in a cache what the one
-  before has left, no layers are fused, and within a layer the caches are ideal.
-- Training does three passes, as its operations are counted: forward, the gradient of the input, the gradient of the
-  weights. Each moves as much as the forward pass, and the first two read the weights. Layers without weights need a
-  little less (5 numbers of an elementwise one, where 6 are counted).
+- Every layer reads its input and its weights once and writes its output once. Caches are ideal within a layer and not
+  used between layers; layers are not fused.
+- Training is three passes, as in its FLOPs: forward, gradient of the input, gradient of the weights. Each moves as much
+  as the forward pass, and the first two read the weights. This slightly overestimates layers without weights (6 numbers
+  instead of 5 for an elementwise layer).
 - The gradient of the weights is written, and the optimizer (SGD with momentum) reads gradient, momentum and weight and
-  writes the last two: six numbers for each weight, in float32 whatever the dtype, since training in 16 bits is mixed.
-- Operations are those of matrix products and convolutions alone.
+  writes momentum and weight: six numbers per weight, in float32, since 16-bit training is mixed-precision.
+- FLOPs are counted for matrix products and convolutions only.
 
-What fuses layers (a compiler, attention that never writes its scores), or caches that hold a small network from layer
-to layer, moves less: such a case can be faster than its roof. Communication and sharded optimizers are not counted.
+Fused layers (a compiler, attention that does not store its scores) and caches that hold a small network across layers
+reduce the traffic: such a case can exceed its roof. Communication and sharded optimizers are not counted.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from hpcbench.core.frameworks import TASKS
 from hpcbench.models import blocks, catalog, memory_traffic
 from hpcbench.util.fast_json import decoded
 
-SIZES = {"float32": 4, "bfloat16": 2, "float16": 2}  # bytes of a number
-_MASTER = SIZES["float32"]  # of the weights that are trained
-_UPDATE = 6  # numbers moved for each
+SIZES = {"float32": 4, "bfloat16": 2, "float16": 2}  # bytes per number
+_MASTER = SIZES["float32"]  # bytes per trained weight (master weights)
+_UPDATE = 6  # numbers moved per trained weight
 
 
 class StepWork(NamedTuple):
-    """FLOPs, and the minimum of bytes moved, of one step."""
+    """FLOPs and minimum of bytes moved of one step."""
 
     flops: int
     moved_bytes: int
 
     @property
     def intensity(self) -> float:
-        """Return FLOPs per byte."""
+        """Return the arithmetic intensity in FLOPs per byte."""
         return self.flops / self.moved_bytes
 
 

@@ -1,4 +1,4 @@
-"""The best case of each workload, whether it is significantly better than the base, and which cases are as good."""
+"""The best case of each workload, the significance of its gain over the base, and the cases that may be as good."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hpcbench.analysis.cases.quantities import TIME, Quantity, follows_time
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
 
-MAX_COMPARED = 1000  # cases that are held against the best one: what ranks behind so many is not as good as it
+MAX_COMPARED = 1000  # cases that are compared with the best one; lower ranks are assumed to be worse
 
 
 class Named(NamedTuple):
-    """A case, and its name in sentences, which need not be unique."""
+    """The key of a case and its name in sentences, which need not be unique."""
 
     key: Key
     name: str
@@ -29,8 +29,7 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True)
 class BestCase:
-    """The best case of a workload. `gain` is its factor over the base case, above 1 if better; NaN for a base of 0 or
-    less."""
+    """The best case of a workload. `gain` is its factor over the base case, above 1 if better; NaN if undefined."""
 
     work: Workload
     quantity: Quantity
@@ -41,10 +40,10 @@ class BestCase:
     gain: Interval
     alike: tuple[Named, ...]  # the cases whose difference from the best may be noise, best first
     cases: int
-    runs: int  # the fewest repetitions that the best and the base rest on
-    unknown: int  # cases of this work that have no such value, beside them
-    single: tuple[Named, ...]  # of the best and the base, what rests on one repetition
-    is_significant: bool  # that the best is better than the base, though it was chosen as the best of so many
+    runs: int  # the smaller number of repetitions of the best and the base case
+    unknown: int  # further cases of this workload without a value of the quantity
+    single: tuple[Named, ...]  # those of the best and the base case with one repetition
+    is_significant: bool  # whether the gain is above 1, corrected for choosing the best
 
     @property
     def best_is_base(self) -> bool:
@@ -84,9 +83,9 @@ def _best_case(results: Results, work: Workload) -> BestCase:
 
 
 def _is_significant(interval: Interval, rivals: int) -> bool:
-    """Return whether the gain is above 1 also with a Bonferroni correction for the cases that could have been best.
+    """Return whether the gain is above 1 with a Bonferroni correction for the number of cases that could be the best.
 
-    The interval is widened as if its logarithms were normal: no bootstrap reaches so far into the tail.
+    The interval is widened under a log-normal assumption, since the bootstrap does not resolve such small tails.
     """
     if interval.low is None or interval.low <= 1:
         return False
@@ -96,9 +95,10 @@ def _is_significant(interval: Interval, rivals: int) -> bool:
 
 
 def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Interval:
-    """Return how many times as good a case is as another one of the same workload, by the quantity of the ranking.
+    """Return the factor of a case over another one of its workload by the ranking quantity, above 1 if better.
 
-    There are no limits if one of them has a single run, which does not describe the next run, while others have more.
+    The limits are None if one of them has a single repetition, which does not describe further runs, and others have
+    more.
     """
     quantity = results.quantity
     one, two = key_of(case), key_of(other)
@@ -112,7 +112,7 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
     if not follows_time(quantity):
         return results.replicates.ratio(better, worse, estimate, quantity)
     times = results.replicates.ratio(two, one, float(other[TIME.column]) / float(case[TIME.column]))
-    return times.scaled(estimate / times.estimate)  # where the items of a step, or the prices of an hour, differ
+    return times.scaled(estimate / times.estimate)  # adjusts for different items per step or prices per hour
 
 
 def _is_alike(interval: Interval) -> bool:
@@ -120,7 +120,7 @@ def _is_alike(interval: Interval) -> bool:
 
 
 def _base(cases: pd.DataFrame) -> pd.Series[Any]:
-    """Return the base case of the speedups; the first case of the sweep if it has none, or lacks the value."""
+    """Return the base case of the speedups; without it among `cases`, the case that is first in the sweep."""
     named = cases[case_names(cases) == cases["speedup_base"]]
     return (named if len(named) else cases.sort_values("case_index", kind="stable")).iloc[0]
 

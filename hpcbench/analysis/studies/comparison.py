@@ -18,10 +18,10 @@ from hpcbench.config.metrics import PREFIX
 from hpcbench.core.samples import DISTURBED, SAMPLES
 from hpcbench.core.status import COMPLETED
 
-BETTER, WORSE = "better", "worse"  # what faster and slower are for a metric, which may count anything
+BETTER, WORSE = "better", "worse"  # verdicts on metrics, instead of faster and slower
 MISSING, NOT_COMPARED = "missing", "not compared"
 WORST_FIRST = (SLOWER, WORSE, CANNOT_TELL, SAME, FASTER, BETTER, MISSING, NOT_COMPARED)
-# A comparison of code wants one machine: what should be the same on both sides.
+# Columns that should agree on both sides, since a comparison of code requires one machine.
 MACHINE = ("site", "cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel")
 VERSIONS = ("framework_version", "software")
 
@@ -32,7 +32,7 @@ _COLUMNS = ("quantity", "verdict", *_NUMBERS, *_WHOLE, "base_status", "new_statu
 
 
 class _Side(NamedTuple):
-    """One sweep: its cases by their ids, and for each case and quantity the values of its repetitions."""
+    """One sweep: its cases by id, and the values of the repetitions, one each, by case and quantity."""
 
     cases: dict[str, Row]
     values: dict[tuple[str, str], Floats]
@@ -50,7 +50,7 @@ class _Side(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """One quantity of one case: a pair to be judged, or why it is none."""
+    """One quantity of one case: a pair of values to compare, or verdict and reason if it cannot be compared."""
 
     case: str
     quantity: str
@@ -62,7 +62,7 @@ class _Row(NamedTuple):
 class Comparison(NamedTuple):
     """Two sweeps compared. `rows` are the quantities of the cases, worst first.
 
-    `machines` and `versions` are what differs, with the values of each side; `warnings` are about the cases.
+    `machines` and `versions` are the columns that differ, with the values of each side; `warnings` are about the cases.
     """
 
     base: str
@@ -91,16 +91,16 @@ def compare(
     metrics: Collection[Quantity] = (),
     carried: Sequence[str] = (),
 ) -> Comparison:
-    """Compare two sweeps by their repetition tables, in the time and in `metrics` of commands.
+    """Compare the repetition tables of two sweeps by the time and by `metrics` of commands.
 
-    `carried` are columns that describe a case.
+    `carried` are columns of a case to copy to the result; `margin` is relative (see equivalence.evaluate).
     """
     sides = _Side.of(base), _Side.of(new)
     rows = [row for case in dict.fromkeys([*sides[0].cases, *sides[1].cases]) for row in _rows(case, *sides, metrics)]
     judged = iter(equivalence.evaluate([row.pair for row in rows if row.pair], margin))
     made = [_as_row(row, next(judged) if row.pair else None, *sides, carried) for row in rows]
     frame = pd.DataFrame(made)
-    for name in carried:  # beside a null, the frame holds numbers as floats
+    for name in carried:  # with nulls, pandas would convert integers to floats
         frame[name] = pd.Series([row[name] for row in made], dtype=object)
     frame = frame.astype({**dict.fromkeys(_WHOLE, "Int64"), **dict.fromkeys(_NUMBERS, float)})
     return Comparison(
@@ -124,7 +124,7 @@ def _worst_first(frame: pd.DataFrame, metrics: Collection[Quantity]) -> pd.DataF
 
 
 def _differing(base: pd.DataFrame, new: pd.DataFrame, names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return the columns that differ between the sides over the cases of both, with their values."""
+    """Return the columns in which the common cases of both sides differ, with the values of each side."""
     found = {}
     for name in names:
         sides = [_distinct(side[side["case"].isin(other["case"])][name]) for side, other in ((base, new), (new, base))]
@@ -138,7 +138,7 @@ def _distinct(column: pd.Series[Any]) -> list[str]:
 
 
 def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
-    """Return what is unusual about the cases of a side that the other side has, too."""
+    """Return the warnings about the cases of a side that are also on the other side."""
     cases = [case for key, case in side.cases.items() if key in other.cases]
     warnings = Counter(case["warnings"] for case in cases if not pd.isna(case["warnings"]))
     for case in cases:
@@ -152,7 +152,7 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
 
 
 def _measured(row: Row) -> Iterator[tuple[str, float]]:
-    """Yield the quantities of a repetition."""
+    """Yield column and value of each quantity of a repetition: the median time in seconds, and the metrics."""
     yield TIME.column, median_of(row[SAMPLES])
     for name, value in row.items():
         if name.startswith(PREFIX) and not pd.isna(value):
@@ -160,7 +160,7 @@ def _measured(row: Row) -> Iterator[tuple[str, float]]:
 
 
 def _rows(case: str, base: _Side, new: _Side, metrics: Collection[Quantity]) -> Iterator[_Row]:
-    """Yield the quantities of a case; a single row if the case as a whole cannot be compared."""
+    """Yield a row per quantity of a case, or a single row if the whole case cannot be compared."""
     refused = _refused(base.cases.get(case), new.cases.get(case))
     if refused:
         yield _Row(case, TIME.column, None, *refused)
@@ -185,7 +185,7 @@ def _row(case: str, quantity: Quantity, old: Floats, now: Floats) -> _Row:
 
 
 def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
-    """Return verdict and reason if a case is missing or not measured in a sweep, or its workload differs."""
+    """Return verdict and reason if a case is missing, unmeasured or noisy in a sweep, or its workload differs."""
     if new is None or base is None:
         return (NOT_COMPARED, "only in NEW") if base is None else (MISSING, "only in BASE")
     if pd.isna(base[TIME.column]):

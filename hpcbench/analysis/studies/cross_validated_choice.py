@@ -1,9 +1,9 @@
-"""The fastest of several cases, chosen by cross-validation, which removes the bias of choosing the best.
+"""Choice of the fastest of several cases by cross-validation, which removes the bias of choosing the best.
 
-The repetitions that made a configuration the best overestimate it. So repetition r is taken from the case that is
-fastest without repetition r (Stone, 1974, "Cross-validatory choice and assessment of statistical predictions", Journal
-of the Royal Statistical Society B 36; Varma and Simon, 2006, "Bias in error estimation when using cross-validation for
-model selection", BMC Bioinformatics 7:91). Of n repetitions n - 1 choose, which is worse than all n only by noise.
+The repetitions that select a configuration overestimate its performance. So repetition r is that of the case that is
+fastest by the others (Stone, 1974, "Cross-validatory choice and assessment of statistical predictions", Journal of the
+Royal Statistical Society B 36; Varma and Simon, 2006, "Bias in error estimation when using cross-validation for model
+selection", BMC Bioinformatics 7:91). The choice by n - 1 of n repetitions is only slightly noisier than by all n.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from hpcbench.analysis.cases.case_table import Row
 from hpcbench.analysis.stats.intervals import median_of
 from hpcbench.core.samples import SAMPLES
 
-MIN_REPETITIONS = 2  # repetitions; of one, nothing is left to choose by
+MIN_REPETITIONS = 2  # one repetition chooses, another one is the result
 
 
 def as_chosen(cases: Sequence[Sequence[Row]]) -> list[Row]:
-    """Return the repetitions of the cross-validated choice: all for a single case; none if there are too few."""
+    """Return the repetitions of the cross-validated choice; all of a single case; none with too few repetitions."""
     if len(cases) == 1:
         return list(cases[0])
     rows = [{row["repetition"]: row for row in repetitions} for repetitions in cases]

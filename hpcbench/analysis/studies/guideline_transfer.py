@@ -1,12 +1,12 @@
-"""A test of guidelines on networks that they were not mined from, with all their contexts.
+"""A leave-one-network-out test of guidelines.
 
-A rule that is mined and evaluated on the same cases has been selected for them. So each network in turn is left out,
-rules are mined from the others (see guidelines.py), and the best rule is followed on it, by its slowest configuration,
-since a user who knows only the rule may get that one (Stone, 1974, "Cross-validatory choice and assessment of
-statistical predictions", Journal of the Royal Statistical Society B 36). A network is a model with its number of
-weights, for any batch size and sequence length. Rules that rest on unclear contexts are followed, too.
+A rule that is mined and evaluated on the same cases is biased towards them. So each network in turn is left out with
+all its contexts, rules are mined from the others (see guidelines.py), and the best rule is applied to it. The result is
+the slowest configuration that follows the rule, which a user of the rule may get (Stone, 1974, "Cross-validatory choice
+and assessment of statistical predictions", Journal of the Royal Statistical Society B 36). A network is a model with
+its number of weights, for any batch size and sequence length. Rules with mostly unclear contexts are included.
 
-Dynamic threads are left out: a schedule belongs to one network.
+Dynamic threads are excluded: a per-layer thread plan applies to one network only.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _NETWORK = ["model", "parameter_count"]
 
 
 class Followed(NamedTuple):
-    """The configuration that a rule chooses in a context of a network that it was not mined from.
+    """The slowest configuration that follows a rule in a context of a network that the rule was not mined from.
 
-    `slower` is its time over that of the best of the context, `is_within` says that it is not significantly slower than
-    the tolerance, `beats` is the fraction of the context's other configurations that it beats.
+    `slower` is its time over the best time of the context, `is_within` whether it does not significantly exceed the
+    tolerance, `beats` the fraction of the context's other configurations that it beats.
     """
 
     case: Key
@@ -48,14 +48,14 @@ class Followed(NamedTuple):
 
     @property
     def is_unclear(self) -> bool:
-        """Return whether it may be slower than the tolerance, hidden by noise."""
+        """Return whether it exceeds the tolerance, but not significantly."""
         return self.is_within and self.slower > 1 + TOLERANCE
 
 
 class Transfer(NamedTuple):
-    """How rules do on networks that they were not mined from. `beats` is the median over the contexts.
+    """The result of the test: the fraction of contexts within tolerance, and the median over contexts of `beats`.
 
-    For `without_rule` of the `networks`, no rule held on the other networks.
+    For `without_rule` of the `networks`, the other networks gave no rule that could be followed.
     """
 
     followed: tuple[Followed, ...]
@@ -67,13 +67,13 @@ class Transfer(NamedTuple):
 
 @lru_cache(maxsize=1)
 def guideline_test(results: Results) -> Transfer | None:
-    """Return how guidelines for threads do on networks they were not mined on; None without thread contexts."""
+    """Return the leave-one-network-out test of guidelines for threads; None without thread contexts."""
     return transfer(results.planned_cases) if contexts_of(results) else None
 
 
 def transfer(cases: pd.DataFrame) -> Transfer | None:
-    """Return the test of guidelines; None with fewer than two networks, or if no rule can be followed."""
-    # The numbers of threads say what the way says, and would else be compared within each way alone.
+    """Return the leave-one-network-out test; None with fewer than two networks, or if no rule can be followed."""
+    # Thread counts determine the mode; with its column, contexts would not span modes.
     fixed = cases[modes_of(cases) != DYNAMIC].drop(columns="threads", errors="ignore")
     networks = fixed[fixed["time_median_s"].notna()].groupby(_NETWORK, dropna=False, sort=False)
     if networks.ngroups < MIN_NETWORKS:
@@ -95,7 +95,7 @@ def transfer(cases: pd.DataFrame) -> Transfer | None:
 def _followed(
     settings: TuningContexts, shares: dict[int, float], own: pd.Index[int], others: pd.DataFrame
 ) -> Iterator[Followed]:
-    """Yield for each context of a network the slowest configuration that follows the best rule of the others."""
+    """Yield for each context of a network the slowest configuration that follows the best rule of other networks."""
     rules = mine(others, THREAD_COUNTS, most_unclear=1)
     if not rules:
         return
@@ -107,13 +107,13 @@ def _followed(
 
 
 def _shares(settings: TuningContexts) -> dict[int, float]:
-    """Return by row the fraction of the other configurations of its context that it beats."""
+    """Return for each row the fraction of the other configurations of its context that it beats."""
     limits = settings.cases[["time_ci_low_s", "time_ci_high_s"]].to_numpy(dtype=np.float64, na_value=np.nan)
     parts = [beaten(*limits[span].T).tolist() for span in settings.spans]
     return dict(enumerate(share for part in parts for share in part))
 
 
 def _median_share(shares: list[float]) -> Interval:
-    """Return the median share, with limits of at most 1."""
+    """Return the median share with its interval, whose upper limit is at most 1."""
     median, low, high = interval_of_values(shares)
     return Interval(median, low, None if high is None else min(high, 1.0))

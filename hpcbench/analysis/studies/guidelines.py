@@ -1,13 +1,13 @@
 """Guidelines mined from results: "intra_op_threads = physical cores" is within 2 % of the best in most contexts.
 
-A context is what is given (model, task, batch size, dtype, nodes, machine), a configuration what can be tuned in it. A
-rule fixes one to three parameters. It is within tolerance in a context if the slowest configuration that follows it is,
-since a user who knows only the rule may get that one. Contexts in which all or no configurations follow it do not
-count.
+A context is a set of given parameters (model, task, batch size, dtype, nodes, machine), a configuration a setting of
+the tunable ones. A rule fixes one to three tunables. It is within tolerance in a context if the slowest configuration
+that follows it is, since a user of the rule may get that one. Contexts in which all or no configurations follow the
+rule do not count.
 
-A slower configuration counts against a rule only if its interval and that of the best do not overlap: otherwise rules
-with fewer configurations would win by luck. Such contexts are counted as unclear, and a rule that mostly rests on them
-is not found. If noise hides everything, the rule without conditions is the best.
+A slower configuration counts against a rule only if its interval does not overlap that of the best: otherwise rules
+with fewer configurations would be favoured by chance. Contexts with overlap are unclear, and a rule that is mostly
+supported by unclear contexts is rejected. If no difference is significant, the rule without conditions is the best.
 
 Rules are found by extending those that enough contexts can follow (Agrawal and Srikant, 1994, "Fast algorithms for
 mining association rules", VLDB 20). Shares have Wilson's interval (1927, "Probable inference, the law of succession,
@@ -32,16 +32,16 @@ from hpcbench.analysis.studies.tuning_contexts import TUNABLES, Context, TuningC
 
 TOLERANCE = 0.02
 MIN_CONTEXTS = 5
-LONGEST = 3  # parameters that a rule fixes
-MAX_RULES = 5  # rules
-BAR = 0.5  # a rule is told where its share is surely above
-MAX_UNCLEAR = 0.5  # of its contexts
+LONGEST = 3  # conditions of a rule
+MAX_RULES = 5  # rules in a report
+BAR = 0.5  # lower limit of the share that a reported rule exceeds
+MAX_UNCLEAR = 0.5  # fraction of the contexts of a rule
 
-_FIRST = 4  # columns of a context that a sentence tells
+_FIRST = 4  # columns of a context in a sentence
 
 
 class CounterExample(NamedTuple):
-    """A context in which a configuration that follows the rule takes significantly longer: `slower` times the best.
+    """A context in which a configuration that follows the rule is significantly slower: `slower` times the best time.
 
     `case` is the name of the case of that configuration.
     """
@@ -54,9 +54,9 @@ class CounterExample(NamedTuple):
 class Evaluation(NamedTuple):
     """The `share` of `support` contexts in which a rule is within tolerance, with its 95 % CI.
 
-    In `unclear` of those within, noise may hide that it is not. `support` counts the contexts in which some
-    configurations follow the rule and others do not; without conditions, all with several configurations. Without
-    support the share is NaN, with an interval from 0 to 1.
+    `unclear` counts the contexts within tolerance only because a difference is not significant. `support` counts the
+    contexts in which some configurations follow the rule and others do not; for the rule without conditions, all
+    contexts. Without support the share is NaN, with an interval from 0 to 1.
     """
 
     support: int
@@ -66,8 +66,8 @@ class Evaluation(NamedTuple):
 
 
 class Guideline(NamedTuple):
-    """A rule, and its evaluation on the cases that it was mined from. Without conditions: the configuration does not
-    matter."""
+    """A rule and its evaluation on the cases that it was mined from. A rule without conditions allows any
+    configuration."""
 
     conditions: tuple[Condition, ...]
     tolerance: float
@@ -75,11 +75,11 @@ class Guideline(NamedTuple):
     within: int
     unclear: int
     share: Interval
-    counter_examples: tuple[CounterExample, ...] = ()  # worst first
+    counter_examples: tuple[CounterExample, ...] = ()  # slowest first
 
     @property
     def words(self) -> str:
-        """Return the conditions as text."""
+        """Return the conditions as text: `intra_op_threads = physical cores, inter_op_threads = 1`."""
         return ", ".join(condition.words for condition in self.conditions) or "every setting"
 
     @property
@@ -101,12 +101,12 @@ def mine(
     most: int = MAX_RULES,
     most_unclear: float = MAX_UNCLEAR,
 ) -> list[Guideline]:
-    """Return the rules of at least `fewest` contexts that are within `tolerance` of the best in most, the best rule
-    first.
+    """Return the rules, the best first, that are within `tolerance` of the best in significantly more than half of
+    contexts.
 
-    `cases` is the table of cases, `tunables` the columns that make a configuration. Left out are rules with redundant
-    conditions, rules that choose the same cases as an earlier one, and rules that a rule of no more conditions
-    surpasses.
+    `cases` is the table of cases, `tunables` the columns of a configuration, `fewest` the minimum of contexts, `most`
+    the maximum of rules. Omitted are rules with redundant conditions, rules that select the same cases as an earlier
+    one, and rules that are significantly worse than a rule with no more conditions.
     """
     settings = TuningContexts.of(cases, tunables)
     good: list[Guideline] = []
@@ -125,7 +125,7 @@ def mine(
 def _candidates(
     settings: TuningContexts, tunables: Sequence[str], fewest: int
 ) -> Iterator[tuple[tuple[Condition, ...], Booleans]]:
-    """Yield the rules that enough contexts can follow, shorter ones first, and which cases follow them."""
+    """Yield the rules that apply to enough contexts, shorter ones first, with a mask of the cases that follow."""
     single = [(condition, condition.holds(settings.cases)) for condition in conditions(settings.cases, tunables)]
     everything: Booleans = np.ones(len(settings.cases), dtype=bool)
     longest: list[tuple[tuple[Condition, ...], Booleans]] = [((), everything)]
@@ -146,7 +146,7 @@ def _candidates(
 
 
 def following(settings: TuningContexts, rule: Sequence[Condition]) -> Booleans:
-    """Return which cases follow a rule."""
+    """Return a mask of the cases that follow a rule."""
     chosen: Booleans = np.ones(len(settings.cases), dtype=bool)
     for condition in rule:
         chosen = chosen & condition.holds(settings.cases)
@@ -160,7 +160,7 @@ def _is_implied(rule: Sequence[Condition], found: Evaluation, good: Sequence[Gui
 
 
 def _is_surpassed(settings: TuningContexts, one: Guideline, better: Sequence[Guideline]) -> bool:
-    """Return whether a rule of no more conditions is significantly better and applies wherever this one does."""
+    """Return whether a rule with no more conditions is significantly better and applies to all contexts of this one."""
     there = _tested(settings, following(settings, one.conditions))
     return any(
         len(other.conditions) <= len(one.conditions)
@@ -171,7 +171,7 @@ def _is_surpassed(settings: TuningContexts, one: Guideline, better: Sequence[Gui
 
 
 def _evaluated(settings: TuningContexts, chosen: Booleans, tolerance: float) -> Evaluation:
-    """Return the evaluation of a rule, without counter-examples, which would dominate the run time."""
+    """Return the evaluation of the rule that the `chosen` cases follow."""
     tested = _tested(settings, chosen)
     failing = settings.having(_failing(settings, chosen, tolerance))
     unclear = tested & ~failing & settings.having(chosen & (settings.slower > 1 + tolerance))
@@ -180,13 +180,13 @@ def _evaluated(settings: TuningContexts, chosen: Booleans, tolerance: float) -> 
 
 
 def _tested(settings: TuningContexts, chosen: Booleans) -> Booleans:
-    """Return the contexts in which some configurations follow a rule and others do not."""
+    """Return a mask of the contexts that count: those in which some configurations follow a rule and others do not."""
     found = settings.having(chosen)
     return found if chosen.all() else found & settings.having(~chosen)
 
 
 def _failing(settings: TuningContexts, chosen: Booleans, tolerance: float) -> Booleans:
-    """Return the configurations that follow a rule and are significantly slower, where it is tested."""
+    """Return a mask of the cases that follow a rule and are significantly slower, in the contexts that count."""
     tested = _tested(settings, chosen)[settings.place]
     return tested & chosen & settings.surely & (settings.slower > 1 + tolerance)
 
@@ -199,7 +199,7 @@ def _examples(settings: TuningContexts, rule: Sequence[Condition], tolerance: fl
 
 
 def wilson(successes: int, trials: int) -> Interval:
-    """Return a share with Wilson's score interval."""
+    """Return `successes` / `trials` with Wilson's score interval; NaN with limits 0 and 1 without trials."""
     if not trials:
         return Interval(math.nan, 0.0, 1.0)
     share, z = successes / trials, float(ndtri((1 + LEVEL) / 2))

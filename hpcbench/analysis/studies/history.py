@@ -1,4 +1,4 @@
-"""The history of a case over many sweeps: its values, its changes, and what else changed at the same time."""
+"""The history of a case over many sweeps: its values, its change points, and facts that changed at the same time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hpcbench.core.status import COMPLETED
 
 _NO_VERSION = ("none",)
 SOFTWARE, VERSION, DRIVER = "software", "framework_version", "driver"
-# What may change together with a value, in the order of the report; the driver comes from elsewhere.
+# Facts that may explain a change, in the order of the report; the driver is not in the rows.
 FACTS = (
     VERSION,
     SOFTWARE,
@@ -38,11 +38,11 @@ FACTS = (
     PLACE,
 )
 Facts = Mapping[str, tuple[str, ...]]
-FactChanges = dict[str, tuple[str, str]]  # by name, what it was and what it is
+FactChanges = dict[str, tuple[str, str]]  # values before and after, by fact
 
 
 class Point(NamedTuple):
-    """One case in one sweep. `value` is the median of its repetitions' medians; None if none has completed."""
+    """One case in one sweep. `value` is the median of its repetitions' medians; None without valid repetitions."""
 
     sweep: str
     started_at: str
@@ -60,21 +60,21 @@ class Point(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """A change between two sweeps. The ratio is that of the medians of both segments, new over old."""
+    """A change between two sweeps, with the ratio new / old of the medians of both segments."""
 
     case: str
     before: Point
     after: Point
     ratio: Ratio
     p_value: float
-    word: str  # faster or slower, better or worse, or nothing where nobody said which way is better
+    word: str  # faster, slower, better or worse; empty if the better direction is unknown
     also_changed: FactChanges
 
 
 class CaseHistory(NamedTuple):
-    """A case over the sweeps that have it, in the order of time.
+    """The points of a case over the sweeps that include it, in the order of time.
 
-    `compared` are the points with a value and the workload of the latest one; `changes` are indices into it.
+    `compared` are the points with a value and the workload of the latest such point; `changes` have indices into it.
     """
 
     case: str
@@ -84,7 +84,7 @@ class CaseHistory(NamedTuple):
 
     @property
     def other_work(self) -> int:
-        """Return the number of sweeps that measured another workload with the same parameters."""
+        """Return the number of sweeps in which the case has a value of another workload."""
         return sum(point.value is not None for point in self.points) - len(self.compared)
 
     @property
@@ -94,7 +94,7 @@ class CaseHistory(NamedTuple):
 
     @property
     def levels(self) -> dict[str, float]:
-        """Return by sweep the median of the values between the neighbouring changes, for compared points."""
+        """Return for each compared point, by sweep, the median of the values between the neighbouring changes."""
         values = _values(self)
         found: dict[str, float] = {}
         for start, end in pairwise([0, *(change.place for change in self.changes), len(self.compared)]):
@@ -106,7 +106,7 @@ class CaseHistory(NamedTuple):
 def points(rows: Iterable[Row], quantity: Quantity, *, intervals: bool) -> list[Point]:
     """Return one point per case and sweep, from the rows of repetitions in the order of time.
 
-    Without `intervals`, which take most of the time, `low` and `high` are None.
+    Without `intervals`, which dominate the run time, `low` and `high` are None.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -142,7 +142,7 @@ def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
 
 
 def _series(rows: list[Row], quantity: Quantity) -> list[Floats]:
-    """Return the samples of each repetition, or for a metric its one value."""
+    """Return the samples of each repetition, or the single value of each for a metric."""
     if quantity in OF_TIME:
         return [row[SAMPLES] for row in rows]
     numbers = [row.get(quantity.column) for row in rows]
@@ -162,7 +162,7 @@ def _distinct(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def case_histories(found: Iterable[Point]) -> list[CaseHistory]:
-    """Return the history of each case with its changes: none with too few values, or a value of 0 or less."""
+    """Return the history of each case; it has changes only with enough values, all above 0."""
     by_case: dict[str, list[Point]] = {}
     for point in found:
         by_case.setdefault(point.case, []).append(point)
@@ -182,7 +182,7 @@ def _values(history: CaseHistory) -> Floats:
 
 
 def shifts(history: CaseHistory, quantity: Quantity, drivers: Mapping[str, tuple[str, ...]]) -> list[Shift]:
-    """Return the changes of a case with what else changed; `drivers` are the drivers of the sweeps."""
+    """Return the changes of a case with the facts that changed at the same time; `drivers` are GPU drivers by sweep."""
     return [_shift(history, change, quantity, drivers) for change in history.changes]
 
 
@@ -205,7 +205,7 @@ def _word(quantity: Quantity, ratio: Ratio) -> str:
 
 
 def _also_changed(history: CaseHistory, change: Change) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the facts whose values before and after the change have nothing in common."""
+    """Yield the facts whose sets of values before and after the change are disjoint, with both sets."""
     before, after = (history.compared[place].facts for place in (change.place - 1, change.place))
     packages = _packages(before[SOFTWARE], after[SOFTWARE])
     for name in FACTS:
@@ -213,7 +213,7 @@ def _also_changed(history: CaseHistory, change: Change) -> Iterator[tuple[str, t
         if name == SOFTWARE:
             yield from packages.items()
         elif name == VERSION and changes.get(name) in packages.values():
-            continue  # changes by the name of its package
+            continue  # already reported as a package of `software`
         elif name != PLACE or _stays(history.compared, change.place):
             yield from changes.items()
 
@@ -225,7 +225,7 @@ def _fact_changes(name: str, before: tuple[str, ...], after: tuple[str, ...]) ->
 
 
 def _stays(compared: Sequence[Point], place: int) -> bool:
-    """Return whether the nodes were constant for some sweeps before and after; otherwise they differ anyway."""
+    """Return whether the nodes were the same for SHORTEST sweeps before and after, so that a change is informative."""
     sides = compared[place - SHORTEST : place], compared[place : place + SHORTEST]
     return all(len({point.facts[PLACE] for point in side}) == 1 for side in sides)
 
@@ -252,10 +252,10 @@ def _versions(lists: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 def history_points(
     histories: Iterable[CaseHistory], notes: Mapping[tuple[str, str], str], labels: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return the rows of a plot, one per sweep and case.
+    """Return the table of a plot, with one row per sweep and case.
 
-    `notes` are by sweep and case, for the first sweep after a change; `labels` are by case. `level` is the median
-    between two changes.
+    `notes`, by sweep and case, are for the first sweep after a change; `labels` are by case. The column `level` is the
+    median between two changes.
     """
     columns = ["sweep", "started_at", "case", "label", "value", "low", "high", "level", "is_change", "note"]
     rows = [

@@ -1,4 +1,4 @@
-"""The share of each parameter in the variation of the time, tested against the noise between repetitions.
+"""The share of each parameter in the variation of the time, tested against the variation between repetitions.
 
 The method is an analysis of variance of ranks (Conover and Iman, 1981, "Rank transformations as a bridge between
 parametric and nonparametric statistics", The American Statistician 35), with repetitions as replicates, robust to
@@ -6,9 +6,9 @@ outliers and skew; with one factor it is the test of Kruskal and Wallis (1952). 
 workload (Mack and Skillings, 1980, "A Friedman-type rank test for main effects in a two-factor ANOVA", JASA 75). See
 anova.py for the sums.
 
-Interactions are its known weakness: with two strong effects, ranks alone can create or hide one (Thompson, 1991, "A
-note on the rank transform for interactions", Biometrika 78). So an interaction must also be significant in the
-logarithms, which have none if factors multiply the time.
+The rank transform is unreliable for interactions: with two strong effects, it can create or hide one (Thompson, 1991,
+"A note on the rank transform for interactions", Biometrika 78). So an interaction must also be significant for the
+logarithms, where multiplicative factors do not interact.
 
 P-values have a Bonferroni correction for the number of factors, or of pairs.
 """
@@ -33,25 +33,25 @@ from hpcbench.analysis.stats.paired_effects import Contrast, Effect, costs_of, e
 from hpcbench.core.samples import SAMPLES
 
 SIGNIFICANCE = 0.01
-_ROUNDING = 1e-9  # of all squares
-MIN_REPEATS = 4  # repetitions beyond the first of each case, to know the noise
-MAX_FACTORS = 8  # the strongest ones, which are examined together
+_ROUNDING = 1e-9  # fraction of the total sum of squares
+MIN_REPEATS = 4  # fewest degrees of freedom of the noise
+MAX_FACTORS = 8  # factors of the joint model
 
 _KEYS = ["sweep", "case"]
 _SPEAKING = [*_KEYS, "repetition", "status", "interference", "warnings", SAMPLES]
 
 
 class Share(NamedTuple):
-    """The fraction of the variation that factors explain (0 to 1), and the p-value of no effect.
+    """The fraction of the variation, 0 to 1, that a factor or an interaction explains, and its p-value.
 
     A share that is `beyond_noise` but not significant may be due to other factors.
     """
 
-    factors: tuple[Factor, ...]  # one, or the two of an interaction
+    factors: tuple[Factor, ...]  # one, or two for an interaction
     share: float
     p_value: float
-    effects: tuple[Effect, ...] = ()  # of two levels each, the largest first; of one factor, for equal work
-    contrast: Contrast | None = None  # of an interaction
+    effects: tuple[Effect, ...] = ()  # for one factor: pairs of levels within a workload, the largest effect first
+    contrast: Contrast | None = None  # for an interaction
     beyond_noise: bool = False
 
     @property
@@ -67,29 +67,29 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Importance:
-    """What explains the variation of the time per item, or per sample without items.
+    """The shares of parameters in the variation of the time per item, or per sample without items.
 
-    Shares are of the variation of ranks within a workload; parameters that change the workload have none and are in
-    `changes_work`. `together` is the share of all factors without interactions: in a full design it is the sum of
-    theirs, otherwise it includes what cannot be attributed to one. `noise` is the share of the repetitions of one case.
-    `reason` says why there are no shares.
+    Shares are of the variation of ranks within a workload; parameters that change the workload are listed in
+    `changes_work` without a share. `together` is the share of all factors without interactions: in a full design the
+    sum of their shares, otherwise including variation that cannot be attributed to one factor. `noise` is the share of
+    the variation between repetitions of a case. `reason` explains why there are no shares.
     """
 
     cases: int
     repetitions: int
     factors: tuple[Share, ...] = ()  # strongest first
-    interaction: Share | None = None  # the strongest, if there is one
+    interaction: Share | None = None  # the strongest significant one
     together: float = 0.0
     noise: float = 0.0
     changes_work: tuple[str, ...] = ()  # factors
-    left_out: tuple[tuple[str, str], ...] = ()  # columns, and why
+    left_out: tuple[tuple[str, str], ...] = ()  # columns and reasons
     reason: str | None = None
 
 
 def importance(cases: pd.DataFrame, repetitions: pd.DataFrame, names: Sequence[str]) -> Importance:
-    """Return what explains the time of the measured cases; `names` includes the columns in which workloads differ.
+    """Return the shares of the columns `names`, which include those of the workload, in the time of the measured cases.
 
-    `cases` and `repetitions` are the tables of a report, of which valid repetitions are used.
+    `cases` and `repetitions` are the tables of a report; only valid repetitions are used.
     """
     data = _Data.of(cases, repetitions, names)
     known = Importance(len(data.values), sum(map(len, data.values)))
@@ -111,9 +111,9 @@ def _nothing(known: Importance, reason: str, left_out: Sequence[tuple[str, str]]
 
 
 class _Data(NamedTuple):
-    """The measured cases, and for each the seconds that an item took, or the whole, one number for each repetition.
+    """The measured cases, and `values`: for each case, the seconds per item (or sample) of each repetition.
 
-    `costs` are logarithms of their medians, `columns` those that may be factors, coded, `work` is the workload.
+    `costs` are the logarithms of their medians, `columns` the codes of the possible factors, `work` the workloads.
     """
 
     cases: pd.DataFrame
@@ -135,20 +135,19 @@ class _Data(NamedTuple):
         return cls(measured, values, costs_of(values), columns, np.array(work_groups(measured), dtype=np.intp))
 
     def alike_but_for(self, factor: Factor) -> Codes:
-        """Return equal numbers for cases of one workload whose columns are equal except those of the factor."""
+        """Return a code per case, equal for cases of one workload that differ at most in the columns of the factor."""
         others = (codes for name, codes in self.columns.items() if name not in factor.names)
         return reduce(crossed, others, self.work)
 
     def is_changed_by(self, factor: Factor) -> bool:
-        """Return whether cases of one workload never differ in the factor."""
+        """Return whether the workload determines the level of the factor."""
         return np.unique(crossed(factor.codes, self.work)).size == np.unique(self.work).size
 
 
 def _factors(data: _Data, names: Sequence[str]) -> tuple[list[Factor], list[tuple[str, str]]]:
-    """Return the columns that vary, joined with those that follow from them, and those that cannot be used, with
-    reasons.
+    """Return the factors, with determined columns merged, and the columns that cannot be used, with reasons.
 
-    What varies only between workloads is joined: within a workload, anything would determine it.
+    Columns that vary only between workloads are merged separately, since within a workload any factor determines them.
     """
     found, left_out = [], []
     for name in dict.fromkeys(names):
@@ -197,7 +196,7 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
 
 
 def _interaction(data: _Data, factors: list[Factor], ranks: _Variation, times: Floats, cases: Codes) -> Share | None:
-    """Return the strongest interaction that is significant in ranks and logarithms."""
+    """Return the strongest interaction that is significant for ranks and logarithms, if any."""
     if times.min() <= 0:
         return None
     logs = _Variation(anova.case_means(np.log(times), cases, data.work), 0.0)
@@ -214,25 +213,25 @@ def _interaction(data: _Data, factors: list[Factor], ranks: _Variation, times: F
 
 
 def _contrast(data: _Data, one: Factor, other: Factor) -> Contrast | None:
-    """Return the larger contrast of the two factors."""
+    """Return the larger of the contrasts of each factor over the levels of the other; None without pairs."""
     ways = [largest_contrast(data.costs, data.alike_but_for(one), one, other)]
     ways.append(largest_contrast(data.costs, data.alike_but_for(other), other, one))
     return max((way for way in ways if way), key=lambda way: way.gain / way.other_gain, default=None)
 
 
 class _Effect(NamedTuple):
-    """What factors explain beyond others, and against what that is to be tested."""
+    """The sum of squares of an effect, and the sum against which it is tested."""
 
     sum: Sum
     noise: Sum
 
     def chance(self, looked_at: int) -> float:
-        """Return the p-value, corrected for `looked_at` tests."""
+        """Return the p-value with a Bonferroni correction for `looked_at` tests."""
         return min(1.0, looked_at * anova.f_test(self.sum, self.noise))
 
 
 class _Variation(NamedTuple):
-    """What varies within equal work, and by how much ties hide what is noise."""
+    """The variation within workloads; `hidden` is the sum of squares that ties remove from the noise."""
 
     data: CaseMeans
     hidden: float
@@ -246,17 +245,16 @@ class _Variation(NamedTuple):
         return of.squares / self.data.total if self.data.total > 0 else 0.0
 
     def explained(self, factors: Sequence[Factor], pair: Sequence[Factor] = ()) -> Sum:
-        """Return what factors and the interaction of a pair explain."""
+        """Return the sum of squares that factors and the interaction of a pair explain."""
         both = [crossed(pair[0].codes, pair[1].codes)] if pair else []
         single = [factor.codes for factor in factors if all(factor is not one for one in pair)]
         return anova.explained(self.data, [*both, *single])
 
     def effect(self, of: Sequence[Factor], factors: Sequence[Factor], pair: Sequence[Factor] = ()) -> _Effect:
-        """Return the effect of one factor in addition to the others and to `pair`, or of an interaction in addition to
-        all factors.
+        """Return the effect of a factor beyond the others and `pair`, or of an interaction beyond all factors.
 
-        It is tested against the noise between repetitions. If a factor is not balanced against the others, it could
-        include interactions that no sum covers: then it must also exceed what these leave between the cases.
+        It is tested against the noise between repetitions. The effect of an unbalanced factor may include interactions
+        that are not in the model: then it must also exceed the residual variation between cases.
         """
         if len(of) == 1:
             others = [factor for factor in factors if factor is not of[0]]
@@ -271,7 +269,7 @@ class _Variation(NamedTuple):
         return _Effect(found, self.noise if balanced or left.mean < self.noise.mean else left)
 
     def strongest(self, factors: list[Factor]) -> list[Factor]:
-        """Return at most MAX_FACTORS factors, by what each explains alone in excess of noise."""
+        """Return the MAX_FACTORS factors that explain most by themselves in excess of noise, in their given order."""
         if len(factors) <= MAX_FACTORS:
             return factors
         alone = [self.explained([factor]) for factor in factors]
@@ -281,9 +279,9 @@ class _Variation(NamedTuple):
 
 
 def _ranked(times: Floats, cases: Codes, work: Codes) -> tuple[CaseMeans, float]:
-    """Return the ranks of repetitions within a workload, scaled by its size, and the squares lost to ties.
+    """Return the statistics of the scaled ranks of repetitions within workloads, and the squares lost to ties.
 
-    The loss counts as noise in the test: breaking the ties would hardly give a larger p-value.
+    The loss counts as noise, which makes the test conservative: breaking the ties would hardly give a larger p-value.
     """
     groups = pd.Series(times).groupby(work[cases])
     sizes = groups.transform("size")

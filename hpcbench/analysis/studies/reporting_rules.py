@@ -1,7 +1,7 @@
-"""The twelve rules of Hoefler and Belli, held against a report.
+"""The twelve rules of Hoefler and Belli for reporting performance, and the data to check a report against them.
 
 T. Hoefler and R. Belli, 2015, "Scientific benchmarking of parallel computing systems: twelve ways to tell the masses
-when reporting performance results", SC15. docs/rules.md says of each rule how it is kept or checked. The checks are in
+when reporting performance results", SC15. docs/rules.md documents how each rule is kept or checked. The checks are in
 rule_checks.py.
 """
 
@@ -20,7 +20,7 @@ from hpcbench.analysis.results import Results
 
 
 class Rule(NamedTuple):
-    """`kept` says how a report keeps the rule, where no finding says otherwise."""
+    """A rule by a short name; `kept` describes how a report keeps it if no violation is found."""
 
     name: str
     kept: str
@@ -55,29 +55,29 @@ class RuleViolation(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """The data that the rules check: the tables of a report, and what follows from them."""
+    """The data that the rules check: the results of a report, and tables derived from them."""
 
     results: Results
 
     def were_searched(self, cases: pd.DataFrame) -> bool:
-        """Return whether all of these cases are of searches, which decide themselves what to measure."""
+        """Return whether all of these cases are of tuning searches, which choose the cases to measure."""
         return bool(cases["sweep"].isin(list(self.results.searches)).all())
 
     @cached_property
     def measured(self) -> pd.DataFrame:
-        """The measured cases, in order, with the number of their workload."""
+        """Return the measured cases, in the order of the ranking, with the number of their workload."""
         cases = self.results.cases.assign(**{WORK: work_groups(self.results.cases)})
         return cases[cases[WORK] >= 0]
 
     @cached_property
     def valid(self) -> pd.DataFrame:
-        """The repetitions that speak for the measured cases (see case_table.py), with the number of their workload."""
+        """Return the valid repetitions (see case_table.py) of the measured cases, with the number of their workload."""
         keys = ["sweep", "case"]
         return valid_repetitions(self.results.repetitions).merge(self.measured[[*keys, WORK]], on=keys)
 
     @cached_property
     def intervals(self) -> pd.DataFrame:
-        """Of the measured cases: centre, low and high of what they are ranked by, or else of their times."""
+        """Return centre, low and high per measured case, of the ranking quantity; without its interval, the time."""
         cases, quantity = self.measured, self.results.quantity
         has_its_own = quantity.limits[0] in cases and quantity not in OF_TIME
         columns = (quantity.column, *quantity.limits) if has_its_own else (TIME.column, *TIME.limits)
@@ -87,7 +87,7 @@ class Evidence:
 
     @cached_property
     def compared(self) -> pd.DataFrame:
-        """The measured cases that have a speedup over another one's; `is_base` marks the bases."""
+        """Return the measured cases of workloads with several speedups; `is_base` marks the base cases."""
         has_speedup = self.measured["speedup"].notna()
         cases = self.measured[has_speedup & (has_speedup.groupby(self.measured[WORK]).transform("sum") > 1)]
         return cases.assign(is_base=case_names(cases) == cases["speedup_base"])

@@ -1,14 +1,14 @@
-"""How close each case comes to what its machine can do: the roofline.
+"""The roofline: the performance of each case relative to the peaks of its machine.
 
 Williams, Waterman and Patterson (2009), "Roofline: an insightful visual performance model for multicore architectures",
 Communications of the ACM 52(4), 65-76:
 
     attainable FLOP/s = min(peak FLOP/s, intensity x bytes/s)
 
-A case left of the ridge, the intensity at which both are equal, is bound by memory, the others by computing. Intensity
-is counted (see arithmetic_intensity.py). The two peaks are those that `hpcbench doctor` measured on as many cores of
-one node as the case used there, or on one GPU; so all rates here are of one node, or one GPU: the means where a case
-had several.
+A case with an intensity below the ridge, at which both are equal, is memory-bound, the others are compute-bound.
+Intensity is computed, not measured (see arithmetic_intensity.py). `hpcbench doctor` measures the two peaks, on the
+number of cores of one node that the case uses, or on one GPU. So rates are per node, or per GPU: means if a case uses
+several.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Row = Mapping[Any, Any]
 
 
 class Ground(NamedTuple):
-    """The hardware whose peak applies: CPUs of one node, each on its own core, or one GPU (`cpus` is None)."""
+    """The hardware and dtype of a peak: CPUs of one node, one per core, or one GPU (`cpus` is None)."""
 
     device: str
     processor: str | None
@@ -62,18 +62,18 @@ class Ground(NamedTuple):
 
 
 class Roof(NamedTuple):
-    """The peaks of a ground; None if the bandwidth was not measured."""
+    """The peak FLOP/s and bytes/s of a ground; `bytes_per_s` is None if it was not measured."""
 
     flops_per_s: float
     bytes_per_s: float | None
 
     @property
     def ridge(self) -> float | None:
-        """Return the intensity in FLOPs per byte above which compute is the limit; None without bandwidth."""
+        """Return the intensity in FLOPs per byte above which cases are compute-bound; None without bandwidth."""
         return self.flops_per_s / self.bytes_per_s if self.bytes_per_s else None
 
     def attainable(self, intensity: float) -> float | None:
-        """Return the attainable FLOP/s at an intensity; None without bandwidth."""
+        """Return the attainable FLOP/s at an intensity in FLOPs per byte; None without bandwidth."""
         return min(self.flops_per_s, intensity * self.bytes_per_s) if self.bytes_per_s else None
 
 
@@ -81,8 +81,8 @@ class Roofline(NamedTuple):
     """The roofline of the cases.
 
     `points` has a row with the columns POINT for each case of a model with timed steps, with the index of the case;
-    `reason` says why it has no roof, `remark` why it is above it. `ceilings` has a row with the columns CEILING for
-    each ground of a point.
+    `reason` explains a missing roof, `remark` a rate above the roof. `ceilings` has a row with the columns CEILING for
+    each known ground of a point.
     """
 
     points: pd.DataFrame
@@ -90,7 +90,7 @@ class Roofline(NamedTuple):
 
 
 def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
-    """Return the cases, from case_table, with their roofs."""
+    """Return the roofline of `cases`, a result of case_table, given the measured peaks of machines."""
     roofs = _roofs(peaks)
     timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(STEP_TASKS) & cases[THROUGHPUT.column].notna()]
     rows = timed.to_dict("records")
@@ -102,7 +102,7 @@ def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
 
 
 def _roofs(peaks: Iterable[MachinePeaks]) -> dict[Ground, Roof]:
-    """Return the highest peak by ground: several types of nodes may have the same CPUs."""
+    """Return the highest peaks by ground, since several types of nodes may have the same CPUs."""
     roofs: dict[Ground, Roof] = {}
     for machine in peaks:
         for peak in machine.measurements:
@@ -126,14 +126,14 @@ def _ground(row: Row) -> Ground:
 
 
 def _cores(row: Row) -> int:
-    """Return the cores of a task, or its CPUs if they are unknown, at most its CPUs. Each instance reports its own."""
+    """Return the cores of a task, summed over instances, at most its CPUs; its CPUs if cores are unknown."""
     cpus, cores = row["cpus_per_task"], row["physical_cores_per_task"]
     return int(cpus if pd.isna(cores) else min(cpus, row["instances"] * cores))
 
 
 def _point(row: Row, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
     ground = _ground(row)
-    shares = row["nodes"] if ground.device == "cpu" else row["nodes"] * row["tasks_per_node"]  # a task uses one GPU
+    shares = row["nodes"] if ground.device == "cpu" else row["nodes"] * row["tasks_per_node"]  # one GPU per task
     rate = float(row["flops_per_item"] * row[THROUGHPUT.column] / shares)
     low, high = (_scaled(rate, row["time_median_s"], row[name]) for name in ("time_ci_high_s", "time_ci_low_s"))
     point = {
@@ -152,12 +152,12 @@ def _point(row: Row, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
 
 
 def _scaled(rate: float, median_s: float, limit_s: Any) -> float | None:
-    """Return the rate if a step takes `limit_s` instead of `median_s`."""
+    """Return the rate for a step time of `limit_s` instead of `median_s`; None if the limit is unknown or 0."""
     return None if pd.isna(limit_s) or limit_s <= 0 else float(rate * median_s / limit_s)
 
 
 def _under(rate: float, intensity: float, ground: Ground, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
-    """Return the columns of a point that depend on its roof."""
+    """Return the columns of a point that depend on its roof, or the reason why there are none."""
     roof = roofs.get(ground)
     if roof is None:
         return {"reason": _unknown(ground, roofs)}
@@ -183,7 +183,7 @@ def _remark(rate: float, attainable: float, peak: float) -> str | None:
 
 
 def _unknown(ground: Ground, roofs: Mapping[Ground, Roof]) -> str:
-    """Return why there is no roof."""
+    """Return the reason why a ground has no roof."""
     named = ground.processor or f"its {ground.device.upper()} (model unknown)"
     alike = [known for known in roofs if known[:2] == ground[:2]]
     if not alike:

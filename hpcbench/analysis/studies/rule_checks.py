@@ -18,16 +18,16 @@ from hpcbench.core.frameworks import FORWARD_TASKS
 from hpcbench.core.samples import DISTURBED
 from hpcbench.core.status import COMPLETED, UNSUPPORTED
 
-WIDE = 0.05  # of the median, on either side: the paper's example of an interval worth reporting, after rule 5
+WIDE = 0.05  # fraction of the median to either side; the paper's example after rule 5
 TAIL = "time_p99_s"
 _WITHOUT_INTERVAL = (*LATENCIES, MEMORY)
-_NOTHING = ""  # what single samples are averaged over
-_MAX_VALUES, _LONGEST = 3, 40  # of a factor, in a line of text
+_NOTHING = ""  # AVERAGED_OVER of samples that are not means
+_MAX_VALUES, _LONGEST = 3, 40  # number and length of the values of a factor in a line of text
 _SEARCH_AGAIN = "fix the failures, then search again: hpcbench tune"
 
 
 def check(evidence: Evidence) -> list[RuleViolation]:
-    """Return what the report does not keep, the worst first."""
+    """Return the violations of a report, the worst first."""
     return [finding for each in CHECKS if (finding := each(evidence)) is not None]
 
 
@@ -64,7 +64,7 @@ def _more_runs(evidence: Evidence, cases: pd.DataFrame, required: int) -> str:
 
 
 def disturbed_runs(evidence: Evidence) -> RuleViolation | None:
-    """Return a violation if runs had interference, which is an uncontrolled factor."""
+    """Check that no run had interference, an uncontrolled factor."""
     cases = _those(evidence.measured, evidence.measured["disturbed"] > 0)
     if cases is None:
         return None
@@ -82,7 +82,7 @@ def disturbed_runs(evidence: Evidence) -> RuleViolation | None:
 
 
 def _resume(cases: pd.DataFrame) -> str:
-    """Return the command to resume, with the name of the sweep if there is only one."""
+    """Return the `hpcbench resume` command, with the name of the sweep if there is only one."""
     sweeps = cases["sweep"].unique()
     return f"hpcbench resume {sweeps[0] if len(sweeps) == 1 else 'SWEEP'}"
 
@@ -96,9 +96,9 @@ def unmonitored_runs(evidence: Evidence) -> RuleViolation | None:
 
 
 def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
-    """Check that runs were stationary: the mean of a drifting time describes nothing."""
+    """Check that runs were stationary, since no statistic describes a drifting time."""
     rows = evidence.valid
-    unsteady = (rows["steady"] == False) | (rows["drift"].astype(float).abs() > WIDE)  # noqa: E712 - or not known
+    unsteady = (rows["steady"] == False) | (rows["drift"].astype(float).abs() > WIDE)  # noqa: E712 - may be null
     cases = rows.loc[unsteady, ["sweep", "case"]].drop_duplicates()
     if cases.empty:
         return None
@@ -139,7 +139,7 @@ def wide_intervals(evidence: Evidence) -> RuleViolation | None:
 
 
 def uncertain_order(evidence: Evidence) -> RuleViolation | None:
-    """Check that the intervals of neighbours do not overlap; if they do, cases may not differ (section 3.2)."""
+    """Check that the intervals of neighbours in the ranking do not overlap (section 3.2)."""
     quantity = evidence.results.quantity
     if quantity in _WITHOUT_INTERVAL:
         lacking = f"the ranking is by {quantity.column}, which has no interval"
@@ -158,7 +158,7 @@ def uncertain_order(evidence: Evidence) -> RuleViolation | None:
 
 
 def unknown_tails(evidence: Evidence) -> RuleViolation | None:
-    """Tails of inference, which is a matter of latency; of anything else only where the ranking is by one."""
+    """Check that tail latencies are known: those of inference, or of all cases if the ranking is by a percentile."""
     asked = evidence.results.quantity in LATENCIES
     column = evidence.results.quantity.column if asked else TAIL
     cases = evidence.measured[[column, AVERAGED_OVER, "task"]]
@@ -215,7 +215,7 @@ def few_runs(evidence: Evidence) -> RuleViolation | None:
 
 
 def missing_bounds(evidence: Evidence) -> RuleViolation | None:
-    """Ideal scaling is the simplest bound (section 5.1): p times the processors do at most p times the work."""
+    """Check that speedups have a bound (section 5.1): none is needed on as many processors as the base has."""
     cases = evidence.compared
     processors = cases["nodes"] * cases["tasks_per_node"] * cases["cpus_per_task"].where(cases["device"] == "cpu", 1)
     bases = cases.loc[cases["is_base"], [WORK, "device"]].set_index(WORK)
@@ -245,7 +245,7 @@ def uncommitted_changes(evidence: Evidence) -> RuleViolation | None:
     return RuleViolation(9, f"uncommitted changes in the workspace of {sweeps}", "commit changes before a sweep")
 
 
-CHECKS: tuple[Callable[[Evidence], RuleViolation | None], ...] = (  # the worst first: a terminal shows the beginning
+CHECKS: tuple[Callable[[Evidence], RuleViolation | None], ...] = (  # worst first, since a terminal shows the first ones
     missing_cases,
     single_runs,
     disturbed_runs,
@@ -266,12 +266,12 @@ CHECKS: tuple[Callable[[Evidence], RuleViolation | None], ...] = (  # the worst 
 
 
 def _those(cases: pd.DataFrame, chosen: pd.Series[bool]) -> pd.DataFrame | None:
-    """Return the chosen cases; None if there are none, without a frame of as many columns."""
+    """Return the chosen cases; None instead of an empty frame, which is slow to make with many columns."""
     return cases[chosen] if chosen.any() else None
 
 
 def _share(some: pd.DataFrame | pd.Series[Any], cases: pd.DataFrame, one: str = "", many: str = "") -> str:
-    """Return `1 of 3 cases`, with a verb if given."""
+    """Return `1 of 3 cases`, followed by the verb `one` for a single case, `many` for several."""
     verb = one if len(some) == 1 else many
     return f"{len(some):,} of {len(cases):,} {'case' if len(cases) == 1 else 'cases'} {verb}".rstrip()
 

@@ -15,23 +15,23 @@ from hpcbench.config.names import TAG
 from hpcbench.core.frameworks import THREAD_COUNTS
 
 CORES = "physical_cores_per_task"
-_TO = ("cpus_per_task", CORES)  # what threads may be as many as, or half as many
+_TO = ("cpus_per_task", CORES)  # columns that a thread count may equal, or half of which
 _SHARES = {1.0: "", 0.5: "half of "}
 _NAMES = {CORES: "physical cores"}
-_MAX_VALUES = 16  # of one parameter, the most frequent ones
+_MAX_VALUES = 16  # most frequent values per parameter
 
 Booleans = NDArray[np.bool_]
 
 
 class Condition(NamedTuple):
-    """`column` is `value` (None: nobody has set it), or `value` times the column `of`."""
+    """The condition that `column` equals `value` (None: unset), or `value` times the column `of`."""
 
     column: str
     value: Any
     of: str | None = None
 
     def holds(self, cases: pd.DataFrame) -> Booleans:
-        """Return for each case whether the condition holds."""
+        """Return a mask of the cases for which the condition holds."""
         column = cases[self.column]
         if self.of is not None:
             numbers = column.astype(float).to_numpy()
@@ -42,7 +42,7 @@ class Condition(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return `intra_op_threads = half of physical cores`."""
+        """Return the condition as text: `intra_op_threads = half of physical cores`."""
         name = self.column.removeprefix(TAG)
         if self.of is not None:
             return f"{name} = {_SHARES[self.value]}{_NAMES.get(self.of, self.of)}"
@@ -52,7 +52,7 @@ class Condition(NamedTuple):
 
 
 def _known(cases: pd.DataFrame, name: str) -> Floats:
-    """Return a column that threads can equal. With an affinity, cores are unknown: they follow from the threads."""
+    """Return a column of _TO. Cores are NaN for cases with an affinity, since they then depend on the threads."""
     column = cases[name].astype(float)
     narrowed = name == CORES and "affinity" in cases
     known = column.where(cases["affinity"].isna()) if narrowed else column
@@ -60,7 +60,7 @@ def _known(cases: pd.DataFrame, name: str) -> Floats:
 
 
 def conditions(cases: pd.DataFrame, tunables: Sequence[str]) -> Iterator[Condition]:
-    """Yield the conditions that apply to these cases: values first, then relations, which cover several values."""
+    """Yield the conditions for the tunables of these cases: values first, then relations to columns of _TO."""
     for name in tunables:
         column = cases[name].astype(object)
         found = column.value_counts(dropna=True).index[:_MAX_VALUES].tolist()

@@ -1,8 +1,7 @@
 """Scaling with processors: speedup and efficiency over the smallest case, and fitted laws.
 
-Strong scaling holds the work of a step constant, weak scaling the work of a step per processor: the items and
-processors of a series decide which it is. The base of a series is its case on the fewest processors, the fastest of
-them.
+Strong scaling holds the items per step constant, weak scaling the items per step and processor. The base of a series is
+the fastest of its cases on the fewest processors.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from hpcbench.core.run_spec import COMMAND
 
 STRONG, WEAK = "strong", "weak"
 LAWS = {STRONG: (AMDAHL, USL), WEAK: (GUSTAFSON, USL)}
-# What says how many processors a case has, and how its work is shared among them. What else tells cases apart, tells
-# series apart.
+# Columns that determine the processors of a case and the distribution of its work; all others distinguish series.
 RESOURCES = (
     *("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task"),
     *("instances", "intra_op_threads", "batch_size"),
@@ -32,28 +30,28 @@ RESOURCES = (
 
 
 class Series(NamedTuple):
-    """Cases that differ only in their processors. Fits take time: call `scaling` only for series that are shown."""
+    """Cases that differ only in their processors. Fits are slow: call `scaling` only for series that are shown."""
 
     work: Workload
-    name: str  # what tells it from others of the same work; may be empty
-    kind: str
-    items: float  # of a step where it is strong scaling, of a step for each processor where it is weak
+    name: str  # unique among the series of the workload; may be empty
+    kind: str  # STRONG or WEAK
+    items: float  # per step (strong scaling), or per step and processor (weak scaling)
     unit: str  # CPUs or GPUs
-    cases: pd.DataFrame  # with their `processors`
+    cases: pd.DataFrame  # with the column `processors`
 
 
 @dataclass(frozen=True)
 class Scaling:
     """The scaling of one series.
 
-    `points` has a row per case, by `processors`: rate, speedup and efficiency, each with `_low` and `_high`, `label`,
-    and `is_base`.
+    `points` has a row per case, sorted by `processors`, with `rate` (items/s), `speedup` and `efficiency`, the limits
+    `_low` and `_high` of each, `label`, `nodes`, `ideal`, `is_base` and `pays`.
     """
 
-    work: str  # what tells it from other workloads; may be empty, as the next
-    series: str  # what tells it from others of the same work
-    kind: str
-    items: float  # of a step where it is strong scaling, of a step for each processor where it is weak
+    work: str  # short title of the workload; may be empty
+    series: str  # unique among the series of the workload; may be empty
+    kind: str  # STRONG or WEAK
+    items: float  # per step (strong scaling), or per step and processor (weak scaling)
     unit: str  # CPUs or GPUs
     points: pd.DataFrame
     fits: tuple[Fit, ...]
@@ -70,12 +68,12 @@ class Scaling:
 
     @property
     def held(self) -> str:
-        """Return what was held constant: `128 items a step`."""
+        """Return the constant work as text: `128 items a step`."""
         return f"{self.items:,.4g} items a step" + (f" for each {self.unit[:-1]}" if self.kind == WEAK else "")
 
     @property
     def pays_until(self) -> int:
-        """Return the number of processors above which no case is significantly faster than the best on fewer."""
+        """Return the largest number of processors with a case significantly faster than the best on fewer."""
         return int(self.points.loc[self.points["pays"], "processors"].max())
 
     @property
@@ -85,13 +83,13 @@ class Scaling:
 
 
 def series_of(results: Results) -> list[Series]:
-    """Return the series of these cases, in the order of the ranking; each has two numbers of processors at least."""
+    """Return the series of all workloads, in the order of the ranking; each has at least two numbers of processors."""
     return [found for work in results.workloads for found in _of_work(work)]
 
 
 def _of_work(work: Workload) -> Iterator[Series]:
     if work.cases.iloc[0]["framework"] == COMMAND:
-        return  # of which nobody knows what it does
+        return  # the work of a command is unknown
     cases = work.cases[work.cases["throughput_items_per_s"].notna()]
     cases = cases.assign(processors=processors(cases))
     if cases["processors"].nunique() < 2:
@@ -108,7 +106,7 @@ def _of_work(work: Workload) -> Iterator[Series]:
 
 
 def _groups(cases: pd.DataFrame, telling: list[str]) -> list[pd.DataFrame]:
-    """Return cases that differ only in resources, and in the batch size if no series is possible otherwise."""
+    """Return groups of cases that differ only in RESOURCES; in the batch size only if no other series is possible."""
     by_batch = [rows for _, rows in cases.groupby([*telling, "batch_size"], sort=False, dropna=False)]
     if any(rows["processors"].nunique() > 1 for rows in by_batch):
         return by_batch
@@ -116,14 +114,14 @@ def _groups(cases: pd.DataFrame, telling: list[str]) -> list[pd.DataFrame]:
 
 
 def processors(cases: pd.DataFrame) -> pd.Series[float]:
-    """Return the processors of each case: one GPU per task, or as many CPUs as threads."""
+    """Return the processors of each case: one GPU per task, or one CPU per intra-op thread."""
     tasks = cases["nodes"].astype(float) * cases["tasks_per_node"].astype(float) * cases["instances"].astype(float)
     threads = cases["effective_intra_op_threads"].astype(float).fillna(cases["cpus_per_task"].astype(float))
     return tasks * threads.where(cases["device"] == "cpu", 1.0)
 
 
 def scaling(series: Series, replicates: Replicates) -> Scaling:
-    """Return speedups, efficiencies and fitted laws of a series."""
+    """Return rates, speedups, efficiencies and fitted laws of a series."""
     work, cases = series.work, series.cases
     cases = cases.sort_values(["processors", "throughput_items_per_s"], ascending=[True, False], kind="stable")
     rates = cases["throughput_items_per_s"].to_numpy(dtype=np.float64)
@@ -150,7 +148,7 @@ def scaling(series: Series, replicates: Replicates) -> Scaling:
 
 
 def _drawn(cases: pd.DataFrame, replicates: Replicates) -> Floats:
-    """Return replicates of the rates, (draws, cases); NaN for a case without replicates."""
+    """Return replicates of the rates in items/s, shape (draws, cases); NaN for a case without replicates."""
     times = [replicates.of(key) for key in zip(cases["sweep"], cases["case"], strict=True)]
     drawn = [
         shuffled(each, place) if each is not None and each.min() > 0 else np.full(RESAMPLES, np.nan)
@@ -169,7 +167,7 @@ def _interval(value: float, drawn: Floats) -> Interval:
 
 
 def _over_base(rates: Floats, drawn: Floats) -> list[Interval]:
-    """Return speedups; the base has 1 and no interval."""
+    """Return the speedups over the first case, which has speedup 1 without an interval."""
     others = _intervals(rates / rates[0], drawn / drawn[:, :1])
     return [Interval(1.0, None, None), *others[1:]]
 
@@ -183,7 +181,7 @@ def _columns(name: str, intervals: list[Interval]) -> dict[str, list[float | Non
 
 
 def _pays(counts: Floats, rates: Floats, drawn: Floats) -> list[bool]:
-    """Return whether each case is (significantly, given intervals) faster than all with fewer processors."""
+    """Return whether each case is faster than all with fewer processors; significantly, if intervals are known."""
     pays = [True]
     for place in range(1, len(counts)):
         fewer = np.flatnonzero(counts < counts[place])

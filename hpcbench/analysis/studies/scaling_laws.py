@@ -1,17 +1,17 @@
-"""Laws of scaling, fitted: what part of the work is serial, what contention and coherency cost.
+"""Fitted scaling laws: the serial fraction of the work, and the costs of contention and coherency.
 
 - Amdahl (1967), "Validity of the single processor approach to achieving large scale computing capabilities", AFIPS 30,
   for a problem of constant size: T(p) = T(1) (f + (1 - f) / p), with the serial fraction f.
 - Gustafson (1988), "Reevaluating Amdahl's law", CACM 31, for a problem that grows with p: the rate is
-  X(p) = X(1) (s + (1 - s) p), with the serial part s of the time.
-- The Universal Scalability Law (Gunther, 2007, "Guerrilla Capacity Planning"; Gunther, Puglia and
-  Tomasette, 2015, "Hadoop superlinear scalability", ACM Queue 13): X(p) = g p / (1 + a (p - 1) + b p (p - 1)), with
-  contention a (for b = 0 it is Amdahl's law), coherency b, and g, what one would do alone. Beyond
-  p = sqrt((1 - a) / b), more do less.
+  X(p) = X(1) (s + (1 - s) p), with the serial fraction s of the time.
+- The Universal Scalability Law (Gunther, 2007, "Guerrilla Capacity Planning"; Gunther, Puglia and Tomasette, 2015,
+  "Hadoop superlinear scalability", ACM Queue 13): X(p) = g p / (1 + a (p - 1) + b p (p - 1)), with
+  contention a (for b = 0 it is Amdahl's law), coherency b, and the rate g of one processor. Beyond
+  p = sqrt((1 - a) / b), the rate decreases.
 
-Each is linear in what it is made of (T in 1 and 1/p; X in 1 and p; p / X in 1, p - 1 and p (p - 1)), with parts that
-cannot be negative, so that it is fitted by non-negative least squares (Lawson and Hanson, 1974, "Solving Least Squares
-Problems", chapter 23) of the relative errors. There is no start to choose, and no other optimum.
+Each law is linear in its terms (T in 1 and 1/p; X in 1 and p; p / X in 1, p - 1 and p (p - 1)) with non-negative
+coefficients, the parts. So it is fitted by non-negative least squares (Lawson and Hanson, 1974, "Solving Least Squares
+Problems", chapter 23) of the relative errors, a convex problem that needs no initial guess.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from hpcbench.analysis.stats.intervals import LEVEL, Floats, Interval
 
 @dataclass(frozen=True)
 class Law:
-    """A law that is linear in its parts. Its response is the time, the rate, or the processors over the rate."""
+    """A law whose response is linear in its parts: the time, the rate, or the processors over the rate."""
 
     name: str
     parameters: tuple[str, ...]
-    fewest: int  # different numbers of processors that it takes to fit it
-    terms: Callable[[Floats], Floats]  # of p: (points, parts)
-    response: Callable[[Floats, Floats], Floats]  # of p and rates; of p and responses it gives the rates again
-    values: Callable[[Floats], tuple[Floats, ...]]  # of the parameters, by the parts: (parts, ...)
+    fewest: int  # minimum of different numbers of processors for a fit
+    terms: Callable[[Floats], Floats]  # design matrix for p, shape (points, parts)
+    response: Callable[[Floats, Floats], Floats]  # of p and rates; an involution, so also rates of p and responses
+    values: Callable[[Floats], tuple[Floats, ...]]  # parameters, given parts of shape (parts, ...)
 
     def rates(self, parts: Floats, processors: Floats) -> Floats:
-        """Return items per second on so many processors."""
+        """Return the rates in items/s on the given numbers of processors."""
         return self.response(processors, self.terms(processors) @ parts)
 
 
@@ -49,10 +49,10 @@ class Fit:
     parts: Floats
     parameters: dict[str, Interval]
     error: float
-    plausible: Floats | None  # (draws, parts): other parts that it could as well have had
+    plausible: Floats | None  # parts fitted to replicates of the rates, shape (draws, parts)
 
     def curve(self, processors: Floats) -> Floats:
-        """Return the rate with the limits of its interval, (points, 3); the limits are the rate if they are unknown."""
+        """Return the rates with lower and upper limits, shape (points, 3); unknown limits equal the rate."""
         rates = self.law.rates(self.parts, processors)
         if self.plausible is None:
             return np.column_stack([rates, rates, rates])
@@ -61,7 +61,7 @@ class Fit:
         return np.column_stack([rates, np.minimum(low, rates), np.maximum(high, rates)])
 
     def interval(self, derived: Callable[..., float]) -> Interval:
-        """Return the interval of a function of the parameters."""
+        """Return the value of a function of the parameters, with its interval."""
         estimate = derived(*self.law.values(self.parts))
         if self.plausible is None:
             return Interval(estimate, None, None)
@@ -70,9 +70,9 @@ class Fit:
 
 
 def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) -> Fit | None:
-    """Fit a law to rates on numbers of processors; `replicates` of the rates, (draws, points), give intervals.
+    """Fit a law to rates by numbers of processors; intervals are from `replicates` of the rates, (draws, points).
 
-    Return None with too few different numbers of processors, and if no parts are a solution.
+    Return None with too few different numbers of processors, or if the parameters of the solution are not finite.
     """
     if np.unique(processors).size < law.fewest:
         return None
@@ -88,8 +88,8 @@ def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) 
 
 
 def _parts(law: Law, processors: Floats, rates: Floats) -> Floats:
-    """Return the parts for each row of rates, (draws, points), that has a solution."""
-    from scipy.optimize import nnls  # a third of a second, which most reports need not wait for
+    """Return the parts for each row of rates, shape (draws, points), without rows whose parameters are not finite."""
+    from scipy.optimize import nnls  # slow import, deferred until needed
 
     terms, ones = law.terms(processors), np.ones_like(processors)
     found = np.array([nnls(terms / each[:, None], ones)[0] for each in law.response(processors, rates)])
@@ -125,7 +125,7 @@ USL = Law(
 
 
 def peak(contention: float, coherency: float) -> float:
-    """Return the number of processors with the highest rate by the Universal Scalability Law; may be infinite."""
+    """Return the number of processors with the highest rate by the Universal Scalability Law, which may be infinite."""
     if coherency == 0:
         return float("inf")
     return float(np.sqrt(max(0.0, 1 - contention) / coherency))

@@ -1,10 +1,10 @@
-"""Thread modes compared by context: none set, fixed, and dynamic threads, which change between layers.
+"""Comparison of thread modes by context: unset, fixed, and dynamic threads, which change between layers.
 
-A context is one workload on one kind of machine (see tuning_contexts.py): one network, task, batch size and sequence
-length. Each mode is represented by its fastest case. If that was chosen among several, its time is the cross-validated
-one (see cross_validated_choice.py): otherwise the best of sixteen fixed configurations would beat a dynamic one by
-luck. A gain is the ratio of the times of two modes, with an interval from replicates: 1.1 is 10 % faster. It is
-significant if its interval is above 1.
+A context is one workload on one type of machine (see tuning_contexts.py): one network, task, batch size and sequence
+length. Each mode is represented by its fastest case. If it is chosen among several, its time is cross-validated (see
+cross_validated_choice.py): otherwise the best of sixteen fixed configurations would beat a dynamic one by chance. A
+gain is the ratio of the times of two modes, with an interval from replicates: 1.1 is 10 % faster. It is significant if
+its interval is above 1.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from hpcbench.analysis.results import Results
 
 MODES = (NONE, FIXED, DYNAMIC)
-# What is thread_contexts, the slower one first if all goes well.
+# Pairs of modes that are compared; the second is expected to be faster.
 GAINS = ((NONE, FIXED), (FIXED, DYNAMIC), (NONE, DYNAMIC))
 _SETTINGS = (
     "threads",
     "schedule",
     "section_depth",
     *THREAD_COUNTS,
-)  # the columns that make a mode and its setting, where a table has them
+)  # optional columns of a table that define mode and setting
 _LIMITS = ("time_ci_low_s", "time_ci_high_s")
 _ENERGY = (cost.ENERGY, *interval_columns(cost.ENERGY))
 _IN_FORCE = "effective_intra_op_threads"
@@ -51,9 +51,9 @@ _ASKED = ("sweep", "case", *THREAD_COUNTS, _IN_FORCE, "time_median_s", "items_pe
 class ThreadMode(NamedTuple):
     """The fastest case of one mode in a context.
 
-    `time_s` is of a step; it `is_lucky` if the same repetition both chose it among `chosen_of` cases and gave its time.
-    `energy_j` is of a step of that case; if it is None, `no_energy` says why. `beats` is the fraction of the other
-    configurations of the context that it beats. `in_force` is the number of threads read back, or None.
+    `time_s` and `energy_j` are per step; `no_energy` is the reason if the energy is None. `is_lucky` marks a time that
+    is not cross-validated, although the case was chosen among `chosen_of`. `beats` is the fraction of the other
+    configurations of the context that it beats. `in_force` is the effective number of intra-op threads.
     """
 
     name: str
@@ -69,7 +69,7 @@ class ThreadMode(NamedTuple):
 
 
 class ThreadContext(NamedTuple):
-    """A context with its modes and the gains between them. `shares` is `beats` of each of its cases."""
+    """A context with its modes, the gains between them, and by case the `shares` of other cases that it beats."""
 
     context: Context
     modes: dict[str, ThreadMode]
@@ -78,9 +78,9 @@ class ThreadContext(NamedTuple):
 
 
 class Overall(NamedTuple):
-    """The median gain over the contexts with both modes, and in how many it is significantly above or below 1.
+    """The median gain over contexts with both modes, and the numbers of contexts significantly above and below 1.
 
-    `by_chance` is the expected number on each side without any gain: a 95 % CI misses the truth on each side in 2.5 %.
+    `by_chance` is the expected number on each side if all gains are 1, since each limit of a 95 % CI is wrong in 2.5 %.
     """
 
     gain: Interval
@@ -91,7 +91,7 @@ class Overall(NamedTuple):
 
 
 def modes_of(cases: pd.DataFrame) -> pd.Series[str]:
-    """Return the mode of each case: the column `threads`, otherwise whether any thread count is set."""
+    """Return the mode of each case: that of the column `threads`, or FIXED if any thread count is set, or NONE."""
     is_set = cases[list(THREAD_COUNTS)].notna().any(axis=1)
     found: pd.Series[str] = is_set.map({False: NONE, True: FIXED})
     if "threads" in cases:
@@ -101,12 +101,12 @@ def modes_of(cases: pd.DataFrame) -> pd.Series[str]:
 
 @lru_cache(maxsize=1)
 def contexts_of(results: Results) -> list[ThreadContext]:
-    """Return the contexts in which the sweeps of a report set threads in several modes, without those of searches."""
+    """Return the contexts with several thread modes in the sweeps of a report, without tuning searches."""
     return thread_contexts(results.planned_cases, results.replicates)
 
 
 def thread_contexts(cases: pd.DataFrame, replicates: Replicates) -> list[ThreadContext]:
-    """Return the contexts with at least two modes, in the order of the table of cases; `replicates` are of the same
+    """Return the contexts of `cases` with at least two modes, in the order of the table; `replicates` are of its
     cases."""
     if modes_of(cases[cases["time_median_s"].notna()]).nunique() < 2:
         return []
@@ -126,7 +126,7 @@ def thread_contexts(cases: pd.DataFrame, replicates: Replicates) -> list[ThreadC
 
 
 def overall(contexts: Sequence[ThreadContext], slower: str, faster: str) -> Overall | None:
-    """Return the overall gain of one mode over another; None if no context has both."""
+    """Return the overall gain of the mode `faster` over `slower`; None if no context has both."""
     gains = [each.gains[slower, faster] for each in contexts if (slower, faster) in each.gains]
     if not gains:
         return None
@@ -137,14 +137,14 @@ def overall(contexts: Sequence[ThreadContext], slower: str, faster: str) -> Over
 
 
 def schedules_kept(repetitions: pd.DataFrame) -> tuple[int, Counter[str]]:
-    """Return how many repetitions that searched for a schedule kept one, and how many a single count, by reason."""
+    """Return how many repetitions with a thread search kept a schedule, and how many a single count, by reason."""
     looked = _that_looked(repetitions)
     kept = looked["threads_kept"] == SCHEDULE
     return int(kept.sum()), Counter(looked.loc[~kept, "threads_kept_why"])
 
 
 def kept_as_unset(contexts: Sequence[ThreadContext], repetitions: pd.DataFrame) -> tuple[int, int]:
-    """Return how many searches kept the thread count that is in effect without setting, and how many could have."""
+    """Return how many thread searches kept the count that is effective when unset, and how many have both modes."""
     pairs = [(each.modes[NONE], each.modes[DYNAMIC]) for each in contexts if {NONE, DYNAMIC} <= each.modes.keys()]
     unset = {dynamic.case: none.in_force for none, dynamic in pairs}
     looked = _that_looked(repetitions)
@@ -159,7 +159,7 @@ def kept_as_unset(contexts: Sequence[ThreadContext], repetitions: pd.DataFrame) 
 
 
 def _that_looked(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return the repetitions that searched for a schedule, not those that followed a file."""
+    """Return the repetitions that searched for a schedule, without those that read one from a file."""
     if "threads_kept" not in repetitions:
         return repetitions.assign(threads_kept=None, threads_kept_why=None).head(0)
     return repetitions[repetitions["threads_kept"].notna() & repetitions["schedule"].isna()]
@@ -174,7 +174,7 @@ def _in_short(contexts: list[ThreadContext]) -> list[ThreadContext]:
 
 
 def _rows(cases: pd.DataFrame) -> list[Row]:
-    """Return the used columns as rows: thousands of small frames would be far slower."""
+    """Return the used columns as dicts, which are far faster than thousands of small frames."""
     asked = [name for name in _ASKED if name in cases]
     return [
         dict(zip(asked, values, strict=True)) for values in zip(*(cases[name].tolist() for name in asked), strict=True)
@@ -184,7 +184,7 @@ def _rows(cases: pd.DataFrame) -> list[Row]:
 def _compared(
     context: Context, alike: Mapping[str, list[Row]], shares: dict[Key, float], replicates: Replicates
 ) -> ThreadContext:
-    """Return a context; `alike` has the cases of each mode."""
+    """Return a context with its gains; `alike` holds the cases of each mode, `shares` the fractions they beat."""
     timed = {name: _timed(rows, replicates) for name, rows in alike.items()}
     modes = {name: _mode(name, rows, timed[name], shares) for name, rows in alike.items()}
     gains = {
@@ -196,7 +196,7 @@ def _compared(
 
 
 class _ModeTime(NamedTuple):
-    """What a mode takes, and `plausible` values of it, which make the intervals of gains."""
+    """The step time of a mode in seconds, and its replicates (`plausible`) for the intervals of gains."""
 
     time_s: Interval
     plausible: Floats | None
@@ -247,7 +247,7 @@ def _gain(slower: _ModeTime, faster: _ModeTime) -> Interval:
 
 
 def _energy_of_step(case: Row) -> Interval | None:
-    """Return the energy of a step in J; None if it is unknown."""
+    """Return the energy per step in J with its interval; None if it is unknown."""
     value, *limits = (case.get(name) for name in _ENERGY)
     if pd.isna(value) or pd.isna(case["items_per_step"]):
         return None

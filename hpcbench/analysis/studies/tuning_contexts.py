@@ -1,4 +1,4 @@
-"""The measured cases as configurations within contexts: what can be tuned, given the rest."""
+"""The measured cases as configurations, settings of tunable columns, within contexts, values of the given columns."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from hpcbench.config.names import TAG
 from hpcbench.config.parameters import NAMES
 from hpcbench.core.frameworks import CHOICES
 
-# What the same nodes, CPUs and GPUs can be used with. More of them are no setting, and neither is other work.
+# Settings that can be tuned on the same nodes, CPUs and GPUs without changing the workload.
 TUNABLES = ("framework", "environment", "strategy", *CHOICES)
 _MACHINE = ("site", "cpu_model", "gpu_model")
-_OF_SETTINGS = ("command", "oversubscribe")  # the one is made of the others, the other allows them
+_OF_SETTINGS = ("command", "oversubscribe")  # not in contexts: the first contains settings, the second permits some
 
 Context = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class TuningContexts:
-    """The measured cases with alternatives, by context: `starts` is the first row of each, `place` that of each case.
+    """The measured cases of contexts with several configurations, sorted by context.
 
-    `slower` is the time of a case over the best time of its context; `surely` says that their intervals do not overlap,
-    and is False if an interval is unknown. `given` are the columns that define the contexts.
+    `starts` is the first row of each context, `place` the context of each case. `slower` is the time of a case over the
+    best time of its context; `surely` is True if their intervals do not overlap. `given` are the columns that define
+    the contexts.
     """
 
     cases: pd.DataFrame
@@ -68,16 +69,16 @@ class TuningContexts:
 
     @property
     def spans(self) -> list[slice]:
-        """Return the rows of each context."""
+        """Return the slice of rows of each context."""
         return [slice(*ends) for ends in pairwise([*self.starts.tolist(), len(self.cases)])]
 
     def having(self, chosen: Booleans) -> Booleans:
-        """Return which contexts have a chosen case."""
+        """Return a mask of the contexts with a chosen case."""
         found: Booleans = np.logical_or.reduceat(chosen, self.starts) if self.contexts else np.zeros(0, dtype=bool)
         return found
 
     def slowest(self, chosen: Booleans) -> list[int]:
-        """Return the row of the slowest chosen case of each context that has one, slowest first."""
+        """Return the row of the slowest chosen case of each context that has one, the largest `slower` first."""
         rows = np.flatnonzero(chosen)
         rows = rows[np.argsort(-self.slower[rows], kind="stable")]
         first = np.unique(self.place[rows], return_index=True)[1]
@@ -85,7 +86,7 @@ class TuningContexts:
         return found
 
     def context_at(self, row: int) -> Context:
-        """Return the given columns that differ between contexts, with their values in this row."""
+        """Return the given columns that differ between cases, with their values in this row as text."""
         return tuple((name.removeprefix(TAG), text(column[row])) for name, column in self._telling.items())
 
     def name_at(self, row: int) -> str:
@@ -107,5 +108,5 @@ def _is_given(name: str, tunables: Sequence[str]) -> bool:
 
 
 def _limit(cases: pd.DataFrame, name: str) -> Floats:
-    """Return a limit of the time over the time."""
+    """Return a limit of the time relative to the median time."""
     return np.array(cases[name].astype(float) / cases["time_median_s"].astype(float), dtype=np.float64)

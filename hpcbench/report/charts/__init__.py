@@ -1,1 +1,1 @@
-"""Charts: one definition for the page and for a paper."""
+"""Vega-Lite charts of a report, each defined once for page, files and papers."""

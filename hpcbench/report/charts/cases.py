@@ -1,4 +1,4 @@
-"""One quantity of all cases of a workload, with intervals: points by name, lines over a number, a heat map."""
+"""Charts of one quantity of the cases of a workload, with intervals: points by name, lines or a heat map."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from hpcbench.analysis.results import Workload
     from hpcbench.report.charts.theme import PlotSize
 
-_IN_A_ROW = 36  # characters of names below a chart
-_DARK = 0.46  # of cividis: where its relative luminance is 0.18, black and white are as far away (WCAG 2.1)
-_AROUND = 50  # pixels beside a heat map
-_OF_SIZE = 0.55  # of the size of a font, the width of a digit
+_IN_A_ROW = 36  # characters of all horizontal labels below a chart
+_DARK = 0.46  # fraction of cividis with luminance 0.18, where black and white text have equal contrast (WCAG 2.1)
+_AROUND = 50  # width of the axis of a heat map, in pixels
+_OF_SIZE = 0.55  # width of a digit relative to the font size
 
 
 def draw(work: Workload, encoding: Encoding, place: PlotSize) -> Any:
-    """Return the chart of such cases; the best of them if they are too many."""
+    """Return the chart of the cases of a workload, or of the best ones if they do not fit."""
     quantity = encoding.quantity
     cases = best_first(work.cases, quantity)
     cases = (cases[cases[encoding.x].notna()] if encoding.x else cases).head(most(encoding))
@@ -60,17 +60,17 @@ def draw(work: Workload, encoding: Encoding, place: PlotSize) -> Any:
 
 
 def most(encoding: Encoding) -> int:
-    """Return how many cases can be drawn, as points or by name."""
+    """Return the maximum number of cases in a chart, as points over `x` or by name."""
     return MAX_POINTS if encoding.x else MAX_NAMES
 
 
 def _row(place: PlotSize) -> int:
-    """Pixels of a name."""
+    """Return the height of a named row in pixels."""
     return 22 if place.theme == "screen" else 12
 
 
 def _frame(cases: pd.DataFrame, shown: list[str], encoding: Encoding, axis: Measure) -> pd.DataFrame:
-    """Fields whose names no column of the user can break: name, x, colour, facet, value, low, high, shown."""
+    """Return the fields name, x, colour, facet, value, low, high, shown and best, named independently of columns."""
     quantity = encoding.quantity
     written = formatter(quantity)
     frame = with_limits(cases, quantity, axis)
@@ -92,7 +92,7 @@ def _tooltip(quantity: Quantity) -> list[alt.Tooltip]:
 
 
 def _named(frame: pd.DataFrame, encoding: Encoding, axis: Measure, title: str | None) -> Any:
-    """Draw points with intervals by name, the best on top."""
+    """Return a chart with a row per case, best first, with points and intervals."""
     order = list(dict.fromkeys(frame["name"]))
     encoded: dict[str, Any] = {
         "y": alt.Y("name:N", title=title, sort=order, axis=alt.Axis(grid=False, labelOverlap=False))
@@ -106,8 +106,8 @@ def _named(frame: pd.DataFrame, encoding: Encoding, axis: Measure, title: str | 
 
 
 def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
-    """Over a number, each value of which has a tick, or over names; a line for each colour where that is a number."""
-    assert encoding.x is not None  # noqa: S101 - for mypy: who calls has looked
+    """Return points with intervals over numbers or names; over numbers with a line per colour if values are unique."""
+    assert encoding.x is not None  # noqa: S101 - for mypy: the caller has checked
     encoded: dict[str, Any] = {}
     over_numbers = is_numeric(frame["x"])
     if over_numbers:
@@ -133,7 +133,7 @@ def _lines(frame: pd.DataFrame, encoding: Encoding, axis: Measure) -> Any:
 
 
 def _x_of_names(column: str, values: pd.Series[str]) -> alt.X:
-    """Side by side where there is room, else aslant."""
+    """Return the axis of names, with slanted labels if they are long."""
     domain = in_order(values)
     aslant = sum(map(len, domain)) > _IN_A_ROW
     labels = alt.Axis(labelAngle=-30 if aslant else 0, labelOverlap=False)
@@ -145,7 +145,7 @@ def _scale(frame: pd.DataFrame, axis: Measure) -> alt.Scale:
 
 
 def _heat(frame: pd.DataFrame, encoding: Encoding, axis: Measure, place: PlotSize) -> Any:
-    """Two numbers as rows and columns; the best cell has a frame, and each one says its value."""
+    """Return a heat map of two numeric axes, with the value in each cell and a frame around the best one."""
     assert encoding.x is not None and encoding.colour is not None  # noqa: S101, PT018 - as above
     rows = sorted(set(frame["colour"]), reverse=True)
     reverse = not encoding.quantity.more_is_better
@@ -169,7 +169,7 @@ def _heat(frame: pd.DataFrame, encoding: Encoding, axis: Measure, place: PlotSiz
 
 
 def _is_light(values: pd.Series[float], axis: Measure, *, reverse: bool) -> pd.Series[bool]:
-    """Return whether black text is easier to read than white text on a cell's colour."""
+    """Return for each cell whether black text has more contrast than white text on its colour."""
     heights = pd.Series(np.log(values)) if axis.is_log else values
     ends = heights.max(), heights.min()
     darkest, lightest = ends if reverse else ends[::-1]
@@ -178,7 +178,7 @@ def _is_light(values: pd.Series[float], axis: Measure, *, reverse: bool) -> pd.S
 
 
 def _size(frame: pd.DataFrame, place: PlotSize) -> float:
-    """Return the font size with which the longest number fits into its cell."""
+    """Return the font size in pixels at which the longest number fits into its cell."""
     cell = (place.width - _AROUND) / frame["x"].nunique()
     longest = max(map(len, frame["shown"]))
     return min(9 if place.theme == "paper" else 12, cell / (_OF_SIZE * longest))

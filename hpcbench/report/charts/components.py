@@ -1,4 +1,4 @@
-"""Components of all charts: figures, axes with units and fitting scales, colours, points with intervals."""
+"""Components of all charts: figures, axes with units and scales, colours, shapes, intervals."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from hpcbench.util.text import printable
 
 MAX_TICKS = 12
 LONGEST = 48  # characters of a name on an axis or in a legend
-LARGEST = 1e300  # numbers of users that are larger have no place on an axis
-_SPAN = 10.0  # values that lie further apart are drawn on a logarithmic scale
-_NARROWEST = 0.5  # of the largest value: how far intervals are followed at least
-_NARROWEST_FACTOR = 2.0  # the same on a logarithmic scale
+LARGEST = 1e300  # largest user-defined number that Vega can draw on an axis
+_SPAN = 10.0  # ratio of largest to smallest value from which a scale is logarithmic
+_NARROWEST = 0.5  # margin for intervals on a linear axis, as a fraction of the largest value
+_NARROWEST_FACTOR = 2.0  # factor for intervals on a logarithmic axis
 _UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
@@ -37,7 +37,7 @@ _UNITS = {
 class Figure:
     """A chart with its texts: `caption` below it, and `description` as the alternative text."""
 
-    id: str  # of its file, and in the page: small letters, digits and hyphens
+    id: str  # file name and HTML id: lower-case letters, digits and hyphens
     title: str
     caption: str
     description: str
@@ -46,7 +46,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measure:
-    """Numbers on an axis, divided by `factor` into the unit that fits them."""
+    """An axis of numbers: values are divided by `factor` to be in `unit`."""
 
     title: str
     unit: str
@@ -55,18 +55,18 @@ class Measure:
 
     @property
     def scale(self) -> alt.Scale:
-        """Return the scale of the axis, without limits."""
+        """Return the scale of the axis without a domain."""
         return alt.Scale(type="log", nice=False, padding=10) if self.is_log else alt.Scale(zero=False, nice=True)
 
     def scale_of(self, values: pd.Series[float], low: pd.Series[float], high: pd.Series[float]) -> alt.Scale:
-        """Return the scale with the limits of `reach`; the values are in the unit of the axis."""
+        """Return the scale with the domain of `reach`; the values must be in the unit of the axis."""
         scale = self.scale
         scale.domain = reach(values, low, high, is_log=self.is_log)
         return scale
 
 
 def measure(title: str, unit: str, values: Sequence[float] | pd.Series[Any], *, log: bool | None = None) -> Measure:
-    """Return the axis of such values, logarithmic if they span a factor of 10, unless `log` is given."""
+    """Return the axis of values in `unit`, with a scaled unit; logarithmic from a factor of 10 on, or as `log`."""
     known = np.asarray(pd.Series(values).dropna(), dtype=np.float64)
     known = known[np.isfinite(known)]
     typical = float(np.median(np.abs(known))) if known.size else 1.0
@@ -93,12 +93,12 @@ def reach(values: pd.Series[float], low: pd.Series[float], high: pd.Series[float
 
 
 def numbered(words: str, number: int) -> str:
-    """Return a file name with a number, since names of users may have no letter that a file name can have."""
+    """Return words as a file name with a number, since user-defined names may have no valid characters."""
     return f"{slug(words)}-{number}"
 
 
 def slug(words: str) -> str:
-    """Return words as a file name."""
+    """Return words as a file name of lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60].rstrip("-") or "figure"
 
 
@@ -114,7 +114,7 @@ def best_first(cases: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
 
 
 def with_limits(frame: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:
-    """Return a quantity in the unit of the axis as `value`, `low` and `high`; no limits unless both are finite."""
+    """Return a quantity in the unit of the axis as `value`, `low` and `high`; NaN limits unless both are finite."""
     low, high = (frame[name] if name in frame else pd.Series(np.nan, index=frame.index) for name in quantity.limits)
     known = {"value": frame[quantity.column], "low": low, "high": high}
     found = pd.DataFrame({name: _rounded(column.astype(float) / axis.factor) for name, column in known.items()})
@@ -125,7 +125,7 @@ def with_limits(frame: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.Da
 
 
 def _rounded(values: pd.Series[float]) -> pd.Series[float]:
-    """Return values with nine digits: rounding errors would separate equal values."""
+    """Return values rounded to nine digits, since rounding errors would separate equal values."""
     return values.map(lambda value: float(f"{value:.9g}"))
 
 
@@ -141,7 +141,7 @@ def title_of(column: str) -> str:
 
 
 def names(values: pd.Series[Any]) -> pd.Series[str]:
-    """Return values as names for axes and legends: short, and unique also by their beginnings."""
+    """Return values as short names for axes and legends, each distinct after shortening."""
     whole = values.map(cell)
     short = whole.map(shortened)
     numbered = {text: place for place, text in enumerate(dict.fromkeys(whole), 1)}
@@ -157,7 +157,7 @@ def case_names(cases: pd.DataFrame, shown: Sequence[str]) -> pd.Series[str]:
 
 
 def in_order(values: pd.Series[str]) -> list[str]:
-    """Return the different values: numbers sorted, words in the order of appearance."""
+    """Return the distinct values: sorted if they are numbers, otherwise in the order of appearance."""
     distinct = list(dict.fromkeys(values))
     try:
         return sorted(distinct, key=float)
@@ -176,7 +176,7 @@ def _has_place(value: Any) -> bool:
 
 
 def is_geometric(values: pd.Series[Any]) -> bool:
-    """Return whether numbers grow by about equal factors, such as 1, 2, 4, 8."""
+    """Return whether numbers increase by about equal factors, such as 1, 2, 4, 8."""
     distinct = np.unique(np.asarray(values, dtype=np.float64))
     if distinct.size < 3 or distinct[0] <= 0:
         return False
@@ -185,7 +185,7 @@ def is_geometric(values: pd.Series[Any]) -> bool:
 
 
 def measured_column(column: str, values: pd.Series[Any]) -> Measure:
-    """Return the axis of a numeric column, in the unit that its name ends with."""
+    """Return the axis of a numeric column, with the unit of the suffix of its name."""
     return measure(*apart(column), values)
 
 
@@ -215,7 +215,7 @@ def colour(column: str, values: pd.Series[str], *, legend: bool = True) -> alt.C
 
 
 def shape(column: str, values: pd.Series[str]) -> alt.Shape:
-    """Return shapes for the field `colour`, so that series differ also in grey."""
+    """Return shapes for the field `colour`, which distinguish series in greyscale."""
     domain = in_order(values)
     scale = alt.Scale(domain=domain, range=_for_each(domain, theme.SHAPE_OF_FRAMEWORK, theme.SHAPES))
     return alt.Shape("colour:N", scale=scale, legend=alt.Legend(title=title_of(column)), sort=domain)
@@ -227,9 +227,9 @@ def gradient() -> alt.Legend:
 
 
 def dashes(values: pd.Series[str]) -> alt.StrokeDash:
-    """Return dashes for the field `colour`.
+    """Return dash patterns for the field `colour`.
 
-    The order is reversed, since Vega-Lite merges legends of one domain: symbols would have dashes around them.
+    The domain is reversed, since Vega-Lite merges legends of equal domains and would dash the outlines of symbols.
     """
     domain = in_order(values)
     patterns = _for_each(domain, theme.DASH_OF_FRAMEWORK, theme.DASHES)
@@ -237,25 +237,25 @@ def dashes(values: pd.Series[str]) -> alt.StrokeDash:
 
 
 def _for_each(domain: list[str], of_framework: Mapping[str, Any], others: Sequence[Any]) -> list[Any]:
-    """Return the entry of each framework, or different entries as far as there are any."""
+    """Return the entry of each framework if all names are frameworks, otherwise `others` in turn."""
     if set(domain) <= set(of_framework):
         return [of_framework[name] for name in domain]
     return [others[place % len(others)] for place in range(len(domain))]
 
 
 def known_limits(chart: Any) -> Any:
-    """Return the chart without rows that lack an interval: Vega would draw one to zero."""
+    """Return the chart without rows that lack an interval, which Vega would draw from zero."""
     return chart.transform_filter("isValid(datum.low) && isValid(datum.high)")
 
 
 def sized(chart: Any, place: PlotSize, height: int | None = None) -> Any:
-    """Return the chart with the size of a single chart for this place."""
+    """Return the chart with the size of a single chart of this PlotSize, or a given height in pixels."""
     chart = chart.properties(height=height or place.height, width="container" if place.fluid else place.width)
     return chart if place.fluid else chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
 
 
 def faceted(chart: Any, place: PlotSize, column: str, values: pd.Series[str]) -> Any:
-    """Return one chart per value of the field `facet`, next to each other, with equal scales."""
+    """Return one chart per value of the field `facet`, side by side with equal scales."""
     count = values.nunique()
     columns = min(3 if place.theme == "screen" else 2, count)
     width, height = place.facet(columns)

@@ -1,4 +1,4 @@
-"""Descriptions of charts as text, for readers who cannot see them."""
+"""Descriptions of charts as text, for screen readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hpcbench.util.text import plural
 
 
 def described(work: Workload, quantity: Quantity) -> str:
-    """Return the highest and the lowest case in a sentence."""
+    """Return a sentence on the cases with the highest and the lowest value."""
     known = work.cases[work.cases[quantity.column].notna()].sort_values(quantity.column, kind="stable")
     ends = {"highest": known.iloc[-1], "lowest": known.iloc[0]} if len(known) > 1 else {"only one": known.iloc[0]}
     text = (
@@ -21,7 +21,7 @@ def described(work: Workload, quantity: Quantity) -> str:
 
 
 def lacking(work: Workload, quantity: Quantity) -> str:
-    """Return how many cases have no point, as the end of a caption."""
+    """Return the last sentence of a caption, on the number of cases without a value; empty if there are none."""
     count = int(work.cases[quantity.column].isna().sum())
     return f" {count:,} of {len(work.cases):,} cases {'has' if count == 1 else 'have'} no such value." if count else ""
 

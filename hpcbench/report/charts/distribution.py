@@ -1,4 +1,4 @@
-"""The distribution of the times of single steps, case by case."""
+"""Charts of the distribution of step times by case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcbench.report.text.numbers import duration
 
 
 def ecdf(samples: dict[str, list[Floats]], place: PlotSize) -> Any:
-    """Return a chart of the distribution function of each case, with quantiles and their intervals."""
+    """Return a chart of the empirical distribution function of the step times of each case, with some quantiles."""
     curves, marks = [], []
     for name, repetitions in zip(names(pd.Series(list(samples))), samples.values(), strict=True):
         times, parts = quantiles.curve(repetitions)

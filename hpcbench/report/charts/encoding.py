@@ -1,4 +1,4 @@
-"""Which column becomes what in a chart of cases: chosen by how many axes there are, unless --plot says it."""
+"""The encoding of columns as axes, colours and facets of a chart: by the number of axes, or as given by --plot."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 MAX_COLOURS = len(COLOURS)
 MAX_FACETS = 12
-MAX_POINTS = 2000  # of one chart
-MAX_NAMES = 40  # on an axis
+MAX_POINTS = 2000  # points in a chart
+MAX_NAMES = 40  # names on an axis
 _KEYS = ("x", "y", "color", "facet")
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """Columns of the table of cases; without `x`, the cases stand there by name. `heat` has a number on both axes, and
-    the quantity as colour."""
+    """The columns of a chart of cases. Without `x`, rows are cases by name. `heat` is a heat map: `x` and `colour` are
+    its numeric axes, and the colour is the quantity."""
 
     quantity: Quantity
     x: str | None = None
@@ -37,14 +37,14 @@ class Encoding:
 
     @property
     def columns(self) -> list[str]:
-        """Return the columns of the encoding."""
+        """Return the columns of the encoding that are set."""
         return [name for name in (self.x, self.colour, self.facet) if name]
 
 
 def choose(work: Workload, quantity: Quantity) -> Encoding | None:
-    """Return the encoding: points for one axis; lines or a heat map for two; facets for three.
+    """Return the default encoding: points for one axis, lines or a heat map for two, facets for three.
 
-    Return None for more axes, and for more cases than fit in a chart.
+    Return None for more axes, or more than MAX_POINTS cases.
     """
     cases = work.cases
     if len(cases) > MAX_POINTS:
@@ -55,7 +55,7 @@ def choose(work: Workload, quantity: Quantity) -> Encoding | None:
         return Encoding(quantity, x=numbers[0], colour=numbers[1], heat=True)
     x = max(numbers, key=lambda name: cases[name].nunique(), default=None)
     others = [name for name in [*kinds, *numbers] if name != x]
-    if x is None:  # names on the axis: one of the columns as colour, where it can be told apart
+    if x is None:  # names on the axis, and a column with few values as colour
         shown = [name for name in others if name == "framework" or cases[name].nunique() <= MAX_COLOURS]
         colour = "framework" if "framework" in shown else shown[0] if len(others) > 1 and shown else None
         return Encoding(quantity, colour=colour) if len(others) < 4 else None
@@ -72,13 +72,13 @@ def choose(work: Workload, quantity: Quantity) -> Encoding | None:
 
 
 def _fills(cases: pd.DataFrame, columns: list[str]) -> bool:
-    """Return whether the cases fill more than half of a grid with several values on each side."""
+    """Return whether the cases fill more than half of the grid of two columns, without duplicates."""
     counts = [cases[name].nunique() for name in columns]
     return min(counts) > 1 and len(cases) == len(cases[columns].drop_duplicates()) > counts[0] * counts[1] / 2
 
 
 def parse(text: str, cases: pd.DataFrame, quantities: dict[str, Quantity], ranked_by: Quantity) -> Encoding:
-    """Return the encoding of `x=nodes,y=throughput,color=framework,facet=model`. Raise UserError if it is not valid."""
+    """Parse `x=nodes,y=throughput,color=framework,facet=model`. Raise UserError if it is not valid."""
     given: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = (word.strip() for word in part.partition("="))

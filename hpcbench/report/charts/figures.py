@@ -1,4 +1,4 @@
-"""The figures of a report, chosen by what was measured."""
+"""The figures of a report, by the available measurements."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from hpcbench.report.charts.encoding import Encoding, choose, parse
 from hpcbench.report.charts.threads import figures_of_threads
 from hpcbench.report.text.scaling_sentences import long_series, sentences
 
-MAX_WORKS = 6  # workloads with a figure of their own
+MAX_WORKS = 6  # workloads with their own figure
 MAX_SERIES = len(theme.COLOURS)
 MAX_CURVES = 5
-MIN_SAMPLES = 20  # of a distribution
+MIN_SAMPLES = 20  # samples of a distribution
 
 
 def figures_of(results: Results) -> list[Figure]:
-    """Return the figures in the order of the report."""
+    """Return the default figures of a report, in the order of the report."""
     return [
         *_of_works(results),
         *figures_of_threads(contexts_of(results)),
@@ -44,7 +44,7 @@ def figures_of(results: Results) -> list[Figure]:
 
 
 def chosen(results: Results, plot: str | None) -> list[Figure]:
-    """Return the figures, or with --plot that figure of each workload. Raise UserError if --plot is not valid."""
+    """Return the default figures, or the figure of --plot per workload. Raise UserError if --plot is not valid."""
     if plot is None:
         return figures_of(results)
     quantities = {**QUANTITIES, PRICE.column: price_of(results.cases), **results.metrics}
@@ -60,7 +60,7 @@ def chosen(results: Results, plot: str | None) -> list[Figure]:
 
 
 def _distinguishable(workloads: list[Workload], encoding: Encoding) -> bool:
-    """Return whether no colour in a facet stands for two workloads, which must not be compared."""
+    """Return whether each combination of colour and facet has one workload only, since others are not comparable."""
     columns = [name for name in (encoding.colour, encoding.facet) if name]
     if not columns:
         return False
@@ -69,7 +69,7 @@ def _distinguishable(workloads: list[Workload], encoding: Encoding) -> bool:
 
 
 def _of_works(results: Results) -> list[Figure]:
-    """Return for each workload the figure of the ranked quantity over the axes."""
+    """Return the figures of the ranking quantity over the axes, one per workload, at most MAX_WORKS."""
     found = []
     for number, work in enumerate(results.workloads[:MAX_WORKS], 1):
         quantity = results.ranked_by(work)
@@ -136,7 +136,7 @@ def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
 
 
 def _of_latency(results: Results) -> Iterator[Figure]:
-    """Yield for each workload with inference the step times of the best cases and the last one."""
+    """Yield a figure per workload of inference: the step times of the best cases and the last one."""
     rows = by_case(results.repetitions)
     for number, work in enumerate(results.workloads[:MAX_WORKS], 1):
         if work.cases.iloc[0]["task"] not in FORWARD_TASKS:

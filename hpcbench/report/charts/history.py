@@ -1,4 +1,4 @@
-"""How the cases of an experiment did from sweep to sweep, with the changes marked and what else changed there."""
+"""The chart of the history of the cases of an experiment, with changes marked and annotated."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from hpcbench.report.terminal.history import History, line, notes, summary
 from hpcbench.report.text.bars import around
 from hpcbench.report.text.numbers import formatter
 
-NARROWEST = 0.1  # of the median: the least that an axis goes from its lower end to its upper one
-MAX_TOLD = 4  # changes of a case whose words stand above it
+NARROWEST = 0.1  # minimum range of an axis, as a fraction of the median
+MAX_TOLD = 4  # annotated changes per case
 _COLOURS = {SLOWER: theme.RED, WORSE: theme.RED, FASTER: theme.GREEN, BETTER: theme.GREEN}
 _DRAWN = [theme.RED, theme.GREEN, theme.QUIET]
-_LONGEST, _LONGEST_NOTE = 160, 240  # characters of the name of a case, and of a change
-_OF_SIZE = {"screen": 0.57, "paper": 0.55}  # of the size of a font, the width of a character
-_FEW = 100  # sweeps whose points can be told from each other
+_LONGEST, _LONGEST_NOTE = 160, 240  # characters of the label of a case, and of the note of a change
+_OF_SIZE = {"screen": 0.57, "paper": 0.55}  # width of a character relative to the font size
+_FEW = 100  # sweeps whose points are distinguishable
 _DAYS_WITH_HOURS = 5
 
 
 class _Look(NamedTuple):
-    """Sizes in pixels: height of one of several panels, texts, numbers and points, and the margins."""
+    """Sizes in pixels: height of a panel, fonts of texts and numbers, margins; `point` is an area in px²."""
 
     height: int
     text: int
@@ -64,7 +64,7 @@ class _Period(NamedTuple):
         return "%m-%d %H:%M" if (self.end - self.begin).days < _DAYS_WITH_HOURS else "%Y-%m-%d"
 
     def part(self, times: pd.Series[str]) -> list[float]:
-        """Where in the period they are, from 0 to 1."""
+        """Return the positions of times in the period, from 0 to 1."""
         whole = (self.end - self.begin).total_seconds() or 1.0
         return [(time - self.begin).total_seconds() / whole for time in pd.to_datetime(times, utc=True)]
 
@@ -72,8 +72,8 @@ class _Period(NamedTuple):
 def draw(points: pd.DataFrame, quantity: Quantity, place: PlotSize) -> Any:
     """Return one panel per case over a common time axis, each with its own vertical axis.
 
-    `points` are those of history.history_points with a level; `number` and `word` are known for the first sweep after a
-    change.
+    `points` are rows of history.history_points with a level, and the columns `number` and `word`, which are set for the
+    first sweep after a change.
     """
     times = pd.to_datetime(points["started_at"], utc=True)
     period = _Period(times.min(), times.max())
@@ -92,7 +92,7 @@ def draw(points: pd.DataFrame, quantity: Quantity, place: PlotSize) -> Any:
 
 
 def _width(place: PlotSize) -> int:
-    """Return the width between the axes."""
+    """Return the width of the plot area in pixels."""
     return place.facet(1)[0] - _LOOKS[place.theme].right
 
 
@@ -124,7 +124,7 @@ def _panel(
 
 
 def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFrame:
-    """Return the data in the unit of the axis."""
+    """Return the fields of a panel, with values in the unit of the axis."""
     written = formatter(quantity)
     limits = with_limits(
         rows.rename(columns=dict(zip(("value", "low", "high"), (quantity.column, *quantity.limits), strict=True))),
@@ -138,7 +138,7 @@ def _frame(rows: pd.DataFrame, quantity: Quantity, axis: Measure) -> pd.DataFram
 
 
 def _x(period: _Period, place: PlotSize, *, labels: bool) -> alt.X:
-    """Return the axis of time; only the lowest panel has labels."""
+    """Return the axis of time, with labels only for the lowest panel."""
     title = "start of the sweep (UTC)" if labels else None
     ticks = 3 if place.theme == "paper" else 6
     axis = alt.Axis(format=period.format, labelAngle=0, labelOverlap="greedy", tickCount=ticks, labels=labels)
@@ -146,7 +146,7 @@ def _x(period: _Period, place: PlotSize, *, labels: bool) -> alt.X:
 
 
 def _scale(frame: pd.DataFrame, axis: Measure) -> alt.Scale:
-    """Not so narrow that mere noise looks like much."""
+    """Return the scale of values, at least NARROWEST wide, so that noise is not magnified."""
     if axis.is_log:
         return axis.scale
     drawn = pd.concat([frame[name] for name in ("value", "low", "high")]).dropna()
@@ -162,7 +162,7 @@ def _tooltip(quantity: Quantity, *, changes: bool) -> list[alt.Tooltip]:
 
 
 def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: PlotSize) -> Any:
-    """Return a line at each change, and its number above."""
+    """Return a vertical line at each change, with its number above the panel."""
     style, tooltip = _LOOKS[place.theme], _tooltip(quantity, changes=True)
     marked = alt.Chart(changes.assign(colour=[_COLOURS.get(word, theme.QUIET) for word in changes["word"]]))
     scale = alt.Scale(domain=_DRAWN, range=_DRAWN)
@@ -174,9 +174,9 @@ def _marks(changes: pd.DataFrame, x: alt.X, quantity: Quantity, place: PlotSize)
 
 
 def _lanes(parts: list[float], numbers: pd.Series[float], place: PlotSize) -> list[int]:
-    """Return how far above the panel each number stands, in pixels below 0, so that none covers another."""
+    """Return the vertical position of each number above the panel, in negative pixels, without overlaps."""
     size = _LOOKS[place.theme].number
-    ends: list[float] = []  # of what stands in each lane so far
+    ends: list[float] = []  # right end of the last number in each lane
     found = []
     for part, number in zip(parts, numbers, strict=True):
         half = size * (0.35 * len(str(int(number))) + 0.15)
@@ -188,7 +188,7 @@ def _lanes(parts: list[float], numbers: pd.Series[float], place: PlotSize) -> li
 
 
 def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: PlotSize) -> dict[str, Any]:
-    """Return the name of the case, and in a file its changes, which a page shows next to the chart."""
+    """Return the title: the label of the case and, except on a page, which lists them separately, its changes."""
     style = _LOOKS[place.theme]
     name = _wrapped(rows["label"].iloc[0], _LONGEST, style.text, place)
     lines = [] if place.fluid else _change_lines(changes, place)
@@ -203,7 +203,7 @@ def _title(rows: pd.DataFrame, changes: pd.DataFrame, place: PlotSize) -> dict[s
 
 
 def _change_lines(changes: pd.DataFrame, place: PlotSize) -> list[str]:
-    """Return a line for each of the latest changes."""
+    """Return the lines of the latest MAX_TOLD changes."""
     lines = [f"... and {len(changes) - MAX_TOLD} more before these"] if len(changes) > MAX_TOLD else []
     for _, row in changes.tail(MAX_TOLD).iterrows():
         text = f"{int(row['number'])}: {row['started_at'][:10]} {row['note']}"
@@ -212,18 +212,18 @@ def _change_lines(changes: pd.DataFrame, place: PlotSize) -> list[str]:
 
 
 def _wrapped(text: str, longest: int, size: int, place: PlotSize) -> list[str]:
-    """Return a text in lines that fit."""
+    """Return a text, cut to `longest` characters, in lines that fit the width; `size` is the font size in pixels."""
     return textwrap.wrap(
         shortened(text, longest), int((place.width - _LOOKS[place.theme].left) / (_OF_SIZE[place.theme] * size))
     )
 
 
 MAX_CASES = 8
-MAX_SWEEPS = 2000  # of a case, the latest: no screen has more pixels
+MAX_SWEEPS = 2000  # latest sweeps per case, about one per pixel
 
 
 def figures_of_history(history: History) -> list[Figure]:
-    """Return one figure, or none without measurements; at most MAX_CASES cases, those that changed most."""
+    """Return one figure of the MAX_CASES cases that changed most; none without measurements."""
     cases = _drawn(history)
     if not cases:
         return []
@@ -241,7 +241,7 @@ def figures_of_history(history: History) -> list[Figure]:
 
 
 def _drawn(history: History) -> set[str]:
-    """Return the cases of the figure."""
+    """Return the MAX_CASES cases with the largest changes."""
     most = {each.case: 0.0 for each in history.histories if each.compared}
     for shift in history.shifts:
         most[shift.case] = max(most[shift.case], abs(math.log(shift.ratio.estimate)))

@@ -1,4 +1,4 @@
-"""A case in the order of time: its samples with what disturbed them, and the power that was taken meanwhile."""
+"""Charts of a case over time: its samples with interference, and the electrical power."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from hpcbench.report.charts.components import Measure, colour, in_order, measure
 from hpcbench.report.charts.theme import PlotSize
 
 MAX_REPETITIONS = 6
-MAX_PARTS = 16  # of machines
+MAX_PARTS = 16  # measured parts of all hosts
 MAX_LINES = 24
-MAX_POINTS = 3000  # in one chart
+MAX_POINTS = 3000  # points in a chart
 MAX_WINDOWS = 1000
-_SHADES = (theme.QUIET, theme.YELLOW, theme.PURPLE, theme.CYAN)  # to be seen through, on white and on dark
-_DECIMALS = 4  # a tenth of a millisecond; nobody sees more
+_SHADES = (theme.QUIET, theme.YELLOW, theme.PURPLE, theme.CYAN)  # visible as translucent areas in both modes
+_DECIMALS = 4  # 0.1 ms, below the resolution of a chart
 _TIME = "time since the first sample (s)"
 _X = alt.X("x:Q", title=_TIME, scale=alt.Scale(nice=False))
 _REPETITION = "'repetition ' + datum.value"
 
 
 def shown_samples(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that `samples` draws: those of the first MAX_REPETITIONS repetitions."""
+    """Return the rows of the first MAX_REPETITIONS repetitions, which `samples` draws."""
     return frame[frame["repetition"].isin(sorted(frame["repetition"].unique())[:MAX_REPETITIONS])]
 
 
 def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
     """Return a chart of samples (`repetition`, `at_s`, `time_s`), with a row per repetition and interference shaded.
 
-    `windows` with interference have `repetition`, `start_s`, `end_s`, `causes`. Of very many samples, a point is the
-    median of neighbours, and a line is their range.
+    `windows` with interference have the columns `repetition`, `start_s`, `end_s` and `causes`. Above MAX_POINTS
+    samples, a point is the median of neighbours, and a line their range.
     """
     frame = shown_samples(frame)
     axis = measure("step time", "s", frame["time_s"])
@@ -52,13 +52,13 @@ def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
 
 
 def is_thinned(frame: pd.DataFrame) -> bool:
-    """Return whether a point of `samples` stands for several samples."""
+    """Return whether points of `samples` are medians of several samples."""
     counts = shown_samples(frame)["repetition"].value_counts()
     return bool(counts.max() > MAX_POINTS // len(counts))
 
 
 def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Return `x`, `value` of each sample, or of bins of neighbours with `low` and `high` if there are too many."""
+    """Return `x` and `value` per sample; per bin, with `low` and `high`, if a repetition has more than `most`."""
     rows = []
     for repetition, each in frame.groupby("repetition", sort=False):
         each = each.rename(columns={"at_s": "x", "time_s": "value"})[["x", "value"]]
@@ -96,7 +96,7 @@ def _bars(points: pd.DataFrame, axis: Measure) -> Any:
 
 
 def _shades(causes: pd.Series[str]) -> Any:
-    """Return shaded windows, with edges, so that short ones are visible."""
+    """Return shaded windows, with outlines, so that short ones are visible."""
     domain = list(dict.fromkeys(causes))
     scale = alt.Scale(domain=domain, range=[_SHADES[place % len(_SHADES)] for place in range(len(domain))])
     legend = alt.Legend(title="disturbed by")
@@ -115,7 +115,7 @@ def _shades(causes: pd.Series[str]) -> Any:
 
 
 def _by_repetition(layers: Any, place: PlotSize, repetitions: pd.Series[str]) -> Any:
-    """Below each other on equal scales, so that times can be compared from row to row."""
+    """Return a row per repetition with equal scales, or a single chart for one repetition."""
     rows = in_order(repetitions)
     if len(rows) == 1:
         return sized(layers, place)
@@ -127,15 +127,17 @@ def _by_repetition(layers: Any, place: PlotSize, repetitions: pd.Series[str]) ->
 
 
 def shown_power(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that `power` draws: the first MAX_PARTS parts, and repetitions up to MAX_LINES lines."""
+    """Return the rows that `power` draws: the first MAX_PARTS parts, and repetitions for at most MAX_LINES lines."""
     parts = frame.groupby(["host", "part"], sort=False).ngroup()
     most = min(MAX_REPETITIONS, MAX_LINES // min(MAX_PARTS, parts.nunique()))
     return frame[(parts < MAX_PARTS) & frame["repetition"].isin(sorted(frame["repetition"].unique())[:most])]
 
 
 def power(frame: pd.DataFrame, place: PlotSize) -> Any:
-    """Return a chart of watts over time (`repetition`, `host`, `part`, `at_s`, `watts`): a line per part and
-    repetition."""
+    """Return a chart of power in W over time, a line per part and repetition.
+
+    `frame` has the columns `repetition`, `host`, `part`, `at_s` and `watts`.
+    """
     frame = shown_power(frame)
     several = frame["host"].nunique() > 1
     parts = names(frame["host"] + " " + frame["part"] if several else frame["part"])
@@ -163,7 +165,7 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
 
 
 def _averaged(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means of neighbours, so that all lines have about MAX_POINTS points."""
+    """Return means of neighbours, so that all lines together have about MAX_POINTS points."""
     line = ["repetition", "colour"]
     neighbours = frame.groupby(line).cumcount() // -(-len(frame) // MAX_POINTS)
     return frame.groupby([*line, neighbours.rename("place")], sort=False)[["x", "watts"]].mean().reset_index()

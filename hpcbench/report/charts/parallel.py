@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 MAX_AXES = 8
 MAX_CASES = 300
-_MAX_LABELS = 6  # on one axis
+_MAX_LABELS = 6  # labels per axis
 _LONGEST = 16  # characters of a label
 
 
 def draw(work: Workload, axes: list[str], quantity: Quantity, place: PlotSize) -> Any:
-    """Return parallel coordinates: a line per case, with the quantity last and as colour, and the best case thick."""
+    """Return parallel coordinates: a line per case, coloured by the quantity, the last axis; the best is thick."""
     cases = best_first(work.cases, quantity).head(MAX_CASES)
     axis = measured(quantity, cases)
     lines, texts = _on_axes(cases, axes[:MAX_AXES], quantity, axis.title)
@@ -44,7 +44,7 @@ def draw(work: Workload, axes: list[str], quantity: Quantity, place: PlotSize) -
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.03, 1.08]))
     kind: Literal["log", "linear"] = "log" if axis.is_log else "linear"
     scale = alt.Scale(scheme=theme.ORDERED, type=kind)
-    if place.fluid:  # lines of any value can be seen on a page that is dark, and on one that is light
+    if place.fluid:  # lines of all colours are visible in light and dark mode
         scale = alt.Scale(range=list(theme.ON_ANY_GROUND), interpolate="lab", type=kind)
     base = alt.Chart(lines).encode(x, y, alt.Detail("case:N"))
     tooltip = [alt.Tooltip("name:N", title="case"), alt.Tooltip("value:Q", title=axis.title, format=".4~g")]
@@ -54,13 +54,13 @@ def draw(work: Workload, axes: list[str], quantity: Quantity, place: PlotSize) -
     best = base.transform_filter("datum.case == 0").mark_line(strokeWidth=4, color=theme.RED).encode(tooltip=tooltip)
     words: dict[str, Any] = {"dy": -9, "fontSize": 11 if place.theme == "screen" else 7}
     text = alt.Chart(texts).encode(x, y, text="text:N")
-    # Words on lines are read by the white around them; the page has its own background.
+    # A white outline makes labels on lines readable; the page has its own background colour.
     around = [] if place.fluid else [text.mark_text(**words, stroke="white", strokeWidth=3)]
     return sized(alt.layer(every, best, *around, text.mark_text(**words)), place)
 
 
 def _on_axes(cases: pd.DataFrame, axes: list[str], quantity: Quantity, title: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return where the line of each case (`case`, the best is 0) crosses each axis, and its label."""
+    """Return the points of each line (`axis`, `y`, `case`; the best case is 0) and the labels of the axes."""
     lines, texts = [], []
     titles = [title_of(name) for name in axes]
     heads = [head if titles.count(head) == 1 else f"{head} #{place}" for place, head in enumerate(titles, 1)]

@@ -1,4 +1,4 @@
-"""Figures of what cases take: energy and money against time, and how close they come to what their machine can do."""
+"""Figures of resources: energy and cost against time, samples and power over time, and rooflines."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from hpcbench.report.charts.descriptions import described, lacking
 from hpcbench.report.charts.encoding import choose
 from hpcbench.report.text.numbers import duration, percent
 
-MAX_WORKS = 4  # workloads with figures of their own
-MAX_TOLD = 10  # cases on a front
-MIN_SAMPLES = 20  # that show anything over time
+MAX_WORKS = 4  # workloads with their own figures
+MAX_TOLD = 10  # cases of a front in a description
+MIN_SAMPLES = 20  # samples of a figure over time
 _SHADED = (
     f" Shaded: windows with interference; with over {percent(TOO_MANY)} of them, a repetition counts as disturbed."
 )
-_J_PER_ITEM = 3.6  # of a kWh for a million items
+_J_PER_ITEM = 3.6  # J per item for 1 kWh per million items
 OF_ITEM = Quantity("energy_j_per_item", "energy per item", "J", better="thriftier")
 DELAY = Quantity(ENERGY_DELAY, "energy-delay product per item", "J s")
 
 
 def figures_of_resources(results: Results, observed: Observations) -> list[Figure]:
-    """Return the figures of power, samples over time and rooflines, for workloads with such data."""
+    """Return the figures of cost, energy, rooflines, and samples and power over time, as far as data are available."""
     roofs = _of_roofline(results, roofline(results.cases, observed.peaks)) if observed.peaks else ()
     workloads = enumerate(results.workloads[:MAX_WORKS], 1)
     each = [figure for number, work in workloads for figure in _of_work(work, number)]
@@ -44,7 +44,7 @@ def figures_of_resources(results: Results, observed: Observations) -> list[Figur
 
 
 def _over_time(observed: Observations) -> Iterator[Figure]:
-    """Yield the figures of the best case over time."""
+    """Yield the figures of samples and power of the best case over time."""
     of = f": {observed.case}" if observed.case else ""
     if len(observed.samples) >= MIN_SAMPLES:
         caption = "The best case: every sample in the order in which it was taken, repetition by repetition."
@@ -76,7 +76,7 @@ def _of_work(work: Workload, number: int) -> Iterator[Figure]:
 
 
 def _with_joules(work: Workload) -> Workload:
-    """Return the workload with the energy per item in joules."""
+    """Return the workload with added columns of the energy per item in J."""
     kwh = (ENERGY, *interval_columns(ENERGY))
     joules = (OF_ITEM.column, *OF_ITEM.limits)
     columns = {name: work.cases[old] * _J_PER_ITEM for name, old in zip(joules, kwh, strict=True)}

@@ -1,4 +1,4 @@
-"""Achieved operations a second against arithmetic intensity, below what the machine was measured to do at most.
+"""The roofline chart: achieved FLOP/s against arithmetic intensity, below the measured peaks of the machine.
 
 After Williams, Waterman and Patterson (2009), "Roofline", Communications of the ACM 52, figure 1.
 """
@@ -19,14 +19,14 @@ from hpcbench.report.charts.theme import PlotSize
 
 MAX_ROOFS = 6
 _POINTS = 50
-_ROOM = 4.0  # times the range of the points, on each side
+_ROOM = 4.0  # factor by which the axis extends beyond the points to each side
 _FLOPS = "FLOP/s"
 
 
 def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place: PlotSize) -> Any:
-    """Return a roofline chart, with colours by the column `by` and the roofs above some case.
+    """Return a roofline chart with a point per case, coloured by the column `by`, and the roofs of these cases.
 
-    Of more cases than fit, those closest to their roofs are drawn.
+    At most MAX_POINTS cases are drawn, those closest to their roofs.
     """
     points = found.points[found.points["flops_per_s"].notna() & found.points["intensity_flops_per_byte"].notna()]
     points = points.nlargest(MAX_POINTS, "share_of_attainable") if len(points) > MAX_POINTS else points
@@ -57,7 +57,7 @@ def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place:
 
 
 def _roofs(ceilings: pd.DataFrame, intensities: pd.Series[float]) -> pd.DataFrame:
-    """Return the points of each roof: the slope of the bandwidth, and the peak."""
+    """Return the points of each roof: the slope of the memory bandwidth, and the peak performance."""
     ridges = ceilings["ridge_flops_per_byte"].dropna()
     around = pd.concat([intensities, ridges])
     x = np.geomspace(around.min() / _ROOM, around.max() * _ROOM, _POINTS)

@@ -1,4 +1,4 @@
-"""Speedup and efficiency of scaling series, with the ideal and the fitted laws."""
+"""Charts of speedup and efficiency of scaling series, with ideal lines and fitted laws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def speedup(series: list[Scaling], place: PlotSize) -> Any:
 
 
 def efficiency(series: list[Scaling], place: PlotSize) -> Any:
-    """Return a chart of the speedup over the ideal speedup; 1 is ideal."""
+    """Return a chart of the efficiency of each series: speedup over ideal speedup; 1 is ideal."""
     frame = _points(series, "efficiency")
     _, high = reach(frame["value"], frame["low"], frame["high"], is_log=False)
     y = alt.Scale(domain=[0, max(1.05, high)])
@@ -39,7 +39,7 @@ def efficiency(series: list[Scaling], place: PlotSize) -> Any:
 
 
 def _ideal(series: list[Scaling]) -> pd.DataFrame:
-    """Return an ideal line for each base number of processors."""
+    """Return the end points of the ideal line of each base number of processors."""
     ends: dict[int, int] = {}
     for each in series:
         base, most = int(each.base["processors"]), int(each.points["processors"].max())
@@ -61,7 +61,7 @@ def _points(series: list[Scaling], name: str) -> pd.DataFrame:
 
 
 def _names(series: list[Scaling]) -> list[str]:
-    """Return the names that distinguish the series."""
+    """Return a name per series, of the properties in which they differ."""
     parts = [(each.work, each.series, each.held) for each in series]
     differing = [place for place in range(3) if len({part[place] for part in parts}) > 1]
     texts = [", ".join(part[place] for place in differing if part[place]) for part in parts]
@@ -69,7 +69,7 @@ def _names(series: list[Scaling]) -> list[str]:
 
 
 def _curves(series: list[Scaling]) -> pd.DataFrame:
-    """Return the most general fitted law of each series, as a speedup over its base."""
+    """Return the curve of the last, most general fitted law of each series, as a speedup over its base."""
     found = []
     for each, name in zip(series, _names(series), strict=True):
         if each.fits:

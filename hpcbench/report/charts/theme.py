@@ -1,8 +1,8 @@
-"""The look of charts: colours, shapes and dashes that all readers can tell apart, and sizes by place.
+"""The theme of charts: distinguishable colours, shapes and dashes, and sizes by output.
 
 Colours are Paul Tol's bright scheme ("Colour schemes", SRON technical note SRON/EPS/TN/09-002), which is safe for
-colour-blind readers. Ordered values have the scale cividis (Nunez, Anderton and Renslow, 2018, PLOS ONE 13), of evenly
-increasing lightness. A framework has the same colour in every chart.
+colour-blind readers. Ordered values have the scale cividis (Nunez, Anderton and Renslow, 2018, PLOS ONE 13), whose
+lightness increases evenly. A framework has the same colour in every chart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ORDERED: Literal["cividis"] = "cividis"
 
 
 class Mark(NamedTuple):
-    """The look of one series: its colour, the shape of its points and the dashes of its lines."""
+    """The style of one series: its colour, the shape of its points and the dash pattern of its lines."""
 
     colour: str
     shape: str
@@ -45,46 +45,46 @@ DASHES = tuple(mark.dashes for mark in MARKS.values())
 OF_FRAMEWORK = {name: mark.colour for name, mark in MARKS.items()}
 SHAPE_OF_FRAMEWORK = {name: mark.shape for name, mark in MARKS.items()}
 DASH_OF_FRAMEWORK = {name: mark.dashes for name, mark in MARKS.items()}
-# The page has darker or lighter tones of the same, which it changes with its background: page.css.
+# The page has variants of the colours for light and dark mode, in page.css.
 OF_PAGE = {colour: f"var(--series-{place})" for place, colour in enumerate(COLOURS, 1)}
-ON_ANY_GROUND = ("#3D83C9", "#C46A12")  # and what is between them: as light as what is seen on light and on dark
-QUIET = "#888888"  # of what frames the data: ideal lines, fits' names, bases
+ON_ANY_GROUND = ("#3D83C9", "#C46A12")  # ends of a gradient with contrast to light and dark backgrounds
+QUIET = "#888888"  # for annotations: ideal lines, labels of fits, bases
 
 _SANS = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
-_SERIF = "Liberation Serif, Times New Roman, Times, serif"  # beside the text of a paper
+_SERIF = "Liberation Serif, Times New Roman, Times, serif"  # matches the text of a paper
 
 Theme = Literal["screen", "paper"]
 
 
 @dataclass(frozen=True)
 class PlotSize:
-    """The size of charts in a place, in pixels; 72 per inch in a PDF for papers. `fluid` ones have the width of the
-    page."""
+    """The size of charts for one output, in pixels; 72 per inch in a PDF for papers. A `fluid` chart has the width of
+    the page."""
 
     theme: Theme
-    width: int  # of the whole picture, with its axes
-    height: int  # of what is between the axes
+    width: int  # of the whole chart, including axes
+    height: int  # of the plot area
     fluid: bool = False
-    titled: bool = True  # whether the picture itself has a title: a page and a paper have captions
+    titled: bool = True  # whether charts have a title; page and papers have captions
 
     def facet(self, columns: int) -> tuple[int, int]:
-        """Return width and height of each of several charts next to each other."""
+        """Return width and height in pixels of the plot area of each of `columns` charts side by side."""
         axis, gap = (54, 12) if self.theme == "paper" else (85, 20)
         return (self.width - axis - gap * (columns - 1)) // columns, self.height * 2 // 3
 
     @property
     def characters(self) -> int:
-        """Return about how many characters fit in the width."""
+        """Return the approximate number of characters that fit in the width."""
         return int(self.width / (4.5 if self.theme == "paper" else 6.5))
 
 
 ON_PAGE = PlotSize("screen", 760, 340, fluid=True, titled=False)
 AS_FILE = PlotSize("screen", 720, 360)
-IN_PAPER = PlotSize("paper", 240, 140, titled=False)  # 3.33 inches, the narrower one of ACM's and IEEE's columns
+IN_PAPER = PlotSize("paper", 240, 140, titled=False)  # 3.33 inches, the narrower of the columns of ACM and IEEE
 
 
 def config(place: PlotSize) -> dict[str, Any]:
-    """Return Vega-Lite's config for charts of such a size. The page sets fonts, text colours and legends itself."""
+    """Return the Vega-Lite config for a size; for the page without fonts, text colours and legends, which it sets."""
     return _marks(place.theme) if place.fluid else {**_marks(place.theme), **_words(place.theme)}
 
 

@@ -1,4 +1,4 @@
-"""Thread modes: the time of each mode in each context, and the gains between modes, with intervals."""
+"""Figures of thread modes: the step time of each mode by context, and the gains between modes, with intervals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hpcbench.report.text.numbers import duration
 from hpcbench.report.text.units import header_of
 from hpcbench.util.text import plural
 
-MAX_DRAWN = 40  # contexts that have room below each other
+MAX_DRAWN = 40  # contexts that fit in a figure
 
 
 def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
@@ -54,7 +54,7 @@ def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
 
 
 def times(contexts: Sequence[ThreadContext], place: PlotSize) -> Any:
-    """Return a chart with a row per context and a point per mode."""
+    """Return a chart of step times with a row per context and a point per mode."""
     rows = [(_label(each), name, each.modes[name].time_s) for name in MODES for each in contexts if name in each.modes]
     axis = measure("step time", "s", [interval.estimate for *_, interval in rows])
     frame = _frame([(label, NAMES[name], interval) for label, name, interval in rows], axis, duration)
@@ -62,7 +62,7 @@ def times(contexts: Sequence[ThreadContext], place: PlotSize) -> Any:
 
 
 def gains(contexts: Sequence[ThreadContext], place: PlotSize) -> Any:
-    """Return a chart with a row per context and a point per gain, and a line at 1."""
+    """Return a chart of gains with a row per context, a point per pair of modes, and a line at 1."""
     rows = [
         (_label(each), f"{NAMES[faster]} over {NAMES[slower]}", each.gains[slower, faster])
         for slower, faster in GAINS
@@ -87,7 +87,7 @@ def _label(context: ThreadContext) -> str:
 
 
 def _frame(rows: Sequence[tuple[str, str, Interval]], axis: Measure, written: Any) -> pd.DataFrame:
-    """Fields name, colour, value, low, high, shown; both limits where they are known and finite, else none."""
+    """Return the fields name, colour, value, low, high and shown; NaN limits unless both are finite."""
     frame = pd.DataFrame(
         {
             "name": [label for label, *_ in rows],
@@ -107,7 +107,7 @@ def _frame(rows: Sequence[tuple[str, str, Interval]], axis: Measure, written: An
 def _rows(
     frame: pd.DataFrame, axis: Measure, contexts: Sequence[ThreadContext], title: str, place: PlotSize, line: Any = None
 ) -> Any:
-    """Draw points with intervals, grouped by context."""
+    """Return a chart of points with intervals, grouped by context."""
     domain, order = list(dict.fromkeys(frame["colour"])), list(dict.fromkeys(frame["name"]))
     heading = shortened(", ".join(header_of(name) for name, _ in contexts[0].context)) or None
     scale = axis.scale_of(frame["value"], frame["low"], frame["high"])

@@ -1,4 +1,4 @@
-"""What a case takes in time against what it takes in energy or money: who is on the Pareto front has a name."""
+"""The chart of energy or cost against time, with labelled cases on the Pareto front."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MILLION = 1e6
 STANDINGS = {FRONT: "on the front", MAYBE: "off it only within noise", "dominated": "dominated"}
 _COLOURS = {"on the front": theme.RED, "off it only within noise": theme.YELLOW, "dominated": theme.QUIET}
 _SHAPES = {"on the front": "circle", "off it only within noise": "diamond", "dominated": "cross"}
-_LINES = 16  # of names that have room above each other
+_LINES = 16  # labels that fit above each other
 
 
 def draw(work: Workload, quantity: Quantity, place: PlotSize) -> Any:
-    """Return the time per million items against another quantity of them; the lower left is better.
+    """Return a chart of a quantity per million items against the time per million items; the lower left is better.
 
-    Of more cases than fit, the front and the best of the others are drawn.
+    At most MAX_POINTS cases are drawn: those on the front, then the best others.
     """
     cases = work.cases[work.cases[quantity.column].notna() & work.cases[THROUGHPUT.column].notna()]
     cases = cases.sort_values("pareto", key=lambda column: column != FRONT, kind="stable").head(MAX_POINTS)
@@ -59,19 +59,19 @@ def draw(work: Workload, quantity: Quantity, place: PlotSize) -> Any:
     )
     layers = upright + level + points
     front = frame[frame["standing"] == STANDINGS[FRONT]].sort_values("x")
-    if cases["pareto_of"].str.count(r"\+").max() == 1:  # of three quantities, two show no stairs
+    if cases["pareto_of"].str.count(r"\+").max() == 1:  # a front of three quantities is no staircase in two
         stairs = alt.Chart(front).mark_line(color=theme.RED, strokeWidth=1, interpolate="step-after")
         layers = stairs.encode(x, y) + layers
     return sized(sum(_names(front[front["named"]], x, y, place), layers), place)
 
 
 def _named_by(cases: pd.DataFrame, shown: list[str]) -> list[str]:
-    """Return the columns that name the cases on the front: those in which they differ."""
+    """Return the columns of the labels: those in which the cases on the front differ."""
     return varying(cases[cases["pareto"] == FRONT], shown) or shown
 
 
 def _names(named: pd.DataFrame, x: alt.X, y: alt.Y, place: PlotSize) -> list[Any]:
-    """Beside their points, towards the middle of the chart, so that none is cut. An empty layer makes Vega warn."""
+    """Return layers of labels, placed towards the middle so that none is cut; no empty layers, which make Vega warn."""
     middle, size = named["x"].median(), 11 if place.theme == "screen" else 7
     sides: tuple[tuple[pd.DataFrame, Literal["left", "right"], int], ...] = (
         (named[named["x"] <= middle], "left", 8),
@@ -102,7 +102,7 @@ def _frame(cases: pd.DataFrame, shown: list[str], quantity: Quantity, across: Me
 
 
 def _named(frame: pd.DataFrame, up: Measure) -> list[bool]:
-    """Return for each case whether it is on the front and has room for a name."""
+    """Return for each case whether it is on the front with enough space for a label."""
     heights = np.log(frame["value"]) if up.is_log else frame["value"]
     lines = (heights - heights.min()) / ((heights.max() - heights.min()) or 1.0) * _LINES
     taken: list[float] = []

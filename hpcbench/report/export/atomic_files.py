@@ -1,4 +1,4 @@
-"""Files that are whole, or not there."""
+"""Atomic writing of files: a file is complete or unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def made_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(target: str) -> Iterator[Path]:
-    """Yield a path to write to, which becomes the file when it is complete. Raise UserError if it cannot be written."""
+    """Yield a temporary path that replaces `target` on success. Raise UserError if the file cannot be written."""
     path = Path(os.path.realpath(target))
     if path.is_dir():
         raise UserError("cannot be written: is a directory", where=target)

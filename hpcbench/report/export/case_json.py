@@ -1,4 +1,4 @@
-"""A case for programs: every record of it."""
+"""A case with all of its records as JSON, for programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hpcbench.report.terminal.case.view import CaseView
 
 
 def case_json(view: CaseView) -> str:
-    """Return the repetitions of a case with their valid records and all attempts, oldest first, as JSON without NaN."""
+    """Return the repetitions of a case with valid record and attempts, oldest first, as JSON; null for NaN."""
     document = {
         "sweep": view.sweep.paths.name,
         "case": view.planned.case_id,

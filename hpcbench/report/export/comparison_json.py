@@ -9,7 +9,7 @@ from hpcbench.report.export.json_text import json_text
 
 
 def comparison_json(comparison: Comparison) -> str:
-    """Return rule, counts, and one object per quantity and case, worst first, as JSON; null is unknown or infinite."""
+    """Return rule, counts, and one object per case and quantity, worst first, as JSON; null is unknown or infinite."""
     document = {
         "base": comparison.base,
         "new": comparison.new,

@@ -12,7 +12,7 @@ from hpcbench.util.text import printable
 
 
 def write_csv(frame: pd.DataFrame, target: str) -> None:
-    """Write CSV to a file, or to stdout for `-`; on a terminal without control characters.
+    """Write a table as CSV to a file, or to stdout for `-`; without control characters if stdout is a terminal.
 
     Raise UserError if the file cannot be written.
     """
@@ -29,9 +29,9 @@ def _printable(cell: Any) -> Any:
 
 
 def write_parquet(frame: pd.DataFrame, target: str) -> None:
-    """Write Parquet to a file. Raise UserError if the file cannot be written."""
+    """Write a table as Parquet to a file. Raise UserError if the file cannot be written."""
     plain = frame.copy()
-    for name in plain.columns:  # a tag may hold a number here and a text there, which no column type does
+    for name in plain.columns:  # a tag may have numbers and texts, but a Parquet column has one type
         if plain[name].dtype == object and len({type(value) for value in plain[name].dropna()}) > 1:
             plain[name] = plain[name].map(str, na_action="ignore")
     with replacing(target) as part:

@@ -1,4 +1,4 @@
-"""Figures as files: SVG, PNG and PDF, without a browser and without a network."""
+"""Figures as SVG, PNG and PDF files, rendered without a browser or network."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from hpcbench.report.export.atomic_files import made_folder, replacing
 from hpcbench.util.text import printable
 
 PLACES = {"screen": AS_FILE, "paper": IN_PAPER}
-_SCALE = 2.0  # of a PNG's pixels
+_SCALE = 2.0  # pixels of a PNG per pixel of the chart
 _PAPER_SCALE = 4.0
-_SYMBOL = 5  # characters that it takes in a legend, and the gap to the next
-_OF_COLOUR = ("category", "color", "fill", "range", "stroke", "value")  # keys of Vega-Lite
+_SYMBOL = 5  # width of the symbol of a legend entry and of the gap, in characters
+_OF_COLOUR = ("category", "color", "fill", "range", "stroke", "value")  # Vega-Lite keys with colours
 _LONGEST_TITLE, _LINE = 200, 80  # characters
 
 
 def specification(figure: Figure, place: PlotSize) -> dict[str, Any]:
-    """Return the chart as Vega-Lite with its config.
+    """Return the chart as a Vega-Lite specification with its config.
 
-    Altair does not validate the chart, which takes half of the time: its shape depends on no input of a user.
+    The chart is not validated by Altair, which would double the time: its schema does not depend on user input.
     """
     with debug_mode(False):
         spec: dict[str, Any] = figure.draw(place).to_dict(validate=False)
     spec["config"] = config(place)
-    if not place.fluid:  # the page sees to it itself
+    if not place.fluid:  # the page lays out its legends itself
         longest = max(map(len, _in_legends(spec)), default=0)
         spec["config"]["legend"]["columns"] = max(1, place.characters // (longest + _SYMBOL))
     if place.titled:
@@ -41,7 +41,7 @@ def specification(figure: Figure, place: PlotSize) -> dict[str, Any]:
 
 
 def _in_colours_of_page(part: Any, key: str = "") -> Any:
-    """Replace colours by the page's variables, which differ in dark mode; data are unchanged."""
+    """Return the specification with CSS variables of the page, for dark mode, as colours; data are unchanged."""
     if isinstance(part, dict):
         return {name: each if name == "datasets" else _in_colours_of_page(each, name) for name, each in part.items()}
     if isinstance(part, list):
@@ -50,7 +50,7 @@ def _in_colours_of_page(part: Any, key: str = "") -> Any:
 
 
 def _in_legends(spec: Any) -> Iterator[str]:
-    """Yield the names that legends have."""
+    """Yield the names in the legends of a specification."""
     if isinstance(spec, list):
         for each in spec:
             yield from _in_legends(each)
@@ -62,7 +62,7 @@ def _in_legends(spec: Any) -> Iterator[str]:
 
 
 def write(figures: Iterable[Figure], folder: Path, formats: Iterable[str], theme: Theme) -> list[Path]:
-    """Write one file per figure and format, named after the figure. Raise UserError if one cannot be written."""
+    """Write `ID.FORMAT` per figure and format; return the paths. Raise UserError if a file cannot be written."""
     place = PLACES[theme]
     made_folder(folder)
     writers: dict[str, Callable[[dict[str, Any]], bytes]] = {

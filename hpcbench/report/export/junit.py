@@ -1,4 +1,4 @@
-"""A comparison as JUnit XML, which CI systems show as tests: one per quantity and case."""
+"""A comparison as JUnit XML for CI systems, with one test per case and quantity."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 
 
 def junit(comparison: Comparison, candidates: list[str], metrics: Metrics, failing: Collection[str]) -> str:
-    """Return JUnit XML: a failure for verdicts in `failing`, skipped without a verdict.
+    """Return JUnit XML: verdicts in `failing` are failures; other verdicts are skipped tests unless they pass.
 
-    If nothing could be compared, there is one more test, which fails.
+    If nothing could be compared, an additional test fails.
     """
     rows = comparison.rows
     suite = ElementTree.Element("testsuite", name=f"{comparison.new} compared to {comparison.base}")
     shown = telling_apart(rows, candidates)
     for _, row in rows.iterrows():
         _test(suite, row, shown, metrics, failing)
-    if not comparison.compared:  # which ends with exit status 1
+    if not comparison.compared:  # the exit status is then 1
         test = ElementTree.SubElement(suite, "testcase", classname="hpcbench compare", name="anything is compared")
         ElementTree.SubElement(test, "failure", message="nothing could be compared", type="not compared")
     failures, skipped = (str(sum(1 for _ in suite.iter(kind))) for kind in ("failure", "skipped"))
@@ -62,9 +62,9 @@ def _test(
     element = ElementTree.SubElement(test, "failure" if word in failing else "skipped", message=reason)
     if word in failing:
         element.set("type", word)
-        element.text = reason  # some systems show the text, others the message
+        element.text = reason  # CI systems show either the text or the message
 
 
 def _clean(text: str) -> str:
-    """Return text without characters that XML does not allow."""
+    """Return text with characters that XML does not allow replaced."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

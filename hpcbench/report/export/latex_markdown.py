@@ -1,4 +1,4 @@
-"""The rankings as tables for a paper or a wiki: LaTeX with booktabs, Markdown."""
+"""The rankings as LaTeX tables with booktabs, or Markdown tables."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _OF_LATEX = {
     "|": r"\textbar{}",
     '"': r"\symbol{34}",
     "`": r"\symbol{96}",
-    "[": "{[}",  # at the beginning of a row these would belong to the command that ends the one before
+    "[": "{[}",  # after \\, LaTeX would read [ and * as its arguments
     "*": "{*}",
 }
-_DASHES = re.compile("-(?=-)")  # which LaTeX would make one of
+_DASHES = re.compile("-(?=-)")  # LaTeX would join them to one dash
 _OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
 
 
@@ -51,7 +51,7 @@ FORMATS: dict[str, Callable[[Results, int], str]] = {"latex": latex, "markdown":
 
 
 def _tables(results: Results, top: int) -> Iterator[tuple[Workload, list[Column], str]]:
-    """Yield each workload with its columns and its result; the result is empty if the quantity was not measured."""
+    """Yield each workload, its columns and the sentence on its best case, empty if it has no measured quantity."""
     found = best_cases(results)
     for work in results.workloads:
         caption = next((sentence(answer) for answer in found if answer.work is work), "")

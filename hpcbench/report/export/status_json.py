@@ -1,4 +1,4 @@
-"""How far a sweep is, for programs."""
+"""The state of a sweep as JSON-compatible dicts, for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hpcbench.status.progress import Progress, RunProgress
 
 
 def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any]:
-    """Return the state of a sweep, without its runs."""
+    """Return the state of a sweep at `now`, without its runs."""
     end = status_summary.expected_end(progress, now)
     return {
         "sweep": progress.sweep.paths.name,
@@ -36,12 +36,12 @@ def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any
 
 
 def as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any]:
-    """Return the state of a sweep with all runs."""
+    """Return the state of a sweep at `now` with all runs."""
     return {**summary_as_json(progress, now), "runs": [run_as_json(run) for run in progress.runs]}
 
 
 def run_as_json(run: RunProgress) -> dict[str, Any]:
-    """Return the state of one run."""
+    """Return the state of one run: job, element, case, state, Slurm id, nodes and reason."""
     return {
         "job": run.job,
         "element": run.element,

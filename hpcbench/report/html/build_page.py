@@ -1,4 +1,4 @@
-"""The model of the report page, from the results."""
+"""Building the model of the report page from the results."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.util.text import plural
 
-TOP = 10  # places of a ranking on the page
+TOP = 10  # rows of a ranking
 MAX_WORKS = 12  # rankings
-MAX_FAILURES = 50  # kinds
-MAX_NAMED = 20  # cases of each
+MAX_FAILURES = 50  # kinds of failures
+MAX_NAMED = 20  # cases per kind of failure
 OF_SEARCH = "The following are all measurements of the search, including brief ones. Their best cases are not verified."
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the results come from, and how to reproduce them."""
+    """The origin of the results, and the commands to reproduce them."""
 
-    sweeps: Sequence[str]  # in words, with their sites
-    use: Sequence[str]  # what each sweep has used, in words
+    sweeps: Sequence[str]  # descriptions with sites
+    use: Sequence[str]  # sentences on the resource usage of each sweep
     commands: Sequence[page_model.Command]
     created_at: datetime
 
@@ -55,8 +55,8 @@ def page_of(
 ) -> page_model.Page:
     """Return the page of a report.
 
-    The `found` results of searches are its headlines: the best of all measurements may be another case, by luck or by a
-    brief measurement.
+    The headlines are the `found` results of searches, if any: the best of all measurements may differ from these by
+    chance, or since it was measured briefly.
     """
     answers = [] if found else best_cases(results)
     cut = is_large(results)
@@ -158,7 +158,7 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
     rows = results.repetitions
     completed = rows[rows["status"] == COMPLETED]
     disturbed = int((completed["interference"] == DISTURBED).sum())
-    unsteady = int((completed["steady"] == False).sum())  # noqa: E712 - or not known
+    unsteady = int((completed["steady"] == False).sum())  # noqa: E712 - may be null
     facts = [
         page_model.Fact("repetitions", f"{len(completed):,} completed of {len(rows):,}"),
         page_model.Fact("with interference", f"{disturbed:,} of {len(completed):,}"),
@@ -177,7 +177,7 @@ def _rule(number: int, broken: list[RuleViolation]) -> page_model.RuleKept:
 
 
 def _machines(repetitions: pd.DataFrame) -> Iterable[page_model.System]:
-    """Yield a system per processor, with the values of what differs in it."""
+    """Yield a system per site and CPU model, with the distinct values of its facts."""
     known = repetitions[repetitions["cpu_model"].notna()]
     for (site, processor), rows in known.groupby(["site", "cpu_model"], sort=False):
         columns = {

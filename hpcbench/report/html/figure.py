@@ -1,4 +1,4 @@
-"""A figure of the page: the chart in the page's colours, and its texts."""
+"""Figures on the page: the chart in the colours of the page, with its texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a history: changes, the figure, and every value."""
+"""The page of a history: changes, the figure, and all values."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from hpcbench.report.terminal.history import (
 from hpcbench.util.text import plural
 
 MAX_HEADLINES = 6
-MAX_PLACES = 100  # changes, and cases
-MAX_ROWS = 5000  # of the table
+MAX_PLACES = 100  # rows of changes and of cases
+MAX_ROWS = 5000  # rows of the table
 _VALUES = ("value", "low", "high", "level")
 _TITLES = {
     "started_at": "started at (UTC)",
@@ -35,7 +35,7 @@ _TITLES = {
     "is_change": "changes here",
     "note": "change",
 }
-_HIDDEN = ("case", "quantity", "low", "high", "is_change", "disturbed", "error")  # before the reader chooses
+_HIDDEN = ("case", "quantity", "low", "high", "is_change", "disturbed", "error")  # columns that are initially hidden
 
 
 def page_of_history(history: History, figures: Iterable[components.Figure], created_at: datetime) -> page_model.Page:
@@ -85,7 +85,7 @@ def _tables(history: History) -> Iterator[page_model.Ranking]:
 
 
 def _changes(history: History) -> page_model.Ranking:
-    """Return the changes, latest first, with the numbers of the figure."""
+    """Return the changes, latest first, with their numbers in the figure."""
     several = bool(history.shown)
     titles = ("date", "first sweep after it", *["case"] * several, "change", "also changed")
     headings = (page_model.Heading("number"), *(page_model.Heading(each, numeric=False) for each in titles))
@@ -97,7 +97,7 @@ def _changes(history: History) -> page_model.Ranking:
 
 
 def _cases(history: History) -> page_model.Ranking:
-    """Return the cases as on a terminal."""
+    """Return the cases with the columns of the terminal."""
     found = columns(history, len(history.histories), plain=False)
     headings = tuple(page_model.Heading(each.header, not each.is_text) for each in found)
     return _ranking("Cases", headings, list(zip(*(each.cells for each in found), strict=True)))

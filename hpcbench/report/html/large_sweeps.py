@@ -18,8 +18,8 @@ from hpcbench.report.text.ranking import heading
 from hpcbench.report.text.units import header_of
 from hpcbench.util.text import plural
 
-MAX_ROWS = 5000  # of the table
-MAX_TABLES = 12  # workloads with one
+MAX_ROWS = 5000  # rows of the table
+MAX_TABLES = 12  # workloads with a table of aggregates
 _COUNTS = ("cases", "measured", "failed or skipped")
 _ABOUT = (
     "Each case appears once below each axis. Quartiles are of the cases that were measured; an axis of many values is "
@@ -28,25 +28,25 @@ _ABOUT = (
 
 
 def is_large(results: Results) -> bool:
-    """Return whether the table cannot have all cases."""
+    """Return whether the table is limited to MAX_ROWS of the cases."""
     return len(results.cases) > MAX_ROWS
 
 
 def notice(results: Results) -> str:
-    """Return the sentence on the cases that the table lacks."""
+    """Return the sentence on the cases that are omitted from the table."""
     text = f"There are {len(results.cases):,} cases: the table has the best {MAX_ROWS:,} of them, equally many of each"
     return f"{text} workload. Aggregates of all cases are shown by axis; the file of --csv has each case."
 
 
 def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:
-    """Return the cases of the table, in order: the best of each workload, equally many; not measured ones last."""
+    """Return at most MAX_ROWS cases in their order, chosen by rank within workloads, unmeasured cases last."""
     groups = work_groups(cases)
     places = cases.groupby(groups).cumcount().where(groups >= 0, len(cases))
     return cases.loc[places.sort_values(kind="stable").index[:MAX_ROWS].sort_values()]
 
 
 def aggregates_of(results: Results) -> page_model.Aggregates:
-    """Return a table per workload, at most MAX_TABLES."""
+    """Return a table of aggregates by axis per workload, at most MAX_TABLES."""
     found = aggregates(results)[:MAX_TABLES]
     tables = tuple(_table(each) for each in found if each.levels)
     return page_model.Aggregates(f"All {len(results.cases):,} cases by axis", _ABOUT, tables)
@@ -69,7 +69,7 @@ def _table(aggregate: Aggregate) -> page_model.Ranking:
 
 
 def _places(levels: Sequence[Level], quantity: Quantity) -> list[page_model.TableRow]:
-    """Return the rows of one axis, which is named once; bars are fractions of its longest one."""
+    """Return the rows of one axis, named in the first row; bars are relative to the largest upper quartile."""
     longest = max((level.high for level in levels if level.high is not None), default=math.nan)
     written = formatter(quantity)
     found = []

@@ -15,14 +15,14 @@ BEST: Standing = "best"
 WITHIN_NOISE: Standing = "within noise"
 BEHIND: Standing = ""
 
-# How the page shows a value of the table: as it is, as `figure`, `duration` or `memory` of report/text/numbers.py do.
+# Format of a value of the table: unchanged, or as by `figure`, `duration` or `memory` of report/text/numbers.py.
 Kind = Literal["text", "number", "time", "bytes"]
 Cell = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
 class Headline:
-    """A result in a sentence. `about` is the workload, if there are several; `text` has the lines of a terminal."""
+    """A result in a sentence. `about` is the workload, if there are several; `text` holds the lines of the terminal."""
 
     sentence: str
     about: str = ""
@@ -58,18 +58,18 @@ class Heading:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Cases of one workload, best first; `note` says what is left out: `and 12 more, in the table below`."""
+    """Cases of one workload, best first; `note` is on omitted cases: `and 12 more, in the table below`."""
 
     title: str
     columns: tuple[Heading, ...]
     places: tuple[TableRow, ...]
     note: str = ""
-    bars: str = "Bar with its 95 % interval"  # what they show, for who cannot see them
+    bars: str = "Bar with its 95 % interval"  # alternative text of the bars
 
 
 @dataclass(frozen=True)
 class Aggregates:
-    """Statistics of all cases by value of each axis, or tables for a figure. `name` is the name of the section."""
+    """Statistics of cases by value of each axis, or tables of thread modes; `name` is the heading of the section."""
 
     title: str
     about: str
@@ -91,34 +91,34 @@ class Figure:
     caption: str
     description: str
     spec: Mapping[str, Any]
-    wide: bool = False  # across the whole page, not half of it
+    wide: bool = False  # the width of the page instead of half of it
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: `key` is its name in the file of --csv; only columns of kind number have a `unit`."""
+    """A column of the table: `key` is its name in the file of --csv; only columns of kind `number` have a `unit`."""
 
     key: str
     title: str
     kind: Kind = "text"
     unit: str = ""
-    shown: bool = True  # before the reader chooses
+    shown: bool = True  # initially visible
 
 
 @dataclass(frozen=True)
 class Table:
-    """Raw values, one per column; None is unknown. `rows` are in the initial order."""
+    """The table of raw values, one per column; None is unknown. `rows` are in the initial order."""
 
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[Cell]]
     title: str = "All cases"
-    of: str = "case"  # what a row is
-    file: str = "cases.csv"  # as which it is downloaded
+    of: str = "case"  # what a row represents
+    file: str = "cases.csv"  # name of the download
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Cases that failed alike, or were skipped; `cases` are the labels of the first of the `count`."""
+    """Failed or skipped cases with the same reason; `cases` are labels of the first of the `count` cases."""
 
     status: str
     reason: str
@@ -156,7 +156,7 @@ class DataQuality:
 
 @dataclass(frozen=True)
 class System:
-    """A system that was measured."""
+    """A measured system: site and CPU model, with facts."""
 
     name: str
     facts: tuple[Fact, ...]
@@ -164,7 +164,7 @@ class System:
 
 @dataclass(frozen=True)
 class Command:
-    """A shell command that can be copied, and what it does."""
+    """A shell command to copy, with its purpose."""
 
     line: str
     comment: str
@@ -172,7 +172,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """How to reproduce the results."""
+    """The commands and versions to reproduce the results."""
 
     commands: tuple[Command, ...] = ()
     versions: tuple[Fact, ...] = ()
@@ -187,9 +187,9 @@ class Page:
     table: Table
     subtitle: tuple[str, ...] = ()
     headlines: tuple[Headline, ...] = ()
-    notices: tuple[str, ...] = ()  # what the reader has to know first, such as that rows stand for several cases
+    notices: tuple[str, ...] = ()  # caveats, such as omitted cases
     rankings: tuple[Ranking, ...] = ()
-    insights: tuple[str, ...] = ()  # sentences: what explains the differences, rules of thumb
+    insights: tuple[str, ...] = ()  # sentences on factors, guidelines and scaling
     figures: tuple[Figure, ...] = ()
     threads: Aggregates | None = None
     aggregates: Aggregates | None = None

@@ -1,4 +1,4 @@
-"""The report page as one HTML file, with styles, scripts, charts and data inside and no network access.
+"""Rendering of the report page as one self-contained HTML file, with styles, scripts, charts and data.
 
 Texts from data are escaped by Jinja or set as text content by scripts. The Content Security Policy of the page allows
 only the scripts and styles whose hashes it names, and no connection.
@@ -66,15 +66,15 @@ def _printable(value: Any) -> Any:
 
 @cache
 def _vega() -> str:
-    """Vega, Vega-Lite and vegaEmbed, which it makes known to scripts, as vl-convert brings them."""
-    import vl_convert  # late: it takes a while
+    """Return the bundle of Vega, Vega-Lite and vegaEmbed of vl-convert, which sets `window.vegaEmbed`."""
+    import vl_convert  # slow import, deferred until needed
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE)  # the same in a string of JavaScript
+    return re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE)  # equal to </ in a JavaScript string
 
 
 def _policy(style: str, scripts: list[str]) -> str:
-    """Return the Content Security Policy: only content of this file; images only to save a chart."""
+    """Return the Content Security Policy, which allows only inline content; images only for saving charts."""
     allowed = " ".join(map(_hash, scripts))
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data: blob:; "
@@ -87,7 +87,7 @@ def _hash(text: str) -> str:
 
 
 def _data(page: Page) -> str:
-    """Return the data of the scripts: the table, and the charts with their shared datasets."""
+    """Return the data of the scripts as JSON: the table, and the charts with their shared datasets."""
     columns = page.table.columns
     specs, datasets = _charts(page)
     data = {
@@ -99,12 +99,12 @@ def _data(page: Page) -> str:
         "charts": specs,
         "datasets": datasets,
     }
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))  # in ASCII: no separators of lines, either
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))  # ASCII, so without U+2028 and U+2029
     return text.translate(_IN_SCRIPTS)
 
 
 def _charts(page: Page) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the specifications by figure, and their datasets once each. Raises ValueError for a duplicate name."""
+    """Return specifications by figure, and each dataset once. Raise ValueError if datasets differ but share a name."""
     specs: dict[str, Mapping[str, Any]] = {}
     datasets: dict[str, Any] = {}
     for figure in page.figures:
@@ -118,7 +118,7 @@ def _charts(page: Page) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _column(cells: Sequence[Cell], column: Column) -> dict[str, Any]:
-    """Return the values of a column; repeated values once (`of`), with their position in each row (`at`)."""
+    """Return the values of a column (`of`); if many repeat, the distinct ones, with the index of each row (`at`)."""
     values = [_value(cell, column) for cell in cells]
     places = {value: place for place, value in enumerate(dict.fromkeys(values))}
     if len(places) > len(values) / 2:
@@ -127,7 +127,7 @@ def _column(cells: Sequence[Cell], column: Column) -> dict[str, Any]:
 
 
 def _value(value: Cell, column: Column) -> Cell:
-    """Return a JSON value: no NaN, and whole numbers that JavaScript would round as text."""
+    """Return a JSON value: None for NaN and infinity, text for integers that JavaScript would round."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None
     if column.kind == "text":

@@ -1,4 +1,4 @@
-"""The full table of cases on the page: all columns, identifying ones first."""
+"""The table of cases on the page: all columns, identifying ones first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIMIT = re.compile("_ci_(low|high)$")
 
 
 def table_of(cases: pd.DataFrame, results: Results) -> page_model.Table:
-    """Return the table in the order of the ranking, without empty columns."""
+    """Return the table of cases, in the order of the ranking, without empty columns."""
     frame = cases.drop(columns="case_index").dropna(axis="columns", how="all")
     shown = {*results.shown, *SHOWN, results.quantity.column, *results.metrics}
     names = sorted(map(str, frame), key=lambda name: (name not in results.shown, name not in shown))
@@ -40,7 +40,7 @@ def table_of(cases: pd.DataFrame, results: Results) -> page_model.Table:
 
 
 def _column(name: str, values: pd.Series[Any], results: Results, currency: str, shown: bool) -> page_model.Column:
-    """Return a column; limits of an interval are shown like their quantity."""
+    """Return a column of the table; limits of an interval have the format of their quantity."""
     if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
         return page_model.Column(name, plain(name).replace("_", " "), "text", shown=shown)
     of = _LIMIT.sub("", name)
@@ -55,7 +55,7 @@ def _column(name: str, values: pd.Series[Any], results: Results, currency: str, 
 
 
 def _plain(value: Any) -> page_model.Cell:
-    """Return a plain Python value for one of pandas or numpy."""
+    """Return a value of pandas or numpy as a plain Python value."""
     if value is None or value is pd.NA or value != value:
         return None
     if isinstance(value, bool | int | float | str):

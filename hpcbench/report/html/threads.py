@@ -1,4 +1,4 @@
-"""Thread modes on the page."""
+"""The comparison of thread modes on the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_CONTEXTS = 200
 
 
 def threads_of(results: Results) -> page_model.Aggregates | None:
-    """Return a table with a row per context; None without several thread modes."""
+    """Return a table of thread modes with a row per context; None without several thread modes."""
     contexts = contexts_of(results)
     if not contexts:
         return None

@@ -1,4 +1,4 @@
-"""Writing the report page, with what the results do not include."""
+"""Writing the report page, with usage and commands of its sweeps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_page(
     searched: Sequence[TuningSummary],
     file: str,
 ) -> None:
-    """Write the page. Raise UserError if the file cannot be written."""
+    """Write the report page of `progresses` to `file`. Raise UserError if it cannot be written."""
     origin = Origin(
         tuple(_sweep_in_words(progress) for progress in progresses),
         tuple(use_in_words(used(progress)) for progress in progresses),

@@ -1,4 +1,4 @@
-"""Data of single cases and machines for figures: from records, timelines and measured peaks."""
+"""Loading of data of single cases and machines for figures, from records, timelines and measured peaks."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hpcbench.util.console import err
 
 
 def observe(workspace: Workspace, progresses: Iterable[Progress], results: Results) -> Observations:
-    """Return the samples and the power of the best case of the first workload, and all known peaks.
+    """Return samples, interference and power of the best case of the first workload, and all known machine peaks.
 
-    Data that cannot be read are left out, with a warning.
+    Data that cannot be read are omitted, with a warning.
     """
     peaks = read_peaks(
         workspace, lambda message: err.print(f"[yellow]warning:[/yellow] {escape(message)}", soft_wrap=True)

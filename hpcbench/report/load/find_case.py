@@ -1,4 +1,4 @@
-"""Finding the one case that a user means: by its id, or by its parameters as reports print them."""
+"""Finding a case by its id, or by its parameters as printed in reports."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hpcbench.config.names import TAG
 from hpcbench.errors import UserError, nearest
 
 MAX_NAMED = 5
-_PART = re.compile(r",(?=\w[\w.]*=)")  # a comma that a key follows: a value may hold others
+_PART = re.compile(r",(?=\w[\w.]*=)")  # a comma before a key, since values may contain commas
 
 
 def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:
-    """Return the row of the case that `words` name: an id, its beginning, or KEY=VALUE[,KEY=VALUE...].
+    """Return the row of the case given by `words`: an id, a prefix of an id, or KEY=VALUE[,KEY=VALUE...].
 
-    A key is a column or a tag, a value as reports write it. Raise UserError, located at `where`, unless it is one case.
+    A key is a column or a tag, a value is as in reports. Raise UserError, located at `where`, unless one case matches.
     """
     rows = _with_values(cases, words, where) if "=" in words else _with_id(cases, words, where)
     if len(rows) == 1:
@@ -28,7 +28,7 @@ def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:
 
 
 def any_of(cases: pd.DataFrame) -> str:
-    """Return a hint that lists these cases, or the first of them, in words that identify them."""
+    """Return a hint that lists at most MAX_NAMED of these cases, with the parameters that identify them."""
     shown = telling_apart(cases, identifying_columns(cases))
     several_sweeps = cases["sweep"].nunique() > 1
     named = []
@@ -52,7 +52,7 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
     found = cases
     for part in _PART.split(words):
         key, _, value = part.partition("=")
-        name = key if key in cases else TAG + key  # tags are printed without
+        name = key if key in cases else TAG + key  # reports omit the prefix of tags
         if name not in cases:
             known = [column.removeprefix(TAG) for column in map(str, cases)]
             raise UserError(f"unknown column '{key}'", where=where, hint=nearest(key, known))
@@ -67,6 +67,6 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
 
 
 def _near(word: str, known: Sequence[str]) -> str:
-    """Return a hint with names close to a word, or all if they are few; empty otherwise."""
+    """Return a hint with names similar to `word`, or with all names if they are few, otherwise an empty string."""
     hint = nearest(word, known)
     return hint if len(known) <= MAX_NAMED or hint.startswith("did you mean") else ""

@@ -20,10 +20,10 @@ def quantities_of(metrics: Mapping[str, MetricColumn]) -> dict[str, Quantity]:
 def named(
     asked: str, known: Mapping[str, Quantity], metrics: Mapping[str, Quantity], needed_by: str | None = "--metric"
 ) -> Quantity:
-    """Return the quantity that `asked` names by its column or short name.
+    """Return the quantity given by `asked`, a column or short name with an optional direction.
 
-    `needed_by` is the option that needs to know which direction is better. Raise UserError if the name is unknown or
-    ambiguous, or if the direction is needed and unknown.
+    `needed_by` is the option that requires a better direction, if any. Raise UserError if the name is unknown or
+    ambiguous, or if a required direction is unknown.
     """
     name, _, way = asked.partition(":")
     if all(metric.title != name for metric in metrics.values()):

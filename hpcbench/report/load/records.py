@@ -1,4 +1,4 @@
-"""What the commands that read results share."""
+"""Loading of the records of a sweep, for the commands that read results."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SEVERAL = "the job measured %d times, and its counter does not tell which time t
 
 
 def latest_records(paths: SweepPaths) -> list[Record]:
-    """Return the latest record of each run; print warnings, and how many runs have not ended."""
+    """Return the valid record of each repetition; print warnings and the number of repetitions that have not ended."""
     return records_of(surveyed(paths))
 
 
 def surveyed(paths: SweepPaths) -> Progress:
-    """Return the state of each run; print warnings, and how many runs have not ended. Write nothing."""
-    # A Slurm on this machine does not know the jobs of an archive.
+    """Return the state of a sweep, read-only; print warnings and the number of repetitions that have not ended."""
+    # The jobs of an archive may be from another cluster.
     progress = query(load(paths), ask_slurm=False) if paths.archive else or_records(query, load(paths))
     for warning in progress.warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
@@ -59,9 +59,9 @@ def record_of(sweep: Sweep, run: RunProgress) -> Record:
 
 
 def _slurm_energies(progress: Progress) -> Energies:
-    """Return Slurm's energy of completed runs on exclusive nodes, as a record has it."""
+    """Return Slurm's energy in J of completed runs on exclusive nodes, as columns of records."""
     alone = [run for run in progress.runs if run.state == status.COMPLETED and progress.sweep.is_exclusive(run.job)]
-    measured: Counter[Element] = Counter()  # how often by each job
+    measured: Counter[Element] = Counter()  # number of attempts per job
     for run in alone:
         if run.slurm_id:
             measured[_place(run)] += run.attempts_of_job

@@ -1,4 +1,4 @@
-"""From records to the results that a report is made of: tables, a ranking, a base case."""
+"""Making the results of a report from records: tables, the ranking quantity and the base case."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hpcbench.report.load.metrics import named, quantities_of
 def results_of(
     records: list[Record], metric: str | None = None, base: str | None = None, searches: Collection[str] = ()
 ) -> Results:
-    """Return the ranked tables of these records; `searches` are the sweeps that are tuning searches.
+    """Return the results of records, with cases ranked by `metric`; `searches` are the sweeps that are tuning searches.
 
     Raise UserError for an unknown metric or base case.
     """
@@ -51,7 +51,7 @@ def _base_row(cases: pd.DataFrame, base: str) -> int:
 
 
 def _ranking(asked: str | None, metrics: Mapping[str, Quantity], cases: pd.DataFrame) -> Quantity:
-    """Return the ranked quantity. Raises UserError for an unknown column."""
+    """Return the ranking quantity. Raise UserError for an unknown column."""
     if asked is not None:
         return _comparable(named(asked, QUANTITIES, metrics), cases)
     known = [metric for metric in metrics.values() if metric.more_is_better is not None]
@@ -59,7 +59,7 @@ def _ranking(asked: str | None, metrics: Mapping[str, Quantity], cases: pd.DataF
 
 
 def _comparable(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
-    """Return the quantity in the currency of these cases. Raises UserError if costs cannot be compared."""
+    """Return the quantity, for a price with the currency of the cases. Raise UserError for incomparable costs."""
     if quantity not in (PRICE, ENERGY):
         return quantity
     if reason := incomparable(cases, quantity.column):

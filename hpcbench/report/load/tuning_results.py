@@ -1,4 +1,4 @@
-"""What a search has found, above the report of its measurements."""
+"""The results of tuning searches, for the beginning of a report."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from hpcbench.store.sweep import Sweep
 
 
 class TuningSummary(NamedTuple):
-    """What a search has found: of which workload, in a sentence, and line by line; of one that has not ended only
-    the sentence."""
+    """The result of a search: workload, sentence, and lines of the terminal; only the sentence if it has not ended."""
 
     title: str
     headline: str
@@ -25,19 +24,19 @@ class TuningSummary(NamedTuple):
 
 
 def searches(progresses: Sequence[Progress]) -> list[str]:
-    """Return the names of the searches among these sweeps."""
+    """Return the names of the tuning searches among these sweeps."""
     return [progress.sweep.paths.name for progress in progresses if progress.sweep.tuning]
 
 
 def tuning_summaries(progresses: Sequence[Progress]) -> Iterator[TuningSummary]:
-    """Yield the result of each search among these sweeps, or that it has not ended."""
+    """Yield a summary per workload of each search among these sweeps, or one that the search has not ended."""
     for progress in progresses:
         if progress.sweep.tuning:
             yield from _summaries(progress.sweep)
 
 
 def _summaries(search: Sweep) -> Iterator[TuningSummary]:
-    # A quarter of a second, which reports of other sweeps need not wait for.
+    # Slow imports, deferred until a sweep is a search.
     from hpcbench.config.experiment import load_experiment
     from hpcbench.report.terminal.tuning import headline, lines
     from hpcbench.submit.rerun import Rerun
@@ -57,11 +56,11 @@ def _summaries(search: Sweep) -> Iterator[TuningSummary]:
 
 
 def default_of_search(progresses: Sequence[Progress]) -> str | None:
-    """Return the case of the framework defaults if the sweep is one search of one workload: the base case."""
+    """Return the case id of the framework defaults if the only sweep is a search of one workload, or None."""
     searches = [progress.sweep.paths for progress in progresses if progress.sweep.tuning]
     if len(progresses) != 1 or not searches:
         return None
-    from hpcbench.tuning.result_file import read_results  # late, as above
+    from hpcbench.tuning.result_file import read_results  # slow import, deferred as above
 
     found = read_results(searches[0]) or []
     answer = found[0].answer if len(found) == 1 else None

@@ -18,7 +18,7 @@ from hpcbench.report.text.numbers import factor, formatter, percent
 from hpcbench.report.text.ranking import INTERVAL, columns_in_words, heading
 from hpcbench.report.text.text_columns import Column, as_table
 
-Metrics = Mapping[str, Quantity]  # of commands, by their columns
+Metrics = Mapping[str, Quantity]  # metrics of commands, by column
 
 _STYLES = {SLOWER: "red", WORSE: "red", CANNOT_TELL: "yellow", FASTER: "green", BETTER: "green", MISSING: "red"}
 
@@ -30,7 +30,7 @@ def print_comparison(
     top: int,
     console: Console,
 ) -> None:
-    """Print the first `top` comparisons, and as many without a verdict; `candidates` may identify cases."""
+    """Print at most `top` rows with a ratio and `top` without a verdict; `candidates` are columns to identify cases."""
     rows = comparison.rows
     shown = telling_apart(rows, candidates)
     console.print(Text(f"{comparison.new} (NEW) compared to {comparison.base} (BASE)", style="italic"), soft_wrap=True)
@@ -50,7 +50,7 @@ def print_comparison(
 
 
 def summary(comparison: Comparison) -> str:
-    """Return the counts of the verdicts and the rule, in one line."""
+    """Return one line with the counts of the verdicts and the rule."""
     counts = ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items())
     rule = f"margin {percent(comparison.margin)}, false discovery rate {percent(FALSE_DISCOVERY_RATE)}"
     tests = int(comparison.rows["p_value"].notna().sum())
@@ -69,7 +69,7 @@ def in_words(row: pd.Series[Any], metrics: Metrics) -> str:
 
 
 def quantity_of(row: pd.Series[Any], metrics: Metrics) -> Quantity:
-    """Return the metric of a row, or the time."""
+    """Return the quantity of a row: one of `metrics`, or the time."""
     return metrics.get(row["quantity"], TIME)
 
 

@@ -1,5 +1,5 @@
-"""What sweep --dry-run prints: cases, commands, jobs, the most they can use, one script, and your own follow-on; and
-the job of a search, for tune --dry-run."""
+"""The output of --dry-run: for sweep the cases, commands, jobs, budget, one script, and an own continuation job; for
+tune the job of the search."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def show(
     environments: Mapping[str, Resolved],
     template: Path | None = None,
 ) -> None:
-    """Print the plan, with a script by `template` or the usual one; nothing is written or submitted."""
+    """Print a plan, with the script of its first job by `template` or the default one; write and submit nothing."""
     out.print(f"[bold]{paths.name}[/bold] on {plan.site.name} ({plan.site.scheduler})")
     out.print(_cases(plan))
     _commands(plan.cases)
@@ -52,8 +52,8 @@ def show(
 
 
 def show_search(plan: Plan, measurements: int, workspace: Workspace, paths: SweepPaths) -> None:
-    """Print the job that searches, with so many measurements at most: what it can use, and its script."""
-    from hpcbench.submit.tuning_job import job_of, render  # submitit, which a dry run does not need else
+    """Print budget and script of the job of a search with at most `measurements` measurements."""
+    from hpcbench.submit.tuning_job import job_of, render  # imports submitit, which other dry runs do not need
 
     _most((job_of(plan, measurements),), plan.site)
     _script(f"{SEARCH}.sh", Template.find(workspace, OF_SEARCH), render(plan, measurements, paths, workspace))
@@ -74,16 +74,16 @@ def _script(name: str, template: Template, script: str) -> None:
 
 
 def _own_follow_on(plan: Plan, workspace: Workspace, paths: SweepPaths) -> None:
-    """Print the script of the continuation job, if its template is the workspace's own."""
+    """Print the script of the continuation job, if its template is from the workspace."""
     template, slurm = Template.find(workspace, OF_FOLLOW_ON), plan.follow_on
     if template.is_own and slurm is not None:
-        from hpcbench.submit.continuation_job import render  # submitit, which a dry run does not need else
+        from hpcbench.submit.continuation_job import render  # imports submitit, as above
 
         _script(OF_FOLLOW_ON.removesuffix(".j2"), template, render(workspace, paths, slurm, plan.site))
 
 
 def _commands(cases: tuple[Case, ...]) -> None:
-    """Print each command as it will be run, with all of its lines."""
+    """Print the distinct commands of the cases, at most MAX_COMMANDS, with all of their lines."""
     commands = list(dict.fromkeys(case.parameters.command for case in cases if case.parameters.command is not None))
     if not commands:
         return
@@ -116,7 +116,7 @@ def _cases(plan: Plan) -> Table:
 
 
 def _derived(cases: tuple[Case, ...]) -> list[str]:
-    """Parameters that are no axis, and yet differ between the cases."""
+    """Return the parameters that differ between the cases."""
 
     def values(name: str) -> set[Any]:
         return {str(getattr(case.parameters, name)) for case in cases}

@@ -1,4 +1,4 @@
-"""A history on a terminal and as a table: one row per case, one line per change."""
+"""The history of an experiment on a terminal, with a row per case and a line per change, and as a table."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from hpcbench.report.text.ranking import columns_in_words, heading
 from hpcbench.report.text.text_columns import Column, as_table, fitting
 from hpcbench.util.text import plural
 
-TREND = 20  # characters
-NARROWEST = 0.1  # of the median: the least that a trend shows as a rise from the lowest character to the highest
-# Which column gives way first, where there is no room for all: the one with the highest number.
+TREND = 20  # characters of a sparkline
+NARROWEST = 0.1  # minimum range of a sparkline, as a fraction of the median
+# Values of Column.gives_way.
 _TREND, _FIRST, _SWEEPS = 1, 2, 3
 _STYLES = {SLOWER: "red", WORSE: "red", FASTER: "green", BETTER: "green"}
-_COMMIT = 10  # characters that tell one from another
+_COMMIT = 10  # characters of a commit hash
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class History:
 
     experiment: str
     site: str
-    sweeps: list[str]  # the oldest first
+    sweeps: list[str]  # oldest first
     quantity: Quantity
     histories: list[CaseHistory]
-    shifts: list[Shift]  # the latest first
+    shifts: list[Shift]  # latest first
     cases: pd.DataFrame
     shown: list[str]
 
@@ -56,17 +56,17 @@ class History:
 
     @property
     def gone(self) -> list[str]:
-        """Return the cases that the latest sweep lacks."""
+        """Return the cases that are not in the latest sweep."""
         return [each.case for each in self.histories if each.points[-1].sweep != self.sweeps[-1]]
 
     @property
     def judged(self) -> list[str]:
-        """Return the cases with enough values for change points."""
+        """Return the cases with enough values for change points, all above 0."""
         return [each.case for each in self.histories if len(each.compared) >= MIN_VALUES and each.has_ratios]
 
     @property
     def latest_shifts(self) -> dict[str, Shift]:
-        """Return the latest change of each case that has one, latest first."""
+        """Return the latest change by case, for cases with a change, latest first."""
         latest: dict[str, Shift] = {}
         for shift in self.shifts:
             latest.setdefault(shift.case, shift)
@@ -74,18 +74,18 @@ class History:
 
     @property
     def numbered(self) -> list[tuple[int, Shift]]:
-        """Return the changes with their numbers in plots: from 1, oldest first."""
+        """Return the changes with their numbers in figures, from 1, oldest first."""
         return list(enumerate(sorted(self.shifts, key=lambda shift: shift.after.started_at), 1))
 
     @property
     def got_worse(self) -> list[Shift]:
-        """Return the latest change of each case of the latest sweep, if it made it worse."""
+        """Return the latest changes, if for the worse, of the cases of the latest sweep."""
         gone = set(self.gone)
         return [each for case, each in self.latest_shifts.items() if case not in gone and each.word in (SLOWER, WORSE)]
 
 
 def print_history(history: History, top: int, console: Console) -> None:
-    """Print the first `top` cases, the latest `top` changes, and remarks."""
+    """Print the first `top` cases, the latest `top` changes, remarks and a summary."""
     console.print(Text(title(history), style="italic"), soft_wrap=True)
     console.print(as_table(fitting(columns(history, top, plain=not shows_blocks(console)), console.width)))
     print_omitted(len(history.histories) - top, console, "--csv", "case")
@@ -105,7 +105,7 @@ def title(history: History) -> str:
 
 
 def columns(history: History, top: int, *, plain: bool) -> list[Column]:
-    """Return the columns that identify the cases, and first value, latest value and trend of their workload."""
+    """Return the columns of the first `top` cases: identification, number of sweeps, first, latest, ratio, trend."""
     written = formatter(history.quantity)
     shown = history.histories[:top]
     known = [[point.value for point in each.compared if point.value is not None] for each in shown]
@@ -129,7 +129,7 @@ def _trend(values: list[float], *, plain: bool) -> str:
 
 
 def line(history: History, shift: Shift) -> Text:
-    """Return a change in a line: date, case, size, and what else changed."""
+    """Return a change in one line: date, sweep, case, size, and facts that also changed."""
     name = " ".join(part for part in (shift.after.sweep, history.labels[shift.case]) if part)
     text = Text(f"{shift.after.started_at[:10]} {name}: ")
     text.append(size(shift), style=_STYLES.get(shift.word, ""))
@@ -137,7 +137,7 @@ def line(history: History, shift: Shift) -> Text:
 
 
 def size(shift: Shift) -> str:
-    """Return `1.12x [1.10, 1.14] slower`, or for a metric `1.12x [1.10, 1.14] as much, worse`, with the 95 % CI."""
+    """Return the ratio with 95 % CI: `1.12x [1.10, 1.14] slower`; for a metric `1.12x [1.10, 1.14] as much, worse`."""
     ratio = Interval(*shift.ratio[:3])
     if shift.word not in (SLOWER, FASTER):
         return f"{in_brackets(ratio)} as much{', ' * bool(shift.word)}{shift.word}"
@@ -147,7 +147,7 @@ def size(shift: Shift) -> str:
 
 
 def also_changed(shift: Shift) -> str:
-    """Return `torch 2.5.1 -> 2.6.0, kernel 6.1.0 -> 6.8.0`."""
+    """Return the facts that also changed: `torch 2.5.1 -> 2.6.0, kernel 6.1.0 -> 6.8.0`."""
     return ", ".join(
         f"{name} {_short(name, old)} -> {_short(name, new)}" for name, (old, new) in shift.also_changed.items()
     )
@@ -158,17 +158,17 @@ def _short(name: str, value: str) -> str:
 
 
 def note(shift: Shift) -> str:
-    """Return the text of a change in a plot."""
+    """Return the annotation of a change in a figure."""
     return f"{size(shift)}; {also_changed(shift)}" if shift.also_changed else size(shift)
 
 
 def notes(history: History) -> dict[tuple[str, str], str]:
-    """Return the notes by first sweep after a change, and case."""
+    """Return the annotations of changes, by the first sweep after the change and case."""
     return {(shift.after.sweep, shift.case): note(shift) for shift in history.shifts}
 
 
 def remarks(history: History) -> list[str]:
-    """Return what is not compared, with reasons."""
+    """Return sentences on values and cases that are not compared, with reasons."""
     lines = []
     for each in history.histories:
         last, name = each.points[-1], history.labels[each.case] or history.experiment
@@ -187,7 +187,7 @@ def remarks(history: History) -> list[str]:
 
 
 def summary(history: History) -> str:
-    """Return the number of changes and the rule, in one line."""
+    """Return one line with the number of changes and the rule."""
     judged = len(history.judged)
     if not judged:
         return f"too few sweeps to detect changes: a case needs {MIN_VALUES}"
@@ -197,7 +197,7 @@ def summary(history: History) -> str:
 
 
 def history_table(history: History) -> pd.DataFrame:
-    """Return a row per sweep and case: the points of the plot, and their repetitions and status."""
+    """Return a table with a row per sweep and case: the points of the figure, repetitions, status and error."""
     frame = history_points(history.histories, notes(history), history.labels)
     more: list[dict[str, Any]] = [_more(point) for each in history.histories for point in each.points]
     frame.insert(4, "quantity", history.quantity.column)

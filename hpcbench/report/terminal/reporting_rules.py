@@ -7,11 +7,11 @@ from rich.text import Text
 
 from hpcbench.analysis.studies.reporting_rules import RULES, RuleViolation
 
-MAX_LINES = 4  # lines
+MAX_LINES = 4  # violations
 
 
 def print_violations(violations: list[RuleViolation], console: Console) -> None:
-    """Print the worst violations, one per line, and how many more there are."""
+    """Print the worst violations, one per line, and the number of omitted ones."""
     for violation in violations[:MAX_LINES]:
         name = f"rule {violation.rule} ({RULES[violation.rule].name})"
         console.print(Text.assemble((name, "yellow"), f": {_in_words(violation)}"), soft_wrap=True)
@@ -21,7 +21,7 @@ def print_violations(violations: list[RuleViolation], console: Console) -> None:
 
 
 def print_rules(violations: list[RuleViolation], console: Console) -> None:
-    """Print every rule with its violations, or how it is kept."""
+    """Print every rule with its violations, or with how the report keeps it."""
     console.print("The twelve rules of Hoefler and Belli (SC15), see docs/rules.md:")
     for number, rule in RULES.items():
         broken = [violation for violation in violations if violation.rule == number]

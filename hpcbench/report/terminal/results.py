@@ -22,13 +22,13 @@ from hpcbench.report.text.text_columns import Column, as_table, fitting
 from hpcbench.util.text import plural
 
 MAX_ANSWERS = 6
-MAX_FAILURES = 4  # kinds
+MAX_FAILURES = 4  # kinds of failures
 MAX_INSIGHTS = 3
-_BAR, _FIRST = 10, 9  # characters; before all others
+_BAR, _FIRST = 10, 9  # characters of a bar, and its Column.gives_way, the highest
 
 
 def print_report(results: Results, top: int, console: Console, *, answered: bool = False) -> None:
-    """Print the best cases, unless `answered`, then the first `top` cases of each workload, warnings and failures."""
+    """Print the best cases unless `answered`, then the first `top` cases of each workload, warnings and failures."""
     if not answered:
         _print_answers(results, console)
     for work in results.workloads:
@@ -50,7 +50,7 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
 
 
 def print_insights(insights: list[str], console: Console) -> None:
-    """Print the first insights, and how many more there are."""
+    """Print the first MAX_INSIGHTS insights, and the number of omitted ones."""
     for insight in insights[:MAX_INSIGHTS]:
         console.print(Text(insight), soft_wrap=True)
     if len(insights) > MAX_INSIGHTS:
@@ -58,7 +58,7 @@ def print_insights(insights: list[str], console: Console) -> None:
 
 
 def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
-    """Return a column of bars relative to the best case; it is the first to be dropped if there is no room."""
+    """Return a column of bars relative to the best case, which is the first to be dropped on narrow terminals."""
     values = cases[quantity.column].astype(float)
     shares = values / values.max() if quantity.more_is_better else values.min() / values
     plain = not shows_blocks(console)
@@ -67,7 +67,7 @@ def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
 
 
 def _print_answers(results: Results, console: Console) -> None:
-    """Print a sentence per workload, with its name if there are several."""
+    """Print a sentence on the best case of each workload, with its title if there are several."""
     found = best_cases(results)
     for answer in found[:MAX_ANSWERS]:
         work = f"{answer.work.short_title}: " if len(found) > 1 else ""
@@ -87,7 +87,7 @@ def _print_failures(results: Results, console: Console) -> None:
 
 
 def _print_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
-    """Print for how many cases autocorrelation widens the interval."""
+    """Print the number of cases whose interval is widened by autocorrelation, if any."""
     by_samples = (cases["repetitions"] == 1) | (cases["repetitions"] >= MIN_TO_RESAMPLE)
     correlated = by_samples & (cases["effective_samples"].astype(float) < cases["samples"].astype(float))
     if correlated.any():

@@ -1,4 +1,4 @@
-"""How far a sweep is, on a terminal: in no more lines than it has."""
+"""The state of a sweep on a terminal, limited to the rows of the terminal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hpcbench.report.terminal import status_summary
 from hpcbench.slurm import reasons, states
 from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
 
-MAX_VALUES = 8  # of an axis
+MAX_VALUES = 8  # values of an axis
 MAX_REASONS = 6
 MAX_FAILURES = 5
-UNBOUNDED = 1000  # lines
-_BAR = 30  # characters
+UNBOUNDED = 1000  # rows
+_BAR = 30  # characters of the progress bar
 
-# Columns of the table by axis, and their states. What is in none of them has failed.
+# Columns of the table by axis, and their states. All other states are failures.
 _COLUMNS = {
     "completed": (status.COMPLETED,),
     "running": (states.RUNNING,),
@@ -38,7 +38,7 @@ _FAILED = "failed"
 
 
 class Section(NamedTuple):
-    """A part of the view that can be shown in part: of `most` of its entries at most, each with so many rows."""
+    """A section of the view that can be cut: at most `most` of its entries are shown, each of `cost` rows."""
 
     entries: int
     most: int
@@ -46,7 +46,7 @@ class Section(NamedTuple):
     title: int = 0
 
     def rows(self, shown: int) -> int:
-        """Return the rows of a section, with one for its title and one for what is left out."""
+        """Return the rows of a section with `shown` entries, including its title and the row on omitted entries."""
         return self.title + shown * self.cost + (shown < self.entries) if shown else 0
 
 
@@ -73,7 +73,7 @@ def view(progress: Progress, now: datetime.datetime, footer: str = "", rows: int
 
 
 def shares(sections: Sequence[Section], rows: int) -> list[int]:
-    """Return how many entries of each section are shown: one more each in turn, while there are rows."""
+    """Return the number of entries of each section to show, distributing `rows` in turns of one entry each."""
     shown = [0] * len(sections)
     while True:
         before = list(shown)
@@ -87,12 +87,12 @@ def shares(sections: Sequence[Section], rows: int) -> list[int]:
 
 
 def counted(counts: dict[str, int]) -> str:
-    """Return `7,000 pending, 1 running`."""
+    """Return counts by state as text: `7,000 pending, 1 running`."""
     return ", ".join(f"{count:,} {state}" for state, count in counts.items())
 
 
 def nodes_in_words(runs: Sequence[RunProgress]) -> str:
-    """Return `n[1-3] (2 each), n4`; empty if nothing runs, or the nodes are unknown."""
+    """Return the nodes of running repetitions: `n[1-3] (2 each), n4`; empty if there are none or nodes are unknown."""
     return ", ".join(
         nodes if count == 1 else f"{nodes} ({count}{' each' if ',' in nodes or '[' in nodes else ''})"
         for count, nodes in status_summary.running_on(runs).items()
@@ -100,7 +100,7 @@ def nodes_in_words(runs: Sequence[RunProgress]) -> str:
 
 
 def expected_in_words(progress: Progress, now: datetime.datetime) -> str:
-    """Return `Sun 16:40, in 2 h 31 min`; empty if it is unknown. Jobs that are not submitted do not count."""
+    """Return the expected end of the submitted jobs: `Sun 16:40, in 2 h 31 min`; empty if it is unknown."""
     end = status_summary.expected_end(progress, now)
     if end is None:
         return ""
@@ -111,7 +111,7 @@ def expected_in_words(progress: Progress, now: datetime.datetime) -> str:
 
 
 def follow_on_in_words(progress: Progress) -> str:
-    """Return the continuation job that submits the rest, or why it does not start; empty without one."""
+    """Return the continuation job that submits the remaining jobs, or why it does not start; empty without one."""
     words = {"": "submits the remaining jobs"}
     return "; ".join(
         f"job {job} {words.get(why) or f'does not start: {why}'}" for job, why in progress.follow_on.items()
@@ -119,7 +119,7 @@ def follow_on_in_words(progress: Progress) -> str:
 
 
 def tried_again_in_words(progress: Progress) -> str:
-    """Return `3 times, after 2 node_failure, 1 disturbed`; empty if every attempt counts."""
+    """Return the number of retries: `3 times, after 2 node_failure, 1 disturbed`; empty if every attempt counts."""
     earlier = status_summary.tried_again(progress.runs)
     times = sum(earlier.values())
     return f"{times:,} time{'s' * (times != 1)}, after {counted(earlier)}" if earlier else ""
@@ -138,7 +138,7 @@ def length(seconds: float) -> str:
 
 
 def failure(progress: Progress, run: RunProgress) -> Text:
-    """Return a failure in one line."""
+    """Return one line with status, axes and reason of a failed repetition."""
     what = f"{status_summary.named(progress.sweep, run.planned)}: {run.reason or 'unknown'}"
     return Text.assemble((run.state, "red"), " ", plain(what))
 
@@ -149,7 +149,7 @@ def plain(text: str) -> str:
 
 
 def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
-    """Return one row per fact, the most important first: a narrow terminal cuts the rest."""
+    """Return one row per fact, the most important first, since a narrow terminal cuts the rest."""
     counts = progress.counts()
     cases = progress.case_counts()
     ended = sum(run.ended for run in progress.runs)
@@ -231,7 +231,7 @@ def _more(count: int) -> list[RenderableType]:
 
 
 def _line(part: RenderableType) -> RenderableType:
-    """Return a text that takes one row."""
+    """Return a text that is cut to one row."""
     if isinstance(part, Text):
         part.no_wrap, part.overflow = True, "ellipsis"
     return part

@@ -12,13 +12,13 @@ from hpcbench.slurm import node_list, reasons
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.util.text import plural
 
-MAX_GROUPS = 5  # of one state
+MAX_GROUPS = 5  # groups per state
 MAX_JOBS = 3
-LONGEST = 30  # characters of the elements of a job
+LONGEST = 30  # characters of a list of elements
 
 
 def lines(progress: Progress) -> list[Text]:
-    """Return lines per group, for its jobs and remedies; the smallest of many groups are left out."""
+    """Return for each group its size, reason, hint and elements; at most the MAX_GROUPS largest groups per state."""
     shown = []
     for state, by_reason in groups(progress).items():
         largest = sorted(by_reason.items(), key=lambda group: -len(group[1]))
@@ -31,7 +31,7 @@ def lines(progress: Progress) -> list[Text]:
 
 
 def groups(progress: Progress) -> dict[str, dict[str, list[RunProgress]]]:
-    """Return repetitions by state, in the order of the states, and reason."""
+    """Return the repetitions by state and reason, in the order of Progress.counts."""
     found: dict[str, dict[str, list[RunProgress]]] = {state: {} for state in progress.counts()}
     for run in progress.runs:
         found.setdefault(run.state, {}).setdefault(run.reason, []).append(run)
@@ -48,7 +48,7 @@ def _group(state: str, reason: str, runs: Sequence[RunProgress]) -> list[Text]:
 
 
 def elements_in_words(runs: Sequence[RunProgress]) -> str:
-    """Return `12_[0-999] (job-001); elements 3,7 of job-002; and 8 more jobs`, as scancel takes it."""
+    """Return array tasks in the syntax of scancel: `12_[0-999] (job-001); elements 3,7 of job-002; and 8 more jobs`."""
     jobs: dict[tuple[str, str | None], set[int]] = {}
     for run in runs:
         number = run.index if run.slurm_id and run.index is not None else run.element

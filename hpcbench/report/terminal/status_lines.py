@@ -14,19 +14,19 @@ from hpcbench.slurm import reasons
 from hpcbench.status.progress import Progress
 from hpcbench.util.text import plural
 
-MAX_FAILURES = 10  # of one answer
+MAX_FAILURES = 10  # failures per update
 T = TypeVar("T", bound=Hashable)
 
 
 class Lines:
-    """The lines that were printed, to print only news."""
+    """The state that was printed, so that later updates print only changes."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._told: set[Hashable] = set()
 
     def news(self, progress: Progress, now: datetime.datetime) -> list[Text]:
-        """Return the new lines for a state."""
+        """Return the lines on what has changed since the last call."""
         lines = []
         counts = progress.counts()
         if counts != self._counts:

@@ -1,4 +1,4 @@
-"""What is worth knowing of the progress of a sweep at a glance: by axis, on which nodes, why not yet, what failed."""
+"""A summary of the progress of a sweep: counts by axis, running nodes, pending reasons, failures, expected end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AxisValue:
 
     @property
     def done(self) -> bool:
-        """Return how many repetitions have ended."""
+        """Return whether all repetitions have completed."""
         return self.states.keys() <= {status.COMPLETED}
 
 
@@ -44,24 +44,24 @@ def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
 
 
 def value_of(planned: PlannedRun, axis: str) -> Any:
-    """Return the value of a parameter or tag; None if the case has none."""
+    """Return the value of an axis, a parameter or tag; None if the case does not have it."""
     return planned.tags[axis] if axis in planned.tags else planned.parameters.get(axis)
 
 
 def named(sweep: Sweep, planned: PlannedRun) -> str:
-    """Return `nodes=2 batch_size=64 repetition 1`."""
+    """Return the name of a repetition: `nodes=2 batch_size=64 repetition 1`."""
     values = {name: value_of(planned, name) for name in sweep.description["axes"]}
     axes = " ".join(f"{name}={value}" for name, value in values.items() if value is not None)
     return f"{axes or planned.case_id} repetition {planned.repetition}"
 
 
 def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Return the number of running repetitions by node; one on several nodes counts on each."""
+    """Return the number of running repetitions by node; a repetition on several nodes counts on each."""
     return Counter(node for run in runs if run.state == states.RUNNING for node in node_list.expand(run.nodes))
 
 
 def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
-    """Return the nodes by number of repetitions: `{2: "n[1-3]", 1: "n4"}`."""
+    """Return the nodes by number of running repetitions: `{2: "n[1-3]", 1: "n4"}`."""
     by_count: dict[int, list[str]] = {}
     for node, count in running_by_node(runs).items():
         by_count.setdefault(count, []).append(node)
@@ -69,13 +69,13 @@ def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
 
 
 def waiting(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Return the reasons of pending jobs with the number of repetitions, most first."""
+    """Return the number of waiting repetitions by the reason of their jobs, most frequent first."""
     reasons = Counter(run.reason for run in runs if run.record is None and run.reason)
     return dict(reasons.most_common())
 
 
 def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Return the endings of attempts that do not count: `{"node_failure": 2, "disturbed": 1}`."""
+    """Return the number of retried attempts by how they ended: `{"node_failure": 2, "disturbed": 1}`."""
     earlier: Counter[str] = Counter()
     for run in runs:
         if run.record is None or len(run.attempts) < 2:
@@ -87,29 +87,29 @@ def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
 
 
 def failures(runs: Iterable[RunProgress]) -> list[RunProgress]:
-    """Return the repetitions that failed, latest last, without skipped and unsupported ones."""
+    """Return the failed repetitions, latest last, without skipped and unsupported ones."""
     none = (status.COMPLETED, status.SKIPPED, status.UNSUPPORTED)
     return sorted((run for run in runs if run.ended and run.state not in none), key=ended_at)
 
 
 def ended_at(run: RunProgress) -> str:
-    """Return when a repetition ended; empty if it has not."""
+    """Return the end of a repetition as ISO 8601; empty if it has not ended."""
     return run.record.ended_at if run.record else ""
 
 
 def attempt_of(run: RunProgress) -> tuple[str, int, str]:
-    """Return what identifies an attempt of a repetition that has ended."""
+    """Return job, element and end, which identify an ended attempt of a repetition."""
     return run.job, run.element, ended_at(run)
 
 
 def log_of(sweep: Sweep, run: RunProgress) -> str | None:
-    """Return the log of a repetition that has ended, relative to the workspace; None if it printed nothing."""
+    """Return the path of the log of an ended repetition, relative to the workspace; None if it printed nothing."""
     log = log_path(sweep, run)
     return from_workspace(sweep, log) if log else None
 
 
 def log_path(sweep: Sweep, run: RunProgress) -> Path | None:
-    """Return the path of that log."""
+    """Return the path of the log of an ended repetition; None if it printed nothing."""
     if run.record is None or not has_log(run.record):
         return None
     index = run.index if run.slurm_id and run.index is not None else run.element
@@ -117,14 +117,14 @@ def log_path(sweep: Sweep, run: RunProgress) -> Path | None:
 
 
 def from_workspace(sweep: Sweep, path: Path) -> str:
-    """Return a path relative to the workspace; for an archive unchanged."""
+    """Return a path relative to the workspace, or to the folder of an unpacked archive."""
     return str(path.relative_to(sweep.paths.jobs.parents[1]))
 
 
 def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetime | None:
-    """Return when all queued and running repetitions will have ended at the present rate.
+    """Return the expected end of all queued and running repetitions at the present rate.
 
-    Return None if it is unknown, as for a search, which plans each measurement when it knows the last.
+    Return None if it is unknown, as for a search, which plans each measurement after the previous one.
     """
     if progress.sweep.tuning is not None:
         return None

@@ -34,12 +34,12 @@ from hpcbench.report.text.units import header_of
 from hpcbench.util.text import plural
 
 NAMES = {NONE: "none", FIXED: "best fixed", DYNAMIC: "dynamic"}
-# Which column gives mode first, where there is no room for all: the one with the highest number.
+# Values of Column.gives_way.
 _OF_FIXED, _OF_GAIN, _SHARES, _ENERGY, _SETTING, _OF_TIME = 1, 2, 3, 4, 5, 6
 
 
 def print_threads(results: Results, top: int, console: Console) -> None:
-    """Print the comparison of thread modes; nothing without several modes."""
+    """Print the comparison of thread modes, with the first `top` contexts; nothing without several modes."""
     contexts = contexts_of(results)
     if not contexts:
         return
@@ -51,7 +51,7 @@ def print_threads(results: Results, top: int, console: Console) -> None:
 
 
 def gains(results: Results) -> Iterator[str]:
-    """Yield the gains between modes over all contexts; dynamic over none first."""
+    """Yield a sentence on the gain of each pair of modes over all contexts, dynamic over none first."""
     for slower, faster in GAINS[::-1]:
         gain = overall(contexts_of(results), slower, faster)
         if gain:
@@ -67,7 +67,7 @@ def _in_words(gain: Overall) -> str:
 
 
 def _of_one_setting(results: Results) -> str:
-    """Return a sentence if both modes mostly used the same threads."""
+    """Return a sentence if dynamic threads mostly kept the default count, otherwise an empty string."""
     same, of = kept_as_unset(contexts_of(results), results.planned_repetitions)
     if 2 * same <= of:
         return ""
@@ -76,7 +76,7 @@ def _of_one_setting(results: Results) -> str:
 
 
 def sentences(results: Results) -> Iterator[str]:
-    """Yield sentences on schedules kept, guidelines on other networks, and the basis of the numbers."""
+    """Yield sentences on kept schedules, on the test of guidelines, and on the reliability of the times."""
     contexts, test = contexts_of(results), guideline_test(results)
     kept, others = schedules_kept(results.planned_repetitions)
     if kept or others:
@@ -89,7 +89,7 @@ def sentences(results: Results) -> Iterator[str]:
 
 
 def columns_of(contexts: Sequence[ThreadContext], test: Transfer | None) -> list[Column]:
-    """Return the columns that identify the contexts, and times, gains, shares and energy of the modes."""
+    """Return the columns that identify the contexts, and times, gains, shares beaten and energy of the modes."""
     names = [name for name, _ in contexts[0].context]
     rows = [dict(each.context) for each in contexts]
     columns = [_of_context(name, [row[name] for row in rows]) for name in names]
@@ -122,7 +122,7 @@ def _of_mode(name: str, modes: Sequence[ThreadMode | None]) -> list[Column]:
 
 
 def _setting(mode: ThreadMode | None) -> str:
-    """Return e.g. `2 intra, 1 inter`."""
+    """Return the thread counts of a mode, e.g. `2 intra, 1 inter`."""
     return ", ".join(f"{count} {name.split('_')[0]}" for name, count in mode.setting.items()) if mode else "-"
 
 
@@ -183,14 +183,14 @@ def _of_guidelines(test: Transfer) -> str:
 
 
 def _share(share: Interval) -> str:
-    """Return e.g. `83 % [70 %, 91 %]`."""
+    """Return a share with its interval, e.g. `83 % [70 %, 91 %]`."""
     if share.low is None or share.high is None:
         return percent(share.estimate)
     return f"{percent(share.estimate)} [{percent(share.low)}, {percent(share.high)}]"
 
 
 def _remarks(modes: Sequence[ThreadMode]) -> Iterator[str]:
-    """Yield how reliable the times are, and why energy is unknown."""
+    """Yield sentences on the reliability of the times and on the reason for unknown energy."""
     for name in MODES:
         chosen = [mode for mode in modes if mode.name == name and mode.chosen_of > 1]
         best = "best fixed" if name == FIXED else f"best {NAMES[name]}"

@@ -1,4 +1,4 @@
-"""What a search has found, for people."""
+"""The result of a tuning search on a terminal."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from hpcbench.tuning.result import (
 from hpcbench.util.text import plural
 
 NOTHING_SET = "nothing set"
-# A program with its arguments, of which no shell makes anything else.
+# A program with arguments that a shell would not change.
 _PLAIN = re.compile(r"[\w./-]+( [\w./:,=@%+-]+)*")
 
 
 def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
-    """Return the result of a search line by line; the first line is its title."""
+    """Yield the lines of the result of a search for one workload; the first line is its title."""
     yield finding.title
     if finding.answer is None:
         yield "  no configuration could be measured; fix the failures, then search again: hpcbench tune"
@@ -55,7 +55,7 @@ def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
 
 
 def headline(finding: TuningResult, quantity: Quantity) -> str:
-    """Return the result of a search in a sentence."""
+    """Return the result of a search for one workload in a sentence."""
     answer = finding.answer
     if answer is None:
         return "No configuration could be measured"
@@ -83,7 +83,7 @@ def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Itera
 
 
 def _of(answer: Recommendation, setting: ConfigurationResult, quantity: Quantity) -> str:
-    """Return a configuration; for the default, with the variables of the environment."""
+    """Return a configuration with its value; for the default, with the inherited environment variables."""
     words = in_words(setting.parameters)
     if setting == answer.default and answer.inherited:
         but = "but" if words == NOTHING_SET else "with"
@@ -104,7 +104,7 @@ def _measured(words: str, setting: ConfigurationResult, quantity: Quantity) -> s
 
 
 def in_words(parameters: Mapping[str, Any]) -> str:
-    """Return `intra_op_threads=2 inter_op_threads=1`, without values that are unset or at their default."""
+    """Return parameters as `intra_op_threads=2 inter_op_threads=1`, without unset values and defaults."""
     usual = {name: Parameters.model_fields[name].default for name in CHOICES}
     given = {name: value for name, value in parameters.items() if value is not None and value != usual.get(name)}
     return " ".join(f"{name}={value}" for name, value in given.items()) or NOTHING_SET
@@ -208,13 +208,13 @@ def _usage(answer: Recommendation) -> Iterator[str]:
 
 
 def _program(command: str) -> str:
-    """Return a command in one line for env and taskset, by the shell if it needs one."""
+    """Return a command in one line for env and taskset, run by a shell if necessary."""
     command = command.strip()
     return command if _PLAIN.fullmatch(command) else f"{' '.join(SHELL)} {_one_word(command)}"
 
 
 def _one_word(text: str) -> str:
-    """Return a text as one word of bash in one line."""
+    """Return a text as one quoted word of bash in one line."""
     if "\n" not in text:
         return shlex.quote(text)
     escaped = text.replace("\\", r"\\").replace("'", r"\'").replace("\n", r"\n")
@@ -233,7 +233,7 @@ def _inexact(answer: Recommendation) -> list[str]:
 
 
 def time_in_words(seconds: float) -> str:
-    """Return `5 min 32 s`."""
+    """Return a duration in seconds, minutes or hours: `32 s`, `5 min 32 s`, `2 h 05 min`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -8,8 +8,7 @@ from hpcbench.util.text import plural
 
 
 def use_in_words(used: Used) -> str:
-    """Return `lstm used 1.2 node-hours (38 core-hours) in 130 attempts, 0.46 EUR; 0.31 kWh of cpu+memory were measured
-    ...`."""
+    """Return a sentence such as `lstm used 1.2 node-hours (38 core-hours) in 130 attempts, 0.46 EUR; ...`."""
     hours = [f"{figure(used.core_hours)} core-hours"]
     hours += [f"{figure(used.gpu_hours)} GPU-hours"] if used.gpu_hours else []
     least = "at least " if used.unknown else ""

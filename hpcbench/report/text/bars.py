@@ -8,7 +8,7 @@ from statistics import median
 
 from rich.console import Console
 
-_EIGHTHS = " ▏▎▍▌▋▊▉█"  # of a character, from the left
+_EIGHTHS = " ▏▎▍▌▋▊▉█"  # a character filled from the left by 0 to 8 eighths
 _LEVELS = "▁▂▃▄▅▆▇█"
 _PLAIN, _PLAIN_LEVELS = "#", "_.-:=+*#"
 _UNKNOWN = " "
@@ -26,9 +26,9 @@ def shows_blocks(console: Console) -> bool:
 
 
 def bar(share: float, width: int, *, plain: bool = False) -> str:
-    """Return a bar of `share` (0 to 1) of `width` characters, in eighths of a character unless `plain`.
+    """Return a bar of the fraction `share` (0 to 1) of `width` characters, in eighths of a character unless `plain`.
 
-    Values above 0 have a visible bar. NaN has none.
+    Values above 0 have a visible bar. The bar of NaN is empty.
     """
     if not share > 0:
         return ""
@@ -40,9 +40,9 @@ def bar(share: float, width: int, *, plain: bool = False) -> str:
 
 
 def sparkline(values: Sequence[float], limits: tuple[float, float] | None = None, *, plain: bool = False) -> str:
-    """Return a character per value, from the lower of the `limits` to the upper, or of the finite values.
+    """Return a character per value, on the scale of `limits`, by default the range of the finite values.
 
-    Equal values are at half height, NaN is a blank, and values beyond a limit are at the limit.
+    Equal values are at half height, NaN and infinity are spaces, and values beyond a limit are drawn at the limit.
     """
     levels = _PLAIN_LEVELS if plain else _LEVELS
     known = [value for value in values if math.isfinite(value)]
@@ -51,7 +51,7 @@ def sparkline(values: Sequence[float], limits: tuple[float, float] | None = None
 
 
 def around(values: Sequence[float], narrowest: float) -> tuple[float, float]:
-    """Return limits for a sparkline: the range of the values, widened to `narrowest` as a fraction of the median."""
+    """Return the range of the values, widened to at least `narrowest` as a fraction of the median."""
     low, high = min(values), max(values)
     spare = max(0.0, narrowest * abs(median(values)) - (high - low)) / 2
     return low - spare, high + spare

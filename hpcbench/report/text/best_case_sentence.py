@@ -8,14 +8,13 @@ from hpcbench.analysis.stats.ratio_text import in_brackets
 from hpcbench.analysis.studies.best_case import BestCase
 from hpcbench.report.text.numbers import value_in_words
 
-MAX_NAMED = 3  # cases that are as good as the best
+MAX_NAMED = 3  # named cases that may be as good as the best
 
 
 def sentence(found: BestCase) -> str:
-    """Return `intra_op_threads=2 (84 items/s) is 1.34x [1.29, 1.38] faster than the base case, intra_op_threads=1;
-    ...`.
+    """Return e.g. `intra_op_threads=2 (84 items/s) is 1.34x [1.29, 1.38] faster than the base case, ...`.
 
-    An interval that contains 1, and a ratio without an interval, are named as such.
+    The sentence mentions an interval that contains 1 and a missing interval.
     """
     text = f"{_beginning(found)}{_alike(found)}."
     if found.single and found.cases > 1:
@@ -48,7 +47,7 @@ def _beginning(found: BestCase) -> str:
 
 
 def _alike(found: BestCase) -> str:
-    """Return the cases as good as the best; without the base case if its gain may be noise."""
+    """Return the cases within noise of the best, without the base case if the gain may be noise."""
     sure = found.is_significant or found.best_is_base
     others = [other.name for other in found.alike if sure or other.key != found.base.key]
     if not others:

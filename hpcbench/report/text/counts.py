@@ -1,4 +1,4 @@
-"""Counts and values as text, and the line on rows that a table leaves out."""
+"""Counts and values as text, and the line on omitted rows of a table."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 def jobs_in_words(plan: Plan) -> str:
-    """Return `2 jobs`; on Slurm `1,000 jobs in 2 arrays`."""
+    """Return the number of jobs of a plan: `2 jobs`; on Slurm `1,000 jobs in 2 arrays`."""
     if plan.site.scheduler != "slurm":
         return plural(len(plan.jobs), "job")
     return f"{plural(sum(len(job.packs) for job in plan.jobs), 'job')} in {plural(len(plan.jobs), 'array')}"
 
 
 def or_unset(value: object) -> str:
-    """Return a value as text, `unset` for None."""
+    """Return a value as text; `unset` for None."""
     return "unset" if value is None else str(value)
 
 
 def print_omitted(count: int, console: Console, file: str, what: str = "") -> None:
-    """Print how many rows are left out, if any; `what` is a row, `file` the option that writes all."""
+    """Print the number of omitted rows, if any; `what` names a row, `file` is the option that writes all rows."""
     if count > 0:
         more = plural(count, f"more {what}") if what else f"{count:,} more"
         console.print(f"... and {more}: show all with --top, or in the file of {file}")

@@ -1,4 +1,4 @@
-"""Failures by reason: many cases often fail for the same reason."""
+"""Failures grouped by reason, since many cases often fail for the same reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Failure:
 
     @property
     def in_words(self) -> str:
-        """Return `2 cases (nodes=2; nodes=4): it broke (log: ...)`, or `nodes=2: it broke (log: ...)` for one case."""
+        """Return `2 cases (nodes=2; nodes=4): REASON (log: ...)`, or `nodes=2: REASON (log: ...)` for one case."""
         named = "; ".join(self.cases[:MAX_NAMED])
         if len(self.cases) > 1:
             more = "; ..." if len(self.cases) > MAX_NAMED else ""
@@ -39,7 +39,7 @@ def _failure(cases: pd.DataFrame, results: Results) -> Failure:
 
 
 def failures_of(results: Results) -> list[Failure]:
-    """Return the failures of the results, by number of cases."""
+    """Return the failures of the results, those with most cases first."""
     failed = results.failed
     kinds = failed.groupby(["status", "error"], sort=False, dropna=False)
     found = [_failure(rows, results) for _, rows in kinds]

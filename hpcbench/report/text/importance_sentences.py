@@ -10,7 +10,7 @@ from hpcbench.analysis.stats.ratio_text import in_brackets, percent, times
 from hpcbench.analysis.studies.importance import Importance, Share
 from hpcbench.config.names import TAG
 
-_WORTH_TELLING = 0.01  # of the variation
+_WORTH_TELLING = 0.01  # fraction of the variation
 _MAX_LEFT_OUT = 5
 
 
@@ -48,7 +48,7 @@ def _sentences(found: Importance) -> Iterator[str]:
 
 
 def _effect_to_tell(share: Share) -> Effect | None:
-    """Return the largest significant effect of at least half as many pairs as the best covered one."""
+    """Return the largest significant effect with at least half of the largest number of pairs, if any."""
     most = max((effect.pairs for effect in share.effects), default=0)
     return next((effect for effect in share.effects if effect.is_significant and 2 * effect.pairs >= most), None)
 
@@ -78,7 +78,7 @@ def _of_contrast(contrast: Contrast) -> str:
 
 
 def _left_out(found: Importance) -> str:
-    """Return the first columns that are left out, each with its reason."""
+    """Return the first _MAX_LEFT_OUT omitted columns with reasons, and the number of further ones."""
     named = [f"{name} ({why})" for name, why in found.left_out[:_MAX_LEFT_OUT]]
     more = len(found.left_out) - len(named)
     return ", ".join([*named, *([f"and {more} more"] if more else [])])

@@ -9,7 +9,7 @@ from hpcbench.analysis.studies.scaling import scaling
 from hpcbench.report.text import scaling_sentences
 from hpcbench.report.text.importance_sentences import sentences
 
-MIN_FACTORS = 2  # of one, the ranking says all
+MIN_FACTORS = 2  # with one, the ranking is sufficient
 MAX_SERIES = 2
 
 
@@ -24,7 +24,7 @@ def _of_scaling(results: Results) -> list[str]:
 
 
 def _of_factors_and_guidelines(results: Results) -> list[str]:
-    """Return nothing if only one column varies."""
+    """Return sentences on factors and guidelines; none if fewer than MIN_FACTORS columns vary."""
     names = [name for name in results.shown if name != "sweep"]
     if len(names) < MIN_FACTORS or not results.workloads:
         return []
@@ -32,7 +32,7 @@ def _of_factors_and_guidelines(results: Results) -> list[str]:
 
 
 def _of_factors(results: Results, names: list[str]) -> list[str]:
-    if results.cases["repetitions"].max() < 2:  # nothing tells what noise is
+    if results.cases["repetitions"].max() < 2:  # the noise is unknown
         return []
     found = importance(results.cases, results.repetitions, names)
     return [] if found.reason else sentences(found)

@@ -1,4 +1,4 @@
-"""Formatting of numbers, the same on terminal, page and in papers."""
+"""Formatting of numbers for terminal, page and papers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pandas as pd
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.stats.ratio_text import UNKNOWN, says_nothing, times
 
-SCALED = ("s", "B", "")  # units that are written beside each number, where there is one
+SCALED = ("s", "B", "")  # units that formatted values include
 
 
 def figure(value: float) -> str:
-    """Return four digits, or the integer part if that is longer: `0.01234`, `12.35`, `12,346`."""
+    """Return a number with four digits, or its integer part if that is longer: `0.01234`, `12.35`, `12,346`."""
     if pd.isna(value):
         return "-"
     return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:,.4g}"
 
 
 def duration(seconds: float) -> str:
-    """Return seconds with a fitting unit: `1.23 s`, `29.1 ms`, `4.56 us`; `-` for NaN."""
+    """Return a time in seconds with a scaled unit: `1.23 s`, `29.1 ms`, `4.56 us`; `-` for NaN."""
     if pd.isna(seconds):
         return "-"
     for factor, unit in ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")):
@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
 
 
 def memory(size: Any) -> str:
-    """Return bytes with a fitting unit: `8 GiB`, `512 MiB`; `-` for NaN."""
+    """Return a size in bytes with a scaled unit: `8 GiB`, `512 MiB`; `-` for NaN."""
     if pd.isna(size):
         return "-"
     for power, unit in ((20, "MiB"), (30, "GiB")):
@@ -45,24 +45,24 @@ def _of_memory(count: float, unit: str) -> str:
 
 
 def factor(ratio: float) -> str:
-    """Return a ratio with three decimals: `1.034`."""
+    """Return a ratio with three decimals: `1.034`; `-` for NaN."""
     return "-" if pd.isna(ratio) else f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
 
 
 def percent(part: float) -> str:
-    """Return `2 %` or `0.5 %`."""
+    """Return a fraction as a percentage: `2 %`, `0.5 %`."""
     return f"{100 * part:g} %"
 
 
 def between(low: Any, high: Any, written: Callable[[float], str]) -> str:
-    """Return the limits of an interval: `1.22 ms - 4.74 ms`; empty if they are missing."""
+    """Return the limits of an interval: `1.22 ms - 4.74 ms`; empty without limits, `unknown` if too wide."""
     if pd.isna(low) or pd.isna(high):
         return ""
     return UNKNOWN if says_nothing(low, high) else f"{written(low)} - {written(high)}"
 
 
 def formatter(quantity: Quantity) -> Callable[[float], str]:
-    """Return the function that formats values of a quantity; their unit is included if it varies."""
+    """Return the function that formats values of a quantity, with the unit for times and sizes."""
     if quantity.unit == "s":
         return duration
     if quantity.unit == "B":

@@ -19,14 +19,14 @@ from hpcbench.report.text.numbers import SCALED, between, duration, formatter, m
 from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
 
-TAIL = "time_p99_s"  # of inference, beside the median
+TAIL = "time_p99_s"  # additional column for inference
 INTERVAL = "95 % interval"
-# Which column gives way first, where there is no room for all: the one with the highest number.
+# Values of Column.gives_way.
 _TIME_OF_COMMANDS, _ITEMS, _TAIL, _OF_SPEEDUP = 1, 2, 3, 4
 
 
 def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
-    """Return the columns that identify the cases, the ranked quantity, times with intervals, and counts of runs."""
+    """Return the columns of a ranking: identification, ranking quantity, times with intervals, counts of runs."""
     cases = work.cases
     of_commands = cases.iloc[0]["framework"] == COMMAND
     measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity)
@@ -41,7 +41,7 @@ def columns_in_words(rows: pd.DataFrame, shown: list[str]) -> list[Column]:
 
 
 def heading(quantity: Quantity) -> str:
-    """Return the heading of a quantity, with its unit if values lack it: `rate it/s`."""
+    """Return the heading of a quantity, with its unit if formatted values do not include it: `rate it/s`."""
     if quantity == TIME:
         return "time"
     name = short_name(quantity.column) if quantity.column in PERCENTILES else quantity.title.replace("_", " ")
@@ -63,7 +63,7 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
 
 
 def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[Column]:
-    """Return metrics and time of commands, whose work is unknown."""
+    """Return the columns of metrics and time of commands, whose work is unknown."""
     known = [metric for column, metric in metrics.items() if cases[column].notna().any()]
     columns = [column for metric in known for column in _measured(cases, metric)]
     if known:
@@ -72,7 +72,7 @@ def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[C
 
 
 def _measured(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
-    """Return a quantity, and its interval if it has one."""
+    """Return the column of a quantity, and of its interval if it has one."""
     written = formatter(quantity)
     return [
         Column(heading(quantity), _cells(cases[quantity.column], written)),
@@ -91,7 +91,7 @@ def _interval(
 
 
 def _counts(cases: pd.DataFrame) -> list[Column]:
-    """Return the number of repetitions, and if there was interference how many were `2 left out` or `6 used`."""
+    """Return the columns of the repetitions and, if any had interference, of these: `2 left out`, `6 used`."""
     columns = [Column("n", _cells(cases["repetitions"], str))]
     if (cases["disturbed"] > 0).any():
         pairs = zip(cases["disturbed"], cases["interference"], strict=True)

@@ -1,4 +1,4 @@
-"""The scaling of a series in sentences: speedup over the base, where it stops to pay, fitted laws."""
+"""The scaling of a series in sentences: speedup over the base, useful number of processors, fitted laws."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hpcbench.analysis.stats.ratio_text import in_brackets
 from hpcbench.analysis.studies.scaling import Scaling, Series, series_of
 from hpcbench.analysis.studies.scaling_laws import AMDAHL, GUSTAFSON, USL, Fit, peak
 
-MIN_SIZES = 3  # numbers of processors; of two, the ranking says all
-WRONG = 0.1  # a law whose rates are further off than this, on average, does not fit
+MIN_SIZES = 3  # numbers of processors; for two, the ranking is sufficient
+WRONG = 0.1  # root mean square relative error above which a law does not fit
 
 
 def long_series(results: Results) -> list[Series]:
@@ -22,7 +22,7 @@ def long_series(results: Results) -> list[Series]:
 
 
 def sentences(scaling: Scaling) -> list[str]:
-    """Return `Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then the laws."""
+    """Return sentences: `Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then the laws."""
     laws = () if scaling.best["is_base"] else scaling.fits
     return [_measured(scaling), *(_fitted(each, scaling.unit) for each in laws)]
 
@@ -70,7 +70,7 @@ def _interval(point: pd.Series[Any], name: str) -> Interval:
 
 
 def _percent(interval: Interval) -> str:
-    """Return `29 % [28, 30]`."""
+    """Return a fraction with its interval in percent: `29 % [28, 30]`."""
     estimate, low, high = (None if value is None else f"{100 * value:.3g}" for value in interval)
     return f"{estimate} %" if low is None else f"{estimate} % [{low}, {high}]"
 

@@ -1,4 +1,4 @@
-"""Tables of text that fit a terminal: the least important columns are dropped."""
+"""Text tables that fit a terminal by dropping the least important columns."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ GAP = 2  # cells between columns
 
 @dataclass(frozen=True)
 class Column:
-    """A column of text. The one with the highest `gives_way` is dropped first; 0 stays."""
+    """A column of text. Columns with the highest `gives_way` are dropped first; with NEVER (0), a column is kept."""
 
     header: str
     cells: tuple[str, ...]
     gives_way: int = NEVER
-    is_text: bool = False  # starts at the left, and its words may be broken
-    styles: tuple[str, ...] = ()  # of rich, one for each cell, where they differ
+    is_text: bool = False  # left-aligned, and may be wrapped
+    styles: tuple[str, ...] = ()  # rich styles, one per cell, or none
 
     @property
     def width(self) -> int:
@@ -38,7 +38,7 @@ class Column:
 
     @property
     def narrow(self) -> Column:
-        """Return the column with its header broken into lines that are not longer than its cells, if possible."""
+        """Return the column with its header wrapped to the width of its cells, if possible."""
         longest = max((cell_len(cell) for cell in self.cells), default=0)
         lines: list[str] = []
         for word in self.header.split(" "):
@@ -50,7 +50,7 @@ class Column:
 
 
 def fitting(columns: Sequence[Column], width: int) -> list[Column]:
-    """Return the columns that fit in `width` cells; columns that never give way stay in any case."""
+    """Return the columns that fit in `width` terminal cells, and all columns that never give way."""
     columns = [column.printable for column in columns]
     if _width(columns) <= width:
         return columns
@@ -64,7 +64,7 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
 
 
 def as_table(columns: Sequence[Column]) -> Table:
-    """Return a table for rich, with cells as plain text."""
+    """Return a rich table of the columns, without markup in cells."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = [column.printable for column in columns]
     for column in columns:

@@ -1,4 +1,4 @@
-"""Headings of columns, and units at the end of their names."""
+"""Headings of columns, and units by the suffixes of their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENDINGS = {
 
 
 def apart(column: str) -> tuple[str, str]:
-    """Return title and unit of a column: `peak memory` and `B` for peak_memory_bytes. Tags and metrics have no unit."""
+    """Return title and unit of a column: `peak memory`, `B` for peak_memory_bytes. Tags and metrics have no unit."""
     ending = next((each for each in _ENDINGS if column.endswith(each)), "")
     if not ending or column.startswith((TAG, PREFIX)):
         return plain(column).replace("_", " "), ""

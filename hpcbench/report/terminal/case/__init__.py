@@ -1,1 +1,1 @@
-"""Everything about one case on a terminal: a file for each part."""
+"""The report of one case on a terminal, with a module per section."""

@@ -1,4 +1,4 @@
-"""The environment of a case: framework, packages, Python, variables, machine, state of the workspace."""
+"""The environment of a case: framework, packages, Python, variables, machine, git commit of the workspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcbench.slurm import node_list
 
 
 def environment(view: CaseView) -> Facts:
-    """Return the facts of all repetitions; several values if they differ, none before the first run."""
+    """Return the environment of all repetitions, with all values that differ; no facts before the first run."""
     records = [record for record in view.ended if record.nodes or record.python]
     if not records:
         return Facts([])
@@ -39,12 +39,12 @@ def environment(view: CaseView) -> Facts:
 
 
 def _each(records: list[Record], values_of: Callable[[Record], Iterable[str | None]]) -> str:
-    """Return the values of all records, each once."""
+    """Return the distinct values of all records as text."""
     return "; ".join(dict.fromkeys(each for record in records for each in values_of(record) if each))
 
 
 def _all_packages(view: CaseView) -> str:
-    """Return the file with all packages."""
+    """Return the files that list all packages, if they exist, as text."""
     names = dict.fromkeys(view.sweep.environment(run.job)[0] for run in view.runs)
     files = [view.sweep.paths.packages(name) for name in names]
     return "".join(f"all of them: {from_workspace(view.sweep, file)}" for file in files if file.is_file())
@@ -61,7 +61,7 @@ def _processors(record: Record) -> Iterable[str]:
 
 
 def _affinity(record: Record) -> Iterable[str]:
-    """Return the CPUs of the ranks, e.g. `0-3; 4-7`."""
+    """Return the CPUs of each rank, e.g. `0-3` and `4-7`."""
     return [ranges.compact(cpus) for cpus in record.affinity if cpus]
 
 

@@ -1,4 +1,4 @@
-"""Names with values, aligned, without trailing blanks."""
+"""Aligned names and values on a terminal, without trailing spaces."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rich.text import Text
 
 from hpcbench.util.text import printable
 
-INDENT = 14  # characters, of which the name takes what it needs
+INDENT = 14  # width of the column of names, in characters
 NARROWEST = 20
 
 Fact = tuple[str, str | Text | None]
 
 
 class Facts:
-    """A line for each fact, or several where it is long or holds line breaks. What is None or empty is left out."""
+    """A renderable with a line per fact, or several for long or multi-line values. Empty facts are omitted."""
 
     def __init__(self, facts: Iterable[Fact], indent: int = INDENT) -> None:
         self._facts = [(name, value) for name, value in facts if value]

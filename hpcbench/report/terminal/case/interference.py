@@ -1,4 +1,4 @@
-"""Interference seen by the monitors, for each repetition with any."""
+"""Interference with the repetitions of a case, as detected by the monitors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hpcbench.util.text import plural
 
 
 def interference(view: CaseView) -> Facts:
-    """Return the facts on interference; none if nothing was measured."""
+    """Return the facts on interference by repetition; none without monitored repetitions."""
     judged = [(record.repetition, record.interference) for record in view.ended if record.interference]
     if not judged:
         return Facts([])

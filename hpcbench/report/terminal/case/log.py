@@ -1,4 +1,4 @@
-"""The log of a case: its path, and its last lines."""
+"""The log of a case: its path and its last lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcbench.store.logs import last_lines
 
 
 def log(view: CaseView, lines: int) -> Iterator[RenderableType]:
-    """Yield the log of the repetition to look into, without the lines that its failure has shown."""
+    """Yield the last `lines` lines of the log of CaseView.telling, except those that `failure` has printed."""
     run = view.telling
     path = log_path(view.sweep, run) if run else None
     if run is None or path is None:

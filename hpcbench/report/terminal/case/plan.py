@@ -1,4 +1,4 @@
-"""What a case is: where it stands, what was planned, what Slurm was asked for."""
+"""The plan of a case: status, parameters, measurement settings and requested Slurm options."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.terminal.status import counted
 from hpcbench.util.text import plural
 
-_OWN_LINE = "command"  # a program of several lines
+_OWN_LINE = "command"  # may have several lines
 
 
 def title(view: CaseView) -> Text:
-    """Return `c98abd9891da7 completed: task=training intra_op_threads=1`."""
+    """Return id, status and label of a case: `c98abd9891da7 completed: task=training intra_op_threads=1`."""
     named = "" if view.label == view.planned.case_id else f": {view.label}"
     return Text.assemble((view.planned.case_id, "bold"), " ", status(view.status), named)
 
 
 def status(word: str) -> Text:
-    """Return a status in its colour."""
+    """Return a status with its colour."""
     good = word == COMPLETED
     return Text(word, style="green" if good else "red" if word in STATUSES else "yellow")
 
 
 def plan(view: CaseView) -> Facts:
-    """Return the plan of a case; parameters that differ from their defaults come first."""
+    """Return the plan of a case, with parameters that differ from their defaults first."""
     planned = view.planned.parameters
     usual = {name: field.default for name, field in Parameters.model_fields.items()}
     usual["model_options"] = {}
@@ -55,20 +55,20 @@ def plan(view: CaseView) -> Facts:
 
 
 def _measures(view: CaseView) -> Iterable[str]:
-    """Yield each way in which the case is measured: a search measures briefly first."""
+    """Yield the distinct measurement settings of the runs, since a search measures briefly first."""
     ways = Counter(assigned(run.planned.measure) for run in view.runs)
     for way, times in ways.items():
         yield way if len(ways) == 1 else f"{plural(times, 'repetition')} with {way}"
 
 
 def _asked(view: CaseView) -> Iterable[str]:
-    """Return the requested Slurm options, or the limits of a local run."""
+    """Return the distinct requested Slurm options of the jobs, or the limits of a local run."""
     jobs = {run.job: view.sweep.description["jobs"][run.job]["slurm"] for run in view.runs}
     return dict.fromkeys(assigned({"time": view.sweep.slurm(job).time, **asked}) for job, asked in jobs.items())
 
 
 def assigned(values: Mapping[str, Any]) -> str:
-    """Return `nodes=2 data={"npz": "digits.npz"}`."""
+    """Return values as text: `nodes=2 data={"npz": "digits.npz"}`."""
     return " ".join(f"{name}={_written(value)}" for name, value in values.items())
 
 

@@ -1,4 +1,4 @@
-"""A case on a terminal: its title, failures, measurements, and where to look further."""
+"""Printing of a case on a terminal, section by section."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hpcbench.report.terminal.case.script import command, script
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.text.bars import shows_blocks
 
-WIDTH = 80  # of what would be drawn as wide as the console is, where that is a pipe
+WIDTH = 80  # width of drawings, in characters, if the output is not a terminal
 
 
 def print_case(view: CaseView, lines: int, console: Console) -> None:
-    """Print all parts of a case that are not empty, with so many lines of the log."""
+    """Print all sections of a case that are not empty, with at most `lines` lines of the log."""
     console.print(title(view), soft_wrap=True)
     for name, parts in _parts(view, lines, console):
         shown = [part for part in parts if part]
         if shown:
             console.print(Text(f"\n{name}", style="bold"))
-        for part in shown:  # a pipe has no margin
+        for part in shown:  # lines are not wrapped in a pipe
             console.print(part, soft_wrap=not console.is_terminal or (isinstance(part, Text) and bool(part.no_wrap)))
 
 

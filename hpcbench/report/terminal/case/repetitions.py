@@ -1,4 +1,4 @@
-"""The repetitions of a case: status, measurements, interference, node and time of each."""
+"""The table of the repetitions of a case: status, measurements, interference, nodes and start of each."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hpcbench.report.terminal.case.view import CaseView, Row
 from hpcbench.report.text.bars import sparkline
 from hpcbench.report.text.numbers import duration
 
-_PARTS = 16  # characters that tell the samples of a repetition in the order of time
+_PARTS = 16  # characters of a sparkline
 _COURSE = "over time"
-_WORDS = ("attempt", "status", "stopped", "interference", "node")  # that may be the same of all repetitions
+_WORDS = ("attempt", "status", "stopped", "interference", "node")  # columns that may be shared by all repetitions
 _UNWATCHED = "not watched"
 
 Columns = dict[str, list[Text]]
@@ -28,7 +28,7 @@ Columns = dict[str, list[Text]]
 def repetitions(view: CaseView, console: Console, *, plain: bool) -> Iterator[RenderableType]:
     """Yield a table of the repetitions, without empty columns.
 
-    If it is too wide, values that all repetitions share move to a line of their own, then the sparklines are left out.
+    If it is too wide, values that all repetitions share move to a separate line, then the sparklines are omitted.
     """
     full = _columns(view, _courses(view, plain))
     common = {name for name in _WORDS if name in full and len({str(cell) for cell in full[name]}) == 1}
@@ -45,7 +45,7 @@ def _without(columns: Columns, names: set[str]) -> Columns:
 
 
 def _fits(columns: Columns, console: Console) -> bool:
-    """Return whether no word has to be broken."""
+    """Return whether the table fits the console without broken words."""
     wide = console.options.update(max_width=10 * console.width)
     return console.measure(_table(columns), options=wide).maximum <= console.width
 
@@ -61,7 +61,7 @@ def _table(columns: Columns) -> Table:
 
 
 def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
-    """Return what is known of each run, by column, in the order of the runs."""
+    """Return the cells of each column that is not empty, in the order of the repetitions."""
     used = {row["repetition"] for row in view.valid_rows}
     several = any(len(run.attempts) > 1 for run in view.runs)
     columns: dict[str, list[Text]] = {}
@@ -87,7 +87,7 @@ def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
 
 
 def _attempt(row: Row) -> str:
-    """Return which attempt counts for the repetition, and of how many."""
+    """Return the valid attempt of a repetition and the number of attempts: `2 of 3`."""
     return f"{row['attempt'] or '-'} of {row['attempts']}" if row["attempts"] else ""
 
 
@@ -99,12 +99,12 @@ def _interference(row: Row, used: bool) -> Text:
 
 
 def _local(time: str | None) -> str:
-    """Return a time in the time zone of this machine."""
+    """Return an ISO 8601 time in the local time zone: `11-26 14:05:00`; empty for None."""
     return f"{datetime.datetime.fromisoformat(time).astimezone():%m-%d %H:%M:%S}" if time else ""
 
 
 def _courses(view: CaseView, plain: bool) -> dict[int, str]:
-    """Return the samples of each repetition over time, on a common scale."""
+    """Return a sparkline of the samples of each repetition over time, on a common scale."""
     parts = {row["repetition"]: medians_of_parts(row[SAMPLES].tolist(), _PARTS) for row in view.repetitions}
     known = [value for values in parts.values() for value in values]
     limits = (min(known), max(known)) if known else None

@@ -1,4 +1,4 @@
-"""The measurements of a case: time with interval, rates, percentiles, memory, energy, start-up."""
+"""The measurements of a case: time with interval, rates, percentiles, memory, energy, startup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BEFORE = {
     "threads_search_s": "search for threads",
 }
 
-# The settings in effect besides the numbers of threads, which have a line of their own.
+# Settings that are read back, except thread counts, which have a separate line.
 _READ_BACK = [each.name for each in SETTINGS if each.effective and each.name not in THREAD_COUNTS]
 
 
@@ -63,7 +63,7 @@ def _interval(row: Row, low: str, high: str, written: Callable[[float], str]) ->
 
 
 def _of(row: Row) -> str:
-    """Return the data that the median is computed from."""
+    """Return a description of the data that the median is computed from."""
     correlated = row["effective_samples"] < row["samples"]
     worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
     text = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
@@ -82,7 +82,7 @@ def _rate(row: Row) -> str:
 
 
 def _percentiles(row: Row) -> str:
-    """Return the known percentiles, and why others are unknown."""
+    """Return the known percentiles, and the reason why others are unknown."""
     if row[AVERAGED_OVER]:
         return f"unknown: samples are means over {row[AVERAGED_OVER]}"
     known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
@@ -103,7 +103,7 @@ def _learning(row: Row) -> str:
 
 
 def _threads(view: CaseView) -> str:
-    """Return the requested thread counts and those in effect."""
+    """Return the effective thread counts, the requested ones if they differ, and how they were set."""
     parts = []
     for kind in THREAD_COUNTS:
         effective, asked = view.row[f"effective_{kind}"], view.row[kind]
@@ -123,7 +123,7 @@ def _dynamic(view: CaseView) -> Mapping[str, Any] | None:
 
 
 def _computing(view: CaseView) -> str:
-    """Return how many threads were active in each section, with the largest count everywhere."""
+    """Return how many threads were active in each layer group at the largest thread count."""
     sections = (_dynamic(view) or {}).get("sections") or []
     if not sections:
         return ""
@@ -133,13 +133,13 @@ def _computing(view: CaseView) -> str:
 
 
 def _by_section(view: CaseView) -> str:
-    """Return the schedule and its gain, or the reason why no schedule was kept."""
+    """Return the per-layer thread plan and its gain, or the reason why a single count was kept."""
     found = _dynamic(view)
     if found is None or found["schedule"] is None:
         return f"one count: {found['why']}" if found else ""
     counts = (_section(section) for section in found["schedule"]["sections"])
     gain = ""
-    if found.get("measured"):  # a schedule of a file is not proved anew
+    if found.get("measured"):  # a schedule from a file has no gain
         gain = f"{in_brackets(Interval(*found['measured']['gain']))} faster than {found['fixed_threads']} for all"
     return "; ".join(filter(None, [", ".join(counts), gain]))
 
@@ -154,7 +154,7 @@ def _section(section: dict[str, Any]) -> str:
 
 
 def _settings(row: Row) -> str:
-    """Return the settings in effect that can be read back."""
+    """Return the settings that were read back as effective."""
     effective = {name: row[f"effective_{name}"] for name in _READ_BACK}
     return ", ".join(f"{name} {value}" for name, value in effective.items() if value is not None)
 
@@ -165,7 +165,7 @@ def _memory(row: Row) -> str:
 
 
 def _energy(view: CaseView) -> str:
-    """Return the measured energy, or the reason why it is unknown."""
+    """Return the measured energy in J, or the reason why it is unknown."""
     row, parts = view.row, []
     for kind in KINDS:
         joules, off, each = (row[f"energy_{kind}_{what}"] for what in ("j", "uncertainty_j", "j_per_item"))
@@ -178,7 +178,7 @@ def _energy(view: CaseView) -> str:
 
 
 def _why_no_energy(view: CaseView) -> str:
-    """Return the reasons of the sensors, each once."""
+    """Return the distinct reasons of the sensors for unknown energy."""
     reasons: dict[str, dict[str, None]] = {}
     for part in (part for record in view.ended for node in record.monitors for part in node.energy):
         if part.joules is None and (part.kind != "gpu" or view.planned.on_gpus):

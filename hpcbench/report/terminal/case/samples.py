@@ -17,12 +17,12 @@ from hpcbench.report.text.bars import bar
 from hpcbench.report.text.numbers import duration, figure
 
 _UNITS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
-WIDEST, NARROWEST = 40, 10  # of a bar, in characters
+WIDEST, NARROWEST = 40, 10  # length of a bar, in characters
 _DECIMALS = 9
 
 
 def distribution(view: CaseView, width: int, *, plain: bool) -> Iterator[Text]:
-    """Yield one line per bin, within so many characters if possible; nothing without samples."""
+    """Yield a title and a line per bin, within `width` characters if possible; nothing without samples."""
     if not view.valid_rows:
         return
     pooled = np.concatenate([row[SAMPLES] for row in view.valid_rows])
@@ -47,7 +47,7 @@ def distribution(view: CaseView, width: int, *, plain: bool) -> Iterator[Text]:
 
 
 def _what(view: CaseView) -> str:
-    """Return what a sample is, as text."""
+    """Return a description of the samples: times of steps or commands, and the repetitions."""
     rows = view.valid_rows
     steps = max(row["steps_per_sample"] for row in rows)
     each = f"means of {steps} steps" if steps > 1 else "steps"
@@ -57,12 +57,12 @@ def _what(view: CaseView) -> str:
 
 
 def _scale(seconds: float) -> tuple[float, str]:
-    """Return the unit of all bins in seconds, and its name: the largest with a median of 1 or more."""
+    """Return the unit of all bins in seconds, and its name: the largest unit in which the median is at least 1."""
     return next(((factor, unit) for factor, unit in reversed(_UNITS) if seconds >= factor), _UNITS[0])
 
 
 def _names(found: Histogram, factor: float) -> list[str]:
-    """Return e.g. `9.6 - 10.4`, with as many decimals as distinguish the edges."""
+    """Return the ranges of the bins, e.g. `9.6 - 10.4`, with enough decimals to distinguish the edges."""
     edges = [edge / factor for edge in found.edges]
     if found.logarithmic:
         written = [figure(edge) for edge in edges]
@@ -74,5 +74,5 @@ def _names(found: Histogram, factor: float) -> list[str]:
 
 
 def _magnitude(value: float) -> int:
-    """Return the decimal exponent: 1 for 12.3, -1 for 0.618."""
+    """Return the decimal exponent of a value: 1 for 12.3, -1 for 0.618."""
     return math.floor(math.log10(value)) if value > 0 else 0

@@ -1,4 +1,4 @@
-"""The job scripts of a case, and the commands that run it again."""
+"""The job scripts of a case, and the commands that rerun it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNKNOWN = "%JOB%"
 
 
 def script(view: CaseView) -> Facts:
-    """Return scripts, array elements and commands of a case."""
+    """Return scripts, array elements, and rerun commands of a case."""
     facts: list[Fact] = []
     for job in dict.fromkeys(run.job for run in view.runs):
         facts += _of_job(view, job)
@@ -27,9 +27,9 @@ def script(view: CaseView) -> Facts:
 
 
 def command(view: CaseView) -> Text:
-    """Return the line with which the job's driver starts the run to look into, unwrapped: it can be pasted into a job.
+    """Return the command with which the job's driver starts the run CaseView.telling, to be pasted into a job.
 
-    What Slurm, or this machine, numbers at the start stands as a variable of the shell as long as it is not known.
+    An unknown job id or process id is a shell variable.
     """
     run = view.telling or view.runs[0]
     on_slurm = view.sweep.scheduler == "slurm"
@@ -41,7 +41,7 @@ def command(view: CaseView) -> Text:
     line = shlex.join(view.sweep.run_command(run.job, batch, run.element, process, restart, attempt))
     variable = "$SLURM_JOB_ID" if on_slurm else "$$"
     results = str(view.sweep.paths.results)
-    if shlex.quote(results) != results:  # variables are not expanded between single quotes
+    if shlex.quote(results) != results:  # the variable must not be within single quotes
         variable = f"'\"{variable}\"'"
     return Text(printable(line.replace(_UNKNOWN, variable)), no_wrap=True)
 
@@ -61,7 +61,7 @@ def _elements(view: CaseView, job: str) -> list[int]:
 
 
 def _again(view: CaseView) -> Iterator[str]:
-    """Commands, the one that runs no more than is missing first."""
+    """Yield rerun commands, first the one that runs only missing repetitions."""
     paths = view.sweep.paths
     if paths.archive:
         yield f"hpcbench sweep --from {shlex.quote(str(paths.archive))}"
@@ -83,7 +83,7 @@ def _here(view: CaseView, job: str, file: str) -> str:
 
 
 def _by_slurm(view: CaseView, job: str, file: str) -> str:
-    """Return the array indices that run the case, and the number of other runs that they run."""
+    """Return the sbatch command of the array tasks with the case, and the number of other runs in these."""
     elements = set(_elements(view, job))
     packed = {index: pack for index, pack in enumerate(packs.read(view.sweep.paths.packs(job))) if elements & {*pack}}
     others = sum(len(pack) for pack in packed.values()) - len(elements)

@@ -1,4 +1,4 @@
-"""The data of one case of a sweep, for all parts of its report."""
+"""The data of one case of a sweep, for all sections of its report."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hpcbench.report.terminal import status_summary
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.store.sweep import Sweep
 
-Row = dict[Any, Any]  # of a table, with None for whatever is missing
+Row = dict[Any, Any]  # of a table, with None for missing values
 
 
 @dataclass(frozen=True)
 class CaseView:
-    """A case. `progress` has its repetitions in order, `records` the valid record of each."""
+    """A case of a sweep. `progress` holds its repetitions in order, `records` the valid record of each."""
 
     progress: Progress
     records: list[Record]
@@ -41,12 +41,12 @@ class CaseView:
 
     @property
     def planned(self) -> PlannedRun:
-        """Return the planned first run."""
+        """Return the plan of the first repetition."""
         return self.runs[0].planned
 
     @cached_property
     def row(self) -> Row:
-        """Return the row of the table of cases."""
+        """Return the row of the case in the table of cases."""
         return _with_none(case_table(repetition_table(self.records)).to_dict("records")[0])
 
     @cached_property
@@ -57,12 +57,12 @@ class CaseView:
 
     @cached_property
     def valid_rows(self) -> list[Row]:
-        """Return the valid repetitions."""
+        """Return the rows of the valid repetitions (see case_table.valid_rows)."""
         return valid_rows(self.repetitions)
 
     @cached_property
     def metrics(self) -> dict[str, MetricColumn]:
-        """Return the metrics of a command, by column."""
+        """Return the metrics of the case's command, by column."""
         return metric_columns(self.records)
 
     @property
@@ -82,12 +82,12 @@ class CaseView:
 
     @cached_property
     def telling(self) -> RunProgress | None:
-        """Return the repetition to look into: the latest that failed, otherwise the latest that has ended."""
+        """Return the repetition to report in detail: the latest failed one, otherwise the latest ended one, or None."""
         failed = status_summary.failures(self.runs)
         ended = [run for run in self.runs if run.record is not None]
         return failed[-1] if failed else max(ended, key=status_summary.ended_at, default=None)
 
 
 def _with_none(row: Row) -> Row:
-    """Columns have several ways to say that there is nothing."""
+    """Return a row with None for NaN, NaT and other missing values."""
     return {name: None if np.ndim(value) == 0 and pd.isna(value) else value for name, value in row.items()}
