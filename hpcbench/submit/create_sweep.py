@@ -71,19 +71,20 @@ def create(
             keep(paths, ask(environments))
         unfinished.rename(paths.jobs)
     except OSError as error:
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):  # another hpcbench was faster
-            raise UserError(
-                "the sweep already exists", where=str(paths.jobs), hint="nothing was submitted; choose another name"
-            ) from error
-        raise UserError(
-            f"the sweep cannot be written: {error.strerror}",
-            where=str(error.filename or paths.jobs),
-            hint="nothing was submitted",
-        ) from error
+        raise _not_written(paths, error) from error
     finally:
         if unfinished != paths.jobs.parent:
             shutil.rmtree(unfinished, ignore_errors=True)
     return Sweep(paths, description)
+
+
+def _not_written(paths: SweepPaths, error: OSError) -> UserError:
+    if error.errno in (errno.ENOTEMPTY, errno.EEXIST):  # another hpcbench was faster
+        return UserError(
+            "the sweep already exists", where=str(paths.jobs), hint="nothing was submitted; choose another name"
+        )
+    where = str(error.filename or paths.jobs)
+    return UserError(f"the sweep cannot be written: {error.strerror}", where=where, hint="nothing was submitted")
 
 
 def _check_data(plan: Plan, workspace: Workspace) -> None:
