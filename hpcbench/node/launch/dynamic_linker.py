@@ -25,6 +25,12 @@ class _Info(ctypes.Structure):
     ]
 
 
+class _LoadedObject(ctypes.Structure):
+    """The first fields of dl_phdr_info of dl_iterate_phdr(3)."""
+
+    _fields_ = [("address", ctypes.c_void_p), ("name", ctypes.c_char_p)]
+
+
 def in_effect() -> Dict[str, Any]:
     """Return the file names of OpenMP and the allocator, and the wait policy; None for what is unknown.
 
@@ -43,14 +49,46 @@ def in_effect() -> Dict[str, Any]:
 
 def provider(symbol: str) -> Optional[str]:
     """Return the file that provides a symbol in the global scope, before the libraries' own; None without one."""
-    everything: Any = ctypes.CDLL(None)
-    function = getattr(everything, symbol, None)
+    file = _file_of(symbol, ctypes.CDLL(None))
+    if file != os.path.realpath("/proc/self/exe"):
+        return file
+    # A program at a fixed address, such as Debian's Python, has a stub of each function whose address it takes.
+    return next((library for library in _libraries() if _defines(library, symbol)), file)
+
+
+def _file_of(symbol: str, scope: Any) -> Optional[str]:
+    """Return the file of a symbol, or of the program's stub of it; None if the scope has no such symbol."""
+    function = getattr(scope, symbol, None)
     if function is None:
         return None
     info = _Info()
-    everything.dladdr.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    found = everything.dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(info))
+    dladdr = ctypes.CDLL(None).dladdr
+    dladdr.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    found = dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(info))
     return os.path.realpath(os.fsdecode(info.file)) if found and info.file else None
+
+
+def _defines(library: str, symbol: str) -> bool:
+    """Return whether a loaded library has a symbol itself, not only the libraries that it needs."""
+    try:
+        scope = ctypes.CDLL(library, os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:  # the kernel's linux-vdso.so has no file
+        return False
+    return _file_of(symbol, scope) == library
+
+
+def _libraries() -> List[str]:
+    """Return the files of the loaded libraries in the order in which the dynamic linker searches them."""
+    found: List[str] = []
+
+    def visit(info: Any, _size: int, _data: Optional[int]) -> int:
+        if info.contents.name:  # the program has none
+            found.append(os.path.realpath(os.fsdecode(info.contents.name)))
+        return 0
+
+    visitor = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_LoadedObject), ctypes.c_size_t, ctypes.c_void_p)
+    ctypes.CDLL(None).dl_iterate_phdr(visitor(visit), None)
+    return found
 
 
 def not_mapped(paths: Sequence[str]) -> Optional[str]:

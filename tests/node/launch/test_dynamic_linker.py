@@ -17,6 +17,14 @@ def test_the_allocator_of_this_python_is_the_c_librarys() -> None:
         assert Path(dynamic_linker.provider("malloc") or "").name.startswith(("libc.", "libc-", "ld-musl"))
 
 
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="no Python of the system; not run: its allocator")
+def test_the_allocator_of_a_python_at_a_fixed_address_such_as_debians_is_the_c_librarys() -> None:
+    code = "from hpcbench.node.launch import dynamic_linker as linked; print(linked.provider('malloc'), end='')"
+    own = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
+    told = subprocess.check_output(["/usr/bin/python3", "-c", code], env=own, text=True)
+    assert Path(told).name.startswith(("libc.", "libc-", "ld-musl"))
+
+
 def test_a_function_that_nothing_offers_to_all_has_no_provider() -> None:
     assert dynamic_linker.provider("hpcbench_no_such_function") is None
 

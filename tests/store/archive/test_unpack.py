@@ -311,13 +311,6 @@ def test_no_damage_is_more_than_a_refusal(data: st.DataObject) -> None:
             assert found.name
 
 
-def test_a_python_without_extraction_filters_is_an_error(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(tarfile, "data_filter")
-    message = refused(pack(SWEEP))
-    assert "tarfile has no extraction filters" in message
-    assert "use Python 3.10.12, 3.11.4, 3.12 or later" in message
-
-
 def test_owner_mode_and_time_of_an_archive_are_not_taken_over(pack: Pack) -> None:
     with unpacked(pack([*SWEEP, member("jobs/s/x", mode=0o4777, uid=12345, mtime=1)])) as found:
         status = (found.jobs / "x").stat()
