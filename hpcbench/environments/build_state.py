@@ -51,8 +51,8 @@ def write_marker(place: EnvironmentDir, built: Built) -> None:
 
 
 def write_json(file: Path, content: dict[str, object]) -> None:
-    """Write JSON atomically and durably."""
-    write_whole(str(file), json.dumps(content, indent=1) + "\n", durable=True)
+    """Write JSON into an environment, which may be a link to another disk, atomically and durably."""
+    write_whole(str(file.parent.resolve() / file.name), json.dumps(content, indent=1) + "\n", durable=True)
 
 
 def state_of(place: EnvironmentDir, recipe: Recipe | None) -> str:

@@ -5,6 +5,7 @@ For environments with modules, shell lines or containers, the first repetition i
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -13,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
+from hpcbench.core.files import write_whole
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.environments.build_state import write_json
 from hpcbench.environments.resolve import Resolved, brings_python
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import content
@@ -39,7 +40,8 @@ def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
 def keep(paths: SweepPaths, found: Mapping[str, Packages]) -> None:
     """Write the packages of environments to a sweep. Raise OSError if they cannot be written."""
     for name, packages in found.items():
-        write_json(paths.packages(name), {"told_by": platform.node(), **packages})
+        text = json.dumps({"told_by": platform.node(), **packages}, indent=1) + "\n"
+        write_whole(str(paths.packages(name)), text, durable=True)
 
 
 def read(paths: SweepPaths, environment: str) -> Packages | None:

@@ -121,7 +121,12 @@ def test_words_of_srun_arrive_unchanged_with_a_fake_srun(
     fake = witness.with_name("srun")
     fake.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo slurm 23.02.1 || exec "{witness}" srun "$@"\n')
     fake.chmod(0o755)
-    slurm = {"PATH": f"{witness.parent}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": "0", "SLURM_ARRAY_JOB_ID": "7"}
+    slurm = {
+        "PATH": f"{witness.parent}:/usr/bin:/bin",
+        "SLURM_JOB_ID": "7",
+        "SLURM_ARRAY_TASK_ID": "0",
+        "SLURM_ARRAY_JOB_ID": "7",
+    }
     for words in batches(hostile.values(tries(250)), 250):
         site = {"scheduler": "slurm", "launcher": {"srun": words}}
         sweep = swept({**site, "environments": {"command": {"python": PYTHON}}})
