@@ -34,7 +34,7 @@ class Tagger(nn.Module):
 
 
 def find(model: nn.Module, batch: torch.Tensor, file: str, budget_s: float) -> None:
-    """Write the schedule to the file, or print why there is none."""
+    """Write the schedule to the file, or print why none was found."""
     another_batch = -batch  # sections must run in the same order whatever the input is
     with torch.inference_mode():
         answer = find_schedule(model, lambda: model(batch), lambda: model(another_batch), budget_s=budget_s)

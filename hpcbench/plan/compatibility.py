@@ -18,7 +18,7 @@ class Incompatibility(NamedTuple):
 
 
 def incompatibility(parameters: Parameters) -> Incompatibility | None:
-    """Return the first incompatible setting of a case; None if there is none."""
+    """Return the first incompatible setting of a case; None if all are compatible."""
     return _setting(parameters) or _instances(parameters) or _threads(parameters)
 
 

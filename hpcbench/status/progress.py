@@ -77,6 +77,7 @@ class Progress:
     runs: tuple[RunProgress, ...]
     warnings: tuple[str, ...]
     follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
+    slurm_responded: bool = True  # otherwise only the records are counted
 
     @property
     def follows_on(self) -> bool:

@@ -37,7 +37,8 @@ def or_records(ask: Callable[[Sweep], Progress], sweep: Sweep) -> Progress:
         return ask(sweep)
     except UserError as error:
         progress = query(sweep, ask_slurm=False)
-        return replace(progress, warnings=(*progress.warnings, f"{error.what}; only the records are counted"))
+        warning = f"{error.what}; only the records are counted"
+        return replace(progress, warnings=(*progress.warnings, warning), slurm_responded=False)
 
 
 def _hint(sweep: Sweep, unsaved: int) -> str:

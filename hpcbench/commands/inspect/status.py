@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 
 import click
 from rich.markup import escape
@@ -73,9 +72,9 @@ def _print_once(found: Sweep, as_json: bool) -> None:
 
 
 def _next(progress: Progress) -> str:
-    """Return the command that continues a sweep of which nothing runs, or an empty text."""
+    """Return the command that continues a sweep of which certainly nothing runs, or an empty text."""
     to_do = len(progress.to_do())
-    if not to_do or is_under_way(progress, math.inf):
+    if not (to_do and progress.slurm_responded) or is_under_way(progress, 0.0):
         return ""
     return f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}"
 

@@ -99,7 +99,7 @@ def _differ(one: _Estimate, other: _Estimate) -> bool:
 
 
 def _counted(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estimate, str]:
-    """Return the energy by the counter, or why there is none; an empty text without a counter."""
+    """Return the energy by the counter, or why it is unknown; an empty text without a counter."""
     if meter.counter is None:
         return ""
     sensor = SENSORS.get(meter.counter_sensor)
@@ -128,7 +128,7 @@ def _counted(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estima
 
 
 def _integrated(timeline: Timeline, meter: Meter, window: _Window) -> Union[_Estimate, str]:
-    """Return the energy by the trapezoidal rule, or why there is none; an empty text without a power sensor."""
+    """Return the energy by the trapezoidal rule, or why it is unknown; an empty text without a power sensor."""
     if meter.power is None:
         return ""
     sensor = SENSORS.get(meter.power_sensor)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.commands.inspect.status import status_command
-from hpcbench.store.sweep import SCHEMA
+from hpcbench.store.sweep import SCHEMA, Sweep
 from hpcbench.store.workspace import Workspace
 
 DESCRIPTION = {
@@ -44,3 +44,25 @@ def test_a_search_whose_job_slurm_says_nothing_of_is_shown_with_fake_slurm_comma
     assert f"search:       {unknown}" in capsys.readouterr().out
     status_command.main(["sweep-1", "--json"], obj=str(search), standalone_mode=False)
     assert json.loads(capsys.readouterr().out)["search"] == unknown
+
+
+@pytest.mark.parametrize(
+    ("squeue", "advice"),
+    [
+        ("exit 0", True),
+        ("echo 'study-1.job-001|42|0|RUNNING|None|n1'", False),  # submitted by a bare sbatch
+        ("echo Unable to contact slurm controller >&2; exit 1", False),
+    ],
+)
+def test_a_sweep_is_to_be_continued_only_if_slurm_certainly_runs_nothing_of_it_with_a_fake_squeue(
+    squeue: str,
+    advice: bool,
+    make_sweep: Callable[..., Sweep],
+    fake_commands: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sweep = make_sweep("matrix: {seed: [1, 2]}")
+    fake_commands(squeue=squeue, sacct="exit 0")
+    status_command.main(["study-1"], obj=str(sweep.paths.jobs.parents[1]), standalone_mode=False)
+    told = capsys.readouterr().out
+    assert ("hpcbench resume study-1" in told) is advice, told

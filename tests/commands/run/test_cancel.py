@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from hpcbench.commands.run.cancel import cancel_command
+from hpcbench.errors import UserError
 from hpcbench.store.journal import Batch, Journal
-from hpcbench.store.sweep import SCHEMA
+from hpcbench.store.sweep import SCHEMA, Sweep
 from hpcbench.store.workspace import SweepPaths, Workspace
 
 SEARCH = {
@@ -53,3 +54,10 @@ def test_the_job_of_a_search_is_cancelled_though_the_journal_lacks_its_id_with_f
     cancel(paths)
     assert "cancelled 1 job" in capsys.readouterr().err
     assert (folder / "scancel.called").read_text().split() == ["42"]
+
+
+def test_a_local_sweep_is_not_cancelled_from_another_shell(make_sweep: Callable[..., Sweep]) -> None:
+    with pytest.raises(UserError, match="press Ctrl-C where it runs"):
+        cancel_command.main(
+            ["study-1"], obj=str(make_sweep(scheduler="local").paths.jobs.parents[1]), standalone_mode=False
+        )

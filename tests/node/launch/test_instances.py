@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -84,11 +85,12 @@ def test_a_repetition_of_which_an_instance_left_nothing_has_failed(
 def test_a_machine_that_is_too_small_says_so_before_it_says_anything_else(
     make_folder: Callable[..., Any], clean_environment: dict[str, str]
 ) -> None:
-    folder = make_folder(instances=2, cpus_per_task=4096)
+    folder = make_folder(instances=2, cpus_per_task=4096, intra_op_threads=2048)
     environment = {**clean_environment, "HPCBENCH_RANK": "0", "HPCBENCH_RANKS": "1", "HPCBENCH_LAUNCHER": "1"}
     record = folder.record(folder.rank(environment).returncode, clean_environment)
     assert record["status"] == "unsupported"
-    assert "requests 4096 CPUs" in record["error"]["message"]
+    advice = r"requests 4096 CPUs, .*: request fewer \(--set cpus_per_task=(\d+) --set intra_op_threads=\1\)"
+    assert re.search(advice, record["error"]["message"])
 
 
 @pytest.mark.parametrize(

@@ -101,5 +101,5 @@ class OwnIo(Source):
                 return [None, None]
         if not seen:  # not started, or ended: its last I/O is unknown
             return [None, None]
-        # An ended process counts in the parent that waited for it, as in the kernel, otherwise as it was last read.
+        # An ended process counts in the parent that waited for it, as in the kernel; otherwise by its last reading.
         return [self._read.add(read), self._written.add(written)]
