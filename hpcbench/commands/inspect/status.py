@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
 from hpcbench.commands.shared.displays import JsonLines, display_on
-from hpcbench.commands.shared.watch import is_under_way
+from hpcbench.commands.shared.watch import how_to_continue, is_under_way
 from hpcbench.commands.shared.watch import watch as watch_sweep
 from hpcbench.errors import UserError
 from hpcbench.report.export.status_json import as_json as progress_as_json
@@ -22,7 +22,6 @@ from hpcbench.status.tuning_state import search_state
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.util.console import err, out
 from hpcbench.util.gc_pause import without_garbage_collection
-from hpcbench.util.text import plural
 
 EPILOG = """\b
 Examples:
@@ -73,10 +72,9 @@ def _print_once(found: Sweep, as_json: bool) -> None:
 
 def _next(progress: Progress) -> str:
     """Return the command that continues a sweep of which certainly nothing runs, or an empty text."""
-    to_do = len(progress.to_do())
-    if not (to_do and progress.slurm_responded) or is_under_way(progress, 0.0):
+    if not progress.slurm_responded or is_under_way(progress, 0.0):
         return ""
-    return f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}"
+    return how_to_continue(progress)
 
 
 def _search(sweep: Sweep) -> str:

@@ -143,10 +143,16 @@ def _left(progress: Progress) -> str:
     name = progress.sweep.paths.name
     not_ended = Counter(run.state for run in progress.runs if not run.ended)
     why = f"no job is pending or running, and {counted(not_ended)}" if not_ended else "not all repetitions completed"
-    to_do = len(progress.to_do())
-    if to_do:
-        return f"{name}: {why}; to run {plural(to_do, 'repetition')}: hpcbench resume {name}"
+    continued = how_to_continue(progress)
+    if continued:
+        return f"{name}: {why}; {continued}"
     return f"{name}: {why}" + (f"; why: hpcbench status {name}" if not_ended else "")
+
+
+def how_to_continue(progress: Progress) -> str:
+    """Return the command that runs what did not complete, and how much that is; an empty text if nothing is left."""
+    to_do = len(progress.to_do())
+    return f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}" if to_do else ""
 
 
 @contextmanager

@@ -96,10 +96,10 @@ def written(plan: Any, key: RecordKey, run: Any, **told: Any) -> Record:
     node = {"hostname": "n1", "cpu_model": "a CPU", "cpu_count": 8, "memory_bytes": 2**34, "kernel": "6.1"}
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
     rank |= {"started_at": 0.0, "ended_at": 1.0, "environment": {"OMP_NUM_THREADS": "2"}}
-    failed = Outcome("failed", dict(ERROR))
     judged = {"verdict": told.get("verdict", "clean"), "reason": None, "found": told.get("found", [])}
     seen = Monitored(from_json(Interference, {**judged, "windows": [None] * 4, "unseen": ["a CPU quota"]}), [])
-    outcome = failed if told.get("failed") else Outcome("completed", None)
+    status = told.get("status", "completed")
+    outcome = Outcome(status, None if status == "completed" else dict(ERROR))
     return record_writer.assemble(run, plan, key, [rank], outcome, 1.0, {}, seen)
 
 
@@ -210,7 +210,7 @@ def test_a_terminal_of_eighty_columns_is_wide_enough(invoke, sweep: Sweep):
 
 
 def test_a_failed_case_begins_with_its_last_lines(invoke, sweep: Sweep):
-    sweep({"failed": True}, {}, log="begun\nTraceback\nValueError: it \x1b[2Jbroke\nhpcbench: failed\n")
+    sweep({"status": "failed"}, {}, log="begun\nTraceback\nValueError: it \x1b[2Jbroke\nhpcbench: failed\n")
     told = sections(invoke("show", *PLAIN, expect=1).stdout)
     assert list(told)[1] == "reason of failure"
     why = told["reason of failure"]
@@ -223,6 +223,13 @@ def test_a_failed_case_begins_with_its_last_lines(invoke, sweep: Sweep):
     assert "Traceback" not in few
     none = sections(invoke("show", *PLAIN, "--lines", "0", expect=1).stdout)
     assert (len(none["reason of failure"]), len(none["log"])) == (2, 1)
+
+
+def test_a_case_that_cannot_run_here_is_not_resumed(invoke, sweep: Sweep):
+    sweep({"status": "unsupported"}, {"status": "unsupported"})
+    told = sections(invoke("show", *PLAIN, expect=1).stdout)
+    assert "2 unsupported" in told["reason of failure"][0]
+    assert "hpcbench resume" not in words(told["script"])
 
 
 def test_what_others_disturbed_is_told_with_its_causes(invoke, sweep: Sweep):
@@ -263,7 +270,7 @@ def test_samples_of_any_kind_are_drawn(kind: str, invoke, sweep: Sweep):
 
 
 def test_json_has_the_records_of_all_attempts_and_no_nan(invoke, sweep: Sweep):
-    sweep({"times_s": [0.5, math.nan]}, {"failed": True})
+    sweep({"times_s": [0.5, math.nan]}, {"status": "failed"})
     text = invoke("show", *PLAIN, "--json", expect=1).stdout
     shown = json.loads(text, parse_constant=pytest.fail)
     assert (shown["sweep"], shown["status"], shown["tags"]) == ("laptop", "failed", {"note": "plain"})

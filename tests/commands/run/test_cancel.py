@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,31 +10,20 @@ import pytest
 from hpcbench.commands.run.cancel import cancel_command
 from hpcbench.errors import UserError
 from hpcbench.store.journal import Batch, Journal
-from hpcbench.store.sweep import SCHEMA, Sweep
-from hpcbench.store.workspace import SweepPaths, Workspace
-
-SEARCH = {
-    "schema": SCHEMA,
-    "name": "sweep-1",
-    "experiment": {"name": "experiment-1", "retry": {}},
-    "site": {"name": "big", "scheduler": "local"},
-    "jobs": {"job-001": {"slurm": {}}},
-    "tuning": {"metric": "throughput", "scheduler": "slurm"},
-}
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import SweepPaths
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> SweepPaths:
+def paths(make_sweep: Callable[..., Sweep]) -> SweepPaths:
     """A search whose job is being submitted: the journal has the intent."""
-    found = Workspace(tmp_path).paths("sweep-1")
-    found.jobs.mkdir(parents=True)
-    found.description.write_text(json.dumps(SEARCH))
+    found = make_sweep(scheduler="local", tuning={"metric": "throughput", "scheduler": "slurm"}).paths
     Journal(found).submitting(Batch(found, "search.beef"))
     return found
 
 
 def cancel(paths: SweepPaths) -> None:
-    cancel_command.main(["sweep-1"], obj=str(paths.jobs.parents[1]), standalone_mode=False)
+    cancel_command.main(["study-1"], obj=str(paths.jobs.parents[1]), standalone_mode=False)
 
 
 def test_a_search_that_another_hpcbench_is_submitting_is_not_given_up_with_fake_slurm_commands(
@@ -50,7 +38,7 @@ def test_a_search_that_another_hpcbench_is_submitting_is_not_given_up_with_fake_
 def test_the_job_of_a_search_is_cancelled_though_the_journal_lacks_its_id_with_fake_slurm_commands(
     paths: SweepPaths, fake_commands: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = fake_commands(squeue="echo 'sweep-1.search.beef|42|0|RUNNING|None|n1'", scancel="exit 0")
+    folder = fake_commands(squeue="echo 'study-1.search.beef|42|0|RUNNING|None|n1'", scancel="exit 0")
     cancel(paths)
     assert "cancelled 1 job" in capsys.readouterr().err
     assert (folder / "scancel.called").read_text().split() == ["42"]
@@ -58,6 +46,4 @@ def test_the_job_of_a_search_is_cancelled_though_the_journal_lacks_its_id_with_f
 
 def test_a_local_sweep_is_not_cancelled_from_another_shell(make_sweep: Callable[..., Sweep]) -> None:
     with pytest.raises(UserError, match="press Ctrl-C where it runs"):
-        cancel_command.main(
-            ["study-1"], obj=str(make_sweep(scheduler="local").paths.jobs.parents[1]), standalone_mode=False
-        )
+        cancel(make_sweep(scheduler="local").paths)

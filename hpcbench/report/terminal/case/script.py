@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from hpcbench.core import ranges
-from hpcbench.core.status import FINAL
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.terminal.status_summary import from_workspace
@@ -66,7 +65,7 @@ def _again(view: CaseView) -> Iterator[str]:
     if paths.archive:
         yield f"hpcbench sweep --from {shlex.quote(str(paths.archive))}"
         return
-    if any(run.state not in FINAL for run in view.runs):
+    if view.progress.to_do():
         yield f"hpcbench resume {shlex.quote(paths.name)}"
     elif any(run.is_disturbed for run in view.runs) and view.sweep.tuning is None:
         yield f"hpcbench resume {shlex.quote(paths.name)} --disturbed"
