@@ -23,7 +23,7 @@ def _run(arguments: Any) -> int:
     if not slurm and not arguments.elements and arguments.serve is None:
         give_up("the element to run is missing")
     if slurm and not os.environ.get("SLURM_JOB_ID"):
-        give_up("this is not a job of Slurm: submit the script, with sbatch")
+        give_up("this is not a Slurm job: submit the script with sbatch")
     index = int(os.environ.get("SLURM_ARRAY_TASK_ID") or 0)
     array = os.environ.get("SLURM_ARRAY_JOB_ID") or os.environ.get("SLURM_JOB_ID") or ""
     name = "%s_%d" % (array, index) if slurm else "local"

@@ -88,7 +88,7 @@ def test_a_script_for_slurm_runs_nothing_outside_a_job(drive: Drive) -> None:
     packed = drive("true", SEVEN + THREE_EACH)
     done = packed.run(SLURM_JOB_ID="")
     assert done.returncode == 1
-    assert "this is not a job of Slurm: submit the script, with sbatch" in done.stdout
+    assert "this is not a Slurm job: submit the script with sbatch" in done.stdout
     assert not packed.records
     assert not packed.sruns
 
