@@ -22,7 +22,7 @@ WITHOUT_NEEDS := $(patsubst %,not % and,slurm torch framework system browser pip
 # through cat, because a terminal cannot show two progress bars.
 BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 
-.PHONY: help demo test test-all checks soak audit environments environments-all lint house unit integration cluster \
+.PHONY: help demo test test-all test-slurms checks soak audit environments environments-all lint house unit integration cluster \
   cluster-down docs clean \
   bench bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 .DEFAULT_GOAL := help
@@ -30,7 +30,9 @@ BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 help:
 	@echo "make demo          install, run a first sweep on this machine, print its table (minutes the first time)"
 	@echo "make test          install what the tests need, start a real Slurm, run all checks and tests, stop it"
-	@echo "make test-all      also Horovod for MXNet and for TensorFlow, whose builds are long, and all slow tests"
+	@echo "make test-all      also Horovod for MXNet and for TensorFlow, whose builds are long, all slow tests, and test-slurms"
+	@echo "make test-slurms   the tests with Slurm on four releases of it, from Debian's suites (half an hour), and the table"
+	@echo "                   of docs/slurm-versions.md"
 	@echo "make soak          rare events: hpcbench killed 200 times, simulated verifications and comparisons (a quarter of"
 	@echo "                   an hour); 10,000 cases on 64 virtual nodes (an hour or two)"
 	@echo "make environments  build the environments that make test needs, under HPCBENCH_ENVS"
@@ -65,6 +67,11 @@ test: $(VENV)/.dev $(VENV)/.torch checks environments
 test-all: $(VENV)/.dev $(VENV)/.torch checks environments-all
 	$(PYTEST) -m "not soak and not alone"
 	$(BIN)/pytest -m alone $(ALONE)
+	$(MAKE) test-slurms
+
+test-slurms: $(VENV)/.dev $(VENV)/.torch
+	$(BIN)/python tools/slurm_versions.py
+	$(BIN)/python tools/reference.py
 
 # The audit waits for a network while mypy computes.
 checks: $(VENV)/.dev

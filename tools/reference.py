@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 from record_schema import column_table, record_schema
+from slurm_versions import version_table
 
 from hpcbench.config.axes import Range
 from hpcbench.config.container import Container
@@ -24,6 +25,7 @@ from hpcbench.models.catalog import MODELS
 
 ROOT = Path(__file__).parents[1]
 COLUMNS = ROOT / "docs" / "columns.md"
+VERSIONS = ROOT / "docs" / "slurm-versions.md"
 BEGIN, END = "<!-- {}: made by `make docs` -->", "<!-- end of {} -->"
 
 SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
@@ -135,6 +137,7 @@ def main() -> int:
         ROOT / "docs" / "reference.md": reference(),
         ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8")),
         COLUMNS: with_tables(COLUMNS.read_text(encoding="utf-8"), {"columns of records": column_table()}),
+        VERSIONS: with_tables(VERSIONS.read_text(encoding="utf-8"), {"Slurm versions": version_table()}),
         ROOT / "docs" / "record.schema.json": record_schema(),
     }
     for path, text in wanted.items():

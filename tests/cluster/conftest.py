@@ -13,6 +13,8 @@ from tests.cluster.polling import ask_often
 
 TOOL = Path(__file__).parents[2] / "tools" / "cluster"
 FAULTS = Path(__file__).parent / "faults"
+# Of Slurm, as tools/slurm_versions.py sets it: its clusters may run at the same time as those of the installed Slurm.
+RELEASE = os.environ.get("CLUSTER_RELEASE", "")
 # Of a case that may run anything: no framework, whose import would take seconds.
 PROGRAM = {"framework": "command", "command": "true", "model": None, "model_options": {}}
 
@@ -21,13 +23,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith("tests/cluster/"):
             item.add_marker(pytest.mark.slurm)
+            item.user_properties += [("feature", mark.args[0]) for mark in item.iter_markers("versions")]
 
 
 def start_cluster(name: str, port: int, accounting: str, **more: str) -> Iterator[dict[str, str]]:
     """The variables that point the Slurm commands, and tools/cluster, at a fresh cluster."""
     settings = {
-        "CLUSTER_DIR": f"/var/lib/hpcbench-tests-{name}",
-        "CLUSTER_PORT": str(port),
+        "CLUSTER_DIR": f"/var/lib/hpcbench-tests-{name}{RELEASE}",
+        "CLUSTER_PORT": str(port + 8000 if RELEASE else port),
         "CLUSTER_ACCOUNTING": accounting,
         "CLUSTER_ENFORCE": accounting,
         "CLUSTER_NAME": name,

@@ -68,6 +68,7 @@ exit 7
 """
 
 
+@pytest.mark.versions("several nodes")
 def test_a_rank_that_fails_ends_the_others_and_is_named(study):
     content = {"name": "trial", "parameters": {"framework": "command", "command": FAILS_ON_RANK_1, "nodes": 2}}
     content["measure"] = {"repetitions": 1}

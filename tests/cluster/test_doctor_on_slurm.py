@@ -28,6 +28,7 @@ def level(found: dict[str, dict[str, Any]], subject: str) -> str:
     return str(found[subject]["level"])
 
 
+@pytest.mark.versions("doctor")
 def test_a_cluster_is_told_from_its_login_node(cluster):
     found = places(cluster, expect=0)
     site, machine = found["site"], found["this machine"]
@@ -47,12 +48,14 @@ def test_a_site_file_that_disagrees_with_the_cluster_is_a_problem(cluster):
     assert site["partitions"]["found"] == "the site names 'fat', which Slurm does not have"
 
 
+@pytest.mark.versions("without accounting")
 def test_a_cluster_without_accounting_is_told(bare_cluster):
     site = places(bare_cluster, expect=0)["site"]
     assert (level(site, "accounting"), site["accounting"]["found"]) == ("note", "none")
     assert site["MaxSubmitJobs"]["found"] == "unknown (no accounting)"
 
 
+@pytest.mark.versions("doctor")
 @several_cpus
 def test_a_node_of_each_partition_is_looked_at_by_a_small_job(cluster, slurm):
     """The GPUs of this cluster are made up, and a job that gets one finds that out."""
@@ -97,6 +100,7 @@ def test_a_job_that_does_not_start_is_told_and_cancelled(cluster, slurm):
     assert slurm("squeue", "--noheader", "--name=hpcbench-doctor") == ""
 
 
+@pytest.mark.versions("doctor")
 def test_a_job_that_is_refused_is_a_problem(cluster):
     found = places(cluster, "--on-node", "--partition", "cpu", expect=1, slurm={"nodelist": "n99"})
     assert level(found["cpu"], "job") == "problem"

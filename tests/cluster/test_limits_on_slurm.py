@@ -22,13 +22,14 @@ def submit(slurm, cluster):
     slurm("sacctmgr", "-i", "add", "account", "department", "set", "GrpSubmitJobs=12")
     slurm("sacctmgr", "-i", "add", "account", "laboratory", "parent=department", "set", "MaxSubmitJobs=7")
     for user in ("root", OTHER):
-        slurm("sacctmgr", "-i", "add", "user", user, "account=laboratory", "set", "qos=normal,few,short,single")
+        slurm("sacctmgr", "-i", "add", "user", user, "account=laboratory", "qos=normal,few,short,single")
     slurm("sacctmgr", "-i", "modify", "user", "root", "where", "account=root", "set", "qos+=few,short,single")
 
     def submitted(tasks, *options, user="root", **asked):
         words = [f"--{name}={value}" for name, value in asked.items()]
         words += [f"--array=0-{tasks - 1}", "--hold", "--job-name=limits", "--chdir=/tmp", "--output=/dev/null"]
-        command = ["sbatch", "--parsable", f"--uid={user}", *words, *options, "--wrap=true"]
+        other = [] if user == "root" else ["runuser", "-u", user, "--"]
+        command = [*other, "sbatch", "--parsable", *words, *options, "--wrap=true"]
         return subprocess.run(command, env=cluster.variables, capture_output=True, text=True, timeout=60)
 
     yield submitted
@@ -40,6 +41,7 @@ def submit(slurm, cluster):
     slurm("sacctmgr", "-i", "delete", "qos", "few,short,single")
 
 
+@pytest.mark.versions("limits")
 def test_refusals_for_too_many_jobs_are_known_from_others(submit):
     refused = {
         "QOSMaxSubmitJobPerUserLimit": submit(6, qos="few"),
@@ -86,6 +88,7 @@ def cleared(cluster, submit):
     cluster("cancel", "latest", expect=None)
 
 
+@pytest.mark.versions("limits")
 @pytest.mark.usefixtures("cleared")
 def test_a_qos_is_filled_exactly_and_the_rest_is_left(cluster, submit, slurm):
     assert submit(1, qos="few").returncode == 0
@@ -96,6 +99,7 @@ def test_a_qos_is_filled_exactly_and_the_rest_is_left(cluster, submit, slurm):
     assert Counter(cluster.states()) == {"pending": 4, "planned": 5}
 
 
+@pytest.mark.versions("limits")
 @pytest.mark.usefixtures("cleared")
 def test_jobs_of_other_users_count_for_the_account_and_the_continuation_job_has_a_place(cluster, submit, slurm):
     assert submit(6, account="laboratory", user=OTHER).returncode == 0
@@ -107,6 +111,7 @@ def test_jobs_of_other_users_count_for_the_account_and_the_continuation_job_has_
     assert dependency.count("afterany:") == 3
 
 
+@pytest.mark.versions("limits")
 @pytest.mark.usefixtures("cleared")
 def test_another_refusal_is_an_error_that_quotes_slurm(cluster, submit, slurm):
     said = sweep(cluster, 3, expect=2, qos="short", time="00:10:00")

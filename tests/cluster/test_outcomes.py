@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cluster.conftest import PROGRAM
 
 RAISES, CRASHES, SLEEPS, HOARDS = 1, 2, 3, 4
@@ -9,6 +11,7 @@ HOARDING_PROGRAM = "python3 -c 'x = bytearray(2_000_000_000)'; echo survived"
 SLEEPING_PROGRAM = "sleep 600 & wait"
 
 
+@pytest.mark.versions("out of memory, time limit")
 def test_failing_crashing_timing_out_and_out_of_memory_cases_are_told_apart(cluster):
     """Of a framework and of programs at the same time: slurmctld looks every half minute whether a minute is over."""
     programs = cluster.experiment(
@@ -45,6 +48,7 @@ def test_failing_crashing_timing_out_and_out_of_memory_cases_are_told_apart(clus
     assert len(by_seed[0]["samples"]["times_s"]) >= 5
 
 
+@pytest.mark.versions("without accounting")
 def test_an_array_on_a_cluster_without_accounting_ends_the_same_way(bare_cluster):
     experiment = bare_cluster.experiment(
         parameters={"environment": "faulty", "task": "inference"},
@@ -56,6 +60,7 @@ def test_an_array_on_a_cluster_without_accounting_ends_the_same_way(bare_cluster
     assert statuses == {0: "completed", RAISES: "failed", HOARDS: "out_of_memory"}
 
 
+@pytest.mark.versions("accounting")
 def test_a_job_script_that_is_killed_leaves_a_record_with_what_slurm_says(cluster):
     cluster("sweep", cluster.experiment(parameters={"environment": "vanishing"}), "--wait", expect=1)
     (record,) = cluster.records()
@@ -65,6 +70,7 @@ def test_a_job_script_that_is_killed_leaves_a_record_with_what_slurm_says(cluste
     assert len(cluster.records()) == 1, "the outcome is written down once"
 
 
+@pytest.mark.versions("GPU requests")
 def test_a_gpu_case_gets_its_devices_and_says_that_this_pytorch_has_no_cuda(cluster):
     experiment = cluster.experiment(parameters={"device": "gpu"}, slurm={"partition": "gpu"})
     cluster("sweep", experiment, "--wait", expect=1)

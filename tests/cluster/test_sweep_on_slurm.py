@@ -12,6 +12,7 @@ import pytest
 from tests.cluster.conftest import PROGRAM
 
 
+@pytest.mark.versions("arrays")
 def test_a_sweep_runs_through_slurm_as_arrays_and_reports_like_the_laptop(cluster):
     experiment = cluster.experiment(
         parameters={"cpus_per_task": "{{ intra_op_threads }}", "task": "inference"},
@@ -31,6 +32,7 @@ def test_a_sweep_runs_through_slurm_as_arrays_and_reports_like_the_laptop(cluste
         assert int(row["repetitions"]) + left_out == 2
 
 
+@pytest.mark.versions("tasks and CPU binding")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs; not run: two instances of one task")
 def test_the_instances_of_a_task_are_the_ranks_of_its_repetition(cluster):
     parameters = {"cpus_per_task": 2, "instances": 2, "intra_op_threads": 1, "affinity": "cores"}
@@ -41,6 +43,7 @@ def test_the_instances_of_a_task_are_the_ranks_of_its_repetition(cluster):
     assert record["work"]["items_per_step"] == 2 * record["parameters"]["batch_size"]
 
 
+@pytest.mark.versions("tasks and CPU binding")
 def test_a_task_is_bound_to_as_many_cpus_as_it_asked_for(cluster):
     cluster("sweep", cluster.experiment(parameters={"cpus_per_task": 1, "task": "inference"}), "--wait")
     (record,) = cluster.records()
@@ -48,6 +51,16 @@ def test_a_task_is_bound_to_as_many_cpus_as_it_asked_for(cluster):
         assert len(record["affinity"][0]) == 1
 
 
+@pytest.mark.long
+@pytest.mark.versions("several nodes")
+def test_training_runs_across_two_nodes(cluster):
+    cluster("sweep", cluster.experiment(parameters={"strategy": "ddp", "nodes": 2, "intra_op_threads": 1}), "--wait")
+    (record,) = cluster.records()
+    assert [rank["status"] for rank in record["ranks"]] == ["completed", "completed"]
+    assert record["slurm"]["job_num_nodes"] == "2"
+
+
+@pytest.mark.versions("cancel")
 def test_cancel_ends_running_and_pending_repetitions_and_each_has_a_record(cluster, wait_until):
     experiment = cluster.experiment(
         parameters={**PROGRAM, "command": "sleep 600"},
@@ -68,6 +81,7 @@ exec {python} "$@"
 """
 
 
+@pytest.mark.versions("resume")
 def test_resume_runs_what_failed_and_nothing_else(cluster, tmp_path):
     """The Python of the environment fails for element 0, until a flag is there."""
     flag, python = tmp_path / "mended", tmp_path / "python"
@@ -100,6 +114,7 @@ exec {sbatch} "$@"
 """
 
 
+@pytest.mark.versions("submission")
 @pytest.mark.parametrize(("moment", "arrays"), [("before", 3), ("after", 3)])
 def test_resume_after_sigkill_between_two_submissions_submits_nothing_twice(cluster, slurm, tmp_path, moment, arrays):
     """hpcbench is killed while its second sbatch runs: before Slurm has the job, or just after."""
@@ -121,6 +136,7 @@ def test_resume_after_sigkill_between_two_submissions_submits_nothing_twice(clus
     assert len({line.split()[0] for line in listed if f"killed-{moment}." in line}) == arrays
 
 
+@pytest.mark.versions("submission")
 def test_a_bare_sbatch_of_a_rendered_script_is_found_by_report(cluster, wait_until):
     experiment = cluster.experiment(parameters=PROGRAM, matrix={"seed": [1, 2]})
     scripts = cluster("sweep", experiment, "--render-only").stdout.split()
@@ -130,6 +146,7 @@ def test_a_bare_sbatch_of_a_rendered_script_is_found_by_report(cluster, wait_unt
     assert [row["status"] for row in cluster.report()] == ["completed", "completed"]
 
 
+@pytest.mark.versions("submission")
 def test_sbatch_saying_no_is_told_in_its_own_words_and_resume_goes_on(cluster):
     experiment = cluster.experiment(slurm={"partition": "nosuchpartition"})
     refused = cluster("sweep", experiment, expect=2)
@@ -138,6 +155,7 @@ def test_sbatch_saying_no_is_told_in_its_own_words_and_resume_goes_on(cluster):
     assert cluster.states() == {"planned": 1}
 
 
+@pytest.mark.versions("submission")
 def test_variables_of_the_login_shell_neither_override_the_script_nor_hide_its_jobs(cluster):
     shell = {"SBATCH_PARTITION": "nosuchpartition", "SBATCH_TIMELIMIT": "x", "SQUEUE_PARTITION": "gpu"}
     cluster("sweep", cluster.experiment(parameters=PROGRAM), "--wait", env=shell)
@@ -155,6 +173,7 @@ def test_a_token_in_the_environment_reaches_no_record(cluster):
     assert secret.encode() not in everything
 
 
+@pytest.mark.versions("site file of a cluster")
 def test_init_writes_a_site_file_that_works(cluster):
     cluster("init", "study")
     cluster.workspace /= "study"

@@ -50,6 +50,7 @@ def ended(slurm) -> list[str]:
     raise AssertionError(jobs)
 
 
+@pytest.mark.versions("tune")
 def test_one_job_searches_all_settings_and_tells_what_it_found(cluster, rates, slurm):
     submitted = cluster("tune", rates, "--metric", "rate", "--name", "found")
     assert "searches it" in submitted.stderr

@@ -112,6 +112,7 @@ def states(cluster, name="latest"):
     return json.loads(cluster("status", name, "--json").stdout)["repetitions"]
 
 
+@pytest.mark.versions("slurmctld or slurmdbd down")
 def test_slurmctld_that_stops_in_the_middle(cluster, sweep, fault, settle, wait_until):
     """What runs goes on; srun starts nothing meanwhile, and what is left of a pack must not fail for that."""
     first = "[ -e asleep ] || { touch asleep; sleep 3; }"
@@ -132,6 +133,7 @@ def test_slurmctld_that_stops_in_the_middle(cluster, sweep, fault, settle, wait_
     assert statuses(cluster, name) == {"completed": 6}
 
 
+@pytest.mark.versions("slurmctld or slurmdbd down")
 def test_slurmdbd_that_is_down(cluster, sweep, fault, settle):
     fault("stop", "slurmdbd")
     name = sweep("true")
@@ -141,6 +143,7 @@ def test_slurmdbd_that_is_down(cluster, sweep, fault, settle):
     settle(name)
 
 
+@pytest.mark.versions("node failure")
 def test_a_node_that_dies_is_replaced_by_slurm(cluster, sweep, fault, slurm, settle, wait_until):
     name = sweep(ASLEEP, seeds=[1], slurm={"nodelist": "n1"})
     wait_until(asleep(cluster))
@@ -179,6 +182,7 @@ def test_a_job_that_outlives_its_slurmd_is_started_anew(cluster, sweep, fault, s
     settle(name)
 
 
+@pytest.mark.versions("cancel")
 def test_scancel_from_outside(cluster, sweep, slurm, settle, wait_until):
     """Of a running job, and of single elements that wait, of which Slurm keeps nothing."""
     name = sweep(ASLEEP, seeds=range(4), slurm={"max_running": 1})
@@ -195,6 +199,7 @@ def test_scancel_from_outside(cluster, sweep, slurm, settle, wait_until):
     settle(name)
 
 
+@pytest.mark.versions("preemption")
 @pytest.mark.long
 def test_preemption(cluster, sweep, slurm, settle, wait_until):
     """Jobs of the partition low give way to those of any other, and start anew."""
@@ -207,6 +212,7 @@ def test_preemption(cluster, sweep, slurm, settle, wait_until):
     settle(name)
 
 
+@pytest.mark.versions("preemption")
 def test_preemption_with_a_time_of_grace_of_which_only_the_tasks_are_told(cluster, sweep, slurm, settle, wait_until):
     """And yet the job waits to be started anew, and its next repetition does not begin."""
     slurm("scontrol", "update", "PartitionName=low", "GraceTime=8")
@@ -237,6 +243,7 @@ def test_preemption_where_nothing_is_retried(cluster, sweep, slurm, settle, wait
     settle(name)
 
 
+@pytest.mark.versions("requeue")
 def test_a_pack_that_is_requeued_goes_on_where_it_was(cluster, sweep, slurm, settle, wait_until):
     name = sweep(f"[ {{{{ seed }}}} != 2 ] || {{ {ASLEEP}; }}", seeds=[1, 2, 3], slurm={"pack_walltime": "00:20:00"})
     wait_until(asleep(cluster))
@@ -248,6 +255,7 @@ def test_a_pack_that_is_requeued_goes_on_where_it_was(cluster, sweep, slurm, set
     settle(name)
 
 
+@pytest.mark.versions("held jobs")
 def test_a_job_that_is_held_ends_no_waiting_for_ever(cluster, sweep, slurm, settle, wait_until):
     name = sweep("true", seeds=[1, 2, 3, 4], slurm={"options": {"hold": True}})
     told = cluster("resume", name, "--wait", expect=1)

@@ -35,6 +35,7 @@ def files_of_records(cluster):
     return [path.name for path in cluster.workspace.glob("results/*/records/*.*/*.jsonl")]
 
 
+@pytest.mark.versions("job bundles")
 def test_short_cases_share_a_job_and_one_file_of_records_up_to_the_walltime_of_a_pack(cluster, commands):
     experiment = commands(
         "echo {{ seed }}", matrix={"seed": {"range": [1, 8]}}, slurm={"pack_walltime": "00:03:00", "max_running": 2}
@@ -92,6 +93,7 @@ def test_what_a_job_has_no_time_left_for_is_handed_to_resume_which_packs_by_how_
     assert all(record["error"]["type"] == "job_time" for record in cut_off)
 
 
+@pytest.mark.versions("job bundles")
 def test_side_by_side_each_repetition_has_a_core_of_its_own(cluster, commands):
     site = cluster.site("wide", scheduler="slurm", partitions={"cpu": {"default": True, "cpus_per_node": 2}})
     line = "taskset -cp $$ | grep -o '[0-9,-]*$' > where.{{ seed }}; sleep 3"
@@ -104,6 +106,7 @@ def test_side_by_side_each_repetition_has_a_core_of_its_own(cluster, commands):
     assert second["started_at"] < first["ended_at"]
 
 
+@pytest.mark.versions("continuation jobs")
 def test_a_sweep_larger_than_the_queue_goes_on_by_itself_where_that_is_asked(cluster, commands, wait_until):
     site = cluster.site("small", scheduler="slurm", limits={"max_submit_jobs": 4})
     experiment = commands("true", matrix={"seed": {"range": [1, 9]}}, slurm={"follow_on": True})
@@ -126,6 +129,7 @@ def few(slurm):
     slurm("sacctmgr", "-i", "delete", "qos", "four")
 
 
+@pytest.mark.versions("continuation jobs")
 @pytest.mark.long
 def test_a_sweep_larger_than_what_a_qos_takes_goes_on_by_itself(cluster, commands, few, wait_until):
     experiment = commands("true", matrix={"seed": {"range": [1, 7]}}, slurm={"follow_on": True, "qos": few})

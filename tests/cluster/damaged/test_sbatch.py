@@ -45,6 +45,7 @@ def test_an_sbatch_that_fails_leaves_nothing_behind_and_resume_submits(cluster, 
     assert [record["status"] for record in cluster.records()] == ["completed"] * 2
 
 
+@pytest.mark.versions("submission")
 def test_an_sbatch_that_loses_the_answer_is_asked_about_and_nothing_is_submitted_twice(cluster, sbatch, slurm):
     words = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
     loses = sbatch(f'$REAL "$@" > /dev/null; echo "{words}" >&2; exit 1')
