@@ -205,7 +205,8 @@ def _add_associations(associations: tuple[Association, ...] | None, result: Prob
 
 
 def _has_accounting(config: Mapping[str, str]) -> bool:
-    return not config.get("AccountingStorageType", "").endswith("none")
+    """Return whether a cluster stores accounting data: `(null)` since Slurm 23.11 and `.../none` before mean no."""
+    return not config.get("AccountingStorageType", "").endswith(("none", "(null)"))
 
 
 def _store_largest(partition: dict[str, Any], key: str, value: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,9 @@ def dying_cluster() -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def cluster(command_line, dying_cluster):
-    """The command line on that cluster."""
-    return on(command_line, dying_cluster)
+def cluster(command_line, dying_cluster, wait_until):
+    """The command line on that cluster, after the jobs of the test before: some tests count jobs."""
+    command = on(command_line, dying_cluster)
+    going = ["squeue", "--noheader", "--states=RUNNING,COMPLETING"]
+    wait_until(lambda: not subprocess.run(going, env=command.variables, capture_output=True, check=True).stdout)
+    return command
