@@ -85,6 +85,17 @@ def test_a_suite_that_cannot_be_had_is_not_run_and_never_passed(
     assert main() == 1
 
 
+def test_a_run_of_some_tests_replaces_only_their_results(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["slurm_versions.py", "trixie"])
+    assert main() == 1
+    tests = project / "tests" / "cluster" / "test_it.py"
+    tests.write_text(TESTS.replace("assert False", "pass"))
+    monkeypatch.setattr(sys, "argv", ["slurm_versions.py", "trixie", "--pytest=-kthree"])
+    assert main() == 0
+    (release,) = slurm_versions.saved()
+    assert [test.outcome for test in release.tests] == ["passed", "passed", "passed", "not run", "passed"]
+
+
 def test_the_table_names_what_failed_and_what_was_not_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["slurm_versions.py", "trixie", "potato"])
     assert main() == 1

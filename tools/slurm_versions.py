@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree  # nosec B405
 
@@ -74,6 +74,15 @@ def _tests(file: Path) -> Iterator[Outcome]:
             yield Outcome(feature, case.get("name", ""), outcome, reason)
 
 
+def merged(before: Release | None, now: Release) -> Release:
+    """Return the results of a run of some of the tests, with those that other tests had on the same version."""
+    if before is None or before.version != now.version:
+        return now
+    new = {test.name: test for test in now.tests}
+    old = [new.pop(test.name, test) for test in before.tests]
+    return replace(now, tests=(*old, *new.values()))
+
+
 def saved() -> list[Release]:
     """Return the saved results, in the order of the suites."""
     content = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
@@ -110,13 +119,16 @@ def _cell(release: Release, feature: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"[default: {' '.join(SUITES)}]")
-    parser.add_argument("--pytest", action="append", default=[], metavar="OPTION", help="an option for pytest")
+    parser.add_argument(
+        "--pytest", action="append", default=[], metavar="OPTION", help="an option for pytest, e.g. --pytest=-kgpus"
+    )
     given = parser.parse_args()
     suites = given.suites or SUITES
     releases = {release.suite: release for release in saved()}
     for suite in suites:
         print(f"== Slurm of {suite}", flush=True)
-        releases[suite] = run_release(suite, given.pytest)
+        found = run_release(suite, given.pytest)
+        releases[suite] = merged(releases.get(suite), found) if given.pytest else found
         known = [*SUITES, *(each for each in releases if each not in SUITES)]
         ordered = [asdict(releases[each]) for each in known if each in releases]
         RESULTS.write_text(json.dumps(ordered, indent=1) + "\n")

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from hpcbench.config.container import Container, check_no_options, check_single_lines
 from hpcbench.config.environment_variables import Variables, check_no_given_secret, check_no_secret
 from hpcbench.config.names import check_name
-from hpcbench.config.slurm_options import SlurmOptions, check_option_value, walltime_s
+from hpcbench.config.slurm_options import COMPONENT_OPTIONS, SlurmOptions, check_option_value, walltime_s
 from hpcbench.config.yaml_document import Document, Model, build
 
 
@@ -87,7 +87,10 @@ class Launcher(Model):
 
     @field_validator("srun")
     @classmethod
-    def _no_secrets(cls, value: list[str]) -> list[str]:
+    def _valid_arguments(cls, value: list[str]) -> list[str]:
+        for word in value:
+            if word.startswith(tuple(f"--{name}" for name in COMPONENT_OPTIONS)):
+                raise ValueError(f"heterogeneous jobs are not supported: {word}")
         return [check_no_given_secret(word) for word in value]
 
 

@@ -15,6 +15,7 @@ OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]*\Z")
 _TIME = re.compile(r"(?:\d+-\d{1,2}(?::\d{1,2}(?::\d{1,2})?)?|\d+(?::\d{1,2}){0,2})\Z", re.ASCII)
 _MEMORY = re.compile(r"\d+[KMGT]?\Z", re.ASCII)
 _COMPONENTS = re.compile("hetjob|packjob", re.IGNORECASE)
+COMPONENT_OPTIONS = ("het-group", "pack-group")  # of srun: which components of a heterogeneous job run a step
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 # Options that hpcbench sets: a second value would break the script or lose its log.
 OWN_OPTIONS = {
@@ -38,6 +39,11 @@ class SlurmOptions(Model):
     mem: str | None = Field(default=None, description="memory per node, e.g. 16G")
     mem_per_cpu: str | None = Field(default=None, description="memory per CPU, e.g. 2G")
     gpu_type: str | None = Field(default=None, description="type of the GPUs, e.g. v100")
+    gpu_option: Literal["gres", "gpus-per-node", "gpus-per-task", "none"] = Field(
+        default="gres",
+        description="sbatch option that requests GPUs; none for a site without GRES, where jobs of GPU cases use the "
+        "GPUs that they find and should be `exclusive`",
+    )
     exclusive: bool = Field(default=False, description="whole nodes, not shared with other jobs")
     hint: Literal["compute_bound", "memory_bound", "multithread", "nomultithread"] | None = Field(
         default=None, description="Slurm's --hint"
@@ -92,6 +98,8 @@ class SlurmOptions(Model):
         for name, setting in value.items():
             if not _OPTION_NAME.match(name):
                 raise ValueError(f"'{name}' is not the long name of an sbatch option such as 'mail-type'")
+            if name in COMPONENT_OPTIONS:
+                raise ValueError(f"heterogeneous jobs are not supported: --{name}")
             if name in OWN_OPTIONS:
                 raise ValueError(f"hpcbench sets --{name} itself")
             if name.replace("-", "_") in cls.model_fields:
@@ -115,15 +123,21 @@ class SlurmOptions(Model):
             raise ValueError("mem cannot be used with mem_per_cpu")
         if self.pack_walltime and walltime_s(self.pack_walltime) < walltime_s(self.time):
             raise ValueError(f"pack_walltime is {self.pack_walltime}, less than time, {self.time}, of one repetition")
+        if self.gpu_type and self.gpu_option == "none":
+            raise ValueError("gpu_type cannot be used with gpu_option: none")
         if self.pack == "parallel" and not self.pack_walltime:
             raise ValueError("pack: parallel requires pack_walltime")
         return self
 
 
 def check_no_component(text: str) -> None:
-    """Raise ValueError for `hetjob` and `packjob`, which sbatch parses as component separators in any option."""
+    """Raise ValueError for `hetjob` and `packjob`, by which sbatch separates the components of a heterogeneous job.
+
+    It does so anywhere in a line, also inside the value of an option.
+    """
     if found := _COMPONENTS.search(text):
-        raise ValueError(f"sbatch takes '{found.group()}' for a word of its own anywhere in an option: {text!r}")
+        what = f"'{found.group()}' in an sbatch option begins a component of a heterogeneous job"
+        raise ValueError(f"heterogeneous jobs are not supported: {what}: {text!r}")
 
 
 def check_option_value(value: str) -> None:

@@ -116,6 +116,11 @@ def _side_by_side(resources: Resources, experiment: Experiment, site: Site, docu
     if experiment.measure.quiet != "ignore":
         what = f"measure.quiet: {experiment.measure.quiet} cannot be used with slurm.pack: parallel"
         raise _option_error(what, "pack", site, document, "use pack: serial, or quiet: ignore")
+    if resources.gpus and resources.slurm.gpu_option == "none":
+        what = (
+            "slurm.gpu_option: none cannot be used with slurm.pack: parallel, because all runs would use the same GPUs"
+        )
+        raise _option_error(what, "pack", site, document, "use pack: serial")
     if resources.nodes > 1:
         return 1
     name = resources.slurm.partition or site.default_partition

@@ -167,12 +167,23 @@ def resource_options(resources: Resources, time: str, width: int = 1) -> list[st
         f"cpus-per-task={r.cpus_per_task}",
         f"time={time}",
     ]
-    if r.gpus_per_task:
-        kind = f"{slurm.gpu_type}:" if slurm.gpu_type else ""
-        options.append(f"gres=gpu:{kind}{width * r.tasks_per_node * r.gpus_per_task}")
+    options += _gpu_options(r, width)
     if slurm.mem:
         options.append(f"mem={times_memory(slurm.mem, width)}")
     return options + _own_options(slurm)
+
+
+def _gpu_options(resources: Resources, width: int = 1) -> list[str]:
+    """Return the option that requests the GPUs of `width` concurrent runs; none if they use no GPU.
+
+    It is the same for sbatch and srun: Slurm 26.05 rejects --gres=gpu together with --gpus-per-node.
+    """
+    r, option = resources, resources.slurm.gpu_option
+    if not r.gpus_per_task or option == "none":
+        return []
+    kind = f"{r.slurm.gpu_type}:" if r.slurm.gpu_type else ""
+    count = r.gpus_per_task if option == "gpus-per-task" else width * r.tasks_per_node * r.gpus_per_task
+    return [f"{option}={'gpu:' if option == 'gres' else ''}{kind}{count}"]
 
 
 def times_memory(memory: str, width: int) -> str:
@@ -205,8 +216,7 @@ def srun_command(resources: Resources, site: Site, width: int = 1) -> list[str]:
     Concurrent runs request their GPUs explicitly. --cpus-per-task is repeated, because srun does not take it from
     sbatch since Slurm 22.05.
     """
-    kind = f"{resources.slurm.gpu_type}:" if resources.slurm.gpu_type else ""
-    gpus = f"gpu:{kind}{resources.tasks_per_node * resources.gpus_per_task}" if resources.gpus else "none"
+    gpus = _gpu_options(resources) or ["gres=none"]
     return [
         "srun",
         f"--nodes={resources.nodes}",
@@ -214,6 +224,6 @@ def srun_command(resources: Resources, site: Site, width: int = 1) -> list[str]:
         f"--ntasks-per-node={resources.tasks_per_node}",
         f"--cpus-per-task={resources.cpus_per_task}",
         "--kill-on-bad-exit=1",
-        *([f"--gres={gpus}"] if width > 1 else []),
+        *(f"--{option}" for option in gpus if width > 1),
         *site.launcher.srun,
     ]

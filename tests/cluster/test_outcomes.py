@@ -78,3 +78,34 @@ def test_a_gpu_case_gets_its_devices_and_says_that_this_pytorch_has_no_cuda(clus
     assert record["status"] == "unsupported"
     assert "built for the CPU only" in record["error"]["message"]
     assert record["environment"]["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def gpus_seen(cluster, key, tasks=1, seeds=(1,), **slurm):
+    """Run a program with a GPU for each task; return the devices that it sees, in the order of `key`."""
+    command = f'echo "${{CUDA_VISIBLE_DEVICES:--}}" > gpus.{key}; sleep 2'
+    site = cluster.site("gpus", scheduler="slurm", partitions={"gpu": {"cpus_per_node": 2, "gpus_per_node": 2}})
+    experiment = cluster.experiment(
+        parameters={**PROGRAM, "command": command, "tasks_per_node": tasks, "gpus_per_task": 1},
+        matrix={"seed": list(seeds)},
+        slurm={"partition": "gpu", **slurm},
+    )
+    cluster("sweep", experiment, "--site", site, "--wait")
+    return [path.read_text().strip() for path in sorted(cluster.workspace.glob("gpus.*"))]
+
+
+@pytest.mark.long
+@pytest.mark.versions("GPU requests")
+@pytest.mark.parametrize("option", ["gres", "gpus-per-node", "gpus-per-task", "none"])
+def test_the_tasks_of_a_run_see_the_gpus_of_their_job(cluster, slurm, option):
+    """Or each its own, with --gpus-per-task, since Slurm 21.08. The devices are made up."""
+    found = gpus_seen(cluster, "$SLURM_PROCID", tasks=2, gpu_option=option)
+    binds = option == "gpus-per-task" and slurm("sinfo", "--version").split()[1] >= "21.08"
+    assert found == (["-", "-"] if option == "none" else ["0", "1"] if binds else ["0,1", "0,1"])
+
+
+@pytest.mark.long
+@pytest.mark.versions("GPU requests")
+@pytest.mark.parametrize("option", ["gres", "gpus-per-node", "gpus-per-task"])
+def test_concurrent_runs_have_a_gpu_each(cluster, option):
+    parallel = {"pack": "parallel", "pack_walltime": "00:05:00", "gpu_option": option}
+    assert sorted(gpus_seen(cluster, "{{ seed }}", seeds=(1, 2), **parallel)) == ["0", "1"]

@@ -36,6 +36,11 @@ def test_a_shipped_site_loads(file: Path) -> None:
         ("carbon: {g_per_kwh: -1}", "site.yaml:3: carbon.g_per_kwh", "greater than or equal to 0"),
         ("carbon: {pue: 0.9}", "site.yaml:3: carbon.pue", "greater than or equal to 1"),
         ("limits: {max_array_size: 0}", "site.yaml:3: limits.max_array_size", "greater than or equal to 1"),
+        (
+            "launcher: {srun: [--het-group=0]}",
+            "site.yaml:3: launcher.srun",
+            "heterogeneous jobs are not supported: --het-group=0",
+        ),
         ("launcher: {srun: --mpi=pmix}", "site.yaml:3: launcher.srun", "valid list"),
     ],
 )

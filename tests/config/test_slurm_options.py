@@ -70,6 +70,19 @@ def test_a_value_that_could_break_an_sbatch_line_is_refused(field: str, value: s
         options(**{field: {"comment": value} if field == "options" else value})
 
 
+@pytest.mark.parametrize(
+    "given", [{"options": {"het-group": 1}}, {"options": {"pack-group": 1}}, {"comment": "hetjob"}, {"qos": "PackJob"}]
+)
+def test_heterogeneous_jobs_are_refused_by_name(given: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="heterogeneous jobs are not supported"):
+        options(**({"options": given} if "comment" in given else given))
+
+
+def test_a_type_of_gpus_cannot_be_requested_without_an_option() -> None:
+    with pytest.raises(ValidationError, match="gpu_type cannot be used with gpu_option: none"):
+        options(gpu_type="v100", gpu_option="none")
+
+
 @pytest.mark.parametrize("field", ["time", "mem", "mem_per_cpu", "hint"])
 @pytest.mark.parametrize("value", HOSTILE)
 def test_no_other_option_lets_such_a_value_through(field: str, value: str) -> None:

@@ -401,6 +401,48 @@ def test_side_by_side_a_job_asks_for_what_all_of_them_need(make_sweep: MakeSweep
     assert {"--gres=gpu:v100:1", "--ntasks=1"} <= set(srun_in(script(sweep)))
 
 
+@pytest.mark.parametrize(
+    ("option", "of_job", "of_run"),
+    [
+        ("gres", "gres=gpu:a100:8", "--gres=gpu:a100:4"),
+        ("gpus-per-node", "gpus-per-node=a100:8", "--gpus-per-node=a100:4"),
+        ("gpus-per-task", "gpus-per-task=a100:2", "--gpus-per-task=a100:2"),
+    ],
+)
+def test_gpus_are_requested_by_one_option_in_the_job_and_its_runs(
+    option: str, of_job: str, of_run: str, make_sweep: MakeSweep
+) -> None:
+    """Two runs at a time, each of two tasks with two GPUs."""
+    slurm = f"time: '00:10:00', pack_walltime: '00:10:00', partition: a, gpu_type: a100, gpu_option: {option}"
+    text = script(
+        make_sweep(
+            "  device: gpu\n  tasks_per_node: 2\n  gpus_per_task: 2\n  strategy: ddp\n"
+            f"matrix: {{seed: [1, 2]}}\nmeasure: {{repetitions: 1}}\nslurm: {{{slurm}, pack: parallel}}",
+            "{}\npartitions: {a: {cpus_per_node: 8, gpus_per_node: 8}}",
+        )
+    )
+    requests = [line for line in text.splitlines() if line.startswith(("#SBATCH --gres", "#SBATCH --gpus"))]
+    assert requests == [f"#SBATCH --{of_job}"]
+    assert [word for word in srun_in(text) if word.startswith(("--gres", "--gpus"))] == [of_run]
+
+
+def test_a_site_without_gres_requests_no_gpus(make_sweep: MakeSweep) -> None:
+    text = script(make_sweep("  device: gpu\nslurm: {gpu_option: none, exclusive: true}"))
+    assert "#SBATCH --exclusive\n" in text
+    assert "--gres" not in text
+    assert "--gpus" not in text
+    parallel = "time: '00:10:00', pack_walltime: '00:10:00', pack: parallel, partition: a, gpu_option: none"
+    partitions = "{}\npartitions: {a: {cpus_per_node: 8, gpus_per_node: 8}}"
+    with pytest.raises(UserError, match=r"slurm\.gpu_option: none cannot be used with slurm\.pack: parallel"):
+        make_sweep(f"  device: gpu\nslurm: {{{parallel}}}", partitions, name="study-2")
+
+
+def test_a_component_of_a_heterogeneous_job_gives_up_by_name(make_sweep: MakeSweep) -> None:
+    text = script(make_sweep("slurm: {partition: gpu}"))
+    done = subprocess.run(["bash"], input=text, env={"SLURM_HET_SIZE": "2"}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "hpcbench: gave up: heterogeneous jobs are not supported\n")
+
+
 @pytest.mark.parametrize("site", ["modules: [a, b]\n    module_paths: [/m]\n    env: {A: b}", "setup: [x, y]", "{}"])
 def test_a_script_is_what_a_person_would_write(site: str, make_sweep: MakeSweep) -> None:
     text = script(make_sweep("slurm: {partition: gpu, account: me, exclusive: true}", site))

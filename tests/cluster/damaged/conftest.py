@@ -17,8 +17,13 @@ def dying_cluster() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def cluster(command_line, dying_cluster, wait_until):
-    """The command line on that cluster, after the jobs of the test before: some tests count jobs."""
+    """The command line on that cluster, without what a test before it left: jobs, or nodes that Slurm has drained."""
     command = on(command_line, dying_cluster)
-    going = ["squeue", "--noheader", "--states=RUNNING,COMPLETING"]
-    wait_until(lambda: not subprocess.run(going, env=command.variables, capture_output=True, check=True).stdout)
+
+    def slurm(*words: str) -> bytes:
+        return subprocess.run(words, env=command.variables, capture_output=True).stdout
+
+    slurm("scancel", "--user=root")
+    wait_until(lambda: not slurm("squeue", "--noheader"))
+    slurm("scontrol", "update", "NodeName=ALL", "State=RESUME")
     return command
