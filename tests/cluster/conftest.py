@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
@@ -37,17 +39,19 @@ def start_cluster(name: str, port: int, accounting: str, **more: str) -> Iterato
         **more,
     }
     environment = {**os.environ, **settings}
-    subprocess.run([TOOL, "down"], env=environment, capture_output=True)  # what a killed run left
-    started = subprocess.run([TOOL, "up"], env=environment, capture_output=True, text=True)
-    if started.returncode:
-        reason = f"no Slurm could be started here: {started.stderr.strip()}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    try:
-        yield {"SLURM_CONF": f"{settings['CLUSTER_DIR']}/slurm.conf", **settings}
-    finally:
-        subprocess.run([TOOL, "down"], env=environment, capture_output=True)
+    with (Path(gettempdir()) / f"hpcbench-{os.getuid()}-{name}{RELEASE}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # "down" would end the cluster of another run of the tests
+        subprocess.run([TOOL, "down"], env=environment, capture_output=True)  # what a killed run left
+        started = subprocess.run([TOOL, "up"], env=environment, capture_output=True, text=True)
+        if started.returncode:
+            reason = f"no Slurm could be started here: {started.stderr.strip()}"
+            if os.environ.get("CI") == "true":
+                pytest.fail(reason)
+            pytest.skip(reason)
+        try:
+            yield {"SLURM_CONF": f"{settings['CLUSTER_DIR']}/slurm.conf", **settings}
+        finally:
+            subprocess.run([TOOL, "down"], env=environment, capture_output=True)
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +63,12 @@ def accounting_cluster(mpi_compilers: Path) -> Iterator[dict[str, str]]:
 @pytest.fixture(scope="session")
 def plain_cluster() -> Iterator[dict[str, str]]:
     yield from start_cluster("plain", 14000, "no")
+
+
+@pytest.fixture(scope="session")
+def other_cluster(accounting_cluster: dict[str, str]) -> Iterator[dict[str, str]]:
+    """A second cluster, `other`, of the slurmdbd of the one with accounting: `-M other` reaches it from there."""
+    yield from start_cluster("other", 12000, "yes", CLUSTER_DBD=accounting_cluster["CLUSTER_DIR"], CLUSTER_NODES="1")
 
 
 @pytest.fixture

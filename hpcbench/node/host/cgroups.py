@@ -4,7 +4,9 @@ import os
 import re
 from typing import Dict, List, Optional, Tuple
 
-_JOB = re.compile(r"(.*/job_\d+)(/.*)?\Z")  # names of Slurm's task/cgroup and proctrack/cgroup
+# Names of Slurm's task/cgroup and proctrack/cgroup: by job ID or, in version 2 since Slurm 26.05 (CgroupJobIdPaths in
+# cgroup.conf(5)), by the job's SLUID. A node's name may precede the scope's.
+_JOB = re.compile(r"(.*/job_\d+|.*slurmstepd\.scope/s[0-9A-Z]{13})(/.*)?\Z")
 
 
 def folders(lines: List[str], controller: str, root: str = "/") -> List[str]:

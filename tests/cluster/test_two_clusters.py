@@ -1,0 +1,17 @@
+"""Two real clusters of one slurmdbd, where -M reaches the other one."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.long
+@pytest.mark.versions("several clusters")
+@pytest.mark.usefixtures("other_cluster")
+def test_a_job_of_the_other_cluster_is_seen_only_with_m(slurm, wait_until):
+    job, name = slurm("sbatch", "-M", "other", "--parsable", "--output=/dev/null", "--wrap=true").strip().split(";")
+    assert name == "other"
+    wait_until(lambda: "COMPLETED" in slurm("sacct", "-M", "other", "-nPX", "-j", job, "--format=State"))
+    assert job in slurm("squeue", "-M", "other", "--states=all", "--noheader", "--format=%A")
+    assert job not in slurm("squeue", "--states=all", "--noheader", "--format=%A")
+    assert slurm("sacct", "-nPX", "-j", job, "--format=State") == ""
