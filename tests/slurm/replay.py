@@ -90,9 +90,27 @@ def scontrol() -> Answer:
         return 0, lines("ping.txt"), ""
     if "config" in sys.argv:
         return 0, all_lines("config.txt"), ""
-    job = sys.argv[-1].partition("_")[0]
+    job, _, index = sys.argv[-1].partition("_")
     found = [line for line in lines("jobs.txt") if re.search(rf"\b(Array)?JobId={job}\b", line)]
-    return (0, found, "") if found else message("unknown-id-scontrol")
+    if not found or not index:
+        return (0, found, "") if found else message("unknown-id-scontrol")
+    found = [line for line in found if int(index) in indices(line)]
+    if found:
+        return 0, found, ""
+    status, output, errors = message("unknown-element")
+    return status, [named(line, sys.argv[-1]) for line in output], named(errors, sys.argv[-1])
+
+
+def named(text: str, element: str) -> str:
+    """A message of the recording, for this element."""
+    return re.sub(r"\d+_\d+", element, text)
+
+
+def indices(job: str) -> set[int]:
+    """The indices of `ArrayTaskId=0,2-4%1`."""
+    found = re.search(r"ArrayTaskId=([\d,-]+)", job)
+    ranges = [part.split("-") for part in found[1].split(",")] if found else []
+    return {index for part in ranges for index in range(int(part[0]), int(part[-1]) + 1) if int(part[-1]) < 10**5}
 
 
 def sinfo() -> Answer:
