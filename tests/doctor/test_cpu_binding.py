@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hpcbench.config.slurm_options import SlurmOptions
@@ -84,6 +86,13 @@ def test_the_gpus_of_two_tasks_are_judged(
     assert cpus.level == OK
     assert (gpus.subject, gpus.level) == ("GPU binding", level)
     assert words in gpus.means
+
+
+def test_a_job_with_whole_nodes_may_see_all_their_gpus() -> None:
+    resources = asked(gpus=1)
+    whole = replace(resources, slurm=resources.slurm.model_copy(update={"exclusive": True, "gpu_option": "none"}))
+    tasks = [task(rank, [rank], gpus=None, seen=("a", "b", "c", "d")) for rank in (0, 1)]
+    assert [check_binding(each, tasks)[1].level for each in (resources, whole)] == [WARNING, OK]
 
 
 def test_one_task_with_one_gpu_is_judged_alone() -> None:

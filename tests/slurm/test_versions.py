@@ -87,7 +87,7 @@ def test_each_job_of_a_sweep_has_its_state(slurm: Path, invoke: Any) -> None:
     """Arrays of one, three and five tasks: failed, out of memory; running with two pending; held, two cancelled."""
     cpus = [1] * 3 + [2] * 5 + [3, 4]
     axes = [{"seed": list(range(len(cpus))), "cpus_per_task": cpus}]
-    program = {"framework": "command", "command": "true", "model": None, "model_options": {}}
+    program: dict[str, Any] = {"framework": "command", "command": "true", "model": None, "model_options": {}}
     invoke.environment["PATH"] = os.environ["PATH"]
     site = invoke.site(scheduler="slurm", environments={})
     invoke("sweep", invoke.experiment(parameters=program, zip=axes), "--site", site)
