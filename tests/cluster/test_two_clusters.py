@@ -6,7 +6,6 @@ import pytest
 
 
 @pytest.mark.long
-@pytest.mark.versions("several clusters")
 @pytest.mark.usefixtures("other_cluster")
 def test_a_job_of_the_other_cluster_is_seen_only_with_m(slurm, wait_until):
     job, name = slurm("sbatch", "-M", "other", "--parsable", "--output=/dev/null", "--wrap=true").strip().split(";")
