@@ -62,9 +62,11 @@ _AFTER = (
     r"|\S+:\d+: \w*Warning: |(?:srun|slurmstepd)\S*: "
 )
 
-# From cgroups, or from periodic checks of each process (JobAcctGather); Slurm 17.11 to 25.05.
+# The beginning of an error of slurmstepd in the log of a job; since Slurm 26.05 it may be the time.
+SLURMSTEPD = r"(?:slurmstepd\S*:|^\[[^\]]*\]) error: "
+# From cgroups, or from periodic checks of each process (JobAcctGather); Slurm 17.11 to 26.05.
 _BY_SLURM = (
-    r"slurmstepd\S*: error: .*(?:oom.kill event|exceeded (?:job )?memory limit)"
+    SLURMSTEPD + r".*(?:oom.kill event|exceeded (?:job )?memory limit)"
     r"|srun: error: \S+: tasks? [\d,-]+: Out Of Memory"
 )
 

@@ -10,7 +10,7 @@ import pytest
 
 from hpcbench.slurm.submit_limits import exceeded_limit
 
-OTHER = "nobody"  # the user of other jobs
+OTHER = "daemon"  # the user of other jobs; Slurm 26.05 takes the name "nobody" for its user 99
 
 
 @pytest.fixture

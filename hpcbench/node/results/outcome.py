@@ -58,7 +58,9 @@ _OF_SRUN = (
         NotStarted.NO_CONTROLLER,
     ),
 )
-_NODE_FAILURE = re.compile(r"srun: error: (Node failure on \S+)|slurmstepd\S*: error: .* DUE TO (NODE FAILURE)\b")
+_NODE_FAILURE = re.compile(
+    r"srun: error: (Node failure on \S+)|" + oom_detection.SLURMSTEPD + r".* DUE TO (NODE FAILURE)\b"
+)
 
 
 class Ending(NamedTuple):
@@ -198,7 +200,7 @@ def _lost_helper(error: Dict[str, Any]) -> bool:
     return bool(_HELPER_KILLED.search(str(error.get("message"))))
 
 
-# Messages of slurmstepd in the log when it ends a job or step (Slurm 20.11 to 24.11).
+# Messages of slurmstepd in the log when it ends a job or step (Slurm 20.11 to 26.05).
 _ENDED_BY_SLURM = (
     ("DUE TO TIME LIMIT", TIMEOUT),
     ("DUE TO PREEMPTION", PREEMPTED),
@@ -213,7 +215,7 @@ def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
         return _stopped_as(TIMEOUT, message)
     if ending.preempted:
         return _stopped_as(PREEMPTED, "preempted by another job after %.0f s" % ending.elapsed_s)
-    lines = [line for line in lines_of(ending.log, ending.log_from) if "slurmstepd" in line]
+    lines = [line for line in lines_of(ending.log, ending.log_from) if re.search(oom_detection.SLURMSTEPD, line)]
     for words, status in _ENDED_BY_SLURM:
         if any(words in line for line in lines):
             if status == TIMEOUT and ending.shared:

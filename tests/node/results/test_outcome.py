@@ -282,6 +282,8 @@ def test_where_some_tasks_left_a_result_the_end_of_the_log_is_not_the_reason(
         ),
         ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO PREEMPTION ***", PREEMPTED),
         ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 DUE TO JOB REQUEUE ***", PREEMPTED),
+        ("[2026-11-01T00:00:00.896] error: *** JOB 7 ON n1 CANCELLED AT 2026 DUE TO JOB REQUEUE ***", PREEMPTED),
+        ("[2026-11-01T00:00:00.896] error: *** STEP 7.0 ON n1 CANCELLED AT 2026 DUE TO NODE FAILURE ***", NODE_FAILURE),
         ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-01T00:00:00 ***", CANCELLED),
     ],
 )
