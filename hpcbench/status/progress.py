@@ -78,6 +78,7 @@ class Progress:
     warnings: tuple[str, ...]
     follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
     slurm_responded: bool = True  # otherwise only the records are counted
+    complaint: str = ""  # of squeue, if it did not list all jobs
 
     @property
     def follows_on(self) -> bool:

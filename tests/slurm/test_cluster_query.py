@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hpcbench.config.site import Site
-from hpcbench.slurm import client, cluster_query
+from hpcbench.errors import UserError
+from hpcbench.slurm import cluster_query
 from hpcbench.slurm.cluster_query import Association, Nodes, query_cluster
 
 Fake = Callable[..., Path]
@@ -68,6 +69,10 @@ def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(
             {"scontrol": "echo 'AccountingStorageType = accounting_storage/none'"},
             "accounts and QOS: this cluster has no accounting",
         ),
+        (
+            {"scontrol": "echo 'AccountingStorageType   = (null)'", "sacctmgr": "exit 1"},  # since Slurm 23.11
+            "accounts and QOS: this cluster has no accounting",
+        ),
         ({"sacctmgr": lines("a|||", "b|||")}, "you may use a, b"),
     ],
 )
@@ -94,13 +99,17 @@ def test_an_odd_cluster_makes_a_valid_site_with_fake_slurm_commands(
     assert cluster(**commands)[0].default_partition == "cpu"
 
 
+NO_DNS = "scontrol: error: resolve_ctls_from_dns_srv: res_nsearch error: {}"
+NO_SOURCE = "scontrol: error: fetch_config: DNS SRV lookup failed\nscontrol: fatal: Could not establish a configuration"
+
+
 @pytest.mark.parametrize(
     ("ping", "answers"),
     [
         ("echo 'Slurmctld(primary) at head is UP'", True),
-        ("echo 'Slurmctld(primary) at a is DOWN'; echo 'Slurmctld(backup) at b is UP'", True),
-        ("echo 'Slurmctld(primary) at head is DOWN'", False),
-        ("exit 1", False),
+        ("echo 'Slurmctld(primary) at a is DOWN'; echo 'Slurmctld(backup) at b is UP'; exit 1", True),
+        (f"echo '{NO_DNS.format('Unknown host')}\n{NO_SOURCE}' >&2; exit 1", False),
+        (f"echo '{NO_DNS.format('No address associated with name')}\n{NO_SOURCE}' >&2; exit 1", False),
         (None, False),
     ],
 )
@@ -111,12 +120,34 @@ def test_slurm_is_here_if_it_answers_with_fake_slurm_commands(
     assert cluster_query.slurm_responds() is answers
 
 
-def test_a_slurm_that_hangs_does_not_answer_with_fake_slurm_commands(
+@pytest.mark.parametrize(
+    ("ping", "words"),
+    [
+        ("echo 'Slurmctld(primary) at head.example is DOWN'; exit 1", "head.example is DOWN"),
+        ("echo 'slurm_load_ctl_conf error: Unable to contact slurm controller' >&2; exit 1", "Unable to contact"),
+        (f"echo '{NO_DNS.format('Host name lookup failure')}\n{NO_SOURCE}' >&2; exit 1", "Host name lookup failure"),
+        ("exit 1", "ended with status 1"),
+        ("exec sleep 10", "did not respond within"),
+    ],
+)
+def test_a_controller_that_is_down_is_an_error_wherever_its_slurm_conf_is_with_fake_slurm_commands(
+    ping: str, words: str, fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_query, "QUERY_TIMEOUT_S", 0.3)
+    fake_commands(scontrol=ping)
+    with pytest.raises(UserError, match=words) as caught:
+        cluster_query.slurm_responds()
+    assert caught.value.what.startswith("Slurm is configured here, but does not respond: ")
+    assert "--local" in caught.value.hint
+
+
+def test_a_slurm_conf_without_commands_is_a_slurm_that_does_not_respond_with_fake_slurm_commands(
     fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "QUERY_TIMEOUT_S", 0.3)
-    fake_commands(scontrol="exec sleep 10")
-    assert not cluster_query.slurm_responds()
+    fake_commands()
+    monkeypatch.setenv("SLURM_CONF", "/somewhere/slurm.conf")
+    with pytest.raises(UserError, match="scontrol not found in PATH"):
+        cluster_query.slurm_responds()
 
 
 NODES = """

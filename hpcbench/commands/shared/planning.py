@@ -15,6 +15,7 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
+from hpcbench.slurm.cluster_query import query_config
 from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import SweepPaths, Workspace, check_root
@@ -76,4 +77,9 @@ def check_slurm(plan: Plan) -> None:
     from hpcbench.submit.slurm_executor import check_available  # submitit, which a dry run does not need
 
     if plan.site.scheduler == "slurm":
-        check_available()
+        check_available(plan.site.cluster)
+
+
+def cluster_of(site: Site) -> str | None:
+    """Return the name of the Slurm cluster to which a site submits; None without Slurm, or if it does not respond."""
+    return query_config(site.cluster).get("ClusterName") if site.scheduler == "slurm" else None

@@ -93,10 +93,10 @@ def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, l
     from hpcbench.submit.slurm_executor import adopt_orphans, check_available
     from hpcbench.submit.tuning_job import submit_search  # submitit
 
-    check_available()
+    check_available(sweep.other_cluster)
     journal = Journal.read(sweep.paths)
-    adopt_orphans(journal)
-    queued = searching(sweep.paths.name, journal)
+    adopt_orphans(sweep, journal)
+    queued = searching(sweep, journal)
     for job, entry in queued.items():
         err.print(f"job {job} searches it, and is {entry.in_words}", soft_wrap=True, markup=False)
     if not queued:
