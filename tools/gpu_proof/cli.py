@@ -102,7 +102,8 @@ def _prove_in(scratch: Path, given: argparse.Namespace, chosen: Sequence[str], e
     machine = install.describe(python, given.device)
     workspace = scratch / "workspace"
     workspace.mkdir()
-    environments = {name: {"python": python} for name in ("pytorch", "jax")}
+    names = ["pytorch", *(["jax"] if modules.issuperset(frameworks.JAX_NEEDS) else [])]
+    environments = {name: {"python": python} for name in names}
     site = {"name": "gpu-proof", "scheduler": "local", "environments": environments}
     (workspace / "site.yaml").write_text(json.dumps(site))
     bench = Bench(python, workspace, out / summary.LOG, given.device, modules)

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import readings
 from .bench import Bench, Record, stopped
-from .models import options, problems_of
+from .models import dtypes, options, problems_of
 from .readings import Series
 from .steps import Outcome, judged, not_run
 
@@ -49,8 +49,7 @@ def _experiment(bench: Bench) -> dict[str, Any]:
     model = "mlp" if bench.is_rehearsal else "resnet50"
     parameters = {"model": model, "model_options": options(bench, model), "batch_size": 64, "task": "training"}
     measure = {"repetitions": 1, "retries": 0, "max_warmup_s": 3.0, "min_time_s": MEASURED_S, "max_time_s": MEASURED_S}
-    dtype = "float32" if bench.is_rehearsal else "bfloat16"
-    return {"parameters": {**parameters, "dtype": dtype}, "measure": measure}
+    return {"parameters": {**parameters, "dtype": dtypes(bench)[0]}, "measure": measure}
 
 
 def window_of(record: Record) -> tuple[float, float]:
@@ -68,7 +67,8 @@ def compared(record: Record, read: Sequence[dict[str, Any]]) -> Outcome:
     monitor = record["monitors"][0]
     found = [each for each in monitor["energy"] if each["kind"] == "gpu"]
     part: dict[str, Any] = found[0] if found else {"joules": None, "reason": "the record has no GPU"}
-    evidence = [_of_usage(monitor["usage"])]
+    interference = record["interference"]
+    evidence = [_of_usage(monitor["usage"]), "{verdict}; not monitored: {unseen}".format(**interference)]
     problems += [f"gpu0.{name} has no reading" for name in USAGE if f"gpu0.{name}" not in monitor["usage"]]
     if part["joules"] is None:
         return judged(evidence, [*problems, f"no energy in the record: {part['reason']}"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -32,7 +30,7 @@ def foreign_process(bench: Bench, deadline_s: float) -> Outcome:
             listed = bench.run(bench.program("probe", "once"), deadline_s)
             records, done = bench.sweep(SWEEP, _experiment(bench), deadline_s)
         finally:
-            os.killpg(load.pid, signal.SIGTERM)
+            load.terminate()
             stopped(load, time.monotonic() + 5)
     if not records:
         return judged([], [f"no record: {done.last_line}"])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .bench import Bench, Record
-from .models import SMALL, of_models, options, problems_of
+from .models import SMALL, dtypes, of_models, options, problems_of
 from .steps import Outcome, judged, not_run
 
 STRATEGIES = ("single", "ddp", "fsdp")
@@ -17,9 +17,7 @@ MODELS = ("mlp", "resnet50")
 
 def sharded(bench: Bench, deadline_s: float) -> Outcome:
     """Train a transformer with each strategy on one device."""
-    parameters = {"model": "transformer", "task": "training", "dtype": "bfloat16", "batch_size": 8}
-    if bench.is_rehearsal:
-        parameters["dtype"] = "float32"
+    parameters = {"model": "transformer", "task": "training", "dtype": dtypes(bench)[0], "batch_size": 8}
     experiment = {
         "parameters": {**parameters, "model_options": SMALL["transformer"]},
         "matrix": {"strategy": list(STRATEGIES)},
@@ -30,15 +28,18 @@ def sharded(bench: Bench, deadline_s: float) -> Outcome:
 
 def of_strategies(records: Sequence[Record], on_cpu: bool, last_line: str) -> Outcome:
     """Return whether all strategies completed with the same work."""
-    found = {record["parameters"]["strategy"]: record for record in records}
-    wanted = [(record["parameters"]["model"], record["parameters"]["dtype"]) for record in records]
-    outcome = of_models(records, wanted, on_cpu, last_line)
-    missing = [f"{name} has no record" for name in STRATEGIES if name not in found]
+    ended = [record for record in records if record["status"] != "cancelled"]
+    found = {record["parameters"]["strategy"]: record for record in ended}
+    wanted = [(record["parameters"]["model"], record["parameters"]["dtype"]) for record in ended]
+    outcome = of_models(ended, wanted, on_cpu, last_line)
+    missing = [name for name in STRATEGIES if name not in found]
     works = {name: _work(record) for name, record in found.items() if record["work"]}
-    differing = [f"{name} does other work than single" for name in works if works[name] != works.get("single")]
+    usual = works.get("single")
+    differing = [f"{name} does other work than single" for name in works if usual and works[name] != usual]
     checksums = {name: record["weights_crc32"] for name, record in found.items()}
     evidence = [*outcome.evidence, f"checksums of the trained weights: {checksums}"]
-    return judged(evidence, [*outcome.problems, *missing, *differing])
+    whole = judged(evidence, [*outcome.problems, *differing])
+    return whole.cut_short(f"not run for lack of time: {', '.join(missing)}") if missing else whole
 
 
 def jax_and_pytorch(bench: Bench, deadline_s: float) -> Outcome:
@@ -61,17 +62,19 @@ def of_pairs(records: Sequence[Record], on_cpu: bool, last_line: str) -> Outcome
     problems = problems_of(ended, on_cpu)
     wanted = [(model, record["parameters"]["dtype"]) for model in MODELS for record in ended[:1]]
     evidence = list(of_models(ended, wanted, on_cpu, last_line).evidence)
+    missing = []
     for model in MODELS:
         pair = {each["parameters"]["framework"]: each for each in ended if each["parameters"]["model"] == model}
         if len(pair) < 2:
-            problems.append(f"{model}: only {', '.join(pair) or 'nothing'} was run")
+            missing.append(f"{model}: only {', '.join(pair) or 'nothing'}")
             continue
         one, other = pair["pytorch"], pair["jax"]
         for name, values in {**_both(one, other), "gpus": (one["gpus"], other["gpus"])}.items():
             if values[0] != values[1]:
                 problems.append(f"{model}: {name} is {values[0]} in PyTorch and {values[1]} in JAX")
         evidence.append(f"{model}: work in PyTorch: {_work(one)}")
-    return judged(evidence, problems)
+    outcome = judged(evidence, problems)
+    return outcome.cut_short(f"run in the time: {'; '.join(missing)}") if missing else outcome
 
 
 def _both(one: Record, other: Record) -> dict[str, tuple[Any, Any]]:

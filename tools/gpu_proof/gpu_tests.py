@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from .bench import REPOSITORY, Bench
+from .frameworks import JAX_NEEDS
 from .steps import Outcome, judged, not_run
 
 NEEDS = ("pytest", "pytest_timeout", "hypothesis")
 ADAPTER = "tests/node/frameworks/pytorch/test_on_gpu.py"
 FRAMEWORKS = "tests/frameworks/test_on_gpus.py"
+MOST_WORKERS = 4
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 
 def adapter(bench: Bench, deadline_s: float) -> Outcome:
-    """Run the tests of the PyTorch adapter on the GPU, four at once if pytest-xdist is installed."""
-    workers = ["-n", "4"] if "xdist" in bench.modules else []
-    return _tests(bench, [ADAPTER, *workers], deadline_s)
+    """Run the tests of the PyTorch adapter on the GPU, several at once if pytest-xdist is installed."""
+    workers = min(MOST_WORKERS, len(os.sched_getaffinity(0)) // 2)
+    return _tests(bench, [ADAPTER, *(["-n", str(workers)] if "xdist" in bench.modules else [])], deadline_s)
 
 
 def frameworks(bench: Bench, deadline_s: float) -> Outcome:
     """Run the tests of whole sweeps in PyTorch and, if installed, JAX."""
-    names = ["pytorch", *(["jax"] if {"jax", "flax", "optax"} <= bench.modules else [])]
+    names = ["pytorch", *(["jax"] if bench.modules.issuperset(JAX_NEEDS) else [])]
     return _tests(bench, [FRAMEWORKS, "-k", " or ".join(f"[{name}" for name in names)], deadline_s)
 
 
@@ -33,7 +36,7 @@ def _tests(bench: Bench, arguments: list[str], deadline_s: float) -> Outcome:
     words += ["-c", str(REPOSITORY / "pyproject.toml")]
     site = str(bench.workspace / "site.yaml")
     paths = [str(REPOSITORY / each) if each.endswith(".py") else each for each in arguments]
-    done = bench.run([*words, *paths], deadline_s, HPCBENCH_GPU_SITE=site)
+    done = bench.run([*words, *paths], deadline_s, HPCBENCH_GPU_SITE=site, COLUMNS="400")
     return of_output(done.output, stopped=done.status is None)
 
 

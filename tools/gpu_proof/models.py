@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .bench import Bench, Record, stopped
-from .steps import Outcome, judged, not_run
+from .steps import FAILED, Outcome, judged, not_run
 
 DTYPES = ("bfloat16", "float32")  # what time is left for, in this order
 LEAST_S = 40.0  # of a sweep
@@ -31,35 +31,40 @@ def options(bench: Bench, model: str) -> dict[str, Any]:
     return SMALL[model] if bench.is_rehearsal else {}
 
 
+def dtypes(bench: Bench) -> Sequence[str]:
+    """Return the dtypes to run: in a rehearsal only the one that every CPU computes in."""
+    return ("float32",) if bench.is_rehearsal else DTYPES
+
+
 def eager(bench: Bench, deadline_s: float) -> Outcome:
     """Train every model in both dtypes."""
-    return _sweep(bench, "eager", DTYPES, {"task": "training", "execution": "eager"}, deadline_s)
+    return _sweep(bench, "eager", dtypes(bench), {"task": "training", "execution": "eager"}, deadline_s)
 
 
 def compiled(bench: Bench, deadline_s: float) -> Outcome:
-    """Infer with every model by torch.compile, one sweep per dtype."""
+    """Infer with every model by torch.compile, in one dtype after the other."""
     parameters = {"task": "inference", "execution": "compiled"}
     evidence: list[str] = []
     problems: list[str] = []
     cut = []
-    for number, dtype in enumerate(DTYPES):
-        share_s = (deadline_s - time.monotonic()) / (len(DTYPES) - number)
-        if share_s < LEAST_S:
+    for dtype in dtypes(bench):
+        if deadline_s - time.monotonic() < LEAST_S:
             cut.append(f"not run for lack of time: {dtype}")
             continue
-        outcome = _sweep(bench, f"compiled-{dtype}", [dtype], parameters, time.monotonic() + share_s)
+        outcome = _sweep(bench, f"compiled-{dtype}", [dtype], parameters, deadline_s)
         evidence += outcome.evidence
-        (problems if outcome.status == "failed" else cut).extend(outcome.problems)
-    return Outcome(judged(evidence, problems).status, evidence, [*problems, *cut])
+        (problems if outcome.status == FAILED else cut).extend(outcome.problems)
+    whole = judged(evidence, problems)
+    return whole.cut_short("; ".join(cut)) if cut else whole
 
 
-def _sweep(bench: Bench, name: str, dtypes: Sequence[str], parameters: dict[str, Any], deadline_s: float) -> Outcome:
+def _sweep(bench: Bench, name: str, kinds: Sequence[str], parameters: dict[str, Any], deadline_s: float) -> Outcome:
     axes = {"model": list(SMALL), "model_options": [options(bench, model) for model in SMALL]}
-    experiment = {"parameters": {"batch_size": 32, **parameters}, "matrix": {"dtype": list(dtypes)}, "zip": [axes]}
+    experiment = {"parameters": {"batch_size": 32, **parameters}, "matrix": {"dtype": list(kinds)}, "zip": [axes]}
     if bench.is_rehearsal:
         experiment["parameters"]["batch_size"] = 4
     records, done = bench.sweep(name, experiment, deadline_s)
-    wanted = [(model, dtype) for model in SMALL for dtype in dtypes]
+    wanted = [(model, dtype) for model in SMALL for dtype in kinds]
     return of_models(records, wanted, bench.is_rehearsal, done.last_line)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
+PASSED, PARTLY, FAILED, NOT_RUN = "passed", "passed in part", "failed", "not run"
 
 Context = TypeVar("Context")
 
@@ -22,8 +22,8 @@ class Outcome:
     problems: Sequence[str] = ()
 
     def cut_short(self, why: str) -> Outcome:
-        """Return it with a problem that does not make it a failure: a part that was not run, and why."""
-        return Outcome(self.status, self.evidence, (*self.problems, why))
+        """Return it with a part that was not run, and why: what had passed has passed in part."""
+        return Outcome(PARTLY if self.status == PASSED else self.status, self.evidence, (*self.problems, why))
 
 
 def judged(evidence: Sequence[str], problems: Sequence[str]) -> Outcome:

@@ -9,9 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .steps import FAILED, NOT_RUN, PASSED, Ended
+from .steps import FAILED, NOT_RUN, PARTLY, PASSED, Ended
 
 SUMMARY, DATA, PACKED, LOG = "summary.md", "summary.json", "workspace.tar.gz", "log.txt"
+NODE_CODE = "/node.pyz"  # of each sweep: reports do not need it
 REHEARSAL = "Rehearsal on CPUs with a mock NVML: it proves nothing about a GPU."
 
 
@@ -25,15 +26,17 @@ def write(folder: Path, machine: Mapping[str, Any], ended: Sequence[Ended], is_r
 
 def markdown(machine: Mapping[str, Any], ended: Sequence[Ended], is_rehearsal: bool) -> str:
     """Return the summary: counts, a table of all steps, what failed, and the evidence of each step."""
-    counts = {kind: [each for each in ended if each.outcome.status == kind] for kind in (PASSED, FAILED, NOT_RUN)}
+    counts = {
+        kind: [each for each in ended if each.outcome.status == kind] for kind in (FAILED, NOT_RUN, PARTLY, PASSED)
+    }
     lines = ["# hpcbench on a GPU", ""]
     lines += [f"**{REHEARSAL}**", ""] if is_rehearsal else []
     lines += [", ".join(f"{len(steps)} {kind}" for kind, steps in counts.items()) + ".", ""]
     lines += ["| step | status | s | |", "| --- | --- | ---: | --- |"]
     lines += [f"| {each.name} | {each.outcome.status} | {each.seconds:.0f} | {each.title} |" for each in ended]
     lines += ["", "Machine: " + "; ".join(f"{name} {value}" for name, value in machine.items())]
-    for kind in (FAILED, NOT_RUN, PASSED):
-        for each in counts[kind]:
+    for kind, steps in counts.items():
+        for each in steps:
             lines += ["", f"## {each.name}: {kind}", ""]
             lines += [f"- **{_line(text)}**" for text in each.outcome.problems]
             lines += [f"- {_line(text)}" for text in each.outcome.evidence]
@@ -44,7 +47,7 @@ def pack(folder: Path, workspace: Path) -> None:
     """Pack the workspace: unpacked, `hpcbench report` makes tables and pages from it."""
     part = folder / (PACKED + ".part")
     with tarfile.open(part, "w:gz", compresslevel=6) as archive:
-        archive.add(workspace, "workspace")
+        archive.add(workspace, "workspace", filter=lambda file: None if file.name.endswith(NODE_CODE) else file)
     part.replace(folder / PACKED)
 
 
