@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tools.gpu_proof import checkup, driver, energy, foreign, frameworks, gpu_tests, models, readings, summary
+from tools.gpu_proof.bench import Done
 from tools.gpu_proof.steps import FAILED, NOT_RUN, PARTLY, PASSED, Ended, judged, not_run
 
 START, END, WATTS = 1000.0, 1010.0, 400.0
@@ -134,6 +135,17 @@ def test_models_without_a_record_are_named_and_failures_show_their_message() -> 
     assert len(outcome.problems) == 2
 
 
+def test_a_run_that_the_time_limit_stopped_is_not_run_and_none_at_all_has_failed() -> None:
+    done = Done(None, "hpcbench: interrupted")
+    outcome = models.without_record([record(status="cancelled")], done)
+    assert outcome is not None
+    assert outcome.status == NOT_RUN
+    outcome = models.without_record([], done)
+    assert outcome is not None
+    assert outcome.problems == ["no record: hpcbench: interrupted"]
+    assert models.without_record([record()], done) is None
+
+
 def test_strategies_and_frameworks_must_do_the_same_work() -> None:
     found = [record(parameters={**record()["parameters"], "strategy": name}) for name in frameworks.STRATEGIES]
     assert frameworks.of_strategies(found, False, "").status == PASSED
@@ -153,7 +165,7 @@ def test_a_difference_between_jax_and_pytorch_is_named() -> None:
     pairs[-1]["work"]["math_mode"] = "tf32"
     assert frameworks.of_pairs(pairs, False, "").problems == ["resnet50: math_mode is 1 in PyTorch and tf32 in JAX"]
     outcome = frameworks.of_pairs(pairs[:3], False, "")
-    assert (outcome.status, outcome.problems) == (PARTLY, ("run in the time: resnet50: only pytorch",))
+    assert (outcome.status, outcome.problems) == (PARTLY, ("in the time, only these were run: resnet50 in pytorch",))
 
 
 def findings(**numbers: float) -> list[dict[str, Any]]:

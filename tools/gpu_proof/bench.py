@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,7 +91,8 @@ class Bench:
 
     def program(self, name: str, *arguments: str) -> list[str]:
         """Return the command of one of the programs next to this file."""
-        return [self.python, str(PROGRAMS / f"{name}.py"), *arguments]
+        own_folder_off = ["-P"] if sys.version_info >= (3, 11) else []  # its modules are not for others to import
+        return [self.python, *own_folder_off, str(PROGRAMS / f"{name}.py"), *arguments]
 
     def sweep(self, name: str, experiment: Mapping[str, Any], deadline_s: float) -> tuple[list[Record], Done]:
         """Run a sweep on this machine; return the records that it has at the deadline, and how the command ended."""
@@ -116,9 +119,10 @@ def stopped(process: subprocess.Popen[bytes], deadline_s: float) -> int | None:
         return process.wait(max(deadline_s - time.monotonic(), 0.1))
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGINT)
-    try:
-        process.wait(GRACE_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_S)
+    finally:  # also if this program is interrupted
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import readings
 from .bench import Bench, Record, stopped
-from .models import dtypes, options, problems_of
+from .models import dtypes, options, problems_of, without_record
 from .readings import Series
 from .steps import Outcome, judged, not_run
 
@@ -32,9 +32,8 @@ def power_and_energy(bench: Bench, deadline_s: float) -> Outcome:
             stopped(probe, time.monotonic() + 5)
     if not target.exists():
         return judged([], [f"NVML could not be read: {(bench.workspace / 'probe.log').read_text().strip()[-300:]}"])
-    if not records:
-        return judged([], [f"no record: {done.last_line}"])
-    return compared(records[0], readings.read(target))
+    missing = without_record(records, done)
+    return missing or compared(records[0], readings.read(target))
 
 
 def throttle_reasons(bench: Bench, deadline_s: float) -> Outcome:

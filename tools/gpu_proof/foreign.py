@@ -10,7 +10,7 @@ from typing import Any
 
 from . import energy
 from .bench import Bench, Record, stopped
-from .models import options, problems_of
+from .models import options, problems_of, without_record
 from .steps import Outcome, judged, not_run
 
 SWEEP = "foreign"
@@ -32,8 +32,9 @@ def foreign_process(bench: Bench, deadline_s: float) -> Outcome:
         finally:
             load.terminate()
             stopped(load, time.monotonic() + 5)
-    if not records:
-        return judged([], [f"no record: {done.last_line}"])
+    missing = without_record(records, done)
+    if missing:
+        return missing
     alone = bench.records(energy.SWEEP) if energy.SWEEP in bench.sweeps else []
     return noticed(records[0], alone[0] if alone else None, load.pid, listed.output, bench.is_rehearsal)
 

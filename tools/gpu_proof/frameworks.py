@@ -66,7 +66,7 @@ def of_pairs(records: Sequence[Record], on_cpu: bool, last_line: str) -> Outcome
     for model in MODELS:
         pair = {each["parameters"]["framework"]: each for each in ended if each["parameters"]["model"] == model}
         if len(pair) < 2:
-            missing.append(f"{model}: only {', '.join(pair) or 'nothing'}")
+            missing.append(f"{model} in {', '.join(pair) or 'no framework'}")
             continue
         one, other = pair["pytorch"], pair["jax"]
         for name, values in {**_both(one, other), "gpus": (one["gpus"], other["gpus"])}.items():
@@ -74,7 +74,7 @@ def of_pairs(records: Sequence[Record], on_cpu: bool, last_line: str) -> Outcome
                 problems.append(f"{model}: {name} is {values[0]} in PyTorch and {values[1]} in JAX")
         evidence.append(f"{model}: work in PyTorch: {_work(one)}")
     outcome = judged(evidence, problems)
-    return outcome.cut_short(f"run in the time: {'; '.join(missing)}") if missing else outcome
+    return outcome.cut_short(f"in the time, only these were run: {'; '.join(missing)}") if missing else outcome
 
 
 def _both(one: Record, other: Record) -> dict[str, tuple[Any, Any]]:

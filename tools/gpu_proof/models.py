@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .bench import Bench, Record, stopped
+from .bench import Bench, Done, Record, stopped
 from .steps import FAILED, Outcome, judged, not_run
 
 DTYPES = ("bfloat16", "float32")  # what time is left for, in this order
@@ -107,14 +107,24 @@ def problems_of(records: Sequence[Record], on_cpu: bool = True) -> list[str]:
     return problems
 
 
+def without_record(records: Sequence[Record], done: Done) -> Outcome | None:
+    """Return the outcome of a sweep of one case without a result; None if it has one."""
+    if not records:
+        return judged([], [f"no record: {done.last_line}"])
+    if records[0]["status"] == "cancelled":
+        return not_run("its run had not ended at the time limit of the step")
+    return None
+
+
 def out_of_memory(bench: Bench, deadline_s: float) -> Outcome:
     """Train with a batch that does not fit on the GPU: the outcome must be out_of_memory."""
     if bench.is_rehearsal:
         return not_run("a rehearsal has no GPU memory to fill")
     parameters = {"model": "transformer", "task": "training", "batch_size": 4096}  # some 470 GB of activations
     records, done = bench.sweep("memory", {"parameters": parameters}, deadline_s)
-    if not records:
-        return judged([], [f"no record: {done.last_line}"])
+    missing = without_record(records, done)
+    if missing:
+        return missing
     error = records[0]["error"] or {}
     shown = f"{records[0]['status']}: {error.get('type')}: {error.get('message')}"
     return judged([shown], [] if records[0]["status"] == "out_of_memory" else [f"expected out_of_memory: {shown}"])
@@ -126,7 +136,7 @@ def start_compiling(bench: Bench) -> None:
         return
     for model in SMALL:
         with _log(bench, model).open("wb") as log:
-            bench.compiling[model] = bench.start(bench.program("prime", model, *DTYPES), log)
+            bench.compiling[model] = bench.start(bench.program("prime", bench.device, model, *DTYPES), log)
 
 
 def finish_compiling(bench: Bench, deadline_s: float) -> Outcome:

@@ -1,4 +1,4 @@
-"""A program: compile a model as hpcbench's runs do, to fill torch.compile's cache: `prime.py MODEL DTYPE...`."""
+"""A program: compile a model as hpcbench's runs do, to fill torch.compile's cache: `prime.py DEVICE MODEL DTYPE...`."""
 
 import sys
 
@@ -9,11 +9,11 @@ from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.workload import problem
 
 
-def main(model, dtypes):
+def main(device, model, dtypes):
     """Infer once in each dtype."""
     for dtype in dtypes:
-        given = {"framework": "pytorch", "model": model, "task": "inference", "dtype": dtype, "device": "gpu"}
-        more = {"gpus_per_task": 1, "batch_size": 32, "execution": "compiled"}
+        given = {"framework": "pytorch", "model": model, "task": "inference", "dtype": dtype, "device": device}
+        more = {"gpus_per_task": int(device == "gpu"), "batch_size": 32, "execution": "compiled"}
         parameters = Parameters.model_validate({**given, **more}).model_dump()
         network = ADAPTER.build(problem.of_case(parameters, Group(Ranks(0, 1))))
         network.infer()
@@ -21,4 +21,4 @@ def main(model, dtypes):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])
