@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +57,7 @@ def read(watts: float = WATTS, reasons: int = 4) -> list[dict[str, Any]]:
 
 
 def test_equal_energy_passes_and_the_evidence_has_both_numbers() -> None:
-    outcome = energy.compared(record(), read())
+    outcome = energy.compared(record(), read(), 0.1)
     assert outcome.status == PASSED, outcome.problems
     text = " ".join(outcome.evidence)
     assert "4000.0 J +- 9.0 J by counter" in text
@@ -76,14 +78,32 @@ def test_what_is_off_or_missing_fails(changed: dict[str, Any], watts: float, pro
     one = record()
     one["monitors"][0]["energy"][0].update(changed.get("energy", {}))
     one["monitors"][0]["usage"].pop(changed.get("usage"), None)
-    outcome = energy.compared(one, read(watts))
+    outcome = energy.compared(one, read(watts), None)
     assert outcome.status == FAILED
     assert problem in " ".join(outcome.problems)
 
 
 def test_a_counter_that_was_not_read_over_the_whole_run_fails() -> None:
-    outcome = energy.compared(record(), read()[:100])
+    outcome = energy.compared(record(), read()[:100], None)
     assert outcome.problems == ["the device's energy counter was not read over the whole window"]
+
+
+def test_readings_that_are_too_far_apart_fail(tmp_path: Path) -> None:
+    timeline = tmp_path / "local.jsonl.gz"
+    lines: list[Any] = [
+        {"sources": {"cpu": [], energy.ENERGY: []}},
+        [1, 5.0, 1],
+        [0, 5.5],
+        [1, 6.5, 1],
+        [1, 6.6, 1],
+        {},
+    ]
+    timeline.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
+    assert readings.longest_gap_s(timeline, "other") is None
+    apart_s = readings.longest_gap_s(timeline, energy.ENERGY)
+    assert apart_s == 1.5
+    problems = energy.compared(record(), read(), apart_s).problems
+    assert problems == ["readings 1.50 s apart leave runs of 10 s, the default, without energy"]
 
 
 def test_throttle_reasons_must_be_those_that_nvml_gave() -> None:

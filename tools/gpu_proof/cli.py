@@ -107,6 +107,8 @@ def _prove_in(scratch: Path, given: argparse.Namespace, chosen: Sequence[str], e
     site = {"name": "gpu-proof", "scheduler": "local", "environments": environments}
     (workspace / "site.yaml").write_text(json.dumps(site))
     bench = Bench(python, workspace, out / summary.LOG, given.device, modules)
+    for name in (*summary.FILES, checkup.TABLE, checkup.PAGE):  # of an earlier proof
+        (out / name).unlink(missing_ok=True)
     bench.log.write_text("")
     ended: list[Ended] = []
 

@@ -13,7 +13,9 @@ from .readings import Series
 from .steps import Outcome, judged, not_run
 
 SWEEP, READINGS = "energy", "readings.jsonl"
-MEASURED_S = 10.0
+ENERGY = "nvidia_energy"  # hpcbench's source of power and energy
+MEASURED_S = 20.0
+MOST_APART_S = 0.9  # between hpcbench's readings: it gives no energy if a run is shorter than ten times that and 0.1 s
 TOLERANCE = 0.03  # both read the same counter: only the ends of the window differ
 USAGE = ("utilisation_percent", "memory_used_bytes", "clock_sm_mhz", "temperature_c", "throttle_reasons", "power_w")
 
@@ -33,7 +35,9 @@ def power_and_energy(bench: Bench, deadline_s: float) -> Outcome:
     if not target.exists():
         return judged([], [f"NVML could not be read: {(bench.workspace / 'probe.log').read_text().strip()[-300:]}"])
     missing = without_record(records, done)
-    return missing or compared(records[0], readings.read(target))
+    files = sorted((bench.workspace / "results" / SWEEP / "timelines").rglob("*.gz"))
+    apart_s = readings.longest_gap_s(files[0], ENERGY) if files else None
+    return missing or compared(records[0], readings.read(target), apart_s)
 
 
 def throttle_reasons(bench: Bench, deadline_s: float) -> Outcome:
@@ -57,8 +61,11 @@ def window_of(record: Record) -> tuple[float, float]:
     return windows[0][0], windows[-1][1]
 
 
-def compared(record: Record, read: Sequence[dict[str, Any]]) -> Outcome:
-    """Return whether the energy in a record agrees with the counter, and whether every column was measured."""
+def compared(record: Record, read: Sequence[dict[str, Any]], apart_s: float | None) -> Outcome:
+    """Return whether the energy in a record agrees with the counter, and whether every column was measured.
+
+    `apart_s` is the longest time between two readings of the energy by hpcbench.
+    """
     problems = problems_of([record])
     if problems:
         return judged([], problems)
@@ -68,6 +75,10 @@ def compared(record: Record, read: Sequence[dict[str, Any]]) -> Outcome:
     part: dict[str, Any] = found[0] if found else {"joules": None, "reason": "the record has no GPU"}
     interference = record["interference"]
     evidence = [_of_usage(monitor["usage"]), "{verdict}; not monitored: {unseen}".format(**interference)]
+    if apart_s is not None:
+        evidence.append(f"hpcbench read the GPU's energy at most {apart_s:.2f} s apart")
+        if apart_s > MOST_APART_S:
+            problems.append(f"readings {apart_s:.2f} s apart leave runs of 10 s, the default, without energy")
     problems += [f"gpu0.{name} has no reading" for name in USAGE if f"gpu0.{name}" not in monitor["usage"]]
     if part["joules"] is None:
         return judged(evidence, [*problems, f"no energy in the record: {part['reason']}"])

@@ -1,6 +1,6 @@
 """A program: read NVML for one GPU directly, without hpcbench.
 
-`probe.py once` prints one JSON object: each function that hpcbench calls, with its value or its error.
+`probe.py once` prints one JSON object: each function that hpcbench calls, with its value or its error, and its cost.
 `probe.py FILE` appends a JSON line with readings every PERIOD_S until it is terminated.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import pynvml
 
 PERIOD_S = 0.05
+CALLS = 10
 FIELDS = {"power_instant_mw": 186, "energy_mj": 83}  # of nvml.h
 
 
@@ -86,6 +87,15 @@ def tried(function, gpu):
         return {"error": f"{type(error).__name__}: {error}"}
 
 
+def cost_ms(function, gpu):
+    """Return wall time and CPU time of one call in ms, the means of CALLS calls."""
+    start_s, start_cpu_s = time.perf_counter(), time.thread_time()
+    for _ in range(CALLS):
+        tried(function, gpu)
+    elapsed_s, cpu_s = time.perf_counter() - start_s, time.thread_time() - start_cpu_s
+    return [round(1e3 * value / CALLS, 3) for value in (elapsed_s, cpu_s)]
+
+
 def reading(gpu):
     """Return time (monotonic), energy in mJ, power in mW, throttle reasons, SM clock in MHz, and processes."""
     start_s = time.monotonic()
@@ -107,7 +117,9 @@ def main(target):
     """Print what NVML says once, or append it to a file until this process ends."""
     gpu = handle()
     if target == "once":
-        found = {name: tried(function, gpu) for name, function in functions().items() if function}
+        known = {name: function for name, function in functions().items() if function}
+        found = {name: tried(function, gpu) for name, function in known.items()}
+        found["cost_ms"] = {name: cost_ms(function, gpu) for name, function in known.items()}
         found["visible_gpus"] = pynvml.nvmlDeviceGetCount()
         found["pynvml"] = getattr(pynvml, "__version__", "")
         print(json.dumps(found))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +54,18 @@ def read(file: Path) -> list[dict[str, Any]]:
         except ValueError:
             continue
     return found
+
+
+def longest_gap_s(timeline: Path, source: str) -> float | None:
+    """Return the longest time between two readings of a source in a timeline of hpcbench; None with fewer than two."""
+    number, times_s = None, []
+    with gzip.open(timeline, "rt") as file:
+        for line in map(json.loads, file):
+            if isinstance(line, dict):
+                number = list(line["sources"]).index(source) if source in line.get("sources", ()) else number
+            elif line[0] == number:
+                times_s.append(line[1])
+    return max((after - before for before, after in pairwise(times_s)), default=None)
 
 
 def series(readings: Sequence[dict[str, Any]], name: str) -> Series:

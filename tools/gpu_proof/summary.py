@@ -12,6 +12,7 @@ from typing import Any
 from .steps import FAILED, NOT_RUN, PARTLY, PASSED, Ended
 
 SUMMARY, DATA, PACKED, LOG = "summary.md", "summary.json", "workspace.tar.gz", "log.txt"
+FILES = (SUMMARY, DATA, PACKED, LOG)
 NODE_CODE = "/node.pyz"  # of each sweep: reports do not need it
 REHEARSAL = "Rehearsal on CPUs with a mock NVML: it proves nothing about a GPU."
 
