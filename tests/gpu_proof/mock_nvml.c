@@ -1,6 +1,7 @@
 /* A mock of NVIDIA's libnvidia-ml.so.1 with one GPU that does not exist, for the rehearsal of tools/gpu-proof.
  * Its power swings between 250 and 350 W, and its energy counter is the integral of that. The processes on it are
- * those that run gpu_proof/load.py. It has only the new name of the function for throttle reasons. */
+ * those that run gpu_proof/load.py. It has only the new name of the function for throttle reasons. Reading power and
+ * energy takes as many milliseconds of CPU time as MOCK_NVML_MS says. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -58,6 +59,9 @@ int nvmlDeviceGetMemoryInfo(void *device, Memory *memory) {
 }
 
 int nvmlDeviceGetFieldValues(void *device, int count, Field *fields) {
+    const char *milliseconds = getenv("MOCK_NVML_MS");
+    double end_s = now_s() + (milliseconds ? atof(milliseconds) / 1e3 : 0);
+    while (now_s() < end_s);
     for (int i = 0; i < count; i++) {
         fields[i].result = fields[i].field == 186 || fields[i].field == 83 ? SUCCESS : NOT_SUPPORTED;
         fields[i].type = fields[i].field == 186 ? 1 : 3;

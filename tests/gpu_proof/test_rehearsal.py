@@ -88,7 +88,7 @@ def test_a_rehearsal_measures_energy_throttling_and_another_process_with_a_mock(
         pytest.skip("no right to mount here; not run: the rehearsal of tools/gpu-proof")
     out = tmp_path / "out"
     words = [sys.executable, str(PROGRAM), "--device", "cpu", "--steps", "nvml,energy,throttling,foreign"]
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(mock_nvml)}
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(mock_nvml), "MOCK_NVML_MS": "1"}
     done = subprocess.run(
         [*unshare, "_", *words, "--out", str(out)], env=environment, capture_output=True, text=True, timeout=580
     )

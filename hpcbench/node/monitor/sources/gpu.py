@@ -14,6 +14,7 @@ from .base import COUNTER, GAUGE, HostView, Source, Values
 # The GPUs that a process may use: the first of these that is set. On NVIDIA nodes, only the last one applies.
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
+ENERGY_SHARE = 0.01  # of one core for each GPU: ten calls of 1 ms per second
 _FIRST_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of Linux' include/linux/proc_ns.h
 
 
@@ -97,12 +98,17 @@ class GpuState(_GpuSource):
 
 
 class GpuEnergy(_GpuSource):
-    """Power and energy of each GPU, in a source of its own, so that their readings are close together."""
+    """Power and energy of each GPU, in a source of its own, so that their readings are close together.
+
+    It may use more CPU time than other sources: a call may wait for the GPU for a millisecond, and with readings more
+    than a second apart, runs of ten seconds would have no energy (energy.NEEDED).
+    """
 
     each = {"power_w": GAUGE, "energy_mj": COUNTER, "energy_resets": COUNTER}
 
     def __init__(self, host: HostView) -> None:
         super().__init__(host)
+        self.share = ENERGY_SHARE * len(self._gpus)
         self._counters = [Counter() for _ in self._gpus]
 
     def read(self) -> Values:
