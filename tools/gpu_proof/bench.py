@@ -96,7 +96,8 @@ class Bench:
 
     def sweep(self, name: str, experiment: Mapping[str, Any], deadline_s: float) -> tuple[list[Record], Done]:
         """Run a sweep on this machine; return the records that it has at the deadline, and how the command ended."""
-        parameters = {"device": self.device, "cpus_per_task": min(MOST_CPUS, len(os.sched_getaffinity(0)))}
+        cpus = 1 if self.is_rehearsal else min(MOST_CPUS, len(os.sched_getaffinity(0)))
+        parameters = {"device": self.device, "cpus_per_task": cpus}
         whole = {"name": name, "measure": BRIEF, **experiment}
         whole["parameters"] = {"framework": "pytorch", **parameters, **experiment.get("parameters", {})}
         file = self.workspace / f"{name}.yaml"
