@@ -28,9 +28,12 @@ _ARCHITECTURES = {
     (10,): "blackwell",
     (12,): "blackwell",
 }
-# Functions that were renamed: drivers have one or both of each pair.
+# Functions of which drivers have one or both: renamed ones, and an older one (before driver 510).
 _REASONS = ("nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetCurrentClocksEventReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV")
+_PROCESSES = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2")
+# NVML_FI_DEV_POWER_INSTANT and NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION of nvml.h: old versions of pynvml lack the first.
+_FIELDS = (186, 83)
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # of nvmlValue_t, by nvmlValueType_t
 _MIG_REMARK = "of the whole GPU, including other MIG instances"
 _SHARED_MODULE_REMARK = "a Grace superchip: the reading may contain its CPU and memory"
@@ -50,6 +53,7 @@ class NvidiaGpu(Gpu):
         self._instant = self._field_values()[0] is not None
         self._reasons = self._first(*_REASONS)
         self._temperature = self._first(*_TEMPERATURE, nvml.NVML_TEMPERATURE_GPU)
+        self._processes = self._first(*_PROCESSES)
         self.power_sensor = power_sensors.nvidia_power(architecture, self._instant)
         self.energy_sensor = power_sensors.nvidia_counter(architecture)
         if mig and mig[0]:
@@ -87,14 +91,13 @@ class NvidiaGpu(Gpu):
         return Power(None if power_mw is None else power_mw / 1e3, energy_mj)
 
     def processes(self) -> Optional[List[Process]]:
-        running = self._ask("nvmlDeviceGetComputeRunningProcesses")
+        running = self._ask(self._processes)
         return None if running is None else [Process(each.pid, each.usedGpuMemory) for each in running]
 
     def _field_values(self) -> List[Optional[float]]:
         """Return instantaneous power in mW, and total energy in mJ; both since driver 530."""
         nvml = self._nvml
-        fields = [nvml.NVML_FI_DEV_POWER_INSTANT, nvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION]
-        found = self._ask("nvmlDeviceGetFieldValues", fields)
+        found = self._ask("nvmlDeviceGetFieldValues", list(_FIELDS))
         if found is None:
             return [None, None]
         return [
@@ -115,9 +118,10 @@ class NvidiaGpu(Gpu):
 
 def _quiet(nvml: Any, call: Any, *arguments: Any) -> Any:
     """Return NVML's result; None if it is not available for this GPU, driver or user, or not at this moment."""
+    # The second error, which is not an NVMLError, means that this version of pynvml is too new for the driver.
     try:
         return call(*arguments)
-    except nvml.NVMLError:
+    except (nvml.NVMLError, getattr(nvml, "NVMLLibraryMismatchError", nvml.NVMLError)):
         return None
 
 

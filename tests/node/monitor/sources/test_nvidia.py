@@ -50,8 +50,6 @@ CONSTANTS = {
     "NVML_TEMPERATURE_GPU": 0,
     "NVML_CLOCK_SM": 1,
     "NVML_CLOCK_MEM": 2,
-    "NVML_FI_DEV_POWER_INSTANT": 186,
-    "NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 83,
 }
 
 
@@ -309,9 +307,48 @@ def test_processes_that_may_not_be_listed_are_null_with_a_fake_driver(machine: A
     }
 
 
-def test_in_a_container_process_numbers_say_nothing_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
+@pytest.fixture
+def container(machine: Any, shared_card: Card) -> Card:
+    """A card in a container with its own process IDs."""
     link = machine.root / "proc/self/ns/pid"
     link.unlink()
     link.symlink_to("pid:[4026533000]")
-    with pytest.raises(Absent, match="its own process IDs"):
-        NvidiaProcesses(machine.host)
+    for pid in (10, 11, 77):
+        machine.write(f"proc/{pid}/comm", "python")
+    return shared_card
+
+
+def test_in_a_container_the_process_ids_of_the_node_are_unknown_with_a_fake_driver(
+    machine: Any, container: Card
+) -> None:
+    source = NvidiaProcesses(machine.host)
+    for pids in ([], [40010, 40077], [10, 40077]):  # the last 10 is another process of the node
+        container.told["nvmlDeviceGetComputeRunningProcesses"] = [process(pid) for pid in pids]
+        machine.own.pids = [10, 11]
+        assert set(machine.values(source).values()) == {None}
+    assert source.facts() == {"own_container_only": True}
+
+
+def test_in_a_container_other_processes_count_if_the_driver_translates_ids_with_a_fake_driver(
+    machine: Any, container: Card
+) -> None:
+    container.told["nvmlDeviceGetComputeRunningProcesses"] = [process(10), process(77, 500)]
+    source = NvidiaProcesses(machine.host)
+    machine.values(source)
+    machine.own.pids = [10, 11]
+    assert machine.values(source) == {"gpu0.foreign_processes": 1, "gpu0.foreign_memory_bytes": 500}
+
+
+def test_a_driver_older_than_pynvml_still_lists_processes_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
+    nvml: Any = sys.modules["pynvml"]
+    nvml.NVMLLibraryMismatchError = type("NVMLLibraryMismatchError", (Exception,), {})
+
+    def mismatch(_: Card) -> None:
+        raise nvml.NVMLLibraryMismatchError("unversioned function")
+
+    nvml.nvmlDeviceGetComputeRunningProcesses = mismatch
+    nvml.nvmlDeviceGetComputeRunningProcesses_v2 = lambda _: [process(77)]
+    source = NvidiaProcesses(machine.host)
+    machine.values(source)
+    machine.own.pids = [10, 11]
+    assert machine.values(source)["gpu0.foreign_processes"] == 1
