@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hpcbench.config.site import Site
 from hpcbench.errors import UserError
 from hpcbench.slurm import cluster_query
-from hpcbench.slurm.cluster_query import Association, Nodes, query_cluster
+from hpcbench.slurm.cluster_query import Association, Nodes, query_associations, query_cluster
 
 Fake = Callable[..., Path]
 
@@ -203,3 +204,54 @@ def test_facts_whose_commands_fail_are_empty_with_fake_slurm_commands(fake_comma
     fake_commands(sinfo="exit 1", scontrol="exit 1", sacctmgr="exit 1", sacct="exit 1")
     found = query_cluster()
     assert (found.config, found.nodes, found.associations) == ({}, {}, None)
+
+
+# One slurmdbd for two clusters: the user may use lab-a on this one, and lab-b on the other, with a limit there.
+TWO_CLUSTERS = """
+case "$*" in
+  *cluster=a*) echo 'lab-a|normal|normal|';;
+  *assoc*) echo 'lab-a|normal|normal|'; echo 'lab-b|normal|normal|2';;
+esac
+"""
+
+
+def test_only_the_associations_of_this_cluster_count_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    config = "echo 'ClusterName = a'; echo 'AccountingStorageType = accounting_storage/slurmdbd'"
+    fake_commands(sinfo=lines(*SINFO), scontrol=config, sacctmgr=TWO_CLUSTERS)
+    found = cluster_query.probe()
+    assert "max_submit_jobs" not in found.site["limits"]
+    assert not any("lab-b" in text for text in found.unknown)
+    assert [each.account for each in query_cluster().associations or ()] == ["lab-a"]
+
+
+def test_a_user_without_a_name_has_unknown_associations_with_fake_slurm_commands(
+    fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_name(uid: int) -> object:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", no_name)
+    for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    folder = fake_commands(scontrol="exit 0", sacctmgr="echo 'lab|||'")
+    assert query_associations({"ClusterName": "a"}) is None
+    assert not (folder / "sacctmgr.called").exists()
+
+
+def test_bytes_that_are_not_utf_8_change_nothing_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    hello = r"printf 'Gr\374\337e|vom|Betrieb|x\n'; "
+    fake_commands(sinfo=hello + NODES, scontrol=hello + SCONTROL.format("slurmdbd"), sacctmgr=hello + SACCTMGR)
+    found = query_cluster()
+    assert found.nodes.keys() == {"cpu", "gpu"}
+    assert found.config["ClusterName"] == "big"
+
+
+def test_hidden_partitions_and_another_cluster_are_asked_for_with_fake_slurm_commands(
+    fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fake_commands(sinfo='echo "$SINFO_PARTITION" >> seen; ' + NODES, scontrol=SCONTROL.format("none"))
+    monkeypatch.setenv("SINFO_PARTITION", "debug")
+    query_cluster("other")
+    called = (folder / "sinfo.called").read_text().splitlines()
+    assert called.count("--all") == called.count("--clusters=other") == 2
+    assert (folder / "seen").read_text().strip() == ""
