@@ -13,7 +13,8 @@ from typing import Any
 
 from hpcbench.config.site import Site
 from hpcbench.errors import UserError
-from hpcbench.slurm.client import QUERY_TIMEOUT_S, output_of, output_or_none, quoted, rows_or_none, run
+from hpcbench.slurm.client import QUERY_TIMEOUT_S, output_or_none, quoted, rows_or_none, run
+from hpcbench.slurm.cluster_config import has_accounting, query_config
 
 # States of sinfo(1), NODE STATE CODES, of nodes that accept jobs now or after other jobs. A suffix may follow, e.g. for
 # power saving; an asterisk marks a node that does not respond.
@@ -138,20 +139,6 @@ def cluster_name() -> str | None:
     return None if name is None else _plain(name)
 
 
-def config_of(cluster: str | None, timeout_s: float | None = None) -> dict[str, str]:
-    """Return the options that `scontrol show config` prints. Raise UserError as client.run does, or if it fails."""
-    pairs = (line.partition("=") for line in output_of(["scontrol", "show", "config"], cluster, timeout_s))
-    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
-
-
-def query_config(cluster: str | None = None) -> dict[str, str]:
-    """Return the options that `scontrol show config` prints, or an empty dict if it fails."""
-    try:
-        return config_of(cluster, QUERY_TIMEOUT_S)
-    except UserError:
-        return {}
-
-
 def query_associations(config: Mapping[str, str]) -> tuple[Association, ...] | None:
     """Return this user's associations on the cluster, or None if sacctmgr fails or the user has no name here."""
     name = _user_name()
@@ -236,11 +223,6 @@ def _add_associations(associations: tuple[Association, ...] | None, result: Prob
     limits = [each.max_submit_jobs for each in associations if each.max_submit_jobs]
     if limits:
         result.site["limits"]["max_submit_jobs"] = min(limits)
-
-
-def has_accounting(config: Mapping[str, str]) -> bool:
-    """Return whether a cluster stores accounting data: `(null)` since Slurm 23.11 and `.../none` before mean no."""
-    return not config.get("AccountingStorageType", "").endswith(("none", "(null)"))
 
 
 def _store_largest(partition: dict[str, Any], key: str, value: int | None) -> None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from hpcbench.slurm import states
 from hpcbench.slurm.client import NoAnswerError, failure, quoted, run
 from hpcbench.slurm.job_entry import Element, JobEntry, time_of
-from hpcbench.slurm.sweep_cluster import check_cluster
-from hpcbench.store.journal import Journal
-from hpcbench.store.sweep import Sweep
+
+if TYPE_CHECKING:
+    from hpcbench.store.journal import Journal
+    from hpcbench.store.sweep import Sweep
 
 FOLLOW_ON = "follow-on"  # the batch of the continuation job, which submits the rest
 SEARCH = "search"  # the batch of the job that runs a search
@@ -104,21 +106,6 @@ def by_id(ids: Sequence[str], cluster: str | None) -> Queue:
         arrays = [line for line in lines if line.index.isdecimal() and line.array_id in ids]
         entries.update(((line.array_id, int(line.index)), line.entry) for line in arrays)
     return Queue(entries, complaint="; ".join(filter(None, complaints)))
-
-
-def searching(sweep: Sweep, journal: Journal) -> dict[str, JobEntry]:
-    """Return the active jobs of a search by their IDs, without those that are completing.
-
-    Raise NoAnswerError if squeue fails, or does not list everything, and UserError if its commands reach another
-    cluster than that of the sweep.
-    """
-    check_cluster(sweep, journal)
-    found = query(sweep, journal, jobs=[SEARCH])
-    if found.complaint:
-        raise NoAnswerError(found.complaint)
-    return {
-        array: entry for (array, _), entry in found.entries.items() if not entry.ended and entry.state != COMPLETING
-    }
 
 
 def find_by_name(name: str, uid: int, cluster: str | None) -> str | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hpcbench.config.site import Site
 from hpcbench.slurm import states
 from hpcbench.slurm.client import output_of
-from hpcbench.slurm.cluster_query import query_config
+from hpcbench.slurm.cluster_config import query_config
 
 # What sbatch prints if a job is valid and there are too many jobs, since Slurm 20.11. The names of reasons precede "Job
 # violates accounting/QOS policy", which alone may also mean a time or a size that is never allowed.

@@ -6,12 +6,15 @@ Centres mount one home directory on the login nodes of several clusters, and eac
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from hpcbench.errors import UserError
 from hpcbench.slurm.client import NoAnswerError
-from hpcbench.slurm.cluster_query import config_of
-from hpcbench.store.journal import Journal
-from hpcbench.store.sweep import Sweep
+from hpcbench.slurm.cluster_config import config_of
+
+if TYPE_CHECKING:
+    from hpcbench.store.journal import Journal
+    from hpcbench.store.sweep import Sweep
 
 
 def check_cluster(sweep: Sweep, journal: Journal) -> Mapping[str, str]:

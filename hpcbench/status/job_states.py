@@ -6,16 +6,19 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hpcbench.slurm.accounting import accounted
 from hpcbench.slurm.client import NoAnswerError
-from hpcbench.slurm.cluster_query import has_accounting
+from hpcbench.slurm.cluster_config import has_accounting
 from hpcbench.slurm.job_entry import Element, JobEntry
 from hpcbench.slurm.job_lookup import look_up
 from hpcbench.slurm.queue import Queue, by_id
 from hpcbench.status.evidence import Evidence, JobState, conclude
-from hpcbench.store.journal import Journal
-from hpcbench.store.sweep import Sweep
+
+if TYPE_CHECKING:
+    from hpcbench.store.journal import Journal
+    from hpcbench.store.sweep import Sweep
 
 MAX_LOOKUPS = 100  # of single elements, in one survey; the others stay unknown until the next one
 NOT_ASKED = f"squeue does not list it; hpcbench asks for at most {MAX_LOOKUPS} jobs by ID at a time"

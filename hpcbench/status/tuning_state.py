@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hpcbench.slurm.queue import searching
+from hpcbench.slurm.search_job import searching
 from hpcbench.store.journal import Journal, lock_of
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.locking.lease import is_held

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from hpcbench.errors import UserError
-from hpcbench.slurm import client, queue
+from hpcbench.slurm import client
 from hpcbench.slurm.client import NoAnswerError
 from hpcbench.slurm.job_entry import JobEntry
 from hpcbench.slurm.queue import Queue, by_id, find_by_name, query
+from hpcbench.slurm.search_job import searching
 from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
@@ -184,10 +185,10 @@ def test_a_search_whose_job_is_ending_is_searched_no_more_with_fake_slurm_comman
     config = says("ClusterName = here")
     ending, waiting = told("search", "30", "0", "COMPLETING", nodes="n1"), told("search", "31", "0", "PENDING")
     fake_commands(squeue=says(ending, waiting), scontrol=config)
-    assert list(queue.searching(sweep_of(journal), journal)) == ["31"]
+    assert list(searching(sweep_of(journal), journal)) == ["31"]
     fake_commands(squeue="echo 'squeue: error: something' >&2", scontrol=config)
     with pytest.raises(NoAnswerError, match="something"):
-        queue.searching(sweep_of(journal), journal)
+        searching(sweep_of(journal), journal)
 
 
 @pytest.mark.parametrize(

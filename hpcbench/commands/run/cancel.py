@@ -6,7 +6,7 @@ import click
 
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
 from hpcbench.errors import UserError
-from hpcbench.slurm.queue import searching
+from hpcbench.slurm.search_job import searching
 from hpcbench.status.progress import UNKNOWN
 from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked

@@ -15,7 +15,7 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
-from hpcbench.slurm.cluster_query import query_config
+from hpcbench.slurm.cluster_config import query_config
 from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import SweepPaths, Workspace, check_root

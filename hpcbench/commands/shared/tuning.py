@@ -18,7 +18,7 @@ from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.report.terminal.tuning import in_words, lines
 from hpcbench.report.text.numbers import value_in_words
-from hpcbench.slurm.queue import searching
+from hpcbench.slurm.search_job import searching
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.records import disturbed_by
 from hpcbench.store.sweep import Sweep
