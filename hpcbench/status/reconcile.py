@@ -19,6 +19,7 @@ from hpcbench.core.record import Record, RecordKey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE, TIMEOUT
 from hpcbench.errors import UserError
+from hpcbench.node import complaint
 from hpcbench.node.results import monitor_summary, outcome
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome, of_ranks_alone, tail
@@ -143,10 +144,10 @@ def _error(message: str, log: Path) -> dict[str, object]:
     lines = tail(str(log))
     gave_up = next((place for place, line in enumerate(lines) if line.startswith(GAVE_UP)), None)
     if gave_up is not None:
-        complaint = " ".join(" ".join(lines[:gave_up]).split())[-MAX_WORDS:]
+        printed = " ".join(" ".join(lines[:gave_up]).split())[-MAX_WORDS:]
         reason = lines[gave_up].removeprefix(GAVE_UP)
-        return {"type": SETUP, "message": f"{reason}: {complaint}" if complaint else reason, "last_lines": lines}
-    last = next((line for line in reversed(lines) if line.strip()), "")
+        return {"type": SETUP, "message": f"{reason}: {printed}" if printed else reason, "last_lines": lines}
+    last = complaint.of_slurm(lines) or complaint.last_words(lines)
     return {"type": LOST, "message": f"{message}; its log ends: {last}" if last else message, "last_lines": lines}
 
 

@@ -18,6 +18,8 @@ from ...core import redaction
 from ...core.files import no_link
 from ...core.run_spec import PlannedRun
 from ...core.status import LAST_LINES, TIME_LIMIT
+from ...core.terminal_text import plain
+from .. import complaint
 from ..checks import governor, turbo
 from ..host import hardware
 from ..host.sysfs import this_system
@@ -128,13 +130,14 @@ def _run_command(
     ending = _ending(returned, ended_at, stopper, last_lines)
     complete = all(echo.complete for echo in echoes)
     exhausted = command.last_word_of_memory(ending, copies) if complete else None
-    last = _last_of(errors) or _last_of(last_lines)
+    last = _reason(errors) or _reason(last_lines)
     return {**ending, "facts": command.facts(ending, end - start, end, complete, exhausted, last)}
 
 
-def _last_of(lines: Deque[bytes]) -> str:
-    """Return the last line that is not empty."""
-    return next((line for line in map(_readable, reversed(list(lines))) if line.strip()), "")
+def _reason(output: Deque[bytes]) -> str:
+    """Return the last line that gives a reason for a failure, or an empty text."""
+    lines = [_readable(line) for line in list(output)]
+    return complaint.of_slurm(lines) or complaint.last_words(lines)
 
 
 def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
@@ -151,7 +154,7 @@ def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deq
 
 def _readable(line: bytes) -> str:
     """Return a line without secrets; for a progress bar, its last state."""
-    text = line.decode("utf-8", "replace").rstrip("\r\n").rpartition("\r")[2]
+    text = plain(line.decode("utf-8", "replace")).rstrip("\n").rpartition("\n")[2]
     redacted: str = redaction.redacted(text, os.environ)
     return redacted[:LINE_LENGTH]  # cut after redacting: half a secret is not recognised
 

@@ -24,7 +24,7 @@ from ...core.status import (
     TOO_LARGE,
     UNSUPPORTED,
 )
-from .. import oom_detection
+from .. import complaint, oom_detection
 from ..errors import RankLost
 from . import command_metrics
 
@@ -241,16 +241,12 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
         return Outcome(OUT_OF_MEMORY, error)
     missing = (expected - present, expected, ending.exit_status)
     error["message"] = "%d of %d tasks left no result; the launcher exited with %d" % missing
-    complaint = _complaint(lines)
-    if complaint and not present:  # a container or an interpreter did not start
-        error["message"] += "; the log ends: %s" % complaint
+    reason, last = complaint.of_slurm(lines), complaint.last_words(lines)
+    if reason:
+        error["message"] += "; Slurm reports: %s" % reason
+    elif last and not present:  # a container or an interpreter did not start
+        error["message"] += "; the log ends: %s" % last
     return Outcome(FAILED, error)
-
-
-def _complaint(lines: List[str]) -> str:
-    """Return the last line that is not a message of Slurm."""
-    own_lines = [line.strip() for line in lines if not line.startswith(("srun: ", "slurmstepd: "))]
-    return next((line for line in reversed(own_lines) if line), "")
 
 
 def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[str]:
