@@ -20,7 +20,7 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE, TIMEOUT
 from hpcbench.errors import UserError
 from hpcbench.node import complaint
-from hpcbench.node.results import monitor_summary, outcome
+from hpcbench.node.results import kept_output, monitor_summary, outcome
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome, of_ranks_alone, tail
 from hpcbench.slurm import states
@@ -132,7 +132,7 @@ def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun, w
     scratch = list(sweep.paths.running(job).glob(f"{element}-*"))
     made = _make(sweep, key, planned, Outcome(TIMEOUT if was_too_late else FAILED, error), scratch, {})
     node_record.append(made.record, str(sweep.paths.local_records(job)))
-    _put_away(made)
+    _put_away(sweep, made)
     return made.record
 
 
@@ -218,15 +218,17 @@ def save(sweep: Sweep, concluded: Sequence[ConcludedRecord], reason: str) -> lis
         return [f"{outcomes} not saved: {path}: {error.strerror}"]
     for each in concluded:
         oom_pruning.note(each.planned, each.record.status, str(sweep.paths.results))
-        _put_away(each)
+        _put_away(sweep, each)
     return []
 
 
-def _put_away(made: ConcludedRecord) -> None:
-    """Move the timelines of a run to their final folder, and remove the other files that its record was made from."""
+def _put_away(sweep: Sweep, made: ConcludedRecord) -> None:
+    """Move timelines and output of a run to their final folders, and remove the files that its record was made from."""
     if made.scratch:
-        records = made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED
-        monitor_summary.keep(str(made.scratch), node_record.timelines_beside(str(records)))
+        scratch, experiment = str(made.scratch), sweep.description["experiment"]
+        records = str(made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED)
+        monitor_summary.keep(scratch, node_record.timelines_beside(records))
+        kept_output.keep(made.planned, made.record, experiment, node_record.read_ranks(scratch), scratch, records)
     for used in made.used:
         if used.suffix == ".log":
             used.unlink(missing_ok=True)

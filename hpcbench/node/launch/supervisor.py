@@ -16,9 +16,9 @@ from typing import IO, Any, Callable, Deque, Dict, List, Optional, Sequence
 
 from ...core import redaction
 from ...core.files import no_link
+from ...core.metrics.plain_text import plain
 from ...core.run_spec import PlannedRun
 from ...core.status import LAST_LINES, TIME_LIMIT
-from ...core.terminal_text import plain
 from .. import complaint
 from ..checks import governor, turbo
 from ..host import hardware
@@ -26,7 +26,8 @@ from ..host.sysfs import this_system
 from ..monitor.processes import MARK
 from . import command, feasibility, preload
 from .environment import for_worker
-from .rank_files import MAX_BYTES, output_of
+from .output_copy import OutputCopy
+from .rank_files import output_of
 from .ranks import Ranks
 
 LINE_LENGTH = 500
@@ -224,16 +225,14 @@ class _Echo(threading.Thread):
         self._pipe = pipe
         self._descriptor = descriptor
         self._last = last
-        self._copy = open(copy, "wb", buffering=0, opener=no_link) if copy else None  # noqa: SIM115 - the thread closes it
-        self._room = MAX_BYTES
-        self._whole = True
+        self._copy = OutputCopy(copy) if copy else None
         self._redactor = redaction.Redactor(os.environ)
         self.start()
 
     @property
     def complete(self) -> bool:
-        """Return whether the stream has ended and its copy has all of it."""
-        return self._whole and not self.is_alive()
+        """Return whether the stream has ended, and its copy lost nothing on a full disk."""
+        return (self._copy is None or self._copy.is_whole) and not self.is_alive()
 
     def run(self) -> None:
         for line in iter(lambda: self._pipe.readline(LONGEST_LINE), b""):
@@ -247,18 +246,10 @@ class _Echo(threading.Thread):
             return
         for lines in self._last:
             lines.append(line)
-        self._keep(line)
+        if self._copy:
+            self._copy.write(line)
         with contextlib.suppress(OSError):  # full disk or closed pipe: continue to read, or the program would block
             os.write(self._descriptor, line)
-
-    def _keep(self, line: bytes) -> None:
-        if self._copy is None or not self._whole:
-            return
-        self._room -= len(line)
-        try:
-            self._whole = self._room >= 0 and self._copy.write(line) == len(line)
-        except OSError:
-            self._whole = False
 
 
 def _signal_name(number: int) -> str:

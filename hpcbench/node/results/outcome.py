@@ -3,9 +3,9 @@
 import os
 import re
 from enum import Enum
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.metrics import MetricError
+from ...core.metrics.error import MetricError
 from ...core.run_spec import PlannedRun
 from ...core.status import (
     CANCELLED,
@@ -80,6 +80,7 @@ class Outcome(NamedTuple):
     status: str
     error: Optional[Dict[str, Any]]
     metrics: Optional[Dict[str, Any]] = None  # of a completed command
+    warnings: Sequence[str] = ()
 
 
 def why_not_started(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[NotStarted]:
@@ -102,9 +103,10 @@ def conclude(
     if outcome.status != COMPLETED or not planned.is_command:
         return outcome
     try:
-        return outcome._replace(metrics=command_metrics.measured(sweep["experiment"], ranks, scratch))
+        found = command_metrics.measured(sweep["experiment"], ranks, scratch)
+        return outcome._replace(metrics=found.metrics, warnings=found.warnings)
     except MetricError as error:
-        failure = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
+        failure = {"type": "expect", "message": str(error), "last_lines": ranks[0]["last_lines"]}
         return Outcome(FAILED, failure)
 
 

@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from typing import Match
+from typing import Match, Sequence
 
 # ECMA-48: a control sequence (CSI), a string (OSC, DCS, SOS, PM, APC) with its terminator, any other escape.
 _ESCAPE = re.compile(
@@ -21,10 +21,19 @@ _MARKS = (
 )
 
 
-def decoded(content: bytes) -> str:
-    """Return bytes as plain text: by their byte order mark, otherwise as UTF-8, with U+FFFD for invalid bytes."""
-    mark, encoding = next((pair for pair in _MARKS if content.startswith(pair[0])), (b"", "utf-8"))
-    return plain(content[len(mark) :].decode(encoding, "replace"))
+def decoded(parts: Sequence[bytes]) -> str:
+    """Return bytes as plain text: by their byte order mark, otherwise as UTF-8, with U+FFFD for invalid bytes.
+
+    Bytes are missing between two parts: the lines that are incomplete for this reason are left out.
+    """
+    mark, encoding = next((pair for pair in _MARKS if parts and parts[0].startswith(pair[0])), (b"", "utf-8"))
+    texts = []
+    for place, part in enumerate(parts):
+        text = plain((part if place else part[len(mark) :]).decode(encoding, "replace"))
+        if place:
+            text = text.partition("\n")[2]
+        texts.append(text if place == len(parts) - 1 else text[: text.rfind("\n") + 1])
+    return "".join(texts)
 
 
 def plain(text: str) -> str:
