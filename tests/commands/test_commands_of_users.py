@@ -128,7 +128,9 @@ def test_a_program_that_completed_without_a_metric_stays_completed_and_everythin
     assert f"m: {words}" in report
     assert "Not ranked: no case has the metric 'm'." in report
     assert re.search(f"1 completed, metric not found on \\S+: m: {re.escape(words)}", programs("status").stdout)
-    assert f"not found: {words}" in " ".join(programs("show", expect=1).stdout.split())
+    shown = " ".join(programs("show", expect=1).stdout.split())
+    assert " completed, metric not found: " in shown
+    assert f"not found: {words}" in shown
     resumed = programs("resume", "latest")
     assert "0 repetitions to run" in resumed.stderr
 

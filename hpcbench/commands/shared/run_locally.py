@@ -56,7 +56,8 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
         message = f"{plural(disturbed, 'repetition')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
         err.print(f"{message} --disturbed", soft_wrap=True)
     if lacking:
-        err.print(f"{plural(lacking, 'repetition')} completed, metric not found: see the end of the output above")
+        message = f"{plural(lacking, 'repetition')} completed, metric not found; why: hpcbench status"
+        err.print(f"{message} {sweep.paths.name}", soft_wrap=True)
     return int(counts[status.COMPLETED] != len(ordered) or lacking > 0)
 
 
