@@ -69,6 +69,13 @@ class Metric(Model):
             path_steps(value)
         return value
 
+    @field_validator("mllog")
+    @classmethod
+    def _begins_with_key(cls, value: str | None) -> str | None:
+        if value is not None and not isinstance((path_steps(value) or [None])[0], str):
+            raise ValueError("begin with a key of MLPerf's log, e.g. eval_accuracy")
+        return value
+
     @field_validator("file")
     @classmethod
     def _inside(cls, value: str | None) -> str | None:

@@ -10,6 +10,7 @@ from .error import MetricError, short
 
 _DELIMITERS = ",;\t|"
 _NUMBERED = re.compile(r"(?P<name>.+)\[(?P<place>[0-9]+)\]\Z")
+_LONGEST_HEADER = 100_000  # characters
 _RULER = re.compile(r"[\s|:=+-]*\Z")
 _LIKE_NUMBER = re.compile(r"[-+]?[.,]*[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?\Z|[-+]?(?:nan|inf)\Z", re.IGNORECASE)
 _ABSENT = ("-", "N/A", "n/a")
@@ -23,8 +24,9 @@ def column(name: str, text: str) -> Iterator[str]:
     columns have the name.
     """
     lines = text.splitlines(True)
+    word = _without_place(name)
     for at, line in enumerate(lines):
-        for delimiter in _DELIMITERS:
+        for delimiter in _DELIMITERS if word in line and len(line) <= _LONGEST_HEADER else "":
             header = [cell.strip() for cell in next(csv.reader([_bare(line)], delimiter=delimiter), [])]
             place = _place(name, header)
             if place is not None:
@@ -33,6 +35,11 @@ def column(name: str, text: str) -> Iterator[str]:
                     below = [_bare(each) for each in itertools.takewhile(_is_markdown, below)]
                 return _cells(place, len(header), "".join(below), delimiter)
     return _cells_apart_by_blanks(name, lines)
+
+
+def _without_place(name: str) -> str:
+    numbered = _NUMBERED.match(name)
+    return numbered.group("name") if numbered else name
 
 
 def _is_markdown(line: str) -> bool:
@@ -104,8 +111,7 @@ def _cells_apart_by_blanks(name: str, lines: Sequence[str]) -> Iterator[str]:
 
 def _next_header(name: str, lines: Sequence[str], start: int, end: Optional[int] = None) -> Optional[_Header]:
     """Return the first line from `start` on that is a header with the name, or None."""
-    numbered = _NUMBERED.match(name)
-    word = numbered.group("name") if numbered else name
+    word = _without_place(name)
     for at in range(start, len(lines) if end is None else end):
         if word not in lines[at]:
             continue

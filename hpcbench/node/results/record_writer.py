@@ -143,6 +143,11 @@ def without_secrets(record: Record, environment: Mapping[str, str]) -> Record:
         "slurm": {name: value for name, value in record.slurm.items() if not value.isdecimal()},
     }
     redacted = redaction.redacted(outside, environment)
+    if record.metrics is not None:  # a reason quotes what was searched
+        redacted["metrics"] = {
+            name: replace(metric, reason=redaction.redacted(metric.reason, environment))
+            for name, metric in record.metrics.items()
+        }
     redacted.update(error=_part(Error, redacted["error"]), slurm={**record.slurm, **redacted["slurm"]})
     return replace(record, **redacted)
 

@@ -266,6 +266,9 @@ def test_output_and_files_of_metrics_are_kept_without_secrets(
     environment = {**clean_environment, "MY_TOKEN": "hunter2-very-secret"}
     trial.rank(environment)
     made = trial.record(exit_status, environment)
+    assert "hunter2" not in json.dumps(made)
+    if exit_status == 0:
+        assert made["metrics"]["m"]["reason"].endswith("the file m.csv, which ends: m,n [redacted]")
     run = {"case": made["case_id"], "repetition": 0, "job": "job-001", "attempt": 1, "offset": 0}
     assert kept_of(trial) == [
         ({**run, "rank": 0, "stream": "standard", "bytes": 15}, b"out [redacted]\n"),
