@@ -9,11 +9,12 @@ from typing import Any, Iterator, List, Optional, Tuple
 from .error import MetricError
 from .syntax import Step, path_steps
 
-_CUT_OBJECT = re.compile(r'\{\s*"')
+_OBJECT = re.compile(r'\{\s*"')
+_OBJECT_ON_LINE = re.compile(r'\{[ \t]*"')
 _OPENING = re.compile(r"^[ \t]*[\[{]|\{(?=\s*[\"'}])", re.MULTILINE)  # begins a line, or is an object inside one
 _PYTHON = re.compile(r"\{\s*'.*\}", re.MULTILINE)  # a dictionary on one line
 _NO_LITERAL = re.compile(r"(?<=[:\[,(] )(-?(?:nan|inf))\b")  # repr of a float that Python cannot parse
-_LONGEST_PYTHON = 100_000  # characters
+_LONGEST = 100_000  # characters of an object on one line
 _MLLOG = re.compile(r"^.*?:::MLL(?:OG)?\b[^{\n]*(?=\{)", re.MULTILINE)
 _DECODER = json.JSONDecoder()
 
@@ -51,11 +52,26 @@ def documents(text: str) -> Iterator[Any]:
         found = _decoded(text, start) or _of_python(text, start)
         if found is not None:
             yield found[0]
-        elif _CUT_OBJECT.match(text, start) and not text[text.rfind("\n", 0, start) + 1 : start].strip():
-            raise MetricError(
-                "a line begins with an object, but is not JSON: %s" % text[start : start + 100].split("\n")[0]
-            )
+        elif _is_cut_off(text, start):
+            shown = text[start : start + 100].split("\n")[0]
+            raise MetricError("an object of JSON is cut off, or is not JSON: %s" % shown)
         opening = _OPENING.search(text, found[1] if found else start + 1)
+
+
+def _is_cut_off(text: str, start: int) -> bool:
+    """Return whether a text that is not JSON begins a line like an object, or inside a line is JSON up to its end."""
+    if not text[text.rfind("\n", 0, start) + 1 : start].strip():
+        return _OBJECT.match(text, start) is not None
+    line = text[start : start + _LONGEST].partition("\n")[0]
+    try:
+        json.loads(line)
+    except json.JSONDecodeError as error:
+        return _OBJECT_ON_LINE.match(line) is not None and (
+            error.pos >= len(line) or error.msg.startswith("Unterminated string")
+        )
+    except RecursionError:
+        pass
+    return False
 
 
 def _decoded(text: str, start: int) -> Optional[Tuple[Any, int]]:
@@ -69,7 +85,7 @@ def _decoded(text: str, start: int) -> Optional[Tuple[Any, int]]:
 def _of_python(text: str, start: int) -> Optional[Tuple[Any, int]]:
     """Return the dictionary that Python printed on the rest of a line, as trainers of Hugging Face do, and its end."""
     found = _PYTHON.match(text, start)
-    if found is None or found.end() - start > _LONGEST_PYTHON:
+    if found is None or found.end() - start > _LONGEST:
         return None
     try:
         return ast.literal_eval(_NO_LITERAL.sub(r"'\1'", found.group())), found.end()

@@ -227,7 +227,9 @@ def test_the_documentation_has_lines_that_were_tried() -> None:
         ("{csv: rate}", "step   rate\n1   2.5\n2   3.5   4\n", "a row has 3 cells and its header 2"),
         ("{mllog: eval_accuracy}", ':::MLLOG {"key": "eval_accuracy", "val', "a line of MLPerf's log is not JSON"),
         ("{mllog: run_stop}", MLLOG, "the key 'run_stop' of MLPerf's log was not found"),
-        ("{json: jobs}", FIO[:-8], "a line begins with an object, but is not JSON: {"),
+        ("{json: rate, reduce: mean}", PREFIXED + 'INFO {"step": 30, "ra\n', "an object of JSON is cut off"),
+        ("{json: rate, reduce: mean}", PREFIXED + 'INFO {"step": 30,\ndone\n', "an object of JSON is cut off"),
+        ("{json: jobs}", FIO[:-8], "an object of JSON is cut off, or is not JSON: {"),
         ("{json: loss, reduce: mean}", TRAINER, "has a value that is not finite"),
     ],
 )
@@ -240,6 +242,7 @@ def test_a_number_is_doubted_rather_than_half_taken(metric: str, output: str, wo
 @pytest.mark.parametrize(
     ("metric", "output", "value"),
     [
+        ("{json: rate, reduce: sum}", 'config={"lr": <class>, "a": 1}\n' + PREFIXED + "{'rate': x}", 5.2),
         ("{regex: 'sizes: ([0-9]+)', decimal: '.'}", "sizes: 1,2,3", 1),
         ("{regex: 'took ([0-9.]+)'}", "it took 12.5.", 12.5),
         ("{regex: 'loss=([0-9.]+)'}", "loss=0.5,acc=0.7", 0.5),

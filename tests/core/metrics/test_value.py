@@ -151,7 +151,7 @@ def test_json_may_stand_on_lines_of_its_own_between_others() -> None:
 
 
 def test_a_json_line_that_is_cut_off_is_an_error() -> None:
-    with pytest.raises(MetricError, match=r"a line begins with an object, but is not JSON: \{\"loss\": 0\.2"):
+    with pytest.raises(MetricError, match=r"an object of JSON is cut off, or is not JSON: \{\"loss\": 0\.2"):
         found('{"loss": 0.5}\n{"loss": 0.2\n', json="loss", reduce="sum")
 
 
