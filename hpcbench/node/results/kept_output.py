@@ -1,7 +1,7 @@
 """The output of commands, kept next to their records: metrics can be extracted from it again later.
 
 A file SWEEP/output/BATCH/7_3.txt.gz belongs to a file of records. It has an entry for each part of an output, and for
-each file of a metric: one line of JSON, which names run and output and has the number of bytes, the bytes, and a line
+each file of a metric: a line of JSON with the key of the record, the output and the number of bytes; the bytes; a line
 end. zless(1) shows it. Bytes are missing between two entries of one output if `offset` says so.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from ...core import redaction
 from ...core.files import appending, write_all
-from ...core.record import Record
+from ...core.record import Record, RecordKey
 from ...core.run_spec import PlannedRun
 from ..launch import output_copy
 from ..launch.output_copy import Part
@@ -45,7 +45,8 @@ def keep(
     """
     if not planned.is_command or not ranks:
         return
-    run = {"case": planned.case_id, "repetition": planned.repetition, "job": record.job, "attempt": record.attempt}
+    key = RecordKey(record.job, record.element, record.batch, record.attempt)
+    run = {"case": planned.case_id, "repetition": planned.repetition, **key._asdict()}
     room = MOST_BYTES
     try:
         for name, part in _parts(experiment, ranks, scratch):
