@@ -23,5 +23,6 @@ KILLED, TERMINATED = 128 + 9, 128 + 15
 SIGNALLED = 128  # this and all above: ended by a signal
 JOB_TIME = "job_time"  # error type: the time limit of the job was over, not that of the run
 TIME_LIMIT = "time limit"  # what stopped a rank, if not a signal
+METRIC_NOT_FOUND = "metric not found"  # begins the message of a run that completed without a metric of its command
 TOO_LARGE = "monotone"  # error type: skipped, because a smaller case ran out of memory
 LAST_LINES = 30  # of a log or a traceback, in a record

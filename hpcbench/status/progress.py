@@ -47,6 +47,11 @@ class RunProgress:
         return self.record is not None and is_disturbed(self.record)
 
     @property
+    def is_complete(self) -> bool:
+        """Return whether the run has completed, with all metrics of its command."""
+        return self.state == status.COMPLETED and not (self.record and self.record.metrics_not_found)
+
+    @property
     def is_too_large(self) -> bool:
         """Return whether the run was skipped because a smaller case had run out of memory."""
         kind = self.record.error_type if self.record else None

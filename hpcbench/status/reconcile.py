@@ -18,7 +18,8 @@ from hpcbench.core.record import Record, RecordKey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE, TIMEOUT
 from hpcbench.errors import UserError
-from hpcbench.node.results import monitor_summary, outcome
+from hpcbench.node import complaint
+from hpcbench.node.results import kept_output, monitor_summary, outcome
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome, of_ranks_alone, tail
 from hpcbench.slurm import states
@@ -147,7 +148,7 @@ def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun, w
     folders = list(sweep.paths.running(job).glob(f"{element}-*"))
     made = _make(sweep, key, planned, Outcome(TIMEOUT if was_too_late else FAILED, error), folders, {})
     node_record.append(made.record, str(sweep.paths.local_records(job)))
-    _put_away(made._replace(submitted_by=os.getuid()))
+    _put_away(sweep, made._replace(submitted_by=os.getuid()))
     return made.record
 
 
@@ -159,10 +160,10 @@ def _error(message: str, log: Path) -> dict[str, object]:
     lines = tail(str(log))
     gave_up = next((place for place, line in enumerate(lines) if line.startswith(GAVE_UP)), None)
     if gave_up is not None:
-        complaint = " ".join(" ".join(lines[:gave_up]).split())[-MAX_WORDS:]
+        printed = " ".join(" ".join(lines[:gave_up]).split())[-MAX_WORDS:]
         reason = lines[gave_up].removeprefix(GAVE_UP)
-        return {"type": SETUP, "message": f"{reason}: {complaint}" if complaint else reason, "last_lines": lines}
-    last = next((line for line in reversed(lines) if line.strip()), "")
+        return {"type": SETUP, "message": f"{reason}: {printed}" if printed else reason, "last_lines": lines}
+    last = complaint.of_slurm(lines) or complaint.last_words(lines)
     return {"type": LOST, "message": f"{message}; its log ends: {last}" if last else message, "last_lines": lines}
 
 
@@ -233,15 +234,17 @@ def save(sweep: Sweep, concluded: Sequence[ConcludedRecord], reason: str) -> lis
         return [f"{outcomes} not saved: {path}: {error.strerror}"]
     for each in concluded:
         oom_pruning.note(each.planned, each.record.status, str(sweep.paths.results))
-        _put_away(each)
+        _put_away(sweep, each)
     return []
 
 
-def _put_away(made: ConcludedRecord) -> None:
-    """Move the timelines of a run to their final folder, and remove the files that its saved record was made from."""
+def _put_away(sweep: Sweep, made: ConcludedRecord) -> None:
+    """Move timelines and output of a run to their final folders, and remove the files that its record was made from."""
     if made.scratch:
-        records = made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED
-        monitor_summary.keep(str(made.scratch), node_record.timelines_beside(str(records)))
+        folder, experiment = str(made.scratch), sweep.description["experiment"]
+        records = str(made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED)
+        monitor_summary.keep(folder, node_record.timelines_beside(records))
+        kept_output.keep(made.planned, made.record, experiment, node_record.read_ranks(folder), folder, records)
     if scratch.may_delete(made.job, made.submitted_by, is_saved=True):
         scratch.delete(made.used)
 

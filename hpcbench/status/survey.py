@@ -164,7 +164,7 @@ class _Run:
 
     def _ended(self, record: Record, records: Sequence[Record]) -> RunProgress:
         causes = disturbed_by(record)
-        message = record.error_message or (f"disturbed: {causes}" if causes else "")
+        message = record.message or (f"disturbed: {causes}" if causes else "")
         nodes = ",".join(node.hostname for node in record.nodes)
         numbered = [number for number, each in enumerate(records, 1) if each is record]
         attempt = numbered[0] if record.attempt is not None else None

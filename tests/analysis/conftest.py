@@ -88,6 +88,8 @@ USUAL: Row = {
     "job_id": "12_0",
     "started_at": "2026-11-01T00:00:00.000+00:00",
     "ended_at": "2026-11-01T00:00:05.000+00:00",
+    "metrics_not_found": None,
+    "metrics_not_found_reason": None,
     "warnings": None,
     "log": "jobs/sweep-1/logs/job-001/12_0_0_log.out",
     "error": None,

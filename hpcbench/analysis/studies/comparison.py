@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import WORK, Row, by_case, case_table, valid_rows
+from hpcbench.analysis.cases.case_table import NOT_FOUND, WORK, Row, by_case, case_table, valid_rows
 from hpcbench.analysis.cases.quantities import TIME, Quantity
 from hpcbench.analysis.stats import equivalence
 from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
@@ -144,6 +144,8 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
     for case in cases:
         if case["status"] != COMPLETED and case["repetitions"] > 0:
             warnings["some repetitions did not complete; the others are compared"] += 1
+        if not pd.isna(case[NOT_FOUND[0]]):
+            warnings[f"metric not found in some repetitions: {case[NOT_FOUND[0]]}"] += 1
         if case["disturbed"] and case["interference"] != DISTURBED:
             warnings["some repetitions had interference; the others are compared"] += 1
         if case["unmonitored"]:

@@ -33,7 +33,8 @@ Examples:
   hpcbench resume lstm-threads-20260311-101500 --wait
   hpcbench resume latest --disturbed      also runs with interference
 
-Exit status: 0 success; 1 a case did not complete (local, or with --wait); 2 usage error; 130 interrupted.
+Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or with --wait);
+2 usage error; 130 interrupted.
 """
 
 

@@ -44,7 +44,8 @@ Examples:
   hpcbench sweep my.yaml --local                 on this machine, without Slurm
   hpcbench sweep --from lstm.tar.gz --dry-run    repeat a sweep, by name or from an archive
 
-Exit status: 0 success; 1 a case did not complete (local, or with --wait); 2 usage error; 130 interrupted.
+Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or with --wait);
+2 usage error; 130 interrupted.
 """
 
 

@@ -147,6 +147,11 @@ def test_samples_that_are_none_are_left_out_and_it_is_said(compared: Compared) -
     assert found.warnings == [f"BASE: {left_out}"]
 
 
+def test_a_metric_that_was_not_found_is_named(compared: Compared) -> None:
+    found = compared({"a": {"each": lambda number: {"metrics_not_found": "rate"} if number == 0 else {}}}, {"a": 1.0})
+    assert found.warnings == ["BASE: metric not found in some repetitions: rate"]
+
+
 def test_what_is_odd_about_cases_that_are_not_compared_is_not_said(compared: Compared) -> None:
     assert compared({"a": 1.0, "b": {"warnings": "it is late"}}, {"a": 1.0}).warnings == []
 
