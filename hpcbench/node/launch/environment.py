@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, Mapping, Optional, Sequence
 
+from ..host.gpus import PCI_BUS_ID
 from . import allocator
 
 
@@ -33,6 +34,8 @@ def for_worker(
         changed.update(_NO_GPU)
         if framework.endswith("jax"):
             changed["JAX_PLATFORMS"] = "cpu"  # otherwise it warns that it finds no GPU
+    else:  # the monitor must find the same GPU under a number of CUDA_VISIBLE_DEVICES
+        changed.setdefault("CUDA_DEVICE_ORDER", PCI_BUS_ID)
     return changed
 
 
