@@ -82,6 +82,21 @@ def test_a_module_command_of_the_shell_is_taken_as_it_is(with_modules):
     assert record["error"]["message"] == "module load python failed: the shells own"
 
 
+def test_a_load_that_fails_with_status_0_is_a_failure_with_a_fake_module(command_line, tmp_path):
+    """As in Environment Modules 3.2: no Debian that is still distributed has it."""
+    (tmp_path / "init").mkdir()
+    words = "ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for"
+    (tmp_path / "init" / "bash").write_text(f"module() {{ echo \"{words} '$2'\" >&2; }}\n")
+    command_line.environment["MODULESHOME"] = str(tmp_path)
+    site = command_line.site(environments={"command": {"modules": ["gcc/99"]}})
+    experiment = "{name: ls, parameters: {framework: command, command: ls}, measure: {repetitions: 1}}"
+    (command_line.workspace / "ls.yaml").write_text(experiment)
+    command_line("sweep", "ls.yaml", "--site", site, expect=1)
+    (record,) = command_line.records()
+    assert record["status"] == "failed"
+    assert record["error"]["message"] == f"module load gcc/99 failed: {words} 'gcc/99'"
+
+
 def test_a_machine_without_modules_says_so(command_line, tmp_path):
     """An empty profile and /usr/share stand for a machine where nothing is installed."""
     if os.geteuid() != 0:
