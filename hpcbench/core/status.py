@@ -25,3 +25,5 @@ JOB_TIME = "job_time"  # error type: the time limit of the job was over, not tha
 TIME_LIMIT = "time limit"  # what stopped a rank, if not a signal
 TOO_LARGE = "monotone"  # error type: skipped, because a smaller case ran out of memory
 LAST_LINES = 30  # of a log or a traceback, in a record
+GAVE_UP = "hpcbench: gave up: "  # begins the line in which a job script or the node code prints why it cannot continue
+SETUP = "setup"  # type of the error of a run whose job or rank gave up
