@@ -4,6 +4,8 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, Match, Set, Tuple
 
+from .variables import performance
+
 SLURM_VARIABLES = (
     "SLURM_JOB_ID",
     "SLURM_ARRAY_JOB_ID",
@@ -16,12 +18,6 @@ SLURM_VARIABLES = (
     "SLURM_JOB_NUM_NODES",
     "SLURM_CLUSTER_NAME",
     "SLURM_RESTART_COUNT",
-)
-# Settings that change the performance of a framework.
-_ALLOWED = re.compile(
-    r"(OMP|KMP|GOMP|MKL|OPENBLAS|BLIS|VECLIB|NUMEXPR|NCCL|GLOO|CUDA|CUBLAS|CUDNN|ROCR|HIP|TORCH|PYTORCH|TF_(?:NUM|XLA|GPU|FORCE|ENABLE)|XLA|"
-    r"NVIDIA|KERAS|JAX|MXNET|HOROVOD|ONEDNN|DNNL|MALLOC|GLIBC|PYTHONHASHSEED|LD_PRELOAD|LD_LIBRARY_PATH|CUDA_VISIBLE_DEVICES|"
-    r"LOADEDMODULES)(_[A-Z0-9_]+)?\Z"
 )
 # TOKENIZERS_PARALLELISM, NCCL_IB_PKEY and GIT_AUTHOR_NAME are not secrets.
 _SECRET = re.compile(
@@ -43,7 +39,11 @@ def slurm_facts(environment: Mapping[str, str]) -> Dict[str, str]:
 
 def allowed_variables(environment: Mapping[str, str]) -> Dict[str, str]:
     """Return the environment variables that a record may contain, sorted by name."""
-    return {name: value for name, value in sorted(environment.items()) if _ALLOWED.match(name) and not is_secret(name)}
+    return {
+        name: value
+        for name, value in sorted(environment.items())
+        if performance.is_recorded(name) and not is_secret(name)
+    }
 
 
 def secrets_in(environment: Mapping[str, str]) -> List[str]:

@@ -350,6 +350,27 @@ def test_module_paths_come_before_the_modules(make_sweep: MakeSweep, show: Path)
 
 
 @pytest.mark.parametrize(
+    ("site", "set_up"),
+    [
+        ("modules: [a]", {"LOADEDMODULES", "MODULEPATH"}),
+        ("setup: ['export OMP_NUM_THREADS=4', 'export KMP_BLOCKTIME=0']", {"OMP_NUM_THREADS"}),
+        ("env: {OMP_NUM_THREADS: '4'}", set()),
+    ],
+)
+def test_the_variables_that_the_set_up_sets_are_told_from_those_of_the_shell(
+    make_sweep: MakeSweep, show: Path, site: str, set_up: set[str]
+) -> None:
+    show.write_text(show.read_text().replace("$VALUE", "$HPCBENCH_SET_UP"))
+    sweep = make_sweep(site=f"{site}\n    python: {show}", scheduler="local")
+    done = run(sweep, OMP_NUM_THREADS="1", KMP_BLOCKTIME="0", ONE="1\n2=3", **module())
+    assert done.stderr == ""
+    names = set(seen(show)[-2].split())
+    assert set_up <= names
+    assert not {"KMP_BLOCKTIME", "ONE", "PATH", "HOME"} & names
+    assert ("OMP_NUM_THREADS" in names) == ("OMP_NUM_THREADS" in set_up)
+
+
+@pytest.mark.parametrize(
     ("site", "seen_inside"),
     [("", ""), ("setup: ['true']", "/mine"), ("modules: [x]", "/mine"), ("env: {PYTHONPATH: /ours}", "/ours")],
 )

@@ -20,6 +20,7 @@ FACTORS = {
     "cpu_turbo": _MACHINE,
     "gpu_model": _MACHINE,
     "kernel": _MACHINE,
+    "outside_variables": (),
     "hpcbench_version": (),
 }
 _OF_MACHINES = ("cpu_model", "cpu_governor", "cpu_turbo", "kernel")

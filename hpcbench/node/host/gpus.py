@@ -8,7 +8,6 @@ from typing import Any, Optional, Tuple
 
 # The libraries of CUDA and ROCm, and their functions that initialize them and count the GPUs.
 _DRIVERS = (("libcuda.so.1", "cuInit", "cuDeviceGetCount"), ("libamdhip64.so", "hipInit", "hipGetDeviceCount"))
-PCI_BUS_ID = "PCI_BUS_ID"  # the CUDA_DEVICE_ORDER of NVML, nvidia-smi and Slurm; CUDA's default is FASTEST_FIRST
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*, from cuda.h
 
 

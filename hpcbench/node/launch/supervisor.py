@@ -18,12 +18,13 @@ from ...core import redaction
 from ...core.files import no_link
 from ...core.run_spec import PlannedRun
 from ...core.status import LAST_LINES, TIME_LIMIT
+from ...core.variables import performance
+from ...core.variables.worker import for_worker
 from ..checks import governor, turbo
 from ..host import hardware
 from ..host.sysfs import this_system
 from ..monitor.processes import MARK
 from . import command, feasibility, preload
-from .environment import for_worker
 from .rank_files import MAX_BYTES, output_of
 from .ranks import Ranks
 
@@ -40,7 +41,10 @@ def supervise(
     """Run one rank, by `worker` or the case's own command, for at most `limit_s` seconds; return its exit status."""
     before = hardware.oom_kills()
     started = time.time()
-    environment = for_worker(planned.parameters, os.environ, preload.found(planned.parameters, os.environ))
+    preloaded = preload.found(planned.parameters, os.environ)
+    environment = for_worker(planned.parameters, os.environ, preloaded)
+    own = for_worker(planned.parameters, {}, preloaded)
+    outside = performance.outside(environment, own, os.environ.get(performance.SET_UP, ""))
     # The monitor finds the processes of the run by this variable. Launchers of tasks do not have it: the CPUs of the
     # run are those that its processes may run on, and a launcher may run on all.
     environment[MARK] = os.path.basename(scratch)
@@ -54,6 +58,7 @@ def supervise(
     ending["node"] = {**hardware.describe(), **_clock_settings()}
     ending["host"] = ranks.host
     ending["environment"] = redaction.redacted(redaction.allowed_variables(environment), os.environ)
+    ending["outside"] = outside
     after = hardware.oom_kills()
     ending["oom_kills"] = _difference(after.own, before.own)
     ending["oom_kills_of_machine"] = _difference(after.machine, before.machine)

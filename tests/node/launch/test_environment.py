@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS
-from hpcbench.node.launch.environment import for_worker
+from hpcbench.core.variables.worker import for_worker
 
 USERS = {"PATH": "/bin", "OMP_NUM_THREADS": "17"}
 

@@ -6,8 +6,8 @@ import uuid
 from functools import lru_cache
 from typing import Any, Dict, List, Optional, Sequence
 
+from ....core.variables.worker import PCI_BUS_ID
 from ...host import gpus as cuda
-from ...host.gpus import PCI_BUS_ID
 from .. import power_sensors
 from .base import Absent, HostView, Values
 from .gpu import Gpu, GpuEnergy, GpuProcesses, GpuState, Power, Process, chosen
