@@ -79,6 +79,7 @@ USUAL: Row = {
     "cpu_governor": "performance",
     "cpu_turbo": "off",
     "gpu_model": None,
+    "placement": "",
     "performance_variables": "{}",
     "outside_variables": "none",
     "kernel": "6.1.0",
