@@ -246,8 +246,10 @@ def _from_outside(
 ) -> Dict[str, str]:
     """Return those of rank 0's variables that change a measurement, and that only the surroundings of the job set."""
     names = ranks[0].get("outside", []) if ranks else []
-    environments = sweep["site"]["environments"]
-    declared = environments.get(sweep["jobs"][key.job]["environment"], {}).get("env", {}) if names else {}
+    if not names:
+        return {}
+    environment = sweep["jobs"][key.job]["environment"]
+    declared = sweep["site"]["environments"].get(environment, {}).get("env", {})
     return {name: variables[name] for name in names if name in variables and name not in declared}
 
 
