@@ -61,6 +61,7 @@ def test_a_case_runs_with_the_python_that_a_module_brings(with_modules):
     assert record["status"] == "completed"
     assert record["environment"]["LOADEDMODULES"] == "first/1.0:python/3.11"
     assert record["environment"]["OMP_OF_MODULE"] == "python/3.11"
+    assert record["outside"] == {}, "a module of the environment has set it"
 
 
 @pytest.mark.parametrize("modules", [["nope/1.2"], ["first", "nope/1.2", "python"]])
