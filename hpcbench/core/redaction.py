@@ -1,10 +1,8 @@
-"""The environment of a record. Environment variables are recorded by an allow-list, and secrets never."""
+"""Redaction of secrets, which no record and no log has. variables/performance.py lists what records have."""
 
 import os
 import re
 from typing import Any, Dict, List, Mapping, Match, Set, Tuple
-
-from .variables import performance
 
 SLURM_VARIABLES = (
     "SLURM_JOB_ID",
@@ -35,15 +33,6 @@ def is_secret(name: str) -> bool:
 def slurm_facts(environment: Mapping[str, str]) -> Dict[str, str]:
     """Return the variables of the Slurm job that are set: `SLURM_JOB_ID` as `job_id`, and so on."""
     return {name[len("SLURM_") :].lower(): environment[name] for name in SLURM_VARIABLES if name in environment}
-
-
-def allowed_variables(environment: Mapping[str, str]) -> Dict[str, str]:
-    """Return the environment variables that a record may contain, sorted by name."""
-    return {
-        name: value
-        for name, value in sorted(environment.items())
-        if performance.is_recorded(name) and not is_secret(name)
-    }
 
 
 def secrets_in(environment: Mapping[str, str]) -> List[str]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from hpcbench.config.site import Environment
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.core.redaction import allowed_variables
 from hpcbench.core.variables import performance
 from hpcbench.core.variables.worker import for_worker
 
@@ -26,7 +25,7 @@ def warning(submissions: Iterable[Submission], shell: Mapping[str, str]) -> str 
     A variable does not count if the experiment or the environment in the site file sets it, or if `export` of the
     Slurm options keeps it from the job.
     """
-    variables = performance.of(allowed_variables(shell))
+    variables = performance.of(performance.allowed_variables(shell))
     if not variables:
         return None
     found = {name for each in submissions for name in variables if _reaches(name, each)}

@@ -3,6 +3,8 @@
 import re
 from typing import Dict, Iterable, List, Mapping, Optional
 
+from ..redaction import is_secret
+
 # What they change, and their names; the first that matches counts.
 _EFFECTS = {
     "thread count": (
@@ -44,6 +46,12 @@ def effect(name: str) -> Optional[str]:
 def is_recorded(name: str) -> bool:
     """Return whether records have the value of a variable."""
     return _family(name) is not None or _ALSO_RECORDED.fullmatch(name) is not None
+
+
+def allowed_variables(environment: Mapping[str, str]) -> Dict[str, str]:
+    """Return the environment variables that a record may contain, sorted by name: no secrets."""
+    names = [name for name in sorted(environment) if is_recorded(name) and not is_secret(name)]
+    return {name: environment[name] for name in names}
 
 
 def of(environment: Mapping[str, str]) -> Dict[str, str]:

@@ -57,7 +57,7 @@ def supervise(
     ending["started_at"] = started
     ending["node"] = {**hardware.describe(), **_clock_settings()}
     ending["host"] = ranks.host
-    ending["environment"] = redaction.redacted(redaction.allowed_variables(environment), os.environ)
+    ending["environment"] = redaction.redacted(performance.allowed_variables(environment), os.environ)
     ending["outside"] = outside
     after = hardware.oom_kills()
     ending["oom_kills"] = _difference(after.own, before.own)

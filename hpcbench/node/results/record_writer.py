@@ -73,7 +73,7 @@ def assemble(
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
     completed = outcome.status == status.COMPLETED
     now = time.time()
-    variables = _seen_by_worker(ranks) or redaction.allowed_variables(environment)
+    variables = _seen_by_worker(ranks) or performance.allowed_variables(environment)
     outside = _from_outside(ranks, sweep, key, variables)
     return Record(
         schema=SCHEMA,
