@@ -232,6 +232,9 @@ class Record:
     warnings: Sequence[str] = described("irregularities that may affect the result")
     slurm: Mapping[str, str] = described("variables of the Slurm job")
     environment: Mapping[str, str] = described("environment variables of rank 0 that affect performance")
+    outside: Mapping[str, str] = described(
+        "those that change a measurement, and that neither the experiment nor the environment in the site file sets"
+    )
     started_at: str = described("start of the first rank, ISO 8601", "started_at")
     ended_at: str = described("end of the run, ISO 8601", "ended_at")
 

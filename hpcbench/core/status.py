@@ -26,3 +26,5 @@ TIME_LIMIT = "time limit"  # what stopped a rank, if not a signal
 METRIC_NOT_FOUND = "metric not found"  # begins the message of a run that completed without a metric of its command
 TOO_LARGE = "monotone"  # error type: skipped, because a smaller case ran out of memory
 LAST_LINES = 30  # of a log or a traceback, in a record
+GAVE_UP = "hpcbench: gave up: "  # begins the line in which a job script or the node code prints why it cannot continue
+SETUP = "setup"  # type of the error of a run whose job or rank gave up

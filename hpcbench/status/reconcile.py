@@ -16,7 +16,7 @@ from hpcbench.core import oom_pruning
 from hpcbench.core.files import make_folder
 from hpcbench.core.record import Record, RecordKey
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE, TIMEOUT
+from hpcbench.core.status import CANCELLED, FAILED, GAVE_UP, NEVER_STARTED, NODE_FAILURE, SETUP, TIMEOUT
 from hpcbench.errors import UserError
 from hpcbench.node import complaint
 from hpcbench.node.results import kept_output, monitor_summary, outcome
@@ -36,8 +36,7 @@ from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.locking.flock import exclusive
 from hpcbench.util.text import plural
 
-GAVE_UP = "hpcbench: gave up: "  # begins the line in which a job script prints why it cannot continue
-SETUP, LOST = "setup", "job"  # types of errors: the script could not go on; the job has left nothing
+LOST = "job"  # type of the error of a run whose job has left nothing
 CANCELLED_BEFORE_START = "cancelled before it started"
 MAX_WORDS = 500
 TIMEOUT_S = 20.0

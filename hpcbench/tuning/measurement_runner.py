@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from hpcbench.config.experiment import Measure
 from hpcbench.core import status
 from hpcbench.core.record import Record
+from hpcbench.core.status import SETUP
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
 from hpcbench.status.progress import PLANNED, RunProgress
 from hpcbench.status.query import query
-from hpcbench.status.reconcile import LOST, SETUP
+from hpcbench.status.reconcile import LOST
 from hpcbench.status.run_local import run_repetition
 from hpcbench.store.sweep import Sweep, add_run
 from hpcbench.submit.local_executor import LocalExecutor

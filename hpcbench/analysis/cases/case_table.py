@@ -64,7 +64,8 @@ _PER_REPETITION = (
 _JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over all repetitions
 # Columns joined in the same way, with "; " since their values contain commas.
 _SENTENCES = (
-    *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings"),
+    *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"),
+    *("performance_variables", "outside_variables", "warnings"),
     *("energy_scope", "energy_reason", "price_reason"),
 )
 # Columns that are medians over the valid repetitions.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +21,8 @@ from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import Workspace
+from hpcbench.submit import inherited_variables
+from hpcbench.submit.inherited_variables import Submission
 from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.text import plural
@@ -144,6 +147,14 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
     site = sweep.site
     for name, python in sorted({sweep.environment(run.job) for run in runs}):
         check_still_there(site, name, python, workspace)
+    slurm = {job: sweep.slurm(job) for job in {run.job for run in runs}}
+    submissions = (
+        Submission(run.planned.parameters, site.environment(sweep.environment(run.job)[0]), slurm[run.job])
+        for run in runs
+    )
+    inherited = inherited_variables.warning(submissions, os.environ)
+    if inherited:
+        err.print(f"warning: {inherited}", soft_wrap=True, markup=False)
     return runs
 
 

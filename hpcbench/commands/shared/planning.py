@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import SweepPaths, Workspace, check_root
 from hpcbench.submit.create_sweep import resolved
+from hpcbench.submit.inherited_variables import Submission, warning
 
 MOST_POINTS = 100_000
 
@@ -53,7 +55,12 @@ def placed(
     paths = workspace.paths(sweep_name(workspace, name, plan.experiment.name))
     check_root(workspace.root, plan.site.scheduler)
     environments = resolved(plan, workspace, only_shown=only_shown)
-    return paths, environments, [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
+    warnings = [*plan.warnings, *(each.warning for each in environments.values())]
+    submissions = (
+        Submission(case.parameters.planned(), plan.site.environment(case.environment), case.slurm)
+        for case in plan.cases
+    )
+    return paths, environments, [each for each in (*warnings, warning(submissions, os.environ)) if each]
 
 
 def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:

@@ -19,13 +19,14 @@ from ...core.files import no_link
 from ...core.metrics.plain_text import plain
 from ...core.run_spec import PlannedRun
 from ...core.status import LAST_LINES, TIME_LIMIT
+from ...core.variables import performance
+from ...core.variables.worker import for_worker
 from .. import complaint
 from ..checks import governor, turbo
 from ..host import hardware
 from ..host.sysfs import this_system
 from ..monitor.processes import MARK
 from . import command, feasibility, preload
-from .environment import for_worker
 from .output_copy import OutputCopy
 from .rank_files import output_of
 from .ranks import Ranks
@@ -43,7 +44,10 @@ def supervise(
     """Run one rank, by `worker` or the case's own command, for at most `limit_s` seconds; return its exit status."""
     before = hardware.oom_kills()
     started = time.time()
-    environment = for_worker(planned.parameters, os.environ, preload.found(planned.parameters, os.environ))
+    preloaded = preload.found(planned.parameters, os.environ)
+    environment = for_worker(planned.parameters, os.environ, preloaded)
+    own = for_worker(planned.parameters, {}, preloaded)
+    outside = performance.outside(environment, own, os.environ.get(performance.SET_UP, ""))
     # The monitor finds the processes of the run by this variable. Launchers of tasks do not have it: the CPUs of the
     # run are those that its processes may run on, and a launcher may run on all.
     environment[MARK] = os.path.basename(scratch)
@@ -56,7 +60,8 @@ def supervise(
     ending["started_at"] = started
     ending["node"] = {**hardware.describe(), **_clock_settings()}
     ending["host"] = ranks.host
-    ending["environment"] = redaction.redacted(redaction.allowed_variables(environment), os.environ)
+    ending["environment"] = redaction.redacted(performance.allowed_variables(environment), os.environ)
+    ending["outside"] = outside
     after = hardware.oom_kills()
     ending["oom_kills"] = _difference(after.own, before.own)
     ending["oom_kills_of_machine"] = _difference(after.machine, before.machine)

@@ -11,12 +11,14 @@ from ...core.status import (
     CANCELLED,
     COMPLETED,
     FAILED,
+    GAVE_UP,
     JOB_TIME,
     KILLED,
     LAST_LINES,
     NODE_FAILURE,
     OUT_OF_MEMORY,
     PREEMPTED,
+    SETUP,
     SKIPPED,
     TERMINATED,
     TIME_LIMIT,
@@ -241,6 +243,9 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
     if oom_detection.by_slurm(lines_of(ending.log, ending.log_from)):
         error["message"] = "killed because memory ran out"
         return Outcome(OUT_OF_MEMORY, error)
+    gave_up = next((line for line in lines if line.startswith(GAVE_UP)), None)  # e.g. the Python of a container is old
+    if gave_up:
+        return Outcome(FAILED, {**error, "type": SETUP, "message": gave_up[len(GAVE_UP) :]})
     missing = (expected - present, expected, ending.exit_status)
     error["message"] = "%d of %d tasks left no result; the launcher exited with %d" % missing
     reason, last = complaint.of_slurm(lines), complaint.last_words(lines)

@@ -16,6 +16,7 @@ from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, Rank
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples
 from ...core.typed_json import InvalidError, from_json, to_json
+from ...core.variables import performance
 from . import kept_output, monitor_summary
 from .outcome import Outcome
 
@@ -71,6 +72,8 @@ def assemble(
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
     completed = outcome.status == status.COMPLETED
     now = time.time()
+    variables = _seen_by_worker(ranks) or performance.allowed_variables(environment)
+    outside = _from_outside(ranks, sweep, key, variables)
     return Record(
         schema=SCHEMA,
         **_origin(sweep),
@@ -89,9 +92,16 @@ def assemble(
         peak_device_bytes=_largest(facts, "peak_device_bytes"),
         nodes=[from_json(Node, node) for node in _distinct([rank["node"] for rank in ranks])],
         ranks=[_rank_end(rank) for rank in ranks],
-        warnings=sorted({*_warnings(facts, planned, completed), *outcome.warnings}),
+        warnings=sorted(
+            {
+                *_warnings(facts, planned, completed),
+                *outcome.warnings,
+                *([performance.warning(outside)] if outside else []),
+            }
+        ),
         slurm=redaction.slurm_facts(environment),
-        environment=_seen_by_worker(ranks) or redaction.allowed_variables(environment),
+        environment=variables,
+        outside=outside,
         started_at=_iso(min((rank["started_at"] for rank in ranks), default=now - elapsed_s)),
         ended_at=_iso(now),
     )
@@ -140,6 +150,7 @@ def without_secrets(record: Record, environment: Mapping[str, str]) -> Record:
         "error": to_json(record.error),
         "warnings": record.warnings,
         "environment": record.environment,
+        "outside": record.outside,
         "slurm": {name: value for name, value in record.slurm.items() if not value.isdecimal()},
     }
     redacted = redaction.redacted(outside, environment)
@@ -238,6 +249,18 @@ def _seen_by_worker(ranks: List[Dict[str, Any]]) -> Dict[str, str]:
     """Return the variables of rank 0, which differ from the script's if a container sets its own."""
     seen: Dict[str, str] = ranks[0].get("environment", {}) if ranks else {}
     return seen
+
+
+def _from_outside(
+    ranks: List[Dict[str, Any]], sweep: Dict[str, Any], key: RecordKey, variables: Mapping[str, str]
+) -> Dict[str, str]:
+    """Return those of rank 0's variables that change a measurement, and that only the surroundings of the job set."""
+    names = ranks[0].get("outside", []) if ranks else []
+    if not names:
+        return {}
+    environment = sweep["jobs"][key.job]["environment"]
+    declared = sweep["site"]["environments"].get(environment, {}).get("env", {})
+    return {name: variables[name] for name in names if name in variables and name not in declared}
 
 
 def _rank_end(rank: Dict[str, Any]) -> RankEnd:

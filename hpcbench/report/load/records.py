@@ -48,8 +48,14 @@ def records_of(progress: Progress) -> list[Record]:
     energies = _slurm_energies(progress) if asks else {}
     charges = Charges(progress.sweep)
     records = [(run, record_of(progress.sweep, run)) for run in progress.runs]
+    placements = {job: progress.sweep.slurm(job).placement for job in progress.sweep.job_names}
     return [
-        run_record(record, **energies.get(_place(run), {}), **charges.columns(run.job, record))
+        run_record(
+            record,
+            placement=placements[run.job],
+            **energies.get(_place(run), {}),
+            **charges.columns(run.job, record),
+        )
         for run, record in records
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -232,6 +233,23 @@ def test_versions_that_differ_are_what_one_wants_to_know(compared: Compared) -> 
     found = compared({"a": 1.0}, {"a": {"framework_version": "2.14.0"}})
     assert found.versions == {"framework_version": ("2.13.0", "2.14.0")}
     assert only(found)["verdict"] == "same"
+
+
+def test_threads_and_variables_that_differ_are_named(compared: Compared) -> None:
+    """As with OMP_NUM_THREADS=1 in a start-up file, while `threads: none` lets the framework choose."""
+    base = {"effective_intra_op_threads": 2, "performance_variables": '{"OMP_PLACES": "cores"}'}
+    new = {"effective_intra_op_threads": 1, "performance_variables": '{"OMP_NUM_THREADS": "1", "OMP_PLACES": "cores"}'}
+    found = compared({"a": base}, {"a": new})
+    assert found.settings == {"effective_intra_op_threads": ("2", "1"), "OMP_NUM_THREADS": ("not set", "1")}
+    assert compared({"a": base, "b": new}, {"a": base, "c": base}).settings == {}, "of the cases that both have"
+
+
+def test_variables_that_differ_between_the_runs_of_a_sweep_are_named_together(compared: Compared) -> None:
+    mixed = {"each": lambda number: {"performance_variables": json.dumps({"A_NUM_THREADS": str(number % 2)})}}
+    found = compared({"a": mixed}, {"a": {"performance_variables": '{"A_NUM_THREADS": "1"}'}})
+    assert found.settings == {"A_NUM_THREADS": ("0; 1", "1")}
+    unknown = compared({"a": mixed}, {"a": {"performance_variables": None}})
+    assert unknown.settings == {}, "absence is not evidence"
 
 
 def test_two_sweeps_of_which_nothing_completed_can_be_put_side_by_side(compared: Compared) -> None:

@@ -279,6 +279,15 @@ def test_sruns_own_sentence_is_the_reason_that_a_step_did_not_start(
     )
 
 
+def test_a_rank_that_cannot_run_the_node_code_is_a_failed_set_up(log: Callable[[str], str]) -> None:
+    """A container may have an older Python than the node."""
+    reason = "Python 3.8 or newer is required; /usr/bin/python3 is 3.6.8"
+    text = f"hpcbench: gave up: {reason}\nsrun: error: n1: task 0: Exited with exit code 1\n"
+    outcome = verdict.judge([], 1, ending(exit_status=1, log=log(text)))
+    assert outcome.error is not None
+    assert (outcome.status, outcome.error["type"], outcome.error["message"]) == (FAILED, "setup", reason)
+
+
 def test_where_some_tasks_left_a_result_the_end_of_the_log_is_not_the_reason(
     log: Callable[[str], str], make_rank: MakeRank
 ) -> None:

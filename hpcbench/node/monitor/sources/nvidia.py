@@ -2,14 +2,17 @@
 
 import os
 import sys
+import uuid
 from functools import lru_cache
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
+from ....core.variables.worker import PCI_BUS_ID
+from ...host import gpus as cuda
 from .. import power_sensors
 from .base import Absent, HostView, Values
 from .gpu import Gpu, GpuEnergy, GpuProcesses, GpuState, Power, Process, chosen
 
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_VISIBLE, _ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 _DRIVER_SIGNS = ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg")  # the last one exists in WSL
 
 # By CUDA's compute capability: power sensors differ between the chips of a generation.
@@ -129,12 +132,28 @@ def find(host: HostView) -> List[Gpu]:
     """Return the GPUs that the job may use. Raise Absent if there are none."""
     nvml = _library(host)
     gpus = _opened(nvml)
-    visible = _whole_gpus(nvml, os.environ.get(_VISIBLE))
-    indices = chosen(visible, [gpu.uuid for gpu in gpus])
+    uuids = [gpu.uuid for gpu in gpus]
+    visible = os.environ.get(_VISIBLE)
+    indices = chosen(_whole_gpus(nvml, visible if _by_pci() else _in_order_of_cuda(uuids)), uuids)
     if not indices:
-        named = "" if visible is None else " among %s=%s" % (_VISIBLE, os.environ[_VISIBLE])
+        named = "" if visible is None else " among %s=%s" % (_VISIBLE, visible)
         raise Absent("the driver shows no NVIDIA GPU%s" % named)
     return [gpus[index] for index in indices]
+
+
+def _by_pci() -> bool:
+    """Return whether CUDA numbers GPUs by PCI bus, as NVML and Slurm do: workers get this order by default."""
+    return os.environ.get(_ORDER, PCI_BUS_ID) == PCI_BUS_ID
+
+
+def _in_order_of_cuda(uuids: Sequence[str]) -> str:
+    """Return the GPUs that a process sees, in CUDA's order, as UUIDs. Raise Absent if CUDA does not report them."""
+    ids = [cuda.identity(index) for index in range(cuda.count())]
+    if not ids or None in ids:
+        reason = "%s=%s, and CUDA does not report the order of the GPUs" % (_ORDER, os.environ[_ORDER])
+        raise Absent("%s: set it to %s, the order of NVML" % (reason, PCI_BUS_ID))
+    named = [str(uuid.UUID(each)) for each in ids if each]
+    return ",".join("GPU-%s" % each if "GPU-%s" % each in uuids else "MIG-%s" % each for each in named)
 
 
 def _library(host: HostView) -> Any:
@@ -167,8 +186,8 @@ def _whole_gpus(nvml: Any, text: Optional[str]) -> Optional[str]:
     for word in text.split(","):
         part = _quiet(nvml, nvml.nvmlDeviceGetHandleByUUID, word.strip()) if word.strip().startswith("MIG-") else None
         whole = _quiet(nvml, nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, part) if part is not None else None
-        uuid = _quiet(nvml, nvml.nvmlDeviceGetUUID, whole) if whole is not None else None
-        words.append(_text(uuid) or word)
+        name = _quiet(nvml, nvml.nvmlDeviceGetUUID, whole) if whole is not None else None
+        words.append(_text(name) or word)
     return ",".join(words)
 
 
