@@ -20,7 +20,7 @@ from measuring import FailedError
 from real_settings import NETWORKS, Tuned, tuned
 from simulated_settings import Trial, made_up, searched
 
-from hpcbench.node.host import hardware
+from hpcbench.node.host import cpuinfo, hardware
 
 TRIALS = 100
 NOISE = (0.005, 0.02, 0.05)  # of a full measurement, from process to process
@@ -59,7 +59,7 @@ def _cells(trials: Sequence[Trial]) -> list[str]:
 
 def real(only: Sequence[str]) -> None:
     cpus = len(hardware.usable_cpus())
-    print(f"\nReal networks with PyTorch, {hardware.cpu_model()}, {cpus} CPUs, Python {platform.python_version()}\n")
+    print(f"\nReal networks with PyTorch, {cpuinfo.model()}, {cpus} CPUs, Python {platform.python_version()}\n")
     titles = ("experiment", "settings", "over the grid's choice", "time", "beats", "gain")
     found, failed = [], 0
     print(f"{titles[0]:<20}" + "".join(f"{title:>24}" for title in titles[1:]))

@@ -220,10 +220,22 @@ def somebody_else() -> Iterator[None]:
         hog.wait()
 
 
+SCONTROL = """case "$*" in
+*config*) cat <<'END'
+ClusterName = here
+MinJobAge = 600 sec
+AccountingStorageType = accounting_storage/slurmdbd
+END
+;;
+*'show job'*) echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1;;
+esac"""
+
+
 @pytest.fixture
 def fake_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Put shell scripts of these names on a PATH that has nothing else but a few tools. They run in the folder
-    that is returned, where each also writes its arguments, a line for each, to NAME.called."""
+    that is returned, where each also writes its arguments, a line for each, to NAME.called. With a squeue, there is
+    an scontrol of a slurmctld that does not know any job."""
     for name in [name for name in os.environ if name.startswith(("SLURM_", "SBATCH_"))]:
         monkeypatch.delenv(name)
     folder = tmp_path / "fake commands"
@@ -233,10 +245,14 @@ def fake_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[.
     monkeypatch.setenv("PATH", str(folder))
 
     def fake(**scripts: str) -> Path:
+        if "squeue" in scripts and not (folder / "scontrol").exists():
+            scripts = {"scontrol": SCONTROL, **scripts}
         for name, text in scripts.items():
             script = folder / name
             script.unlink(missing_ok=True)  # it may be a link to a real tool, which writing would go through to
-            script.write_text(f'#!/bin/sh\ncd "{folder}"\nprintf "%s\\n" "$@" >> {name}.called\n{text}\n')
+            script.write_text(
+                f'#!/bin/sh\ncd "{folder}"\nprintf "%s\\n" "$@" >> {name}.called\n{text}\n', errors="surrogateescape"
+            )
             script.chmod(0o755)
         return folder
 

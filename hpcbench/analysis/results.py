@@ -11,7 +11,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases import labels
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import WORK, ranked_by, work_groups
+from hpcbench.analysis.cases.case_table import NOT_FOUND, WORK, ranked_by, work_groups
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.core.status import COMPLETED
 
@@ -81,6 +81,11 @@ class Results:
     def failed(self) -> pd.DataFrame:
         """Return the cases with a repetition that did not complete."""
         return self.cases[self.cases["status"] != COMPLETED]
+
+    @property
+    def lacking(self) -> pd.DataFrame:
+        """Return the cases with a repetition that completed, and in whose output a metric was not found."""
+        return self.cases[self.cases[NOT_FOUND[0]].notna()]
 
     def label(self, case: pd.Series[Any]) -> str:
         """Return the label of a case: the columns that identify it in its workload, or all if it was not measured."""

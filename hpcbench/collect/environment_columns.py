@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hpcbench.core.record import Record
+from hpcbench.core.variables import performance
 
 
 def setup_columns(record: Record) -> dict[str, Any]:
@@ -17,10 +19,18 @@ def setup_columns(record: Record) -> dict[str, Any]:
         "gpu_model": _listed(gpu for rank in record.ranks for gpu in rank.gpus or ()),
         "kernel": _of_nodes(record, "kernel"),
         "software": _software(record),
+        "performance_variables": json.dumps(performance.of(record.environment)) if record.nodes else None,
+        "outside_variables": _from_outside(record),
         "hpcbench_version": record.hpcbench_version,
         "git_commit": record.git.commit if record.git else None,
         "git_dirty": record.git.dirty if record.git else None,
     }
+
+
+def _from_outside(record: Record) -> str | None:
+    """Return variables and values, or `none`; None if the run did not start."""
+    assigned = ", ".join(f"{name}={value}" for name, value in record.outside.items())
+    return assigned or ("none" if record.nodes else None)
 
 
 def _of_nodes(record: Record, name: str, words: Mapping[Any, str] | None = None) -> str | None:

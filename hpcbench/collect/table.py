@@ -119,6 +119,8 @@ def _row(record: Record) -> dict[str, Any]:
         "job_id": _job_id(record.slurm),
         "started_at": record.started_at or None,
         "ended_at": record.ended_at or None,
+        "metrics_not_found": ", ".join(record.metrics_not_found) or None,
+        "metrics_not_found_reason": "; ".join(record.metrics_not_found.values()) or None,
         "warnings": "; ".join(record.warnings) or None,
         "log": _log(record) if record.ended_at and has_log(record) else None,
         **{f"{TAG}{name}": value for name, value in record.tags.items()},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from decimal import Context, Decimal
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -11,6 +13,8 @@ from pydantic import Field, model_validator
 from hpcbench.config.yaml_document import Model
 
 MAX_AXIS_VALUES = 100_000
+_DECIMAL = Context(prec=120)  # more digits than an integer of a YAML file may have
+_NEARLY = Decimal("1e-9")
 
 
 class Range(Model):
@@ -37,24 +41,40 @@ class Range(Model):
             raise ValueError(f"the step {self.step} never reaches the end")
         if factor is not None and (factor <= 1 or first <= 0):
             raise ValueError(f"multiplying {first} by {factor} never reaches the end")
-        values: list[int | float] = []
-        value = first
-        while value < last and not math.isclose(value, last, rel_tol=1e-9):
+        values = [first]
+        for value in self._rising(first, last, factor, step):
+            if not value > values[-1]:
+                raise ValueError(f"the step {self.step} is too small for numbers such as {values[-1]}")
             values.append(value)
             if len(values) > MAX_AXIS_VALUES:
                 raise ValueError(f"the range has more than {MAX_AXIS_VALUES:,} values")
-            value = _tidy(value * factor if factor is not None else first + len(values) * (step or 0))
-        return [*values, last]
+        return values
+
+    @staticmethod
+    def _rising(
+        first: int | float, last: int | float, factor: int | float | None, step: int | float | None
+    ) -> Iterator[int | float]:
+        """Yield the numbers after the first, computed in decimal: 0.3 instead of 0.30000000000000004.
+
+        A number that is within 1e-9 steps of the end is the end: 0.9999999999 of three steps of 0.3333333333.
+        """
+        end, value = Decimal(str(last)), Decimal(str(first))
+        grown = Decimal(str(step if factor is None else factor))
+        whole = all(isinstance(each, int) for each in (first, factor, step) if each is not None)
+        if first == last:
+            return
+        while True:
+            before, value = value, _DECIMAL.add(value, grown) if factor is None else _DECIMAL.multiply(value, grown)
+            missing = _DECIMAL.subtract(end, value)
+            if missing <= _DECIMAL.multiply(_NEARLY, _DECIMAL.subtract(value, before)):
+                break
+            yield int(value) if whole else float(value)
+        yield last
 
     def _factor(self) -> int | float | None:
         if isinstance(self.step, str) and self.step.startswith("*"):
             return _number(self.step[1:])
         return None
-
-
-def _tidy(value: int | float) -> int | float:
-    """Return a float rounded to 12 decimals: 0.3 instead of 0.30000000000000004."""
-    return round(value, 12) if isinstance(value, float) else value
 
 
 def _number(text: int | float | str) -> int | float:

@@ -12,8 +12,9 @@ from hpcbench.config.metrics import Metric, check_metrics
 from hpcbench.config.names import check_name
 from hpcbench.config.parameters import NAMES, OPTIONS
 from hpcbench.config.retry import Retry
+from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.config.yaml_document import Document, KeyPath, Model, build, schema_error
+from hpcbench.config.yaml_document import Document, Model, build, schema_error
 from hpcbench.errors import nearest
 
 

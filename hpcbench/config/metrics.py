@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.yaml_document import Document, Model
-from hpcbench.core import metrics
+from hpcbench.core.metrics.syntax import compiled, path_steps
 
 PREFIX = "metric_"  # prefix of the columns of metrics
 _READABLE = {"/": "_per_", "%": "percent", "µ": "u", "μ": "u", "°": "deg"}
@@ -24,16 +24,25 @@ class Metric(Model):
         default=None,
         max_length=_MOST_PATTERN,
         description="a pattern whose group `value`, or only group, is the number; `^` and `$` match at each line; "
-        "a group `unit` is the time's unit, if that varies",
+        "a group `unit` is its unit, if that varies, e.g. `ms` and `s`, or `it/s` and `s/it`",
     )
     json_path: str | None = Field(  # `json` is a method of pydantic models
         default=None,
         alias="json",
         min_length=1,
         description="a path such as `runs[0].rate`, or `runs[*].rate` for all; "
-        "the text must be JSON, or have lines of JSON",
+        "JSON may stand between other output, also at the end of a line or over several lines",
     )
-    csv: str | None = Field(default=None, min_length=1, description="name of a CSV column in the header")
+    mllog: str | None = Field(default=None, min_length=1, description="a key of MLPerf's log, e.g. `eval_accuracy`")
+    csv: str | None = Field(
+        default=None,
+        min_length=1,
+        description="name of a column in the header of a table, with commas, semicolons, tabs, bars or blanks between "
+        "cells; `NAME[1]` is the second of this name",
+    )
+    decimal: Literal[".", ","] | None = Field(
+        default=None, description="decimal mark; unset: `3,14` and `1,234.5` are numbers, `1,234` is ambiguous"
+    )
     file: str | None = Field(
         default=None,
         description="file with the metric, relative to `$HPCBENCH_RUN`; unset: the output of the command",
@@ -50,14 +59,21 @@ class Metric(Model):
     @classmethod
     def _one_number(cls, value: str | None) -> str | None:
         if value is not None:
-            metrics.compiled(value)
+            compiled(value)
         return value
 
-    @field_validator("json_path")
+    @field_validator("json_path", "mllog")
     @classmethod
     def _path(cls, value: str | None) -> str | None:
         if value is not None:
-            metrics.path_steps(value)
+            path_steps(value)
+        return value
+
+    @field_validator("mllog")
+    @classmethod
+    def _begins_with_key(cls, value: str | None) -> str | None:
+        if value is not None and not isinstance((path_steps(value) or [None])[0], str):
+            raise ValueError("begin with a key of MLPerf's log, e.g. eval_accuracy")
         return value
 
     @field_validator("file")
@@ -72,13 +88,11 @@ class Metric(Model):
 
     @model_validator(mode="after")
     def _one_way(self) -> Metric:
-        ways = [self.regex, self.json_path, self.csv]
+        ways = [self.regex, self.json_path, self.mllog, self.csv]
         if sum(way is not None for way in ways) != 1:
-            raise ValueError("give exactly one of regex, json and csv")
-        if self.regex and "unit" in metrics.compiled(self.regex).groupindex and self.unit not in metrics.TIMES:
-            raise ValueError(
-                f"a pattern with a group `unit` requires a unit of time: one of {', '.join(metrics.TIMES)}"
-            )
+            raise ValueError("give exactly one of regex, json, mllog and csv")
+        if self.regex and "unit" in compiled(self.regex).groupindex and not self.unit:
+            raise ValueError("a pattern with a group `unit` requires the `unit` to which numbers are converted")
         return self
 
 

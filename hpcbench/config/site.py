@@ -78,6 +78,12 @@ class Limits(Model):
     max_submit_jobs: int | None = Field(
         default=None, ge=1, description="maximum number of jobs of one user in the queue"
     )
+    record_delay_s: int = Field(
+        default=120,
+        ge=0,
+        description="maximum time in s after the end of a job until its record is visible here: longer than network "
+        "file systems and Slurm's commands cache; an earlier absence of a record is not evidence of a failure",
+    )
 
 
 class Launcher(Model):
@@ -137,6 +143,11 @@ class Site(Model):
     name: str = Field(description="name of the site")
     description: str = Field(default="", description="description in one line")
     scheduler: Literal["slurm", "local"] = Field(description="slurm, or local (this machine without a scheduler)")
+    cluster: str | None = Field(
+        default=None,
+        description="another cluster of the same slurmdbd, to which jobs are submitted (sbatch --clusters); unset: the "
+        "cluster of the machine that runs hpcbench",
+    )
     partitions: dict[str, Partition] = Field(default_factory=dict, description="partitions and their limits")
     limits: Limits = Field(default_factory=Limits, description="limits of the cluster")
     slurm: SlurmOptions = Field(default_factory=SlurmOptions, description="defaults of the experiment's slurm section")
@@ -145,10 +156,10 @@ class Site(Model):
     cost: Cost = Field(default_factory=Cost, description="prices")
     carbon: Carbon = Field(default_factory=Carbon, description="emissions of electricity")
 
-    @field_validator("name")
+    @field_validator("name", "cluster")
     @classmethod
-    def _valid_name(cls, value: str) -> str:
-        return check_name(value)
+    def _valid_name(cls, value: str | None) -> str | None:
+        return None if value is None else check_name(value)
 
     @field_validator("partitions")
     @classmethod

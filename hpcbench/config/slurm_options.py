@@ -25,6 +25,9 @@ OWN_OPTIONS = {
 }
 
 
+_PLACING = ("partition", "qos", "constraint", "reservation", "nodelist", "exclude", "gpu_type")
+
+
 class SlurmOptions(Model):
     """Slurm options in addition to the resources that the parameters give. Values may be expressions."""
 
@@ -65,6 +68,12 @@ class SlurmOptions(Model):
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="other sbatch options by long name; true for a flag"
     )
+
+    @property
+    def placement(self) -> str:
+        """Return the options that choose or configure nodes, e.g. `partition=gpu constraint=a100`."""
+        named = {name: getattr(self, name) for name in _PLACING}
+        return " ".join(f"{name}={value}" for name, value in {**named, **self.options}.items() if value is not None)
 
     @field_validator("time", "pack_walltime", "mem", "mem_per_cpu", mode="before")
     @classmethod

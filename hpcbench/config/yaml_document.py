@@ -1,27 +1,25 @@
 """Strict parsing of YAML into plain data with positions, and validation by a schema.
 
-PyYAML composes the nodes; this module constructs the values, by the core schema of YAML 1.2, for three reasons: errors
-have file, line and key; `00:10:00` remains the text that Slurm expects (the number 600 in YAML 1.1); and tags cannot
-construct objects other than plain data.
+PyYAML composes the nodes; this module constructs the values, by the core schema of YAML 1.2 and with the merge keys of
+YAML 1.1 (https://yaml.org/type/merge.html), for three reasons: errors have file, line and key; `00:10:00` remains the
+text that Slurm expects (the number 600 in YAML 1.1); and tags cannot construct objects other than plain data.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import types
-import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from hpcbench.config.schema_location import KeyPath, fields_at, written_part
 from hpcbench.errors import UserError, nearest
 
-KeyPath = tuple[str | int, ...]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MAX_FILE_BYTES = 10_000_000
@@ -129,7 +127,7 @@ def _tab_before(mark: yaml.Mark, text: str) -> bool:
     return mark.line < len(lines) and "\t" in lines[mark.line][: mark.column + 1]
 
 
-_PLAIN: tuple[tuple[re.Pattern[str], typing.Callable[[str], Any]], ...] = (
+_PLAIN: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile(r"(?:null|Null|NULL|~|)\Z"), lambda text: None),
     (re.compile(r"(?:true|True|TRUE)\Z"), lambda text: True),
     (re.compile(r"(?:false|False|FALSE)\Z"), lambda text: False),
@@ -152,6 +150,22 @@ _STANDARD_TAGS = {
 }
 
 
+Parents = tuple[int, ...]  # identities of the nodes around a node
+
+
+class _Item(NamedTuple):
+    """A key of a mapping, its value, and the nodes around the value."""
+
+    key: yaml.ScalarNode
+    value: yaml.Node
+    parents: Parents
+
+
+def _is_merge(key: yaml.ScalarNode) -> bool:
+    """Return whether a key is `<<` without quotes."""
+    return bool(key.tag == "tag:yaml.org,2002:merge")
+
+
 class _Builder:
     """Constructs plain data from composed nodes, and records the line of each key."""
 
@@ -160,7 +174,20 @@ class _Builder:
         self.places: dict[KeyPath, str] = {}
         self.count = 0
 
-    def value(self, node: yaml.Node, path: KeyPath, parents: tuple[int, ...]) -> Any:
+    def value(self, node: yaml.Node, path: KeyPath, parents: Parents) -> Any:
+        """Return the data of a node. Raise UserError if it is not plain, too large or too deep."""
+        self._enter(node, path, parents)
+        parents = (*parents, id(node))
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path, parents)
+        self._note(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(child, (*path, index), parents) for index, child in enumerate(node.value)]
+        assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - the only other kind of node
+        return self._scalar(node, path)
+
+    def _enter(self, node: yaml.Node, path: KeyPath, parents: Parents) -> None:
+        """Count a node. Raise UserError for too many or too deep ones, an alias to itself, and objects."""
         self.count += 1
         if self.count > MAX_VALUES:
             raise self._error(node, path, f"more than {MAX_VALUES:,} values once aliases are expanded")
@@ -170,34 +197,46 @@ class _Builder:
             raise self._error(node, path, "an alias that contains itself")
         if node.tag not in _STANDARD_TAGS:
             raise self._error(node, path, f"the tag {node.tag} is not allowed", "write plain values only")
-        parents = (*parents, id(node))
-        if isinstance(node, yaml.MappingNode):
-            return {key: self.value(child, (*path, key), parents) for key, child in self._items(node, path)}
-        if isinstance(node, yaml.SequenceNode):
-            self._note(node, path)
-            return [self.value(child, (*path, index), parents) for index, child in enumerate(node.value)]
-        self._note(node, path)
-        assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - the only other kind of node
-        return self._scalar(node, path)
 
-    def _items(self, node: yaml.MappingNode, path: KeyPath) -> Iterator[tuple[str, yaml.Node]]:
-        seen: dict[str, int] = {}
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath, parents: Parents) -> dict[str, Any]:
+        data = {}
+        for key, item in self._items(node, path, parents).items():
+            self._note(item.key, (*path, key))
+            data[key] = self.value(item.value, (*path, key), item.parents)
+        return data
+
+    def _items(self, node: yaml.MappingNode, path: KeyPath, parents: Parents) -> dict[str, _Item]:
+        """Return the items of a mapping by key. Merged keys stand in the place of their `<<`; its own keys win."""
+        items: dict[str, _Item] = {}
+        own: dict[str, int] = {}
         for key_node, child in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self._error(key_node, path, "a key must be plain text", 'an expression needs quotes: "{{ ... }}"')
             key = key_node.value
             self._check_writable(key_node, path)
             line = key_node.start_mark.line + 1
-            if key in seen:
-                raise self._error(
-                    key_node,
-                    (*path, key),
-                    f"duplicate key '{key}'",
-                    f"it is first on line {seen[key]}",
-                )
-            seen[key] = line
-            self.places.setdefault((*path, key), f"{self.name}:{line}")
-            yield key, child
+            if key in own:
+                hint = f"it is first on line {own[key]}"
+                hint = f"{hint}; several mappings are merged by <<: [*one, *other]" if _is_merge(key_node) else hint
+                raise self._error(key_node, (*path, key), f"duplicate key '{key}'", hint)
+            own[key] = line
+            if _is_merge(key_node):
+                items = {**items, **self._merged(child, path, parents), **items}
+            else:
+                items[key] = _Item(key_node, child, parents)
+        return items
+
+    def _merged(self, node: yaml.Node, path: KeyPath, parents: Parents) -> dict[str, _Item]:
+        """Return the items of the value of a merge key: a mapping, or a list of mappings, of which the first wins."""
+        items: dict[str, _Item] = {}
+        for source in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            if not isinstance(source, yaml.MappingNode):
+                hint = "if '<<' is meant as a key, write it in quotes"
+                raise self._error(source, (*path, "<<"), "a merge key takes a mapping or a list of mappings", hint)
+            self._enter(source, (*path, "<<"), parents)
+            items = {**self._items(source, path, (*parents, id(source))), **items}
+            self.count += len(items)
+        return items
 
     def _check_writable(self, node: yaml.ScalarNode, path: KeyPath) -> None:
         if found := _UNWRITABLE.search(node.value):
@@ -244,10 +283,10 @@ def schema_error(
 ) -> UserError:
     """Return the first error of pydantic as a UserError with file, line and key, and similar names for unknown keys."""
     finding = error.errors(include_url=False)[0]
-    location = _written_part(tuple(finding["loc"]), document, prefix)
+    location = written_part(tuple(finding["loc"]), document.data, prefix)
     path = prefix + location
     if finding["type"] == "extra_forbidden":
-        known = _fields_at(model, location[:-1])
+        known = fields_at(model, location[:-1])
         return document.error(f"unknown key '{location[-1]}'", path, nearest(str(location[-1]), known))
     if finding["type"] == "missing":
         missing = finding["loc"]
@@ -258,55 +297,6 @@ def schema_error(
     return document.error(f"{_shown(finding['input'])} is not valid: {message}", path, hint)
 
 
-def _written_part(location: KeyPath, document: Document, prefix: KeyPath) -> KeyPath:
-    """Return `location` without the names of union members that pydantic adds."""
-    here: Any = document.data
-    for part in prefix:
-        here = _inside(here, part)
-    kept: KeyPath = ()
-    for part in location:
-        here = _inside(here, part)
-        if here is not _ABSENT or not kept:
-            kept = (*kept, part)
-    return kept
-
-
-_ABSENT = object()
-
-
-def _inside(container: Any, part: str | int) -> Any:
-    try:
-        return container[part]
-    except (KeyError, IndexError, TypeError):
-        return _ABSENT
-
-
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _fields_at(model: type[BaseModel], path: KeyPath) -> set[str]:
-    """Return the keys that the schema allows at `path`, by its annotations."""
-    annotation: Any = model
-    for part in path:
-        annotation = _unwrapped(annotation)
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            fields = {field.alias or name: field for name, field in annotation.model_fields.items()}
-            if part not in fields:
-                return set()
-            annotation = fields[str(part)].annotation
-        else:
-            annotation = (typing.get_args(annotation) or (None,))[-1]
-    annotation = _unwrapped(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return {field.alias or name for name, field in annotation.model_fields.items()}
-    return set()
-
-
-def _unwrapped(annotation: Any) -> Any:
-    """Return `X` for `X | None`, other annotations unchanged."""
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
-        return kinds[0]
-    return annotation

@@ -1,4 +1,4 @@
-"""Ranges of numbers as Linux and Slurm write them: `0-3,7`."""
+"""Ranges of numbers as Linux and Slurm write them: `0-3,7`, with a step `0-8:2`."""
 
 from typing import Iterable, List, Optional, Tuple
 
@@ -15,12 +15,13 @@ def compact(numbers: Iterable[int]) -> str:
 
 
 def expand(text: Optional[str]) -> Tuple[int, ...]:
-    """Return the numbers of a text such as `0-3,7`, or an empty tuple for None or an empty text.
+    """Return the numbers of a text such as `0-3,7` or `0-8:2`, or an empty tuple for None or an empty text.
 
     Raise ValueError for any other text.
     """
     numbers: List[int] = []
     for part in filter(None, (text or "").strip().split(",")):
         first, _, last = part.partition("-")
-        numbers += range(int(first), int(last or first) + 1)
+        last, _, step = last.partition(":")
+        numbers += range(int(first), int(last or first) + 1, int(step or 1))
     return tuple(numbers)

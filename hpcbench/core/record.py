@@ -13,8 +13,9 @@ from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 from .energy import Energy
 from .record_field import described
 from .samples import Samples
+from .status import METRIC_NOT_FOUND
 
-SCHEMA = 4
+SCHEMA = 5
 """The version of the record schema. Increase it with each change of a field."""
 
 
@@ -79,12 +80,13 @@ class MonitorSummary:
 class MetricValue:
     """A metric of a command."""
 
-    value: Optional[float] = described("value after `reduce`")
+    value: Optional[float] = described("value after `reduce`; null if the metric was not found")
     unit: str = described("its unit")
     better: Optional[str] = described("`higher`, `lower`, or null if unknown")
     reduce: Optional[str] = described("how several numbers were reduced to one", default=None)
     count: Optional[int] = described("how many numbers were found", default=None)
     values: Sequence[float] = described("the numbers that were found, at most 1,000", default=())
+    reason: Optional[str] = described("why the metric was not found", default=None)
 
 
 @dataclass(frozen=True)
@@ -230,6 +232,9 @@ class Record:
     warnings: Sequence[str] = described("irregularities that may affect the result")
     slurm: Mapping[str, str] = described("variables of the Slurm job")
     environment: Mapping[str, str] = described("environment variables of rank 0 that affect performance")
+    outside: Mapping[str, str] = described(
+        "those that change a measurement, and that neither the experiment nor the environment in the site file sets"
+    )
     started_at: str = described("start of the first rank, ISO 8601", "started_at")
     ended_at: str = described("end of the run, ISO 8601", "ended_at")
 
@@ -242,6 +247,22 @@ class Record:
     def error_message(self) -> Optional[str]:
         """Return the message of the error, or None without an error."""
         return self.error.message if self.error else None
+
+    @property
+    def metrics_not_found(self) -> Mapping[str, str]:
+        """Return the metrics that a completed command lacks, with the reasons."""
+        return {name: metric.reason or "" for name, metric in (self.metrics or {}).items() if metric.value is None}
+
+    @property
+    def message(self) -> str:
+        """Return why the run did not complete, or which metrics were not found; empty if neither."""
+        lacks = "; ".join("%s: %s" % pair for pair in self.metrics_not_found.items())
+        return self.error.message if self.error else "%s: %s" % (METRIC_NOT_FOUND, lacks) if lacks else ""
+
+    @property
+    def in_words(self) -> str:
+        """Return the status with the message, if any: `completed, metric not found: ...`, `failed: ...`."""
+        return self.status + ((": " if self.error else ", ") + self.message if self.message else "")
 
     @property
     def verdict(self) -> Optional[str]:

@@ -16,7 +16,9 @@ from hpcbench.doctor.checked_host import CheckedHost, partition_host
 from hpcbench.doctor.checkup_job import LIMIT, NODE, Checkup, CheckupOptions, resources_for
 from hpcbench.errors import UserError
 from hpcbench.slurm import states
-from hpcbench.slurm.client import output_of
+from hpcbench.slurm.client import output_of, quoted
+from hpcbench.slurm.job_id import job_id_in
+from hpcbench.slurm.job_lookup import look_up
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.zipapp import node_zipapp
 
@@ -31,6 +33,7 @@ class _Submitted:
 
     checkup: Checkup
     slurm_id: str
+    cluster: str | None = None
     started: bool = False
     ended: bool = False
     reason: str = ""
@@ -63,7 +66,7 @@ def check_nodes(
             checkup = Checkup(name, folder, number, resources, options)
             checkup.write(workspace, site)
             try:
-                jobs.append(_Submitted(checkup, _sbatch(checkup.script)))
+                jobs.append(_Submitted(checkup, _sbatch(checkup.script, site.cluster), site.cluster))
             except UserError as error:
                 hosts[name] = _refused(name, error)
         _wait(jobs, timeout_s, progress)
@@ -76,7 +79,8 @@ def _wait(jobs: list[_Submitted], timeout_s: float, progress: Progress) -> None:
     """Wait until all jobs have ended, have not started in time, or are overdue."""
     start = time.monotonic()
     while True:
-        _update([job for job in jobs if not job.ended])
+        for job in jobs:
+            _update(job)
         progress("; ".join(job.in_words() for job in jobs), "")
         waited_s = time.monotonic() - start
         overdue = waited_s > timeout_s + walltime_s(LIMIT) + OVERDUE_S
@@ -85,31 +89,24 @@ def _wait(jobs: list[_Submitted], timeout_s: float, progress: Progress) -> None:
         time.sleep(POLL_S)
 
 
-def _update(jobs: list[_Submitted]) -> None:
-    """Update the states of jobs with one squeue."""
-    if not jobs:
+def _update(job: _Submitted) -> None:
+    """Update the state of a job. Leave it unchanged if Slurm does not respond: the next query may succeed."""
+    if job.ended:
         return
-    ids = ",".join(job.slurm_id for job in jobs)
-    try:
-        lines = output_of(["squeue", "--noheader", "--states=all", f"--jobs={ids}", "--format=%i|%T|%r|%N"])
-    except UserError as error:
-        if "Invalid job id" not in error.what:  # slurmctld has removed the job; other errors may be temporary
-            return
-        lines = []
-    found = {slurm_id: rest for slurm_id, *rest in (line.split("|", 3) for line in lines)}
-    for job in jobs:
-        state, reason, job.host = found.get(job.slurm_id, ("COMPLETED", "", ""))
-        job.ended = states.outcome_of(state) is not None
-        job.started = job.started or states.phase_of(state) == states.RUNNING
-        job.reason = states.in_words(reason)
+    answer = look_up(job.slurm_id, job.cluster)
+    if answer.entry is not None:
+        job.ended, job.host, job.reason = answer.entry.ended, answer.entry.nodes, answer.entry.why_pending
+        job.started = job.started or states.phase_of(answer.entry.state) == states.RUNNING
+    elif answer.is_unknown:  # slurmctld has removed the job
+        job.ended = True
 
 
-def _sbatch(script: Path) -> str:
-    """Submit a script; return the id. Raise UserError with the message of sbatch."""
-    lines = output_of(["sbatch", "--parsable", str(script)])
-    slurm_id = (lines or [""])[-1].partition(";")[0]  # `123;cluster`; some sites print a greeting before it
-    if not slurm_id.isdigit():
-        raise UserError(f"sbatch printed {' '.join(lines)!r}, which has no job id")
+def _sbatch(script: Path, cluster: str | None) -> str:
+    """Submit a script; return the ID. Raise UserError with the message of sbatch."""
+    lines = output_of(["sbatch", "--parsable", str(script)], cluster)
+    slurm_id = job_id_in("\n".join(lines))
+    if slurm_id is None:
+        raise UserError(f"sbatch printed {quoted(lines)!r}, which has no clear job ID")
     return slurm_id
 
 
@@ -122,7 +119,7 @@ def _cancelled_at_the_end(jobs: list[_Submitted]) -> Iterator[None]:
         for job in jobs:
             if not job.ended:
                 with contextlib.suppress(UserError):
-                    output_of(["scancel", job.slurm_id])
+                    output_of(["scancel", job.slurm_id], job.cluster)
 
 
 def _read(checkup: Checkup) -> CheckedHost:

@@ -17,6 +17,7 @@ from typing import Any
 from hpcbench.core.files import write_whole
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.environments.resolve import Resolved, brings_python
+from hpcbench.errors import UserError
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
@@ -25,11 +26,23 @@ from hpcbench.util.package_data import PACKAGE
 ANSWER_S = 10.0
 AT_ONCE = 8
 
+_TOO_OLD = 3  # exit status
+# Runs the code in the first argument. Must parse on any Python.
+_UNLESS_TOO_OLD = f"""import sys
+if sys.version_info < (3, 8):
+    sys.stdout.write("%d.%d.%d" % sys.version_info[:3])
+    sys.exit({_TOO_OLD})
+exec(sys.argv[1])
+"""
+
 Packages = dict[str, Any]  # output of core/packages.py
 
 
 def ask(environments: Mapping[str, Resolved]) -> dict[str, Packages]:
-    """Return the installed packages by environment, if its Python lists them on this machine within ANSWER_S."""
+    """Return the installed packages by environment, if its Python lists them on this machine within ANSWER_S.
+
+    Raise UserError if a Python is too old for the node code.
+    """
     here = {name: found for name, found in environments.items() if not brings_python(found.environment)}
     questions = [(found.python, _variables(name, found)) for name, found in here.items()]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -65,16 +78,19 @@ def _asked(python: str, variables: tuple[tuple[str, str], ...]) -> Packages | No
     question = (PACKAGE / "core" / "packages.py").read_text(encoding="utf-8")
     try:
         done = subprocess.run(
-            [python, "-c", question],
+            [python, "-c", _UNLESS_TOO_OLD, question],
             cwd="/",  # -c also imports from the working directory
             env=dict(variables),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=ANSWER_S,
-            check=True,
+            check=False,
         )
-        packages: Packages = decoded(done.stdout)
+        packages: Packages | None = None if done.returncode else decoded(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
+    if done.returncode == _TOO_OLD:
+        what = f"Python 3.8 or newer is required; {python} is {done.stdout.decode(errors='replace')}"
+        raise UserError(what, hint="set `python` of the environment to a newer one in the site file")
     return packages

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.config.yaml_document import Document, KeyPath, schema_error
+from hpcbench.config.yaml_document import Document, schema_error
 from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND, PlannedRun
 from hpcbench.plan.compatibility import incompatibility

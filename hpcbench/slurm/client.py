@@ -1,99 +1,111 @@
-"""Run a Slurm command and return the lines that it prints."""
+"""Run a Slurm command and return what it prints."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from typing import NamedTuple
 
 from hpcbench.errors import UserError
 
 TIMEOUT_S = 60
 QUERY_TIMEOUT_S = 10  # for facts that hpcbench can do without
+MAX_QUOTED = 300  # characters of a message
+_KEPT = ("SLURM_CONF", "SLURM_JWT")  # they choose the controller, and authenticate the user
+_DROPPED = ("SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SCONTROL_", "SINFO_", "SLURM_")
 
 
 class NoAnswerError(UserError):
     """A Slurm command failed or timed out. It may work later."""
 
 
-def fields_of(command: str, line: str, count: int) -> list[str]:
-    """Return the fields of a line that a Slurm command has printed, separated by `|`.
+class Reply(NamedTuple):
+    """The lines that a Slurm command printed on both streams, without empty ones, and its exit status."""
 
-    Raise NoAnswerError if there are not `count` fields: a wrapper of the command may print other lines.
-    """
-    fields = line.split("|", count - 1)
-    if len(fields) != count:
-        raise unexpected_line(command, line)
-    return fields
-
-
-def unexpected_line(command: str, line: str) -> NoAnswerError:
-    """Return the error for a line that a Slurm command, or a wrapper of it, should not have printed."""
-    return NoAnswerError(f"{command} printed an unexpected line: {line.strip()[:200]!r}")
-
-
-def sacct(arguments: list[str]) -> list[str]:
-    """Return the lines that sacct prints, or none if the cluster has no accounting.
-
-    Raise UserError if sacct fails for another reason.
-    """
-    try:
-        return output_of(["sacct", "--noheader", "--parsable2", *arguments])
-    except UserError as error:
-        if "accounting storage is disabled" in error.what or error.what == "sacct not found":
-            return []
-        raise
+    lines: list[str]
+    errors: list[str]
+    status: int
 
 
 def client_environment() -> dict[str, str]:
     """Return the environment for Slurm commands, without variables that change what they do.
 
-    Variables such as SBATCH_PARTITION or SQUEUE_ACCOUNT of a login shell override options and hide jobs; the SLURM_
+    Variables such as SINFO_PARTITION or SQUEUE_ACCOUNT of a login shell override options and hide jobs; the SLURM_
     variables of an enclosing job would be passed to the new one. SLURM_CONF and SLURM_JWT stay.
     """
-    dropped = ("SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SLURM_")
-    kept = ("SLURM_CONF", "SLURM_JWT")
-    passed = {name: value for name, value in os.environ.items() if name in kept or not name.startswith(dropped)}
+    passed = {name: value for name, value in os.environ.items() if name in _KEPT or not name.startswith(_DROPPED)}
     return {**passed, "SLURM_BITSTR_LEN": "0"}  # otherwise long lists of array indices are cut off
 
 
-def output_of(command: list[str], timeout_s: float | None = None) -> list[str]:
-    """Return the lines that a Slurm command prints, without empty ones.
+def run(command: list[str], cluster: str | None = None, timeout_s: float | None = None) -> Reply:
+    """Run a Slurm command, for `cluster` if it is given, otherwise for the cluster of this machine.
 
-    Raise UserError if the command is not found or cannot be started. Raise NoAnswerError, with the message of Slurm,
-    if it fails or takes more than `timeout_s` seconds, by default TIMEOUT_S.
+    Bytes that are not UTF-8 are replaced: job names and greetings of a site can have any. Raise UserError if the
+    command is not found or cannot be started, and NoAnswerError if it takes more than `timeout_s` seconds, by default
+    TIMEOUT_S.
     """
     timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
+    program = command[0]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout_s, check=True, env=client_environment()
+            [program, *([f"--clusters={cluster}"] if cluster else []), *command[1:]],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout_s,
+            env=client_environment(),
         )
     except FileNotFoundError as error:
         raise UserError(
-            f"{command[0]} not found", hint="run hpcbench on a machine that has the Slurm commands, e.g. a login node"
+            f"{program} not found", hint="run hpcbench on a machine that has the Slurm commands, e.g. a login node"
         ) from error
     except OSError as error:
-        raise UserError(f"{command[0]} cannot be started: {error.strerror}") from error
+        raise UserError(f"{program} cannot be started: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise NoAnswerError(
-            f"{command[0]} did not respond within {timeout_s} s", hint="check `scontrol ping`, then try again"
+            f"{program} did not respond within {timeout_s} s", hint="check `scontrol ping`, then try again"
         ) from error
-    except subprocess.CalledProcessError as error:
-        raise NoAnswerError(f"{command[0]} failed: {error.stderr.strip()}") from error
-    return [line for line in done.stdout.splitlines() if line.strip()]
+    return Reply(_lines(done.stdout), _lines(done.stderr), done.returncode)
 
 
-def output_or_none(command: list[str]) -> list[str] | None:
+def output_of(command: list[str], cluster: str | None = None, timeout_s: float | None = None) -> list[str]:
+    """Return the lines that a Slurm command prints, without empty ones.
+
+    Raise NoAnswerError, with the message of Slurm, if it fails; otherwise raise as `run` does.
+    """
+    reply = run(command, cluster, timeout_s)
+    if reply.status:
+        raise failure(command[0], reply)
+    return reply.lines
+
+
+def failure(program: str, reply: Reply) -> NoAnswerError:
+    """Return the error for a command that failed, with its message. scontrol prints some on its standard output."""
+    said = quoted(reply.errors) or quoted(reply.lines) or f"exit status {reply.status}"
+    return NoAnswerError(f"{program} failed: {said}")
+
+
+def output_or_none(command: list[str], cluster: str | None = None) -> list[str] | None:
     """Return the lines that a Slurm command prints, or None if it fails, is not found or exceeds QUERY_TIMEOUT_S."""
     try:
-        return output_of(command, QUERY_TIMEOUT_S)
+        return output_of(command, cluster, QUERY_TIMEOUT_S)
     except UserError:
         return None
 
 
-def rows_or_none(command: list[str], count: int) -> list[list[str]] | None:
+def rows_or_none(command: list[str], count: int, cluster: str | None = None) -> list[list[str]] | None:
     """Return the `count` fields of each line that a Slurm command prints, or None as `output_or_none` does.
 
     Lines with another number of fields are left out: some sites print a greeting.
     """
-    lines = output_or_none(command)
+    lines = output_or_none(command, cluster)
     return None if lines is None else [row for row in (line.split("|") for line in lines) if len(row) == count]
+
+
+def quoted(lines: list[str]) -> str:
+    """Return what a Slurm command printed as one line of at most MAX_QUOTED characters."""
+    return " ".join(" ".join(lines).split())[:MAX_QUOTED]
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import pwd
 import re
@@ -14,11 +13,16 @@ from typing import Any
 
 from hpcbench.config.site import Site
 from hpcbench.errors import UserError
-from hpcbench.slurm.client import output_or_none, rows_or_none
+from hpcbench.slurm.client import QUERY_TIMEOUT_S, output_or_none, quoted, rows_or_none, run
+from hpcbench.slurm.cluster_config import has_accounting, query_config
 
 # States of sinfo(1), NODE STATE CODES, of nodes that accept jobs now or after other jobs. A suffix may follow, e.g. for
 # power saving; an asterisk marks a node that does not respond.
 _ACCEPTS_JOBS = ("idle", "mixed", "allocated", "completing", "planned", "reserved")
+# What the commands print if there is no slurm.conf, and a DNS that responds has no record of a controller. If the DNS
+# does not respond, there may be a cluster.
+_NOT_CONFIGURED = ("res_nsearch error: Unknown host", "res_nsearch error: No address associated with name")
+_SINFO = ("sinfo", "--noheader", "--all")  # also hidden partitions: their users may submit to them
 _SACCTMGR = ["sacctmgr", "--noheader", "--parsable2", "show"]
 
 
@@ -63,7 +67,7 @@ class Cluster:
     @property
     def has_accounting(self) -> bool:
         """Return whether the cluster stores accounting data (AccountingStorageType)."""
-        return _has_accounting(self.config)
+        return has_accounting(self.config)
 
     def enforces(self, *any_of: str) -> bool:
         """Return whether AccountingStorageEnforce, slurm.conf(5), has one of these words or "all"."""
@@ -73,41 +77,60 @@ class Cluster:
 def slurm_responds() -> bool:
     """Return whether a Slurm cluster is configured here and responds.
 
-    Raise UserError if it is configured and does not respond: hpcbench must not run jobs on its login node instead.
+    Raise UserError if it is configured and does not respond: hpcbench must not run jobs on its login node instead. Only
+    the commands know where their slurm.conf is: in a built-in directory, or fetched from a controller.
     """
     if shutil.which("scontrol") is None:
-        return False
-    # ping reports immediately that slurmctld is down; sinfo would try again for a long time.
-    replies = output_or_none(["scontrol", "ping"])
-    if any("is UP" in line for line in replies or []):
+        if not _has_slurm_conf():
+            return False
+        raise _silent("scontrol not found in PATH")
+    try:
+        # ping reports immediately that slurmctld is down; sinfo would try again for a long time.
+        reply = run(["scontrol", "ping"], timeout_s=QUERY_TIMEOUT_S)
+    except UserError as error:
+        raise _silent(error.what) from error
+    if any("is UP" in line for line in reply.lines):
         return True
-    if "SLURM_CONF" not in os.environ and not Path("/etc/slurm/slurm.conf").exists():
-        return False  # the commands are installed, but no cluster is configured
-    raise UserError(
-        "Slurm is configured here, but does not respond" + (f": {' '.join(replies)}" if replies else ""),
+    said = quoted([*reply.lines, *reply.errors])
+    if not _has_slurm_conf() and any(text in said for text in _NOT_CONFIGURED):
+        return False
+    raise _silent(said or f"scontrol ping ended with status {reply.status}")
+
+
+def _has_slurm_conf() -> bool:
+    return "SLURM_CONF" in os.environ or Path("/etc/slurm/slurm.conf").exists()
+
+
+def _silent(said: str) -> UserError:
+    return UserError(
+        f"Slurm is configured here, but does not respond: {said}",
         hint="--local, or --site laptop, runs on this machine",
     )
 
 
-def query_cluster() -> Cluster:
-    """Return the cluster that the Slurm commands reach. A fact that cannot be queried is empty."""
-    config = query_config()
-    accounting = _has_accounting(config)
+def query_cluster(cluster: str | None = None) -> Cluster:
+    """Return the cluster that the Slurm commands reach; with `cluster`, another one of its slurmdbd.
+
+    A fact that cannot be queried is empty.
+    """
+    config = query_config(cluster)
+    accounting = has_accounting(config)
     associations = query_associations(config) if accounting else None
+    recent = ["sacct", "--noheader", "--allocations", "--starttime=now-1minutes"]
     return Cluster(
         config,
-        Site.model_validate(_describe(config, associations).site),
-        _query_nodes(),
+        Site.model_validate(_describe(config, associations, cluster).site),
+        _query_nodes(cluster),
         associations,
         _query_qos_limits() if accounting else {},
-        accounting and output_or_none(["sacct", "--noheader", "--allocations", "--starttime=now-1minutes"]) is not None,
+        accounting and output_or_none(recent, cluster) is not None,
     )
 
 
 def probe() -> Probe:
     """Return the cluster that the Slurm commands reach as a site. A fact that cannot be queried is in `unknown`."""
     config = query_config()
-    return _describe(config, query_associations(config) if _has_accounting(config) else None)
+    return _describe(config, query_associations(config) if has_accounting(config) else None, None)
 
 
 def cluster_name() -> str | None:
@@ -116,15 +139,12 @@ def cluster_name() -> str | None:
     return None if name is None else _plain(name)
 
 
-def query_config() -> dict[str, str]:
-    """Return the options that `scontrol show config` prints, or an empty dict if it fails."""
-    pairs = (line.partition("=") for line in output_or_none(["scontrol", "show", "config"]) or [])
-    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
-
-
 def query_associations(config: Mapping[str, str]) -> tuple[Association, ...] | None:
-    """Return this user's associations on the cluster, or None if sacctmgr fails."""
-    chosen = [f"user={_user_name()}", *([f"cluster={config['ClusterName']}"] if "ClusterName" in config else [])]
+    """Return this user's associations on the cluster, or None if sacctmgr fails or the user has no name here."""
+    name = _user_name()
+    if name is None:
+        return None
+    chosen = [f"user={name}", *([f"cluster={config['ClusterName']}"] if "ClusterName" in config else [])]
     rows = rows_or_none([*_SACCTMGR, "assoc", *chosen, "format=account,defaultqos,qos,maxsubmitjobs"], 4)
     if rows is None:
         return None
@@ -139,23 +159,24 @@ def _query_qos_limits() -> dict[str, int]:
     return {name: int(limit) for name, limit in rows if limit.isdigit()}
 
 
-def _query_nodes() -> dict[str, Nodes]:
+def _query_nodes(cluster: str | None) -> dict[str, Nodes]:
     found: dict[str, Nodes] = {}
-    for partition, state, count, sharing in rows_or_none(["sinfo", "--noheader", "--format=%P|%T|%D|%h"], 4) or []:
+    rows = rows_or_none([*_SINFO, "--format=%P|%T|%D|%h"], 4, cluster) or []
+    for partition, state, count, sharing in (row for row in rows if row[2].isdecimal()):
         before = found.get(partition.rstrip("*"), Nodes())
         usable = int(count) if state.startswith(_ACCEPTS_JOBS) and "*" not in state else 0
         found[partition.rstrip("*")] = Nodes(before.total + int(count), before.usable + usable, sharing)
     return found
 
 
-def _describe(config: Mapping[str, str], associations: tuple[Association, ...] | None) -> Probe:
+def _describe(config: Mapping[str, str], associations: tuple[Association, ...] | None, cluster: str | None) -> Probe:
     name = _plain(config.get("ClusterName", ""))
     result = Probe({"name": name, "scheduler": "slurm", "partitions": {}, "limits": {}, "environments": {}})
     if not config:
         result.unknown.append("limits of the cluster: scontrol show config failed")
     _add_array_limit(config, result)
-    _add_partitions(result)
-    if _has_accounting(config):
+    _add_partitions(result, cluster)
+    if has_accounting(config):
         _add_associations(associations, result)
     else:
         result.unknown.append("accounts and QOS: this cluster has no accounting")
@@ -172,8 +193,8 @@ def _add_array_limit(config: Mapping[str, str], result: Probe) -> None:
         result.unknown.append("limits.max_array_size: hpcbench uses Slurm's default, 1001")
 
 
-def _add_partitions(result: Probe) -> None:
-    rows = rows_or_none(["sinfo", "--noheader", "--exact", "--format=%P|%l|%D|%c|%m|%G|%s"], 7)
+def _add_partitions(result: Probe, cluster: str | None) -> None:
+    rows = rows_or_none([*_SINFO, "--exact", "--format=%P|%l|%D|%c|%m|%G|%s"], 7, cluster)
     if rows is None:
         result.unknown.append("partitions: sinfo failed")
         return
@@ -204,11 +225,6 @@ def _add_associations(associations: tuple[Association, ...] | None, result: Prob
         result.site["limits"]["max_submit_jobs"] = min(limits)
 
 
-def _has_accounting(config: Mapping[str, str]) -> bool:
-    """Return whether a cluster stores accounting data: `(null)` since Slurm 23.11 and `.../none` before mean no."""
-    return not config.get("AccountingStorageType", "").endswith(("none", "(null)"))
-
-
 def _store_largest(partition: dict[str, Any], key: str, value: int | None) -> None:
     if value is not None:
         partition[key] = max(partition.get(key, value), value)
@@ -229,9 +245,12 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "-", name).lstrip("-_") or "cluster"
 
 
-def _user_name() -> str:
-    """Return the user's name in Slurm. After su, USER and LOGNAME may name another user."""
+def _user_name() -> str | None:
+    """Return the user's name in Slurm, or None if the number has no name on this machine.
+
+    After su, USER and LOGNAME may name another user.
+    """
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        return getpass.getuser()
+        return None

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hpcbench.slurm.client import fields_of, sacct
-from hpcbench.slurm.queue import Element
+from hpcbench.slurm.accounting import sacct
+from hpcbench.slurm.job_entry import Element
 
 _MOST = 2**62  # Slurm's values for unknown and infinite (NO_VAL64, INFINITE64) are larger
 
 
-def energy_of(elements: Collection[Element]) -> dict[Element, int]:
+def energy_of(elements: Collection[Element], cluster: str | None) -> dict[Element, int]:
     """Return the energy in joules of each element for which Slurm has measured it.
 
     Raise UserError if sacct fails for another reason than missing accounting.
@@ -24,8 +24,7 @@ def energy_of(elements: Collection[Element]) -> dict[Element, int]:
     if not elements:
         return counted
     jobs = ",".join(sorted({array_id for array_id, _ in elements}))
-    for line in sacct([f"--jobs={jobs}", "--format=JobID,ConsumedEnergyRaw"]):
-        job_id, joules = fields_of("sacct", line, 2)
+    for job_id, joules in sacct([f"--jobs={jobs}", "--format=JobID,ConsumedEnergyRaw"], cluster):
         element, step = _parse(job_id)
         # The step of the monitor runs on the same nodes as that of the run: the larger value covers the complete run.
         if element in elements and step.isdigit() and joules.isdigit() and 0 < int(joules) < _MOST:

@@ -1,76 +1,42 @@
-"""The state of a sweep's array elements in Slurm: one squeue, and one sacct for elements that have left the queue."""
+"""The jobs of a sweep in squeue: by their IDs, and those that hpcbench did not submit by user and name.
+
+What squeue lists is in the queue. What it does not list may have ended, or be hidden: status/evidence.py decides.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from hpcbench.core import ranges, status
-from hpcbench.errors import UserError
-from hpcbench.slurm import reasons, states
-from hpcbench.slurm.client import fields_of, output_of, sacct, unexpected_line
-from hpcbench.store.journal import Journal
+from hpcbench.slurm import states
+from hpcbench.slurm.client import NoAnswerError, failure, quoted, run
+from hpcbench.slurm.job_entry import Element, JobEntry, time_of
 
-OVERTIME_S = 600  # allowed beyond the time limit of a job: about KillWait and OverTimeLimit, slurm.conf(5)
+if TYPE_CHECKING:
+    from hpcbench.store.journal import Journal
+    from hpcbench.store.sweep import Sweep
+
 FOLLOW_ON = "follow-on"  # the batch of the continuation job, which submits the rest
 SEARCH = "search"  # the batch of the job that runs a search
 COMPLETING = "COMPLETING"  # its processes have ended
-NO_NODES = "None assigned"
-MAX_ARGUMENT = 2**17 - 1  # characters of one word of a command: MAX_ARG_STRLEN in execve(2)
-Element = tuple[str, int]  # array job id, index
-
-
-@dataclass(frozen=True)
-class QueueEntry:
-    """One element of an array as Slurm reports it."""
-
-    state: str
-    ended: bool
-    reason: str = ""
-    nodes: str = ""
-    exit_code: str = ""  # as sacct prints it, CODE:SIGNAL
-
-    @property
-    def in_words(self) -> str:
-        """Return the state; for a pending element with the reason."""
-        state = self.state.lower()
-        why = states.in_words(self.reason) if states.phase_of(self.state) == states.PENDING else ""
-        return f"{state}: {why}" if why else state
-
-    @property
-    def waits_for_ever(self) -> bool:
-        """Return whether the element stays pending until a user or an administrator acts."""
-        return states.phase_of(self.state) == states.PENDING and states.never_starts(self.reason)
-
-    @property
-    def could_not_log(self) -> bool:
-        """Return whether slurmd may have failed to open the output file of the job.
-
-        Slurm reports this as exit code 0:53, or as a reason that it also gives for a script that was killed.
-        """
-        return self.exit_code == "0:53" or self.reason == "JobLaunchFailure"
-
-    @property
-    def never_started(self) -> bool:
-        """Return whether Slurm itself ended a job that had not started. A held job was cancelled by a user."""
-        if states.outcome_of(self.state) not in (status.CANCELLED, status.FAILED) or " by " in self.state:
-            return False
-        name = reasons.code(self.reason)
-        return name == "Dependency" or (states.never_starts(name) and not name.startswith("JobHeld"))
-
-
-# Slurm keeps no record of an element that is cancelled while it is pending, only of its array.
-CANCELLED_WHILE_PENDING = QueueEntry("CANCELLED", ended=True)
+UNKNOWN_ID = "Invalid job id specified"  # slurmctld has no job of this ID
+INVALID_USER = "Invalid user"  # the number of the user has no name on this machine
+IDS_AT_ONCE = 1000  # in one squeue
+# Every job, also in hidden partitions and ended ones, with a line for each element of an array.
+_SQUEUE = ("squeue", "--noheader", "--all", "--array", "--states=all")
+_FIELDS = "%F|%K|%T|%U|%S|%e|%N|%r|%j|%o"
 
 
 @dataclass(frozen=True)
 class Queue:
-    """The output of squeue for a sweep."""
+    """What squeue lists of a sweep. With a `complaint`, squeue did not list everything, and this is its message."""
 
-    entries: Mapping[Element, QueueEntry]
-    bare: tuple[tuple[str, str], ...]  # job and array id of each bare sbatch
+    entries: Mapping[Element, JobEntry] = field(default_factory=dict)
+    bare: tuple[tuple[str, str], ...] = ()  # job and array ID of each bare sbatch by the user
     follow_on: Mapping[str, str] = field(default_factory=dict)  # continuation jobs; the reason if one never starts
+    complaint: str = ""
 
     def is_active(self, element: Element) -> bool:
         """Return whether an element is in the queue and has not ended."""
@@ -88,99 +54,121 @@ class Queue:
         return [(array, index) for index in sorted(indices)[-count:]]
 
 
-def query(sweep: str, jobs: list[str], journal: Journal) -> Queue:
-    """Return the elements of a sweep's arrays that squeue lists, with one call for all arrays.
+@dataclass(frozen=True)
+class _Line:
+    """A line of squeue."""
 
-    A job of a bare sbatch has the name of its script. Raise UserError if squeue fails, because a failure is not an
-    empty queue.
+    array_id: str
+    index: str
+    name: str
+    command: str
+    entry: JobEntry
+
+    @classmethod
+    def parse(cls, line: str) -> _Line | None:
+        """Return the line, or None for a line that is not of squeue, e.g. a greeting of the site."""
+        fields = line.split("|", 9)
+        if len(fields) != 10 or not fields[0].isdecimal():
+            return None
+        array_id, index, state, uid, start, end, nodes, reason, name, command = fields
+        entry = JobEntry(
+            state,
+            reason,
+            nodes,
+            uid=int(uid) if uid.isdecimal() else None,
+            started=time_of(start) is not None and bool(nodes),
+            ended_at=time_of(end) if states.outcome_of(state) else None,  # the end of a running job is its time limit
+        )
+        return cls(array_id, index, name, command, entry)
+
+
+def query(sweep: Sweep, journal: Journal, ids: Iterable[str] | None = None, jobs: Sequence[str] | None = None) -> Queue:
+    """Return the jobs of a sweep in the queue: those that hpcbench submitted by ID, others by user and name.
+
+    `ids` are those of arrays, by default of all that the journal has; `jobs` are those of the sweep, by default all.
+    Raise NoAnswerError if squeue fails: a failure is not an empty queue.
     """
-    of_scripts = (f"{sweep}.{job}" for job in (*jobs, FOLLOW_ON))
-    names = dict.fromkeys([*of_scripts, *(batch.slurm_name for batch in journal.accepted)])
-    named = f"--name={','.join(names)}"
-    users = {os.getuid(), *(batch.uid for batch in journal.accepted)}
-    entries: dict[Element, QueueEntry] = {}
-    bare: dict[tuple[str, str], None] = {}
-    follow_on: dict[str, str] = {}
-    chosen = [f"--user={','.join(map(str, sorted(users)))}", *([named] if len(named) < MAX_ARGUMENT else [])]
-    for line in _squeue([*chosen, "--array", "--format=%j|%F|%K|%T|%r|%N"]):
-        name, array_id, index, state, reason, nodes = fields_of("squeue", line, 6)
-        if name not in names:
-            continue
-        batch = name.removeprefix(f"{sweep}.")
-        # A job that squeue lists is in the queue, unless its state means that it has ended.
-        ended = states.outcome_of(state) is not None
-        if index.isdigit():
-            entries[array_id, int(index)] = QueueEntry(state, ended, reason, nodes)
-        if batch in jobs and index.isdigit() and not ended:
-            bare[batch, array_id] = None
-        if batch == FOLLOW_ON and not ended and state != COMPLETING:
-            follow_on[array_id] = states.in_words(reason) if states.never_starts(reason) else ""
-    return Queue(entries, tuple(bare), follow_on)
+    names = (*sweep.job_names, FOLLOW_ON) if jobs is None else jobs
+    accepted = {batch.slurm_id for batch in journal.accepted if batch.slurm_id is not None and batch.job in {*names}}
+    others = _of_users(sweep, journal, names)
+    arrays = by_id(sorted(accepted if ids is None else {*ids}, key=int), sweep.other_cluster)
+    complaint = "; ".join(filter(None, dict.fromkeys([arrays.complaint, others.complaint])))
+    return replace(others, entries={**others.entries, **arrays.entries}, complaint=complaint)
 
 
-def searching(sweep: str, journal: Journal) -> dict[str, QueueEntry]:
-    """Return the active jobs of a search by their ids, without those that are completing.
+def by_id(ids: Sequence[str], cluster: str | None) -> Queue:
+    """Return the elements of these arrays. Raise NoAnswerError if squeue fails."""
+    entries: dict[Element, JobEntry] = {}
+    complaints: dict[str, None] = {}
+    for start in range(0, len(ids), IDS_AT_ONCE):
+        lines, complaint = _squeue([f"--jobs={','.join(ids[start : start + IDS_AT_ONCE])}"], cluster)
+        complaints[complaint] = None
+        arrays = [line for line in lines if line.index.isdecimal() and line.array_id in ids]
+        entries.update(((line.array_id, int(line.index)), line.entry) for line in arrays)
+    return Queue(entries, complaint="; ".join(filter(None, complaints)))
 
-    Raise UserError if squeue fails.
+
+def find_by_name(name: str, uid: int, cluster: str | None) -> str | None:
+    """Return the ID of the array with this unique job name in the queue, or None.
+
+    Raise NoAnswerError if squeue fails, or does not list everything.
     """
-    entries = query(sweep, [SEARCH], journal).entries
-    return {array: entry for (array, _), entry in entries.items() if not entry.ended and entry.state != COMPLETING}
-
-
-def find_by_name(name: str, uid: int) -> str | None:
-    """Return the id of the array with this unique job name in the queue or the accounting, or None.
-
-    The queue is queried again at the end: while the accounting answers, a late sbatch may arrive. Raise UserError if
-    Slurm does not answer.
-    """
-    queued = [f"--user={uid}", f"--name={name}", "--format=%F"]
-    known = ["--allocations", f"--user={uid}", "--name", name, "--starttime=now-30days", "--format=JobID"]
-    for ask, arguments in ((_squeue, queued), (sacct, known), (_squeue, queued)):
-        for line in ask(arguments):
-            array_id = line.split("_")[0]
-            if not array_id.isdecimal():
-                raise unexpected_line("Slurm", line)
-            return array_id
-    return None
-
-
-def accounted(elements: Collection[Element]) -> dict[Element, QueueEntry]:
-    """Return the state of elements in the accounting, with one sacct. Raise UserError if sacct fails."""
-    found: dict[Element, QueueEntry] = {}
-    if not elements:
-        return found
-    jobs = ",".join(sorted({array_id for array_id, _ in elements}))
-    fields = "JobID,State,ExitCode,ElapsedRaw,TimelimitRaw,Reason,NodeList"
-    for line in sacct(["--allocations", f"--jobs={jobs}", f"--format={fields}"]):
-        job_id, state, exit_code, elapsed_s, limit_minutes, reason, nodes = fields_of("sacct", line, 7)
-        array_id, underscore, indices = job_id.partition("_")
-        whole = (index for array, index in elements if array == array_id)  # no element of the array has started
-        for index in _indices(indices) if underscore else whole:
-            # It has left the queue: an unknown state means that it has ended, too.
-            ended = not states.is_active(state) or _is_over(elapsed_s, limit_minutes)
-            found[array_id, index] = QueueEntry(state, ended, reason, "" if nodes == NO_NODES else nodes, exit_code)
+    lines, complaint = _squeue_of_users({uid}, [name], cluster)
+    found = next((line.array_id for line in lines if line.name == name), None)
+    if found is None and complaint:
+        raise NoAnswerError(complaint)
     return found
 
 
-def _is_over(elapsed_s: str, limit_minutes: str) -> bool:
-    """Return whether a job has exceeded its time limit: Slurm counts a lost job as running for ever."""
-    known = elapsed_s.isdecimal() and limit_minutes.isdecimal()
-    return known and int(elapsed_s) > 60 * int(limit_minutes) + OVERTIME_S
+def _of_users(sweep: Sweep, journal: Journal, jobs: Sequence[str]) -> Queue:
+    """Return the jobs of a sweep whose IDs the journal does not have, by their names or scripts.
+
+    A job of a bare sbatch has the name of its script, or was renamed and has the path of its script.
+    """
+    known = {batch.slurm_id for batch in journal.accepted}
+    scripts = {str(sweep.paths.script(job)): job for job in jobs}
+    names = {f"{sweep.paths.name}.{job}": job for job in jobs}
+    unconfirmed = {batch.slurm_name: batch.job for batch in journal.accepted if batch.slurm_id is None}
+    uids = {os.getuid(), *(batch.uid for batch in journal.accepted)}
+    lines, complaint = _squeue_of_users(uids, [*names, *unconfirmed], sweep.other_cluster)
+    entries: dict[Element, JobEntry] = {}
+    bare: dict[tuple[str, str], None] = {}
+    follow_on: dict[str, str] = {}
+    for line in lines:
+        job = names.get(line.name) or unconfirmed.get(line.name) or scripts.get(line.command) or ""
+        if job not in jobs or line.array_id in known:
+            continue
+        if job == FOLLOW_ON:
+            if not line.entry.ended and line.entry.state != COMPLETING:
+                reason = line.entry.reason
+                follow_on[line.array_id] = states.in_words(reason) if states.never_starts(reason) else ""
+        elif line.index.isdecimal():
+            entries[line.array_id, int(line.index)] = line.entry
+            if line.name not in unconfirmed:
+                bare[job, line.array_id] = None
+    return Queue(entries, tuple(bare), follow_on, complaint)
 
 
-def _indices(text: str) -> tuple[int, ...]:
-    """Return the indices of `7`, or of the pending rest of an array, `[8-99%4]`; none if the job is not an array."""
-    bare = text.strip("[]").partition("%")[0]
-    try:
-        return ranges.expand(bare)
-    except ValueError:
-        return ()
+def _squeue_of_users(uids: set[int], names: Sequence[str], cluster: str | None) -> tuple[list[_Line], str]:
+    """Return the jobs of these users, and the complaint of squeue.
+
+    squeue looks each number of a user up. If one of them has no name, query the jobs with these names of all users.
+    """
+    lines, complaint = _squeue([f"--user={','.join(map(str, sorted(uids)))}"], cluster)
+    if INVALID_USER in complaint:
+        lines, complaint = _squeue([f"--name={','.join(names)}"], cluster)
+    return [line for line in lines if line.entry.uid in uids], complaint
 
 
-def _squeue(arguments: list[str]) -> list[str]:
-    try:
-        return output_of(["squeue", "--noheader", "--states=all", *arguments])
-    except UserError as error:
-        if "Invalid job id" in error.what:  # a single job that Slurm has removed
-            return []
-        raise
+def _squeue(chosen: list[str], cluster: str | None) -> tuple[list[_Line], str]:
+    """Return the lines of squeue, and its complaint, which means that jobs may be missing among the lines.
+
+    That an ID is unknown is not a complaint. Raise NoAnswerError if squeue fails.
+    """
+    reply = run([*_SQUEUE, *chosen, f"--format={_FIELDS}"], cluster)
+    errors = [line for line in reply.errors if UNKNOWN_ID not in line]
+    is_explained = len(errors) < len(reply.errors) or any(INVALID_USER in line for line in errors)
+    if reply.status and not is_explained:
+        raise failure("squeue", reply)
+    lines = [line for line in map(_Line.parse, reply.lines) if line is not None]
+    return lines, f"squeue printed: {quoted(errors)}" if errors else ""

@@ -39,6 +39,11 @@ def outcome_of(slurm_state: str) -> str | None:
     return _ENDED.get(slurm_state.split(" ")[0].rstrip("+"))
 
 
+def is_success(slurm_state: str) -> bool:
+    """Return whether a job in this state ended with exit status 0."""
+    return slurm_state == "COMPLETED"
+
+
 def never_starts(reason: str) -> bool:
     """Return whether a pending job with this reason never starts until a user or an administrator acts."""
     known = reasons.explain(reason)

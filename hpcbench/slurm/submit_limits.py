@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hpcbench.config.site import Site
 from hpcbench.slurm import states
 from hpcbench.slurm.client import output_of
-from hpcbench.slurm.cluster_query import query_config
+from hpcbench.slurm.cluster_config import query_config
 
 # What sbatch prints if a job is valid and there are too many jobs, since Slurm 20.11. The names of reasons precede "Job
 # violates accounting/QOS policy", which alone may also mean a time or a size that is never allowed.
@@ -56,17 +56,29 @@ def read_capacity(site: Site) -> Capacity:
     Jobs of other users that PrivateData hides are not counted: sbatch refuses a job that exceeds MaxJobCount because of
     them. Raise UserError if squeue fails: then sbatch would fail, too.
     """
-    jobs = output_of(["squeue", "--noheader", "--array", "--states=all", "--format=%U|%T"])
+    rows = _rows(site.cluster, "--states=all")
     capacities = []
     if site.limits.max_submit_jobs is not None:
-        used = sum(_is_queued(line, os.getuid()) for line in jobs)
+        used = sum(uid == str(os.getuid()) and states.outcome_of(state) is None for uid, state, _ in rows)
         capacities.append(_capacity("limits.max_submit_jobs of the site file", used, site.limits.max_submit_jobs))
-    max_job_count = query_config().get("MaxJobCount", "")
+    max_job_count = query_config(site.cluster).get("MaxJobCount", "")
     if max_job_count.isdigit():
         # slurmctld counts ended jobs, too, for MinJobAge seconds. Slurm before 25.05 refuses the job that would make
         # the count equal to MaxJobCount.
-        capacities.append(_capacity("MaxJobCount of the cluster", len(jobs), int(max_job_count) - 1))
+        capacities.append(_capacity("MaxJobCount of the cluster", len(rows), int(max_job_count) - 1))
     return min(capacities, key=lambda each: each.jobs or 0, default=Capacity(None, ""))
+
+
+def jobs_of_user(cluster: str | None) -> set[str]:
+    """Return the IDs of this user's pending and running jobs; of an array one ID. Raise UserError if squeue fails."""
+    return {job for uid, _, job in _rows(cluster, "--states=PENDING,RUNNING") if uid == str(os.getuid())}
+
+
+def _rows(cluster: str | None, chosen: str) -> list[list[str]]:
+    """Return the user, state and ID of each job in the queue, also of hidden partitions."""
+    lines = output_of(["squeue", "--noheader", "--all", "--array", chosen, "--format=%U|%T|%F"], cluster)
+    rows = [line.split("|") for line in lines]
+    return [row for row in rows if len(row) == 3 and row[0].isdecimal()]  # a site may print a greeting
 
 
 def exceeded_limit(message: str) -> str:
@@ -84,8 +96,3 @@ def exceeded_limit(message: str) -> str:
 
 def _capacity(limit: str, used: int, allowed: int) -> Capacity:
     return Capacity(max(0, allowed - used), f"{limit}: {used} of {allowed} jobs")
-
-
-def _is_queued(line: str, uid: int) -> bool:
-    user, _, state = line.partition("|")
-    return user == str(uid) and states.outcome_of(state) is None

@@ -47,6 +47,11 @@ class RunProgress:
         return self.record is not None and is_disturbed(self.record)
 
     @property
+    def is_complete(self) -> bool:
+        """Return whether the run has completed, with all metrics of its command."""
+        return self.state == status.COMPLETED and not (self.record and self.record.metrics_not_found)
+
+    @property
     def is_too_large(self) -> bool:
         """Return whether the run was skipped because a smaller case had run out of memory."""
         kind = self.record.error_type if self.record else None
@@ -78,6 +83,7 @@ class Progress:
     warnings: tuple[str, ...]
     follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
     slurm_responded: bool = True  # otherwise only the records are counted
+    complaint: str = ""  # of squeue, if it did not list all jobs
 
     @property
     def follows_on(self) -> bool:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -17,24 +16,27 @@ from hpcbench.core import oom_pruning
 from hpcbench.core.files import make_folder
 from hpcbench.core.record import Record, RecordKey
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.core.status import CANCELLED, FAILED, NEVER_STARTED, NODE_FAILURE, TIMEOUT
+from hpcbench.core.status import CANCELLED, FAILED, GAVE_UP, NEVER_STARTED, NODE_FAILURE, SETUP, TIMEOUT
 from hpcbench.errors import UserError
-from hpcbench.node.results import monitor_summary, outcome
+from hpcbench.node import complaint
+from hpcbench.node.results import kept_output, monitor_summary, outcome
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome, of_ranks_alone, tail
 from hpcbench.slurm import states
 from hpcbench.slurm.client import NoAnswerError
+from hpcbench.status import scratch
+from hpcbench.status.evidence import JobState
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.status.snapshot import RunKey, Snapshot, take_snapshot, with_later_records
 from hpcbench.status.survey import NO_RECORD, EndedWithoutRecord, ended_without_record, survey
+from hpcbench.store.journal import Journal
 from hpcbench.store.records import RECONCILED
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.locking.flock import exclusive
 from hpcbench.util.text import plural
 
-GAVE_UP = "hpcbench: gave up: "  # begins the line in which a job script prints why it cannot continue
-SETUP, LOST = "setup", "job"  # types of errors: the script could not go on; the job has left nothing
+LOST = "job"  # type of the error of a run whose job has left nothing
 CANCELLED_BEFORE_START = "cancelled before it started"
 MAX_WORDS = 500
 TIMEOUT_S = 20.0
@@ -47,6 +49,8 @@ class ConcludedRecord(NamedTuple):
     planned: PlannedRun
     scratch: Path | None = None
     used: Sequence[Path] = ()
+    job: JobState | None = None
+    submitted_by: int = -1  # the user who may delete the files
 
 
 @without_garbage_collection()
@@ -57,14 +61,26 @@ def reconcile(sweep: Sweep) -> Progress:
     respond, and NoAnswerError if another hpcbench saves outcomes of this sweep for longer than TIMEOUT_S.
     """
     snapshot = take_snapshot(sweep)
-    if not ended_without_record(snapshot):
+    if not (snapshot.first_unknown or ended_without_record(snapshot)):
         return survey(snapshot)
     with alone(sweep) as reason:
+        if not reason:
+            _note_unknown(snapshot)
         concluded = conclude(snapshot)
         progress = survey(with_conclusions(snapshot, concluded))
         unsaved = [concluded[run.job, run.element] for run in progress.runs if run.is_concluded]
         warnings = save(sweep, unsaved, reason)
     return replace(progress, warnings=(*progress.warnings, *warnings))
+
+
+def _note_unknown(snapshot: Snapshot) -> None:
+    """Save in the journal since when slurmctld has not known the jobs that it does not know."""
+    indices: dict[str, list[int]] = {}
+    for array_id, index in snapshot.first_unknown:
+        indices.setdefault(array_id, []).append(index)
+    journal = Journal(snapshot.sweep.paths)
+    for array_id, found in sorted(indices.items()):
+        journal.unknown_to_slurm(array_id, found)
 
 
 def conclude(snapshot: Snapshot) -> dict[RunKey, ConcludedRecord]:
@@ -96,7 +112,7 @@ def concluded_record(sweep: Sweep, ended: EndedWithoutRecord) -> ConcludedRecord
         made = _make(sweep, key, ended.planned, found, ended.folders, variables)
     except FileNotFoundError:  # another hpcbench has saved the outcome, and is removing the folder
         made = _make(sweep, key, ended.planned, found, (), variables)
-    return made._replace(used=ended.files)
+    return made._replace(used=ended.files, job=ended.job, submitted_by=batch.uid)
 
 
 def _outcome_before_start(ended: EndedWithoutRecord, log: Path) -> Outcome | None:
@@ -128,10 +144,10 @@ def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun, w
     message = f"{NO_RECORD} within {sweep.limit_s(job)} s" if was_too_late else NO_RECORD
     error = _error(message, sweep.paths.log(job, element, None))
     key = RecordKey(job, element, job, None)
-    scratch = list(sweep.paths.running(job).glob(f"{element}-*"))
-    made = _make(sweep, key, planned, Outcome(TIMEOUT if was_too_late else FAILED, error), scratch, {})
+    folders = list(sweep.paths.running(job).glob(f"{element}-*"))
+    made = _make(sweep, key, planned, Outcome(TIMEOUT if was_too_late else FAILED, error), folders, {})
     node_record.append(made.record, str(sweep.paths.local_records(job)))
-    _put_away(made)
+    _put_away(sweep, made._replace(submitted_by=os.getuid()))
     return made.record
 
 
@@ -143,10 +159,10 @@ def _error(message: str, log: Path) -> dict[str, object]:
     lines = tail(str(log))
     gave_up = next((place for place, line in enumerate(lines) if line.startswith(GAVE_UP)), None)
     if gave_up is not None:
-        complaint = " ".join(" ".join(lines[:gave_up]).split())[-MAX_WORDS:]
+        printed = " ".join(" ".join(lines[:gave_up]).split())[-MAX_WORDS:]
         reason = lines[gave_up].removeprefix(GAVE_UP)
-        return {"type": SETUP, "message": f"{reason}: {complaint}" if complaint else reason, "last_lines": lines}
-    last = next((line for line in reversed(lines) if line.strip()), "")
+        return {"type": SETUP, "message": f"{reason}: {printed}" if printed else reason, "last_lines": lines}
+    last = complaint.of_slurm(lines) or complaint.last_words(lines)
     return {"type": LOST, "message": f"{message}; its log ends: {last}" if last else message, "last_lines": lines}
 
 
@@ -159,13 +175,13 @@ def _make(
     slurm_variables: dict[str, str],
 ) -> ConcludedRecord:
     """Return the record of a run. The ranks decide the outcome if they had ended before their script was killed."""
-    scratch = _latest(folders)
-    ranks = node_record.read_ranks(str(scratch)) if scratch else []
-    if scratch:
-        outcome = of_ranks_alone(planned, sweep.description, ranks, str(scratch)) or outcome
-    monitored = monitor_summary.of_run(ranks if scratch else [], str(scratch), planned.on_gpus)
+    latest = _latest(folders)
+    ranks = node_record.read_ranks(str(latest)) if latest else []
+    if latest:
+        outcome = of_ranks_alone(planned, sweep.description, ranks, str(latest)) or outcome
+    monitored = monitor_summary.of_run(ranks if latest else [], str(latest), planned.on_gpus)
     record = node_record.assemble(planned, sweep.description, key, ranks, outcome, 0.0, slurm_variables, monitored)
-    return ConcludedRecord(node_record.without_secrets(record, os.environ), planned, scratch, folders)
+    return ConcludedRecord(node_record.without_secrets(record, os.environ), planned, latest, folders)
 
 
 def _latest(folders: Sequence[Path]) -> Path | None:
@@ -217,20 +233,19 @@ def save(sweep: Sweep, concluded: Sequence[ConcludedRecord], reason: str) -> lis
         return [f"{outcomes} not saved: {path}: {error.strerror}"]
     for each in concluded:
         oom_pruning.note(each.planned, each.record.status, str(sweep.paths.results))
-        _put_away(each)
+        _put_away(sweep, each)
     return []
 
 
-def _put_away(made: ConcludedRecord) -> None:
-    """Move the timelines of a run to their final folder, and remove the other files that its record was made from."""
+def _put_away(sweep: Sweep, made: ConcludedRecord) -> None:
+    """Move timelines and output of a run to their final folders, and remove the files that its record was made from."""
     if made.scratch:
-        records = made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED
-        monitor_summary.keep(str(made.scratch), node_record.timelines_beside(str(records)))
-    for used in made.used:
-        if used.suffix == ".log":
-            used.unlink(missing_ok=True)
-        else:
-            shutil.rmtree(used, ignore_errors=True)
+        folder, experiment = str(made.scratch), sweep.description["experiment"]
+        records = str(made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED)
+        monitor_summary.keep(folder, node_record.timelines_beside(records))
+        kept_output.keep(made.planned, made.record, experiment, node_record.read_ranks(folder), folder, records)
+    if scratch.may_delete(made.job, made.submitted_by, is_saved=True):
+        scratch.delete(made.used)
 
 
 def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:

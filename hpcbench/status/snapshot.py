@@ -12,15 +12,28 @@ from hpcbench.config.retry import Retry
 from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.core.run_spec import Pack, PlannedRun
-from hpcbench.errors import UserError
 from hpcbench.slurm import queue
-from hpcbench.slurm.queue import Element, Queue, QueueEntry
+from hpcbench.slurm.group_limits import with_never
+from hpcbench.slurm.job_entry import Element, JobEntry
+from hpcbench.slurm.queue import Queue
+from hpcbench.slurm.sweep_cluster import check_cluster
+from hpcbench.status import job_states
+from hpcbench.status.evidence import ACTIVE, ENDED, JobState
+from hpcbench.status.scratch import Scratch, find_scratch, latest_change
 from hpcbench.store.journal import Batch, Journal
-from hpcbench.store.records import RecordFiles, array_of, index_of, read_later, read_records
+from hpcbench.store.records import (
+    RecordFiles,
+    array_of,
+    best_attempt,
+    in_order,
+    index_of,
+    is_disturbed,
+    read_later,
+    read_records,
+)
 from hpcbench.store.sweep import Sweep
 
 RunKey = tuple[str, int]  # job and element
-Scratch = Mapping[int, Sequence[Path]]  # by element
 
 
 @dataclass(frozen=True)
@@ -37,15 +50,6 @@ class ArrayIndex:
 
 
 @dataclass(frozen=True)
-class Accounting:
-    """The data of Slurm on array elements that have left the queue without a record."""
-
-    entries: Mapping[Element, QueueEntry] = field(default_factory=dict)
-    unanswered: frozenset[Element] = frozenset()
-    known_arrays: frozenset[str] = frozenset()  # arrays of which Slurm still lists at least one element
-
-
-@dataclass(frozen=True)
 class Snapshot:
     """All data from which `survey` decides the state of each run."""
 
@@ -53,8 +57,11 @@ class Snapshot:
     runs: Mapping[RunKey, PlannedRun]
     records: Mapping[RunKey, Sequence[Record]] = field(default_factory=dict)
     array_indices: Mapping[RunKey, ArrayIndex] = field(default_factory=dict)  # the latest of each submitted run
-    queue: Queue | None = None  # None if Slurm was not queried
-    accounting: Accounting = Accounting()
+    jobs: Mapping[Element, JobState] | None = None  # by Slurm, of runs that need it; None if Slurm was not queried
+    follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
+    known_arrays: frozenset[str] = frozenset()  # arrays of which Slurm knows at least one element
+    first_unknown: frozenset[Element] = frozenset()  # unknown to slurmctld, which the journal does not have yet
+    complaint: str = ""  # of squeue: there may be jobs of a bare sbatch that it did not list
     scratch: Mapping[str, Scratch] = field(default_factory=dict)  # by batch: folders and logs of unrecorded attempts
     logged: frozenset[Element] = frozenset()  # elements of Slurm that have left the queue and have a log
     running_here: frozenset[RunKey] = frozenset()  # runs of processes on this machine
@@ -73,11 +80,15 @@ class Snapshot:
         every = (record for records in self.records.values() for record in records)
         return frozenset((array_of(each) or "", index_of(each) or 0) for each in every if array_of(each) is not None)
 
-    def active_entry(self, key: RunKey) -> QueueEntry | None:
-        """Return the queue entry of the job of a run, or None if the job has ended or was not submitted."""
+    def job(self, key: RunKey) -> JobState | None:
+        """Return the state of the job of a run by Slurm; None if it was not submitted or Slurm was not queried."""
         place = self.array_indices.get(key)
-        entry = self.queue.entries.get(place.element) if place and self.queue else None
-        return entry if entry is not None and not entry.ended else None
+        return self.jobs.get(place.element) if place and self.jobs is not None else None
+
+    def active_entry(self, key: RunKey) -> JobEntry | None:
+        """Return the queue entry of the job of a run, or None unless Slurm reports that it is in the queue."""
+        job = self.job(key)
+        return job.entry if job is not None and job.kind == ACTIVE else None
 
     def has_outcome(self, key: RunKey) -> bool:
         """Return whether a run has completed, or has a record by the last job to which it was submitted."""
@@ -88,40 +99,31 @@ class Snapshot:
         return any(each.status == status.COMPLETED or array_of(each) == array for each in records)
 
     def gone(self) -> list[RunKey]:
-        """Return the runs whose job has left the queue without a record; none if Slurm was not queried."""
-        if self.queue is None:
-            return []
-        submitted = (key for key, place in self.array_indices.items() if place.batch.slurm_id is not None)
-        return [
-            key
-            for key in submitted
-            if key in self.runs and self.active_entry(key) is None and not self.has_outcome(key)
-        ]
+        """Return the runs whose job has certainly ended without a record."""
+        jobs = ((key, self.job(key)) for key in self.array_indices if key in self.runs)
+        return [key for key, job in jobs if job is not None and job.kind == ENDED and not self.has_outcome(key)]
 
 
 def take_snapshot(sweep: Sweep, *, ask_slurm: bool = True) -> Snapshot:
-    """Return a snapshot of a sweep: one squeue, and one sacct if a job has left the queue without a record.
+    """Return a snapshot of a sweep: the records first, then Slurm about the jobs of runs that have no outcome.
 
-    Query Slurm first and read the records afterwards, so that a job that ends in between has its record. Read new
-    records again if a job seems to have ended without one. Raise UserError if squeue does not respond.
+    Read new records again after Slurm has responded, so that a job that ends in between has its record. Raise UserError
+    if Slurm does not respond, or if its commands reach another cluster than that of the sweep.
     """
     paths = sweep.paths
     journal = Journal.read(paths)
-    on_slurm = sweep.scheduler == "slurm"
-    queued = queue.query(paths.name, sweep.job_names, journal) if ask_slurm and on_slurm else None
     found = read_records(paths)
     snapshot = Snapshot(
-        sweep,
+        sweep=sweep,
         runs={(job, element): run for job in sweep.job_names for element, run in enumerate(sweep.runs(job))},
         records=_by_run(found.records),
-        array_indices=_array_indices(sweep, journal, queued),
-        queue=queued,
+        array_indices=_array_indices(journal.accepted),
         warnings=tuple(f"a damaged line is ignored: {place}" for place in found.damaged),
         record_sizes=found.sizes,
     )
-    if queued is not None:
-        return _with_what_jobs_left(snapshot, queued)
-    return snapshot if on_slurm else replace(snapshot, running_here=_running_here(snapshot))
+    if sweep.scheduler != "slurm":
+        return replace(snapshot, running_here=_running_here(snapshot))
+    return _with_slurm(snapshot, journal) if ask_slurm else snapshot
 
 
 def with_later_records(snapshot: Snapshot) -> Snapshot:
@@ -141,57 +143,77 @@ def _by_run(records: Iterable[Record]) -> dict[RunKey, list[Record]]:
     return found
 
 
-def _array_indices(sweep: Sweep, journal: Journal, queued: Queue | None) -> dict[RunKey, ArrayIndex]:
-    """Return the latest array index of each run. Jobs submitted by a bare sbatch count while they are in the queue."""
-    bare = [Batch(sweep.paths, job, array_id) for job, array_id in (queued.bare if queued else ())]
+def _array_indices(batches: Iterable[Batch]) -> dict[RunKey, ArrayIndex]:
+    """Return the latest array index of each run."""
     return {
         (batch.job, element): ArrayIndex(batch, index, pack)
-        for batch in (*journal.accepted, *bare)
+        for batch in batches
         for index, pack in enumerate(batch.packs)
         for element in pack
-        if batch.name != batch.job or (queued and queued.is_active((str(batch.slurm_id), index)))
     }
 
 
-def _with_what_jobs_left(snapshot: Snapshot, queued: Queue) -> Snapshot:
-    """Query the accounting for the jobs that have left the queue, and find their folders and logs."""
-    paths, places = snapshot.sweep.paths, snapshot.array_indices
-    gone = {key: places[key] for key in snapshot.gone()}
-    accounting, warnings = _accounting(queued, {place.element for place in gone.values()})
-    shared = (place for key, place in places.items() if len(place.pack) > 1 and snapshot.active_entry(key))
-    batches = {place.batch.name for place in (*gone.values(), *shared)}
-    logs = {place.element: paths.log(place.batch.name, place.index, place.batch.slurm_id) for place in gone.values()}
-    found = replace(
-        snapshot,
-        accounting=accounting,
-        scratch={batch: _scratch(paths.running(batch)) for batch in batches},
-        logged=frozenset(element for element, log in logs.items() if log.exists()),
-        warnings=(*snapshot.warnings, *warnings),
+def _with_slurm(snapshot: Snapshot, journal: Journal) -> Snapshot:
+    """Ask Slurm for the jobs of runs that may not have ended, and find the folders and logs that jobs have left."""
+    sweep = snapshot.sweep
+    config = check_cluster(sweep, journal)
+    asked = {str(place.batch.slurm_id) for key, place in snapshot.array_indices.items() if _may_run(snapshot, key)}
+    queued = queue.query(sweep, journal, asked - {"None"})
+    queued = replace(queued, entries=with_never(queued.entries, config, sweep.other_cluster))
+    snapshot = replace(snapshot, array_indices=_with_bare(snapshot, queued))
+    open_runs = {
+        key: place
+        for key, place in snapshot.array_indices.items()
+        if key in snapshot.runs and place.batch.slurm_id is not None and not snapshot.has_outcome(key)
+    }
+    scratch = {
+        name: find_scratch(sweep.paths.running(name)) for name in {each.batch.name for each in open_runs.values()}
+    }
+    owners = {place.element: place.batch.uid for place in open_runs.values()}
+    found = job_states.ask_for(sweep, journal, owners, _changes(open_runs, scratch), queued, config)
+    active = {element: JobState(ACTIVE, entry) for element, entry in queued.entries.items() if not entry.ended}
+    quiet = {place.element: place for place in open_runs.values() if place.element not in active}
+    logs = {element: sweep.paths.log(place.batch.name, place.index, element[0]) for element, place in quiet.items()}
+    return with_later_records(
+        replace(
+            snapshot,
+            jobs={**active, **found.of},
+            follow_on=queued.follow_on,
+            known_arrays=found.known_arrays,
+            first_unknown=found.first_unknown,
+            complaint=queued.complaint,
+            scratch=scratch,
+            logged=frozenset(element for element, log in logs.items() if log.exists()),
+            warnings=(*snapshot.warnings, *found.warnings),
+        )
     )
-    return with_later_records(found) if gone else found
 
 
-def _accounting(queued: Queue, gone: set[Element]) -> tuple[Accounting, list[str]]:
-    """Return Slurm's data on elements that have ended, and warnings. squeue still lists some of them."""
-    entries = {element: queued.entries[element] for element in gone if element in queued.entries}
-    unanswered = gone - entries.keys()
-    try:
-        entries.update(queue.accounted(unanswered))
-    except UserError as error:
-        warning = f"{error.what}; the outcome of jobs without a record is still unknown"
-        return Accounting(entries, frozenset(unanswered)), [warning]
-    return Accounting(entries, known_arrays=frozenset(array for array, _ in (*queued.entries, *entries))), []
+def _may_run(snapshot: Snapshot, key: RunKey) -> bool:
+    """Return whether the job of a run may still be active: it has not completed, or is repeated."""
+    best = best_attempt(in_order(snapshot.records.get(key, ())))
+    return best is None or best.status != status.COMPLETED or is_disturbed(best) or not snapshot.has_outcome(key)
 
 
-def _scratch(running: Path) -> Scratch:
-    found: dict[int, list[Path]] = {}
-    try:
-        for path in running.iterdir():
-            number = path.name.partition("-")[0]
-            if number.isdecimal():
-                found.setdefault(int(number), []).append(path)
-    except OSError:
-        return {}
+def _with_bare(snapshot: Snapshot, queued: Queue) -> dict[RunKey, ArrayIndex]:
+    """Return the latest array index of each run, also of jobs that the user submitted with a bare sbatch.
+
+    Such a job takes precedence while it is in the queue. One that has ended counts for runs that hpcbench did not
+    submit, for as long as squeue lists it: its records may not be visible yet.
+    """
+    bare = _array_indices(Batch(snapshot.sweep.paths, job, array_id) for job, array_id in queued.bare)
+    listed = {key: place for key, place in bare.items() if place.element in queued.entries}
+    active = {key: place for key, place in listed.items() if queued.is_active(place.element)}
+    return {**listed, **snapshot.array_indices, **active}
+
+
+def _changes(runs: Mapping[RunKey, ArrayIndex], scratch: Mapping[str, Scratch]) -> dict[Element, float]:
+    """Return the latest change of the files of the runs of each element, in seconds since the epoch."""
+    found: dict[Element, float] = {}
+    for (_, run), place in runs.items():
+        changed_at = latest_change(scratch[place.batch.name].get(run, ()))
+        if changed_at is not None:
+            found[place.element] = max(found.get(place.element, 0.0), changed_at)
     return found
 
 
@@ -202,7 +224,7 @@ def _running_here(snapshot: Snapshot) -> frozenset[RunKey]:
     return frozenset(
         (job, element)
         for job in jobs
-        for element, folders in _scratch(paths.running(job)).items()
+        for element, folders in find_scratch(paths.running(job)).items()
         if any(_is_run_by(folder.name.partition("-")[2].partition("-")[0], paths.runs(job)) for folder in folders)
     )
 

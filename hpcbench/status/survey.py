@@ -11,8 +11,10 @@ from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.core.retry_rule import is_tried_again
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.slurm import queue, states
-from hpcbench.slurm.queue import QueueEntry
+from hpcbench.slurm import states
+from hpcbench.slurm.job_entry import JobEntry
+from hpcbench.status import evidence
+from hpcbench.status.evidence import JobState
 from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
 from hpcbench.status.snapshot import ArrayIndex, RunKey, Snapshot
 from hpcbench.store.records import array_of, best_attempt, disturbed_by, in_order, index_of, is_disturbed
@@ -20,6 +22,8 @@ from hpcbench.store.run_record import run_record
 
 OTHERS_FIRST = "waits for other runs of its job"
 NO_RECORD = "its job ended without leaving a record"
+# Slurm keeps no record of an element that is cancelled while it is pending, only of its array.
+CANCELLED_WHILE_PENDING = JobEntry("CANCELLED", started=False)
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,11 @@ class EndedWithoutRecord:
     place: ArrayIndex
     element: int
     planned: PlannedRun
-    entry: QueueEntry | None = None
+    entry: JobEntry | None = None
     has_log: bool = False
     files: Sequence[Path] = ()
     had_no_turn: bool = False
+    job: JobState | None = None
 
     @property
     def status(self) -> str:
@@ -58,7 +63,7 @@ def survey(snapshot: Snapshot) -> Progress:
     A run whose job ended without a record has the outcome in `snapshot.concluded`, otherwise the outcome by Slurm.
     """
     runs = tuple(_Run(snapshot, key).progress() for key in snapshot.runs)
-    return Progress(snapshot.sweep, runs, snapshot.warnings, snapshot.queue.follow_on if snapshot.queue else {})
+    return Progress(snapshot.sweep, runs, snapshot.warnings, snapshot.follow_on, complaint=snapshot.complaint)
 
 
 def ended_without_record(snapshot: Snapshot) -> dict[RunKey, EndedWithoutRecord]:
@@ -95,8 +100,6 @@ class _Run:
             return self._ended(best, self.records)
         if place is None or place.batch.slurm_id is None:
             return self._at(states.RUNNING if self.key in snapshot.running_here else PLANNED, place)
-        if snapshot.queue is None:
-            return self._at(UNKNOWN, place)
         if entry is not None:
             return self._queued(place, entry)
         return self.undecided(place) or self._concluded(place)
@@ -109,9 +112,9 @@ class _Run:
         retry = self.snapshot.retry
         return is_tried_again(by_job, int(self.planned.measure["retries"]), retry.on, retry.max)
 
-    def _queued(self, place: ArrayIndex, entry: QueueEntry) -> RunProgress:
+    def _queued(self, place: ArrayIndex, entry: JobEntry) -> RunProgress:
         state = states.phase_of(entry.state)
-        reason = states.in_words(entry.reason) if state == states.PENDING else ""
+        reason = entry.why_pending
         if entry.waits_for_ever:
             state = status.NEVER_STARTED
         elif state == states.RUNNING and len(place.pack) > 1 and not self._scratch(place):
@@ -119,29 +122,26 @@ class _Run:
         return replace(self._at(state, place, reason, entry.nodes), in_queue=True)
 
     def undecided(self, place: ArrayIndex) -> RunProgress | None:
-        """Return the run as unknown or planned if its job has left the queue without an outcome for it, or None."""
-        snapshot = self.snapshot
-        if place.batch.uid != snapshot.uid:
-            return self._at(UNKNOWN, place, "only the user who submitted it can find out how it ended")
-        if place.element in snapshot.accounting.unanswered:
+        """Return the run as unknown or planned if there is no outcome for it, or None if its job ended during it."""
+        job = self.snapshot.jobs.get(place.element) if self.snapshot.jobs is not None else None
+        if job is None:
             return self._at(UNKNOWN, place)
-        entry = snapshot.accounting.entries.get(place.element)
-        if entry and not entry.ended and states.phase_of(entry.state) == states.RUNNING:
-            return self._at(UNKNOWN, place, f"it has left the queue, but accounting still reports {entry.state}")
-        if self._had_no_turn(place) and not (entry and states.outcome_of(entry.state) == status.CANCELLED):
-            ended = f" ({entry.state})" if entry else ""
+        if job.kind == evidence.UNKNOWN:
+            return self._at(UNKNOWN, place, job.in_words)
+        if self._had_no_turn(place) and not (job.entry and states.outcome_of(job.entry.state) == status.CANCELLED):
+            ended = f" ({job.entry.state})" if job.entry else ""
             return self._at(PLANNED, place, f"its job ended{ended} before its turn")
         return None
 
     def remains(self, place: ArrayIndex) -> EndedWithoutRecord:
-        """Return the run with the state of its job, which has left the queue, and with its files."""
-        accounting, has_log = self.snapshot.accounting, place.element in self.snapshot.logged
-        entry = accounting.entries.get(place.element)
+        """Return the run with the state of its job, which has ended, and with its files."""
+        job, has_log = self.snapshot.job(self.key), place.element in self.snapshot.logged
+        entry = job.entry if job is not None else None
         # Slurm may still list an array, but no longer an element that ended long ago: its log shows that it started.
-        if (entry is None or not entry.ended) and place.element[0] in accounting.known_arrays and not has_log:
-            entry = queue.CANCELLED_WHILE_PENDING
+        if entry is None and place.element[0] in self.snapshot.known_arrays and not has_log:
+            entry = CANCELLED_WHILE_PENDING
         files, had_no_turn = self._scratch(place), self._had_no_turn(place)
-        return EndedWithoutRecord(place, self.element, self.planned, entry, has_log, files, had_no_turn)
+        return EndedWithoutRecord(place, self.element, self.planned, entry, has_log, files, had_no_turn, job)
 
     def _scratch(self, place: ArrayIndex) -> Sequence[Path]:
         return self.snapshot.scratch.get(place.batch.name, {}).get(self.element, ())
@@ -164,7 +164,7 @@ class _Run:
 
     def _ended(self, record: Record, records: Sequence[Record]) -> RunProgress:
         causes = disturbed_by(record)
-        message = record.error_message or (f"disturbed: {causes}" if causes else "")
+        message = record.message or (f"disturbed: {causes}" if causes else "")
         nodes = ",".join(node.hostname for node in record.nodes)
         numbered = [number for number, each in enumerate(records, 1) if each is record]
         attempt = numbered[0] if record.attempt is not None else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hpcbench.slurm.queue import searching
+from hpcbench.slurm.search_job import searching
 from hpcbench.store.journal import Journal, lock_of
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.locking.lease import is_held
@@ -27,7 +27,7 @@ def search_state(sweep: Sweep) -> SearchState:
     name = sweep.paths.name
     if has_ended(sweep):
         return SearchState(f"ended; for its result: hpcbench resume {name}")
-    jobs = searching(name, Journal.read(sweep.paths)) if sweep.is_searched_by_job else {}
+    jobs = searching(sweep, Journal.read(sweep.paths)) if sweep.is_searched_by_job else {}
     if jobs:
         words = "; ".join(f"job {job} is {entry.in_words}" for job, entry in jobs.items())
         return SearchState(words, not all(entry.waits_for_ever for entry in jobs.values()))

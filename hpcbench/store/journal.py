@@ -10,13 +10,14 @@ import datetime
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from hpcbench.core import ranges
 from hpcbench.core.files import append_lines
 from hpcbench.core.redaction import redacted
 from hpcbench.core.run_spec import JOB_NAME, Pack
@@ -39,6 +40,7 @@ class Batch:
     slurm_id: str | None = None
     rejected: bool = False
     uid: int = field(default_factory=os.getuid)
+    cluster: str | None = None  # of sbatch, as `scontrol show config` names it
 
     @property
     def job(self) -> str:
@@ -67,6 +69,7 @@ class Journal:
 
     paths: SweepPaths
     batches: list[Batch] = field(default_factory=list)
+    unknown_since: dict[str, dict[int, float]] = field(default_factory=dict)  # by array ID and index, s since the epoch
 
     @classmethod
     def read(cls, paths: SweepPaths) -> Journal:
@@ -75,18 +78,28 @@ class Journal:
         Raise UserError if a name is not valid: names become components of paths and options of Slurm commands.
         """
         found: dict[str, Batch] = {}
+        unknown_since: dict[str, dict[int, float]] = {}
         for event in _events(paths.journal):
             kind, name = event["event"], event.get("batch", "")
             if kind in ("submitting", "submitted", "rejected"):
                 _check(paths, name, JOB_NAME)
             if kind == "submitting":
-                found[name] = Batch(paths, name, uid=event.get("uid", os.getuid()))
+                cluster = event.get("cluster")
+                known = cluster if isinstance(cluster, str) else None
+                found[name] = Batch(paths, name, uid=event.get("uid", os.getuid()), cluster=known)
             elif kind == "submitted" and name in found and "slurm_id" in event:
                 _check(paths, event["slurm_id"], _SLURM_ID)
                 found[name] = replace(found[name], slurm_id=event["slurm_id"])
             elif kind == "rejected" and name in found:
                 found[name] = replace(found[name], rejected=True)
-        return cls(paths, list(found.values()))
+            elif kind == "unknown to Slurm":
+                _add_unknown(unknown_since, event)
+        return cls(paths, list(found.values()), unknown_since)
+
+    @property
+    def cluster(self) -> str | None:
+        """Return the cluster of the first batch; None if nothing was submitted."""
+        return next((batch.cluster for batch in self.batches if batch.cluster is not None), None)
 
     @property
     def accepted(self) -> list[Batch]:
@@ -96,7 +109,7 @@ class Journal:
     def submitting(self, batch: Batch) -> None:
         """Record that sbatch is about to be called for a batch."""
         self.batches.append(batch)
-        self._append("submitting", batch.name, uid=batch.uid)
+        self._append("submitting", batch.name, uid=batch.uid, cluster=batch.cluster)
 
     def submitted(self, batch: Batch, slurm_id: str) -> None:
         """Record that sbatch accepted a batch as job `slurm_id`."""
@@ -111,6 +124,17 @@ class Journal:
         self._append("rejected", batch.name, reason=reason)
         self._change(batch, rejected=True)
 
+    def given_up(self, batch: str, indices: Iterable[int]) -> None:
+        """Record that elements of a batch may be submitted again although their state is unknown.
+
+        Those that start later read this, and run nothing.
+        """
+        self._append("given up", batch, indices=ranges.compact(indices))
+
+    def unknown_to_slurm(self, slurm_id: str, indices: Iterable[int]) -> None:
+        """Record that slurmctld has no job of these elements of an array, and when this was first seen."""
+        self._append("unknown to Slurm", "", slurm_id=slurm_id, indices=ranges.compact(indices))
+
     def cancelled(self, slurm_id: str) -> None:
         """Record that a job was cancelled, for people who read the journal. Slurm has the state of the job."""
         self._append("cancelled", "", slurm_id=slurm_id)
@@ -124,6 +148,17 @@ class Journal:
             facts["reason"] = redacted(facts["reason"], os.environ)
         line = json.dumps({"at": at, "event": event, "batch": batch, **facts}) + "\n"
         append_lines(str(self.paths.journal), line.encode())
+
+
+def _add_unknown(known: dict[str, dict[int, float]], event: dict[str, Any]) -> None:
+    """Add the elements of an event to those that Slurm does not know, at their earliest time. Skip a damaged event."""
+    try:
+        at = datetime.datetime.fromisoformat(event["at"]).timestamp()
+        indices = ranges.expand(event["indices"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return
+    since = known.setdefault(str(event.get("slurm_id")), {})
+    since.update((index, min(at, since.get(index, at))) for index in indices)
 
 
 def _check(paths: SweepPaths, value: object, pattern: re.Pattern[str]) -> None:

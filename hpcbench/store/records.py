@@ -225,11 +225,6 @@ def best_attempt(ordered: list[Record]) -> Record | None:
     return chosen[-1] if chosen else None
 
 
-def ending(record: Record) -> str:
-    """Return the status of a record, with the error message if there is one."""
-    return f"{record.status}: {record.error.message}" if record.error else record.status
-
-
 def is_disturbed(record: Record) -> bool:
     """Return whether other processes used the machine during the run (interference)."""
     return record.interference is not None and record.interference.verdict == DISTURBED

@@ -10,9 +10,14 @@ from hpcbench.core.record_field import described
 
 @dataclass(frozen=True)
 class RunRecord(Record):
-    """A record with what only the login node knows: the attempts, Slurm's energy counter, the prices of the site."""
+    """A record with what only the login node knows: the attempts, Slurm options, Slurm's energy counter, prices."""
 
     attempts: int | None = described("attempts at the run by all jobs", "attempts", default=None)
+    placement: str | None = described(
+        "Slurm options of the job that choose its nodes or change them, such as `partition=gpu`",
+        "placement",
+        default=None,
+    )
     energy_slurm_j: float | None = described(
         "energy by Slurm's own counter, of whole runs with import and warm-up; only with `exclusive: true`, and if the "
         "job made one attempt",

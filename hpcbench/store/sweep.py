@@ -40,6 +40,18 @@ class Sweep:
         return str(self.description["site"]["scheduler"])
 
     @property
+    def cluster(self) -> str | None:
+        """Return the Slurm cluster for which the sweep was created; None if Slurm did not respond then."""
+        name: str | None = self.description.get("cluster")
+        return name
+
+    @property
+    def other_cluster(self) -> str | None:
+        """Return the name for `--clusters` of Slurm's commands; None for the cluster of this machine."""
+        name: str | None = self.description["site"].get("cluster")
+        return name
+
+    @property
     def job_names(self) -> list[str]:
         """Return the names of all jobs."""
         return list(self.description["jobs"])

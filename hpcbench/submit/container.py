@@ -89,7 +89,7 @@ def _charliecloud(container: Container, needs: ContainerNeeds) -> ContainerComma
     return ContainerCommand(("ch-run", *binds, f"--cd={needs.folders[0]}", *gpus, *container.options, image, "--"))
 
 
-# Variables that Slurm and the launchers set, and that affect the speed of frameworks; see also core/redaction.py.
+# Variables that Slurm and the launchers set, and that affect the speed of frameworks (core/variables/performance.py).
 PASSED_BY_PODMAN = (
     *("SLURM*", "HPCBENCH_*", "PMI*", "OMPI_*", "UCX_*", "FI_*", "NCCL_*", "GLOO_*", "HOROVOD_*", "DMLC_*"),
     *("MPICH_*", "MV2_*", "I_MPI_*", "PSM2_*"),

@@ -14,12 +14,13 @@ from hpcbench.config.slurm_options import SlurmOptions, time_text
 from hpcbench.core.files import no_link
 from hpcbench.errors import UserError
 from hpcbench.slurm.client import output_of
-from hpcbench.slurm.queue import FOLLOW_ON, Element, Queue
+from hpcbench.slurm.job_entry import Element
+from hpcbench.slurm.queue import FOLLOW_ON, Queue
 from hpcbench.slurm.submit_limits import exceeded_limit
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.script import checked, named_options
-from hpcbench.submit.slurm_executor import QueueFullError, ScriptExecutor, message_of, without_submitit_output
+from hpcbench.submit.slurm_executor import QueueFullError, ScriptExecutor, message_of
 from hpcbench.submit.template import OF_FOLLOW_ON, script_of_hpcbench
 from hpcbench.util.locking.lease import Lease
 
@@ -52,8 +53,7 @@ def submit(sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, lease: Lease
     folder = paths.logs(FOLLOW_ON)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with without_submitit_output():
-            return ScriptExecutor(script, folder, [_LATER], []).submit_script(lease)
+        return ScriptExecutor(script, folder, [_LATER], [], sweep.other_cluster).submit_script(lease)
     except (FailedJobError, FailedSubmissionError) as error:
         message = message_of(error)
         if limit := exceeded_limit(message):
@@ -65,21 +65,21 @@ def submit(sweep: Sweep, workspace: Workspace, slurm: SlurmOptions, lease: Lease
         ) from error
 
 
-def start_after(job: str, elements: list[Element]) -> None:
+def start_after(job: str, elements: list[Element], cluster: str | None) -> None:
     """Let a pending continuation job start when any of these elements has ended, or now if there are none.
 
     Raise UserError if scontrol fails.
     """
     dependency = "?".join(f"afterany:{array}_{index}" for array, index in elements)
-    output_of(["scontrol", "update", f"JobId={job}", f"Dependency={dependency}", "StartTime=now"])
+    output_of(["scontrol", "update", f"JobId={job}", f"Dependency={dependency}", "StartTime=now"], cluster)
 
 
-def requeue(job: str) -> None:
+def requeue(job: str, cluster: str | None) -> None:
     """Requeue the continuation job of this process: Slurm starts it again in a few minutes.
 
     Raise UserError if scontrol fails.
     """
-    output_of(["scontrol", "requeue", job])
+    output_of(["scontrol", "requeue", job], cluster)
 
 
 def render(workspace: Workspace, paths: SweepPaths, slurm: SlurmOptions, site: Site) -> str:

@@ -38,11 +38,13 @@ def create(
     *,
     ask_packages: bool = True,
     tuning: dict[str, Any] | None = None,
+    cluster: str | None = None,
 ) -> Sweep:
     """Create the folder of a new sweep, and return the sweep.
 
     `template` replaces the script template of the workspace and the shipped one. With `ask_packages`, start the Python
-    of each environment to list its packages; otherwise the first run in each lists them. The sweep of a search
+    of each environment to list its packages; otherwise the first run in each lists them. `cluster` is the Slurm cluster
+    to which the sweep belongs, None if Slurm does not respond. The sweep of a search
     (`tuning`) has no runs yet: add_run() adds them. The folder is created under another name and renamed, so a folder
     with its final name is always complete. Raise UserError if a Python is missing or the disk is full.
     """
@@ -50,7 +52,7 @@ def create(
     pythons = {name: found.python for name, found in environments.items()}
     _check_data(plan, workspace)
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
-    description = {**_description(plan, writer, pythons), **asked.as_json(), "tuning": tuning}
+    description = {**_description(plan, writer, pythons), **asked.as_json(), "tuning": tuning, "cluster": cluster}
     unfinished = paths.jobs.parent
     try:
         unfinished.mkdir(parents=True, exist_ok=True)

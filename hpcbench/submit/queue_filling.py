@@ -7,7 +7,6 @@ submits further parts until a single job is refused: the accepted arrays fill th
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +14,7 @@ from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.errors import UserError
 from hpcbench.slurm import queue
 from hpcbench.slurm.client import output_of
-from hpcbench.slurm.submit_limits import PER_USER, Capacity, read_capacity
+from hpcbench.slurm.submit_limits import PER_USER, Capacity, jobs_of_user, read_capacity
 from hpcbench.store.journal import Journal
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
@@ -143,24 +142,23 @@ class _Filling:
             own = continuation_job.own_id(queued)
             if own is None or not isinstance(error, QueueFullError):
                 return Remaining(tuple(left), self.limit, problem=error)
-            continuation_job.requeue(own)
+            continuation_job.requeue(own, self.sweep.other_cluster)
             return Remaining(tuple(left), self.limit, own)
         if last or self.accepted:
             with contextlib.suppress(UserError):  # without it, the job starts in ten minutes
-                continuation_job.start_after(job, last)
+                continuation_job.start_after(job, last, self.sweep.other_cluster)
         return Remaining(tuple(left), self.limit, job)
 
     def _is_alone(self, queued: queue.Queue) -> bool:
         """Return whether the limit counts only jobs of this user, and these are only this sweep's continuation jobs."""
         if not any(name in self.limit for name in PER_USER):
             return False
-        jobs = output_of(["squeue", "--noheader", "--states=PENDING,RUNNING", f"--user={os.getuid()}", "--format=%F"])
-        return set(jobs) <= queued.follow_on.keys()
+        return jobs_of_user(self.sweep.other_cluster) <= queued.follow_on.keys()
 
     def cancel_continuation(self) -> None:
         """Cancel the continuation job that this hpcbench has submitted, if any."""
         if self.continuation is not None:
-            output_of(["scancel", self.continuation])
+            output_of(["scancel", self.continuation], self.sweep.other_cluster)
             self.continuation = None
 
     def _submit_continuation(self, slurm: SlurmOptions) -> str:
@@ -169,4 +167,4 @@ class _Filling:
         return self.continuation
 
     def _queue(self) -> queue.Queue:
-        return queue.query(self.sweep.paths.name, self.sweep.job_names, self.journal)
+        return queue.query(self.sweep, self.journal)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import re
 import secrets
 import shutil
+import subprocess
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from submitit.core.core import Job
 from submitit.core.utils import FailedJobError, FailedSubmissionError
 from submitit.slurm.slurm import SlurmExecutor
 
 from hpcbench.core.run_spec import Pack
 from hpcbench.errors import UserError
-from hpcbench.slurm.client import client_environment, output_of
-from hpcbench.slurm.queue import find_by_name
+from hpcbench.slurm.accounting import find_in_accounting
+from hpcbench.slurm.client import client_environment, failure, quoted, run
+from hpcbench.slurm.job_id import job_id_in
+from hpcbench.slurm.queue import UNKNOWN_ID, find_by_name
 from hpcbench.slurm.submit_limits import exceeded_limit
+from hpcbench.slurm.sweep_cluster import check_cluster
 from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.sweep import Sweep
@@ -33,7 +36,7 @@ SBATCH_LIMIT_S = 60
 KILL_AFTER_S = 5
 _OUT_OF_TIME = (124, 128 + 9, -9)  # exit status of timeout(1); it kills itself, too, if it had to kill the command
 # After such a message the job may be in the queue: the intent stays open, and resume searches for the job.
-_UNCERTAIN = re.compile(r"contact|timed? ?out|connect|communicat|zero bytes|no answer|no job id|killed", re.IGNORECASE)
+_UNCERTAIN = re.compile(r"contact|timed? ?out|connect|communicat|zero bytes|no answer|no clear job ID|killed", re.I)
 
 
 @dataclass(frozen=True)
@@ -48,44 +51,52 @@ class Array:
 class ScriptExecutor(SlurmExecutor):
     """submitit's executor for a script that exists already: without function, pickle and parameters."""
 
-    def __init__(self, script: Path, folder: Path, options: list[str], arguments: list[str]) -> None:
+    def __init__(
+        self, script: Path, folder: Path, options: list[str], arguments: list[str], cluster: str | None
+    ) -> None:
         super().__init__(folder)
         self._script = script
-        self._options = options
+        self._options = [*([f"--clusters={cluster}"] if cluster else []), *options]
         self._arguments = arguments
 
     def submit_script(self, lease: Lease) -> str:
-        """Run sbatch; return the id of the array. Raise FailedJobError or FailedSubmissionError if sbatch fails.
+        """Run sbatch; return the ID of the array. Raise FailedJobError or FailedSubmissionError if sbatch fails.
 
         An sbatch that outlives this process holds the sweep's lock until it ends. Otherwise another hpcbench would not
-        find its job, and submit it again. submitit passes only the standard streams on, so the lock is one of them.
+        find its job, and submit it again. The lock is its standard input.
         """
-        try:
-            with as_standard_input(lease.fileno()):
-                return str(self._submit_command("").job_id)
-        finally:
-            for link in Path(self.folder).glob(".submission_file_*.sh"):
-                link.unlink()  # submitit's temporary name for its copy of the script
+        with as_standard_input(lease.fileno()):
+            return str(self._submit_command("").job_id)
 
-    def _make_submission_file_text(self, command: str, uid: str) -> str:
-        return self._script.read_text()
+    def _submit_command(self, command: str) -> Job[Any]:
+        """Run sbatch. submitit itself kills an sbatch whose output is not UTF-8, after Slurm has accepted the job."""
+        words = self._make_submission_command(self._script)
+        done = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace")
+        if done.returncode:
+            failed = subprocess.CalledProcessError(done.returncode, words, done.stdout, done.stderr)
+            raise FailedJobError(done.stderr.strip()) from failed
+        job_id = self._get_job_id_from_submission_command(done.stdout)
+        return self.job_class(folder=self.folder, job_id=job_id, tasks=[0])
 
     def _make_submission_command(self, submission_file_path: Path) -> list[str]:
         unset = [word for name in os.environ.keys() - client_environment().keys() for word in ("-u", name)]
-        return [*_limited(), "env", *unset, "sbatch", "--parsable", *self._options, str(self._script), *self._arguments]
+        script = [str(submission_file_path), *self._arguments]
+        return [*_limited(), "env", *unset, "sbatch", "--parsable", *self._options, *script]
 
     @staticmethod
     def _get_job_id_from_submission_command(string: bytes | str) -> str:
-        """Return the id from `123` or `123;cluster` on the last line: some sites print a greeting before it."""
-        text = string.decode() if isinstance(string, bytes) else string
-        job_id = (text.strip().splitlines() or [""])[-1].partition(";")[0]
-        if not job_id.isdigit():
-            raise FailedSubmissionError(f"sbatch printed {text!r}, which has no job id")
+        text = string.decode("utf-8", "replace") if isinstance(string, bytes) else string
+        job_id = job_id_in(text)
+        if job_id is None:
+            raise FailedSubmissionError(f"sbatch printed {quoted(text.splitlines())!r}, which has no clear job ID")
         return job_id
 
 
-def check_available() -> None:
-    """Raise UserError if a Slurm command is missing, or if the shell chooses another cluster than this machine's."""
+def check_available(cluster: str | None) -> None:
+    """Raise UserError if a Slurm command is missing, or if the shell chooses another cluster than the site.
+
+    `cluster` is that of the site file; None means the cluster of this machine.
+    """
     for command in ("sbatch", "srun", "squeue", "scancel"):
         if shutil.which(command) is None:
             raise UserError(
@@ -93,11 +104,13 @@ def check_available() -> None:
                 hint="run hpcbench on a login node, or add --local to use only this machine",
             )
     for variable in ("SLURM_CLUSTERS", "SBATCH_CLUSTERS"):
-        if os.environ.get(variable):
+        chosen = os.environ.get(variable)
+        if chosen and chosen != cluster:
+            target = f"cluster '{cluster}'" if cluster else "the cluster of this machine"
             raise UserError(
-                f"set to {os.environ[variable]}, but hpcbench submits only to the cluster of this machine",
+                f"set to {chosen}, but hpcbench submits to {target}",
                 where=variable,
-                hint=f"run hpcbench on a login node of that cluster, after: unset {variable}",
+                hint=f"write `cluster: NAME` in the site file to submit to another one; otherwise: unset {variable}",
             )
 
 
@@ -114,26 +127,30 @@ class QueueFullError(UserError):
 
 
 def submit(sweep: Sweep, array: Array, journal: Journal, lease: Lease) -> str:
-    """Submit an array; return its id.
+    """Submit an array; return its ID.
 
-    Raise QueueFullError if there are too many jobs. Raise UserError, with the message of sbatch, if sbatch refuses the
-    array for another reason, fails, or exceeds SBATCH_LIMIT_S.
+    If sbatch does not print a clear ID, look for the job by its name. Raise QueueFullError if there are too many jobs.
+    Raise UserError, with the message of sbatch, if sbatch refuses the array for another reason, fails, or exceeds
+    SBATCH_LIMIT_S; and if the Slurm commands reach another cluster than that of the sweep.
     """
     paths = sweep.paths
-    batch = Batch(paths, f"{array.job}.{secrets.token_hex(4)}")
+    cluster = journal.cluster or check_cluster(sweep, journal)["ClusterName"]
+    batch = Batch(paths, f"{array.job}.{secrets.token_hex(4)}", cluster=cluster)
     packs.write(paths.packs(batch.name), array.packs)
     folder = paths.logs(batch.name)
     folder.mkdir(parents=True)
-    executor = ScriptExecutor(paths.script(array.job), folder, _options(sweep, batch, array), [batch.name])
+    executor = ScriptExecutor(
+        paths.script(array.job), folder, _options(sweep, batch, array), [batch.name], sweep.other_cluster
+    )
     lease.check()
     journal.submitting(batch)
     try:
-        with without_submitit_output():
-            slurm_id = executor.submit_script(lease)
+        slurm_id = executor.submit_script(lease)
     except (FailedJobError, FailedSubmissionError) as error:
         limit = exceeded_limit(message_of(error))
         # An sbatch that timeout(1) ended while it was trying again may have succeeded.
-        found = find_by_name(batch.slurm_name, batch.uid) if limit and _timed_out(error) else None
+        is_open = isinstance(error, FailedSubmissionError) or bool(limit and _timed_out(error))
+        found = _find(sweep, batch) if is_open else None
         if found is None:
             raise _refusal(array, batch, journal, error) from error
         slurm_id = found
@@ -155,8 +172,10 @@ def _refusal(array: Array, batch: Batch, journal: Journal, error: FailedJobError
     if _timed_out(error):
         hint = f"check `scontrol ping`, then run: hpcbench resume {paths.name} (it submits no job a second time)"
         return UserError(f"sbatch did not respond for {array.job} within {SBATCH_LIMIT_S} s", where=script, hint=hint)
-    if not _UNCERTAIN.search(message):
-        journal.rejected(batch, message)
+    if _UNCERTAIN.search(message):
+        what = f"whether sbatch accepted {array.job} is unknown: {message}"
+        return UserError(what, where=script, hint=f"hpcbench resume {paths.name} finds out, and submits no job twice")
+    journal.rejected(batch, message)
     hint = f"correct the experiment or the site file and start a new sweep; otherwise run: hpcbench resume {paths.name}"
     return UserError(f"sbatch refused {array.job}: {message}", where=script, hint=hint)
 
@@ -183,13 +202,27 @@ def _options(sweep: Sweep, batch: Batch, array: Array) -> list[str]:
     return options + ([f"--time={array.time}"] if array.time else [])
 
 
-def adopt_orphans(journal: Journal) -> None:
+def _find(sweep: Sweep, batch: Batch) -> str | None:
+    """Return the ID of the job of a batch by its name, or None. Raise NoAnswerError if Slurm does not respond.
+
+    The queue is queried again at the end: while the accounting answers, a late sbatch may arrive.
+    """
+    name, cluster = batch.slurm_name, sweep.other_cluster
+    queued = find_by_name(name, batch.uid, cluster)
+    return queued or find_in_accounting(name, batch.uid, cluster) or find_by_name(name, batch.uid, cluster)
+
+
+def adopt_orphans(sweep: Sweep, journal: Journal) -> None:
     """Complete batches whose hpcbench died between sbatch and the journal: find their ids in Slurm by job name.
 
-    Raise UserError if this is impossible, because Slurm may hide the jobs of other users, or if Slurm does not respond.
+    Raise UserError if this is impossible, because Slurm may hide the jobs of other users, if Slurm does not respond, or
+    if its commands reach another cluster.
     """
-    for batch in [batch for batch in journal.accepted if batch.slurm_id is None]:
-        slurm_id = find_by_name(batch.slurm_name, batch.uid)
+    orphans = [batch for batch in journal.accepted if batch.slurm_id is None]
+    if orphans:
+        check_cluster(sweep, journal)
+    for batch in orphans:
+        slurm_id = _find(sweep, batch)
         if slurm_id is None and not batch.ours:
             raise UserError(
                 f"the hpcbench of the user with uid {batch.uid} died while it submitted {batch.name}; only this user "
@@ -203,10 +236,13 @@ def adopt_orphans(journal: Journal) -> None:
             journal.submitted(batch, slurm_id)
 
 
-def cancel(arrays: Iterable[str], journal: Journal) -> None:
-    """Cancel complete arrays by their ids. Raise UserError if scancel fails."""
+def cancel(sweep: Sweep, arrays: Iterable[str], journal: Journal) -> None:
+    """Cancel complete arrays by their IDs; those of ended jobs have no effect. Raise UserError if scancel fails."""
     for slurm_id in arrays:
-        output_of(["scancel", slurm_id])
+        reply = run(["scancel", slurm_id], sweep.other_cluster)
+        has_ended = bool(reply.errors) and all(UNKNOWN_ID in line for line in reply.errors)
+        if reply.status and not has_ended:
+            raise failure("scancel", reply)
         journal.cancelled(slurm_id)
 
 
@@ -214,8 +250,3 @@ def message_of(error: FailedJobError | FailedSubmissionError) -> str:
     """Return the message of sbatch on one line."""
     lines = str(error).splitlines()
     return " ".join(line.removeprefix("sbatch: error: ").strip() for line in lines) or "no reason given"
-
-
-def without_submitit_output() -> AbstractContextManager[object]:
-    """Suppress what submitit prints on standard error: its exception has the same message."""
-    return contextlib.redirect_stderr(io.StringIO())

@@ -21,12 +21,12 @@ CARRIED = "hpcbench_carried"  # not the name of the installed package
 PARTS = ("core", "models", "node")
 # Without bytecode: loading a framework takes seconds, and some frameworks need the source of what they compile.
 ADAPTERS = f"{CARRIED}/node/frameworks/"
-# Must parse on any Python, including 3.6 and older.
+# Must parse on any Python, including 3.6 and older. In the words of a job script that cannot continue.
 _MAIN = f"""import sys
 
 if sys.version_info < (3, 8):
-    found = "%d.%d" % sys.version_info[:2]
-    sys.exit("hpcbench: gave up: %s is Python %s, and hpcbench needs 3.8 or newer" % (sys.executable, found))
+    found = "%d.%d.%d" % sys.version_info[:3]
+    sys.exit("hpcbench: gave up: Python 3.8 or newer is required; %s is %s" % (sys.executable, found))
 
 from {CARRIED}.node.cli import main
 

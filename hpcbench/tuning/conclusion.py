@@ -11,7 +11,7 @@ from hpcbench.tuning.ask_tell import Trials
 from hpcbench.tuning.block_model import Effects
 from hpcbench.tuning.exhaustive import cost_over_choice
 from hpcbench.tuning.fidelity import Stage
-from hpcbench.tuning.how_to_apply import inherited, usage
+from hpcbench.tuning.how_to_apply import usage
 from hpcbench.tuning.measurements import Measurements
 from hpcbench.tuning.result import ConfigurationResult, Failure, GridResult, Recommendation, TuningResult
 from hpcbench.tuning.search import SearchResult
@@ -56,7 +56,7 @@ def _recommendation(context: Context, found: SearchResult, measured: Measurement
         of=len(found.effects.costs) - 1,
         usage=usage(best, default, measured.completed(best)),
         differs=_differences(measured, best, default),
-        inherited=inherited(default, of_default.environment if of_default else {}),
+        inherited=of_default.outside if of_default else {},
     )
 
 

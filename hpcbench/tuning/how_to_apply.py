@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hpcbench.core.frameworks import COMPILED, SETTINGS
 from hpcbench.core.record import Record
-from hpcbench.node.launch import allocator
-from hpcbench.node.launch import environment as variables
+from hpcbench.core.variables import worker
 from hpcbench.plan.case import Case
 
 _PRELOAD = "LD_PRELOAD"
-# Variables that set thread counts, OpenMP, MKL, oneDNN or glibc's allocator, or preload a library.
-_OF_THREADS = re.compile(
-    r"(OMP|KMP|GOMP|MKL|DNNL|MALLOC)_\w+|\w*(ONEDNN|MKLDNN)_\w+|\w+THREADS|GLIBC_TUNABLES|LD_PRELOAD"
-)
 
 
 class Usage(NamedTuple):
@@ -40,8 +34,8 @@ def usage(case: Case, default: Case, record: Record | None) -> Usage:
     """
     environment, affinity = (record.environment, record.affinity) if record else ({}, ())
     preloaded = environment.get(_PRELOAD, "").split(":") if _preloads(case) else []
-    before = variables.for_worker(default.parameters.planned(), {})
-    after = variables.for_worker(case.parameters.planned(), {}, preloaded)
+    before = worker.for_worker(default.parameters.planned(), {})
+    after = worker.for_worker(case.parameters.planned(), {}, preloaded)
     chosen = {name: value for name, value in after.items() if before.get(name) != value}
     by_cpus = case.parameters.framework.endswith("jax") and case.parameters.intra_op_threads is not None
     if by_cpus:  # JAX has one thread per usable CPU, and no variable for it
@@ -51,20 +45,8 @@ def usage(case: Case, default: Case, record: Record | None) -> Usage:
     return Usage(chosen, cpus, tuple(_lines(case)), dict(_others(case, default)), case.parameters.command)
 
 
-def inherited(case: Case, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of threads and their libraries that a process had from outside, for example from the
-    shell.
-
-    The environment is that of a record of the case.
-    """
-    own = set(variables.for_worker(case.parameters.planned(), {}))
-    if _preloads(case):
-        own.add(_PRELOAD)
-    return {name: value for name, value in environment.items() if _OF_THREADS.fullmatch(name) and name not in own}
-
-
 def _preloads(case: Case) -> bool:
-    return case.parameters.openmp is not None or case.parameters.allocator not in (None, allocator.RETAIN)
+    return case.parameters.openmp is not None or case.parameters.allocator not in (None, worker.RETAIN)
 
 
 def _others(case: Case, default: Case) -> Iterator[tuple[str, Any]]:

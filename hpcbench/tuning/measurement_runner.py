@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from hpcbench.config.experiment import Measure
 from hpcbench.core import status
 from hpcbench.core.record import Record
+from hpcbench.core.status import SETUP
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case
 from hpcbench.status.progress import PLANNED, RunProgress
 from hpcbench.status.query import query
-from hpcbench.status.reconcile import LOST, SETUP
+from hpcbench.status.reconcile import LOST
 from hpcbench.status.run_local import run_repetition
-from hpcbench.store.records import ending
 from hpcbench.store.sweep import Sweep, add_run
 from hpcbench.submit.local_executor import LocalExecutor
 from hpcbench.tuning.measurements import Measurement, Trial
@@ -87,7 +87,7 @@ class MeasurementRunner:
         record, new = run_repetition(self.sweep, run, self.executor)
         if _was_cut_short(record):
             hint = f"to measure it again and continue: hpcbench resume {self.sweep.paths.name}"
-            raise UserError(f"a measurement ended as {ending(record)}", where=trial.case.id, hint=hint)
+            raise UserError(f"a measurement ended as {record.in_words}", where=trial.case.id, hint=hint)
         return Measurement(trial, record, [*run.attempts, *new])
 
 

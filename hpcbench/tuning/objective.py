@@ -12,13 +12,12 @@ from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.stats.intervals import median_of
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.metrics import column_of
-from hpcbench.core import metrics
+from hpcbench.core.metrics.value import better as better_of
 from hpcbench.core.record import Record
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.status import COMPLETED
 from hpcbench.errors import UserError, nearest
 from hpcbench.plan.case import Case
-from hpcbench.store.records import ending
 
 _NAMED = {"throughput": THROUGHPUT, "time": TIME}
 
@@ -47,10 +46,10 @@ class Objective:
     def why_unknown(self, record: Record) -> str:
         """Return why a run has no cost, as text."""
         if record.status != COMPLETED:
-            return ending(record)
+            return record.in_words
         value = self._value(record)
         if value is None:
-            return f"it has no {self.quantity.title}"
+            return record.message or f"it has no {self.quantity.title}"
         return f"its {self.quantity.title} is {value:g}, and a search compares finite numbers above 0"
 
     def _value(self, record: Record) -> float | None:
@@ -80,7 +79,7 @@ def default_metric(cases: Sequence[Case], experiment: Experiment) -> str:
     commands = [case for case in cases if case.parameters.framework == COMMAND]
     if not commands:
         return "throughput"
-    known = [name for name, metric in experiment.metrics.items() if metrics.better(metric.model_dump()) is not None]
+    known = [name for name, metric in experiment.metrics.items() if better_of(metric.model_dump()) is not None]
     return known[0] if known and len(commands) == len(cases) else "time"
 
 
@@ -95,7 +94,7 @@ def objective_of(name: str, experiment: Experiment) -> Objective:
         raise UserError(f"the experiment has no metric '{name}'", where="--metric", hint=hint)
     if way not in ("", "higher", "lower"):
         raise UserError(f"'{name}' has an unknown direction: add :higher or :lower", where="--metric")
-    better = way or metrics.better(metric.model_dump())
+    better = way or better_of(metric.model_dump())
     if better is None:
         raise UserError(
             f"the better direction of '{plain}' is unknown",

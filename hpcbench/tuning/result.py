@@ -41,7 +41,7 @@ class Recommendation:
     `gain` is the gain of `winner` over the default, from this number of `pairs`; `certain` is True if it is
     significant. `beats` is the number of other configurations that seem worse, of all `of`; most were measured briefly.
     `usage` applies the best outside hpcbench. `differs` has both values of each difference between the work of the best
-    and of the default. `inherited` are thread variables of the environment, which the experiment does not set.
+    and of the default. `inherited` are the variables that only the surroundings of the default's job set.
     """
 
     best: ConfigurationResult

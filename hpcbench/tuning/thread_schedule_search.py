@@ -13,7 +13,6 @@ from hpcbench.core import status
 from hpcbench.core.frameworks import SCHEDULE
 from hpcbench.core.record import Record
 from hpcbench.plan.case import Case
-from hpcbench.store.records import ending
 from hpcbench.tuning.ask_tell import Trials
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.measurements import Measurements, Steps
@@ -92,7 +91,7 @@ class ScheduleSearch:
 def _why_none(record: Record) -> str | None:
     """Return why a run has found no thread plan, or None if it has found one."""
     if record.status != status.COMPLETED:
-        return ending(record)
+        return record.in_words
     found = record.dynamic or {}
     return None if found.get("answer") == SCHEDULE else str(found.get("why"))
 

@@ -60,6 +60,19 @@ def test_an_array_on_a_cluster_without_accounting_ends_the_same_way(bare_cluster
     assert statuses == {0: "completed", RAISES: "failed", HOARDS: "out_of_memory"}
 
 
+def test_sruns_own_sentence_is_the_reason_that_a_step_was_not_created(bare_cluster):
+    for name, option in (("wide", "--cpus-per-task=7"), ("large", "--mem=999G"), ("odd", "--cpu-bnd=cores")):
+        site = bare_cluster.site(name, scheduler="slurm", launcher={"srun": [option]})
+        experiment = bare_cluster.experiment(name, parameters=PROGRAM)
+        bare_cluster("sweep", experiment, "--site", site, "--name", name, "--wait", expect=1)
+    records = bare_cluster.records()
+    reasons = {each["sweep"]: each["error"]["message"].partition("; Slurm reports: ")[2] for each in records}
+    assert reasons["wide"].startswith("Unable to create step for job ")
+    assert reasons["wide"].endswith("More processors requested than permitted")
+    assert reasons["large"].endswith("Memory required by task is not available")
+    assert reasons["odd"] == "unrecognized option '--cpu-bnd=cores'"
+
+
 @pytest.mark.versions("accounting")
 def test_a_job_script_that_is_killed_leaves_a_record_with_what_slurm_says(cluster):
     cluster("sweep", cluster.experiment(parameters={"environment": "vanishing"}), "--wait", expect=1)

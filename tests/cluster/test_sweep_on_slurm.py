@@ -158,9 +158,11 @@ def test_sbatch_saying_no_is_told_in_its_own_words_and_resume_goes_on(cluster):
 @pytest.mark.versions("submission")
 def test_variables_of_the_login_shell_neither_override_the_script_nor_hide_its_jobs(cluster):
     shell = {"SBATCH_PARTITION": "nosuchpartition", "SBATCH_TIMELIMIT": "x", "SQUEUE_PARTITION": "gpu"}
-    cluster("sweep", cluster.experiment(parameters=PROGRAM), "--wait", env=shell)
+    experiment = cluster.experiment(parameters=PROGRAM, slurm={"partition": "debug"})
+    told = cluster("sweep", experiment, "--wait", env=shell).stderr
+    assert "no effect: SBATCH_TIMELIMIT" in told
     (record,) = cluster.records()
-    assert record["slurm"]["job_partition"] == "cpu"
+    assert record["slurm"]["job_partition"] == "debug"
     assert record["attempt"] == 1
 
 

@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import by_case, case_table, differing_work, ranked, work_groups
-from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.cases.case_table import by_case, case_table, differing_work, ranked, ranked_by, work_groups
+from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
 from hpcbench.core.samples import of_whole
 from hpcbench.core.typed_json import to_json
+from hpcbench.report.load.metrics import quantities_of
 
 MakeRecord = Callable[..., dict[str, Any]]
 COMMAND = {"framework": "command", "model": None, "command": "./bench"}
@@ -110,3 +111,22 @@ def test_commands_of_one_experiment_are_ranked_together_and_never_with_models(
     assert "experiment" in differing_work(cases)
     best_first = ranked(cases, Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True))
     assert best_first["metric_rate_it_per_s"].tolist()[:2] == [3.0, 1.0]
+
+
+ABSENT = {"value": None, "unit": "it/s", "better": "higher", "reason": "it was not found"}
+
+
+def test_a_metric_that_was_not_found_is_empty_with_its_reason_and_the_others_count(make_command: MakeRecord) -> None:
+    records = [make_command(0, 0, 4.0), make_command(0, 1, metrics={"rate": ABSENT}), make_command(1, 0, 3.0)]
+    first, second = case_table(repetition_table(records)).to_dict("records")
+    assert (first["status"], first["repetitions"], first["metric_rate_it_per_s"]) == ("completed", 2, 4.0)
+    assert (first["metrics_not_found"], first["metrics_not_found_reason"]) == ("rate", "it was not found")
+    assert (second["metrics_not_found"], second["metrics_not_found_reason"]) == (None, None)
+
+
+def test_cases_are_not_ranked_by_another_metric_if_the_first_one_was_not_found(make_command: MakeRecord) -> None:
+    loss = {"value": 1.0, "unit": "s", "better": "lower"}
+    records = [make_command(case, metrics={"rate": ABSENT, "loss": loss}) for case in (0, 1)]
+    cases = case_table(repetition_table(records))
+    metrics = quantities_of(metric_columns(records)).values()
+    assert ranked_by(cases, THROUGHPUT, metrics).title == "rate"

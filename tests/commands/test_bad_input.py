@@ -139,15 +139,18 @@ def test_submitting_where_there_is_no_slurm_says_so(invoke):
     assert not (invoke.workspace / "jobs").exists()
 
 
-def test_a_slurm_that_does_not_answer_is_no_reason_to_run_here_with_a_fake_scontrol(invoke, tmp_path):
+@pytest.mark.parametrize("variables", [{"SLURM_CONF": "/etc/slurm/slurm.conf"}, {}], ids=["named", "elsewhere"])
+def test_nothing_runs_on_a_login_node_whose_controller_is_down_with_a_fake_scontrol(invoke, tmp_path, variables):
+    """Only Slurm's commands may know where their slurm.conf is."""
     scontrol = tmp_path / "bin" / "scontrol"
     scontrol.parent.mkdir()
     scontrol.write_text("#!/bin/sh\necho 'Slurmctld(primary) at head is DOWN'\nexit 1\n")
     scontrol.chmod(0o755)
-    env = {"PATH": f"{scontrol.parent}:{os.environ['PATH']}", "SLURM_CONF": "/etc/slurm/slurm.conf"}
+    env = {"PATH": f"{scontrol.parent}:{os.environ['PATH']}", **variables}
     done = invoke("sweep", invoke.experiment(), expect=2, env=env)
-    assert "does not respond" in done.stderr
+    assert "Slurm is configured here, but does not respond: Slurmctld(primary) at head is DOWN" in done.stderr
     assert "--local" in done.stderr
+    assert not (invoke.workspace / "results").exists()
 
 
 def test_dry_run_writes_nothing_and_shows_cases_hours_and_a_script(invoke):

@@ -109,21 +109,45 @@ def test_the_report_ranks_by_the_first_metric_or_the_one_that_is_asked_for(progr
         assert words.split(" (")[-1] in refused
 
 
-BAD = {  # tests/core/test_metrics.py has all that can be wrong
+BAD = {  # tests/core/metrics has all that can be wrong
     "a regex that matches nothing": ({"regex": "speed: (.*)"}, "the pattern 'speed: (.*)' was not found in the output"),
     "a file that is not written": ({"csv": "a", "file": "a.csv"}, "the file a.csv in $HPCBENCH_RUN: No such file"),
 }
 
 
 @pytest.mark.parametrize("mistake", BAD)
-def test_a_metric_without_a_value_fails_the_repetition_and_the_table_says_why(mistake, programs):
+def test_a_program_that_completed_without_a_metric_stays_completed_and_everything_says_so(mistake, programs):
     metric, words = BAD[mistake]
-    programs.sweep(metrics={"m": metric}, matrix={"batch_size": [1]}, expect=1)
+    done = programs.sweep(metrics={"m": {**metric, "better": "lower"}}, matrix={"batch_size": [1]}, expect=1)
+    assert f"completed, metric not found: m: {words}" in done.stderr
     (row,) = programs.report(expect=1)
-    assert row["status"] == "failed"
-    assert row["error"].startswith("metric 'm': ")
-    assert words in row["error"]
-    assert "metric 'm'" in programs("report", expect=1).stdout
+    assert (row["status"], row["error"], row["metrics_not_found"]) == ("completed", "", "m")
+    assert words in row["metrics_not_found_reason"]
+    report = programs("report", expect=1).stdout
+    assert "completed, metric not found" in report
+    assert f"m: {words}" in report
+    assert "Not ranked: no case has the metric 'm'." in report
+    assert re.search(f"1 completed, metric not found on \\S+: m: {re.escape(words)}", programs("status").stdout)
+    shown = " ".join(programs("show", expect=1).stdout.split())
+    assert " completed, metric not found: " in shown
+    assert f"not found: {words}" in shown
+    resumed = programs("resume", "latest")
+    assert "0 repetitions to run" in resumed.stderr
+
+
+def test_a_case_without_the_ranked_metric_is_last_and_the_report_names_it(programs):
+    parameters = {
+        "framework": "command",
+        "command": "test {{ batch_size }} = 2 || echo rate: {{ batch_size }}0; echo size: 1",
+    }
+    both = {"rate": METRICS["rate"], "size": {"regex": "size: (.)", "unit": "B", "better": "lower"}}
+    programs.sweep(parameters=parameters, metrics=both, matrix={"batch_size": [1, 2, 3]}, expect=1)
+    assert [row["batch_size"] for row in programs.report(expect=1)] == ["3", "1", "2"]
+    page = programs.workspace / "page.html"
+    report = programs("report", "--html", str(page), expect=1).stdout
+    assert "completed, metric not found batch_size=2: rate: the pattern" in report
+    assert "Not ranked" not in report
+    assert "metric not found" in page.read_text()
 
 
 def test_a_program_that_fails_shows_its_last_line(programs):

@@ -61,6 +61,7 @@ def test_a_case_runs_with_the_python_that_a_module_brings(with_modules):
     assert record["status"] == "completed"
     assert record["environment"]["LOADEDMODULES"] == "first/1.0:python/3.11"
     assert record["environment"]["OMP_OF_MODULE"] == "python/3.11"
+    assert record["outside"] == {}, "a module of the environment has set it"
 
 
 @pytest.mark.parametrize("modules", [["nope/1.2"], ["first", "nope/1.2", "python"]])
@@ -80,6 +81,21 @@ def test_a_module_command_of_the_shell_is_taken_as_it_is(with_modules):
     sweep(with_modules, ["python"], expect=1)
     (record,) = with_modules.records()
     assert record["error"]["message"] == "module load python failed: the shells own"
+
+
+def test_a_load_that_fails_with_status_0_is_a_failure_with_a_fake_module(command_line, tmp_path):
+    """As in Environment Modules 3.2: no Debian that is still distributed has it."""
+    (tmp_path / "init").mkdir()
+    words = "ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for"
+    (tmp_path / "init" / "bash").write_text(f"module() {{ echo \"{words} '$2'\" >&2; }}\n")
+    command_line.environment["MODULESHOME"] = str(tmp_path)
+    site = command_line.site(environments={"command": {"modules": ["gcc/99"]}})
+    experiment = "{name: ls, parameters: {framework: command, command: ls}, measure: {repetitions: 1}}"
+    (command_line.workspace / "ls.yaml").write_text(experiment)
+    command_line("sweep", "ls.yaml", "--site", site, expect=1)
+    (record,) = command_line.records()
+    assert record["status"] == "failed"
+    assert record["error"]["message"] == f"module load gcc/99 failed: {words} 'gcc/99'"
 
 
 def test_a_machine_without_modules_says_so(command_line, tmp_path):

@@ -50,6 +50,44 @@ def test_a_step_may_be_a_fraction(first: float, last: float, step: float | str, 
     assert (found[0], found[-1]) == (first, last)
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('{range: [1.0e-9, 1.0e-7], step: "*10"}', [1e-9, 1e-8, 1e-7]),
+        ("{range: [1e-9, 5e-9], step: 1e-9}", [1e-9, 2e-9, 3e-9, 4e-9, 5e-9]),
+        ("{range: [0, 3e-12], step: 1e-12}", [0, 1e-12, 2e-12, 3e-12]),
+        ("{range: [1e-14, 3.5e-14], step: 1e-14}", [1e-14, 2e-14, 3e-14, 3.5e-14]),
+        ('{range: [1e-15, 4e-15], step: "*2"}', [1e-15, 2e-15, 4e-15]),
+        ("{range: [-2e-13, 1e-13], step: 1e-13}", [-2e-13, -1e-13, 0.0, 1e-13]),
+        ("{range: [1, 1.000000000003], step: 1e-12}", [1, 1.000000000001, 1.000000000002, 1.000000000003]),
+        ("{range: [1e-300, 3e-300], step: 1e-300}", [1e-300, 2e-300, 3e-300]),
+        ("{range: [0, 1], step: 0.3333333333}", [0, 0.3333333333, 0.6666666666, 1]),
+        ("{range: [9007199254740993, 9007199254740995]}", [9007199254740993, 9007199254740994, 9007199254740995]),
+    ],
+)
+def test_numbers_of_any_size_are_the_decimals_that_a_person_would_write(
+    text: str, values: list[int | float], load: Load
+) -> None:
+    assert axis_values(load(f"tags: [x]\nmatrix: {{x: {text}}}").matrix["x"]) == values
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "step"), [(1e16, 1e16 + 64, 0.25), (1, 2, 1e-17), (1.0, 2.0, "*1.00000000000000000001")]
+)
+def test_a_step_that_no_float_can_make_is_refused(first: float, last: float, step: float | str) -> None:
+    with pytest.raises(ValueError, match=r"never reaches the end|is too small for numbers such as 1"):
+        Range(range=(first, last), step=step)
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.integers(1, 999), st.integers(1, 99), st.integers(1, 40), st.integers(-300, 300))
+def test_a_range_of_any_magnitude_counts_as_its_digits_do(start: int, step: int, length: int, power: int) -> None:
+    """The numbers of a range times a power of ten are those of the range of integers, times this power."""
+    whole = Range(range=(start, start + length * step), step=step).values()
+    first, last, each = (float(f"{digits}e{power}") for digits in (start, start + length * step, step))
+    assert Range(range=(first, last), step=each).values() == [float(f"{digits}e{power}") for digits in whole]
+
+
 @settings(derandomize=True, deadline=None)
 @given(
     st.integers(1, 1000),

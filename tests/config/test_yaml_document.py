@@ -93,6 +93,80 @@ def test_an_alias_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "once aliases are expanded" in refusal(ALIAS_BOMB)
 
 
+MERGED = """\
+base: &base {x: 1, y: {deep: [1]}}
+other: &other {x: 5, z: 6}
+used: %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("used", "data"),
+    [
+        ("{<<: *base, x: 2}", {"x": 2, "y": {"deep": [1]}}),
+        ("{x: 2, <<: *base}", {"x": 2, "y": {"deep": [1]}}),
+        ("{<<: [*base, *other]}", {"x": 1, "y": {"deep": [1]}, "z": 6}),
+        ("{<<: [*other, *base]}", {"x": 5, "y": {"deep": [1]}, "z": 6}),
+        ("{<<: [], x: 3}", {"x": 3}),
+        ("{<<: {<<: *other, x: 7}, a: 1}", {"x": 7, "z": 6, "a": 1}),
+        ("{<<: *base, y: *other}", {"x": 1, "y": {"x": 5, "z": 6}}),
+        ("[{<<: *base}, {<<: *base}]", [{"x": 1, "y": {"deep": [1]}}] * 2),
+        ("{'<<': 1}", {"<<": 1}),
+        ("<<", "<<"),
+    ],
+)
+def test_a_merge_key_adds_the_keys_that_a_mapping_does_not_have_itself(used: str, data: object) -> None:
+    assert parse_yaml(MERGED % used, "f.yaml").data["used"] == data
+
+
+@pytest.mark.parametrize(
+    ("used", "keys"), [("{a: 1, <<: *base, b: 2}", "axyb"), ("{y: 1, <<: *base}", "yx"), ("{<<: *base, x: 1}", "xy")]
+)
+def test_merged_keys_stand_in_the_place_of_their_merge_key(used: str, keys: str) -> None:
+    """The order of axes is the order of cases."""
+    assert "".join(parse_yaml(MERGED % used, "f.yaml").data["used"]) == keys
+
+
+def test_the_place_of_a_merged_key_is_the_line_on_which_it_was_written() -> None:
+    document = parse_yaml("a: &a\n  x: 1\n  y: {b: 1}\nu:\n  <<: *a\n  z: 2\n", "f.yaml")
+    assert document.where(("u", "x")) == "f.yaml:2: u.x"
+    assert document.where(("u", "y", "b")) == "f.yaml:3: u.y.b"
+    assert document.where(("u", "z")) == "f.yaml:6: u.z"
+
+
+@pytest.mark.parametrize(
+    ("used", "words"),
+    [
+        ("{<<: 1}", "f.yaml:3: used.<<: a merge key takes a mapping or a list of mappings"),
+        ("{<<: [*base, 1]}", "f.yaml:3: used.<<: a merge key takes a mapping or a list of mappings"),
+        ("{<<: [[*base]]}", "f.yaml:3: used.<<: a merge key takes a mapping or a list of mappings"),
+        ("{<<: *base, x: 1, x: 2}", "f.yaml:3: used.x: duplicate key 'x'"),
+        ("{<<: *base, <<: *other}", "f.yaml:3: used.<<: duplicate key '<<'"),
+        ("&u {<<: *u}", "contains itself"),
+        ("&u {<<: {b: *u}}", "contains itself"),
+        ("&u {<<: [{c: [*u]}]}", "contains itself"),
+        ("{<<: !!set {x}}", "is not allowed"),
+    ],
+)
+def test_a_merge_that_is_not_one_of_mappings_is_refused(used: str, words: str) -> None:
+    assert words in refusal(MERGED % used)
+
+
+@pytest.mark.parametrize("ends", ["", ", k: 1"])
+def test_a_bomb_of_merge_keys_is_refused(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_document, "MAX_VALUES", 5_000)
+    bomb = "a: &a {x: 1}\n" + "".join(
+        f"{name}: &{name} {{<<: [{', '.join([f'*{before}'] * 10)}]{ends}}}\n"
+        for before, name in zip("abcdefghi", "bcdefghij", strict=True)
+    )
+    assert "once aliases are expanded" in refusal(bomb)
+
+
+def test_a_long_chain_of_merge_keys_is_refused() -> None:
+    chain = "n0: &n0 {x: 1}\n" + "".join(f"n{n}: &n{n} {{<<: *n{n - 1}}}\n" for n in range(1, 1000))
+    assert f"deeper than {MAX_DEPTH} levels" in refusal(chain)
+
+
 def test_an_alias_that_is_used_twice_is_data() -> None:
     assert parse_yaml("a: &x [1]\nb: [*x, *x]\n", "f.yaml").data == {"a": [1], "b": [[1], [1]]}
 
@@ -186,7 +260,7 @@ def test_bytes_of_the_command_line_that_are_no_text_are_refused() -> None:
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(300))
-@given(st.text("ab01:-[]{}&*!|>'\"\n\t #?,%@\\~.\r\x00\x85\u2028é", max_size=40))
+@given(st.text("ab01:-[]{}&*!<|>'\"\n\t #?,%@\\~.\r\x00\x85\u2028é", max_size=40))
 @example('a: "\\x"\n')
 @example("a: !<\n")
 @example("%YAML 9.9\n---\na: 1\n")

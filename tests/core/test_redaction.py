@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.core.redaction import BLOT, Redactor, allowed_variables, redacted, slurm_facts
+from hpcbench.core.redaction import BLOT, Redactor, redacted, slurm_facts
+from hpcbench.core.variables.performance import allowed_variables
 
 SECRET = "hunter2-hunter2"  # noqa: S105 - not a real one
 

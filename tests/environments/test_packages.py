@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from hpcbench.config.site import Environment
 from hpcbench.environments import packages
 from hpcbench.environments.resolve import Resolved
+from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace
 
 
@@ -47,6 +49,26 @@ def test_one_that_does_not_answer_is_left_to_the_nodes(tmp_path: Path, monkeypat
         (tmp_path / name).chmod(0o755)
     asked = {name: resolved(str(tmp_path / name)) for name in (*scripts, "missing")}
     assert packages.ask(asked) == {}
+
+
+OLD = "Python 3.8 or newer is required; {} is {}"
+
+
+def test_one_that_is_too_old_is_refused_with_a_fake_python(tmp_path: Path) -> None:
+    python = tmp_path / "python3"
+    python.write_text("#!/bin/sh\nprintf 3.6.8\nexit 3\n")
+    python.chmod(0o755)
+    with pytest.raises(UserError, match=re.escape(OLD.format(python, "3.6.8"))):
+        packages.ask({"new": resolved(), "old": resolved(str(python))})
+
+
+@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
+def test_one_that_is_too_old_is_refused(version: str) -> None:
+    found = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    if not found:
+        pytest.skip(f"no Python {version} here; not run: asking it for its packages")
+    with pytest.raises(UserError, match=re.escape(OLD.format(found[0], found[0].parents[1].name))):
+        packages.ask({"pytorch": resolved(str(found[0]))})
 
 
 def test_packages_of_the_login_shell_are_those_of_commands_only(

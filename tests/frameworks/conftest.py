@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hpcbench.core.frameworks import SETTING_NAMES
-from hpcbench.node.launch.environment import for_worker
+from hpcbench.core.variables.worker import for_worker
 from hpcbench.node.launch.preload import found
 
 HERE = Path(__file__).parent

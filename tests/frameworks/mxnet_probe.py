@@ -8,7 +8,7 @@ import resource
 from pathlib import Path
 
 from hpcbench_carried.node.errors import Unsupported
-from hpcbench_carried.node.host import hardware
+from hpcbench_carried.node.host import cpuinfo
 from probing import TINY, Probe, children, main, tell
 
 
@@ -46,7 +46,7 @@ class MXNet(Probe):
             "bfloat16": {"dtype": "bfloat16"},
         }
         for name, changes in asked.items():
-            hardware.cpu_computes_in = lambda dtype, name=name: name != "bfloat16"
+            cpuinfo.computes_in = lambda dtype, name=name: name != "bfloat16"
             try:
                 self.build(**changes)
             except Unsupported as error:

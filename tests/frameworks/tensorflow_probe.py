@@ -12,7 +12,7 @@ import numpy
 import tensorflow as tf
 from hpcbench_carried.node.errors import Unsupported
 from hpcbench_carried.node.frameworks.tensorflow import adapter, data, strategies
-from hpcbench_carried.node.host import hardware
+from hpcbench_carried.node.host import cpuinfo
 from hpcbench_carried.node.workload.data import Items
 from probing import Probe, main
 
@@ -65,7 +65,7 @@ class TensorFlow(Probe):
         return said
 
     def refusals(self):
-        hardware.cpu_computes_in = lambda dtype: False
+        cpuinfo.computes_in = lambda dtype: False
         asked = {"bfloat16": {"dtype": "bfloat16"}, "gpu": {"device": "gpu"}}
         asked["float16"] = {"dtype": "float16", "task": "training"}
         said = {}

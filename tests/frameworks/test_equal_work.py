@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES
+from hpcbench.core.variables.worker import for_worker
 from hpcbench.models import blocks, catalog
-from hpcbench.node.launch.environment import for_worker
 from tests.conftest import ENVIRONMENTS
 
 HERE = Path(__file__).parent

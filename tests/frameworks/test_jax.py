@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcbench.node.host import hardware
+from hpcbench.node.host import cpuinfo, hardware
 
 pytestmark = pytest.mark.parametrize("framework", ["jax", pytest.param("keras-jax", marks=pytest.mark.long)])
 
@@ -81,7 +81,7 @@ def test_a_gpu_that_is_not_there_is_unsupported(framework, with_environments):
 
 
 def test_bfloat16_that_xla_computes_in_float32_is_remarked(framework, with_environments):
-    if not hardware.cpu_computes_in("bfloat16"):
+    if not cpuinfo.computes_in("bfloat16"):
         pytest.skip("this CPU has no bfloat16 arithmetic; not run: bfloat16 on JAX")
     options = {"input_size": 8, "hidden_size": 16, "sequence_length": 4}
     axes = {"matrix": {"task": ["inference", "training"]}}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS
-from hpcbench.node.host import hardware
+from hpcbench.node.host import cpuinfo
 from hpcbench.node.worker.worker import _described
 
 EXECUTIONS = FRAMEWORKS["mxnet"].executions
@@ -78,7 +78,7 @@ def test_momentum_moves_the_rows_of_an_embedding_that_a_batch_lacks(found):
     assert found("embedding", "graph") > 1e-5
 
 
-@pytest.mark.skipif(not hardware.cpu_computes_in("bfloat16"), reason="not run: this CPU has no bfloat16 arithmetic")
+@pytest.mark.skipif(not cpuinfo.computes_in("bfloat16"), reason="not run: this CPU has no bfloat16 arithmetic")
 @pytest.mark.parametrize("task", ["inference", "training"])
 @pytest.mark.parametrize("execution", EXECUTIONS)
 def test_bfloat16_is_what_the_processor_multiplies(outputs, execution, task):

@@ -39,7 +39,8 @@ BATCH = "job-1.abcd"
 SWEEP = {
     "name": "sweep-1",
     "experiment": {"name": "experiment-1", "retry": {"max": 2, "on": ["node_failure", "preempted"]}},
-    "site": {"name": "laptop"},
+    "site": {"name": "laptop", "environments": {"pytorch": {"env": {"OMP_PLACES": "cores"}}}},
+    "jobs": {"job-1": {"environment": "pytorch", "width": 1}},
     "hpcbench_version": "0.1.0",
     "git": None,
 }

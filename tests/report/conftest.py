@@ -58,6 +58,8 @@ def _row(number: int, changes: dict[str, Any]) -> dict[str, Any]:
         **(dict.fromkeys(MEASURED) if failed else MEASURED),
         "interference": None if failed else "clean",
         "disturbed": 0,
+        "metrics_not_found": None,
+        "metrics_not_found_reason": None,
         "warnings": None,
         "log": "jobs/sweep-1/logs/job-001/12_0_0_log.out",
         "error": "it broke" if failed else None,

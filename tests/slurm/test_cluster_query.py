@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hpcbench.config.site import Site
-from hpcbench.slurm import client, cluster_query
-from hpcbench.slurm.cluster_query import Association, Nodes, query_cluster
+from hpcbench.errors import UserError
+from hpcbench.slurm import cluster_query
+from hpcbench.slurm.cluster_query import Association, Nodes, query_associations, query_cluster
 
 Fake = Callable[..., Path]
 
@@ -68,6 +70,10 @@ def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(
             {"scontrol": "echo 'AccountingStorageType = accounting_storage/none'"},
             "accounts and QOS: this cluster has no accounting",
         ),
+        (
+            {"scontrol": "echo 'AccountingStorageType   = (null)'", "sacctmgr": "exit 1"},  # since Slurm 23.11
+            "accounts and QOS: this cluster has no accounting",
+        ),
         ({"sacctmgr": lines("a|||", "b|||")}, "you may use a, b"),
     ],
 )
@@ -94,13 +100,17 @@ def test_an_odd_cluster_makes_a_valid_site_with_fake_slurm_commands(
     assert cluster(**commands)[0].default_partition == "cpu"
 
 
+NO_DNS = "scontrol: error: resolve_ctls_from_dns_srv: res_nsearch error: {}"
+NO_SOURCE = "scontrol: error: fetch_config: DNS SRV lookup failed\nscontrol: fatal: Could not establish a configuration"
+
+
 @pytest.mark.parametrize(
     ("ping", "answers"),
     [
         ("echo 'Slurmctld(primary) at head is UP'", True),
-        ("echo 'Slurmctld(primary) at a is DOWN'; echo 'Slurmctld(backup) at b is UP'", True),
-        ("echo 'Slurmctld(primary) at head is DOWN'", False),
-        ("exit 1", False),
+        ("echo 'Slurmctld(primary) at a is DOWN'; echo 'Slurmctld(backup) at b is UP'; exit 1", True),
+        (f"echo '{NO_DNS.format('Unknown host')}\n{NO_SOURCE}' >&2; exit 1", False),
+        (f"echo '{NO_DNS.format('No address associated with name')}\n{NO_SOURCE}' >&2; exit 1", False),
         (None, False),
     ],
 )
@@ -111,12 +121,34 @@ def test_slurm_is_here_if_it_answers_with_fake_slurm_commands(
     assert cluster_query.slurm_responds() is answers
 
 
-def test_a_slurm_that_hangs_does_not_answer_with_fake_slurm_commands(
+@pytest.mark.parametrize(
+    ("ping", "words"),
+    [
+        ("echo 'Slurmctld(primary) at head.example is DOWN'; exit 1", "head.example is DOWN"),
+        ("echo 'slurm_load_ctl_conf error: Unable to contact slurm controller' >&2; exit 1", "Unable to contact"),
+        (f"echo '{NO_DNS.format('Host name lookup failure')}\n{NO_SOURCE}' >&2; exit 1", "Host name lookup failure"),
+        ("exit 1", "ended with status 1"),
+        ("exec sleep 10", "did not respond within"),
+    ],
+)
+def test_a_controller_that_is_down_is_an_error_wherever_its_slurm_conf_is_with_fake_slurm_commands(
+    ping: str, words: str, fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_query, "QUERY_TIMEOUT_S", 0.3)
+    fake_commands(scontrol=ping)
+    with pytest.raises(UserError, match=words) as caught:
+        cluster_query.slurm_responds()
+    assert caught.value.what.startswith("Slurm is configured here, but does not respond: ")
+    assert "--local" in caught.value.hint
+
+
+def test_a_slurm_conf_without_commands_is_a_slurm_that_does_not_respond_with_fake_slurm_commands(
     fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "QUERY_TIMEOUT_S", 0.3)
-    fake_commands(scontrol="exec sleep 10")
-    assert not cluster_query.slurm_responds()
+    fake_commands()
+    monkeypatch.setenv("SLURM_CONF", "/somewhere/slurm.conf")
+    with pytest.raises(UserError, match="scontrol not found in PATH"):
+        cluster_query.slurm_responds()
 
 
 NODES = """
@@ -172,3 +204,54 @@ def test_facts_whose_commands_fail_are_empty_with_fake_slurm_commands(fake_comma
     fake_commands(sinfo="exit 1", scontrol="exit 1", sacctmgr="exit 1", sacct="exit 1")
     found = query_cluster()
     assert (found.config, found.nodes, found.associations) == ({}, {}, None)
+
+
+# One slurmdbd for two clusters: the user may use lab-a on this one, and lab-b on the other, with a limit there.
+TWO_CLUSTERS = """
+case "$*" in
+  *cluster=a*) echo 'lab-a|normal|normal|';;
+  *assoc*) echo 'lab-a|normal|normal|'; echo 'lab-b|normal|normal|2';;
+esac
+"""
+
+
+def test_only_the_associations_of_this_cluster_count_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    config = "echo 'ClusterName = a'; echo 'AccountingStorageType = accounting_storage/slurmdbd'"
+    fake_commands(sinfo=lines(*SINFO), scontrol=config, sacctmgr=TWO_CLUSTERS)
+    found = cluster_query.probe()
+    assert "max_submit_jobs" not in found.site["limits"]
+    assert not any("lab-b" in text for text in found.unknown)
+    assert [each.account for each in query_cluster().associations or ()] == ["lab-a"]
+
+
+def test_a_user_without_a_name_has_unknown_associations_with_fake_slurm_commands(
+    fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_name(uid: int) -> object:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", no_name)
+    for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    folder = fake_commands(scontrol="exit 0", sacctmgr="echo 'lab|||'")
+    assert query_associations({"ClusterName": "a"}) is None
+    assert not (folder / "sacctmgr.called").exists()
+
+
+def test_bytes_that_are_not_utf_8_change_nothing_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    hello = r"printf 'Gr\374\337e|vom|Betrieb|x\n'; "
+    fake_commands(sinfo=hello + NODES, scontrol=hello + SCONTROL.format("slurmdbd"), sacctmgr=hello + SACCTMGR)
+    found = query_cluster()
+    assert found.nodes.keys() == {"cpu", "gpu"}
+    assert found.config["ClusterName"] == "big"
+
+
+def test_hidden_partitions_and_another_cluster_are_asked_for_with_fake_slurm_commands(
+    fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fake_commands(sinfo='echo "$SINFO_PARTITION" >> seen; ' + NODES, scontrol=SCONTROL.format("none"))
+    monkeypatch.setenv("SINFO_PARTITION", "debug")
+    query_cluster("other")
+    called = (folder / "sinfo.called").read_text().splitlines()
+    assert called.count("--all") == called.count("--clusters=other") == 2
+    assert (folder / "seen").read_text().strip() == ""

@@ -7,18 +7,28 @@ from pathlib import Path
 import pytest
 
 from hpcbench.errors import UserError
-from hpcbench.slurm import client, queue
+from hpcbench.slurm import client
 from hpcbench.slurm.client import NoAnswerError
-from hpcbench.slurm.queue import Queue, QueueEntry, accounted, find_by_name, query
+from hpcbench.slurm.job_entry import JobEntry
+from hpcbench.slurm.queue import Queue, by_id, find_by_name, query
+from hpcbench.slurm.search_job import searching
 from hpcbench.store.journal import Batch, Journal
+from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit import continuation_job
 
 Fake = Callable[..., Path]
+ME = os.getuid()
+NO_ARRAYS = 'case "$*" in *--jobs=*) exit 0;; esac\n'
 
 
 def says(*lines: str) -> str:
     return "cat <<'END'\n" + "\n".join(lines) + "\nEND"
+
+
+def told(name: str, array: str, index: str, state: str, reason: str = "None", nodes: str = "", uid: int = ME) -> str:
+    """A line of squeue."""
+    return f"{array}|{index}|{state}|{uid}|N/A|N/A|{nodes}|{reason}|study-1.{name}|/elsewhere/script.sh"
 
 
 @pytest.fixture
@@ -33,122 +43,137 @@ def journal(tmp_path: Path) -> Journal:
     return made
 
 
+def sweep_of(journal: Journal) -> Sweep:
+    return Sweep(journal.paths, {"site": {"name": "here"}, "jobs": {"job-001": {}, "job-002": {}}})
+
+
 def asked(journal: Journal) -> Queue:
-    return query("study-1", ["job-001", "job-002"], journal)
+    return query(sweep_of(journal), journal)
 
 
-def test_elements_are_found_in_squeue_with_fake_slurm_commands(fake_commands: Fake, journal: Journal) -> None:
-    fake_commands(
+def test_elements_are_found_by_the_id_of_their_array_with_fake_slurm_commands(
+    fake_commands: Fake, journal: Journal
+) -> None:
+    folder = fake_commands(
         squeue=says(
-            "study-1.job-001.aa|7|0|RUNNING|None|n1",
-            "study-1.job-001.aa|7|1|PENDING|Priority|",
-            "study-1.job-001.aa|7|2|NODE_FAIL|NodeDown|n2",
-            "study-1.job-002.bb|8|0|BRAND_NEW|None|n[2-3]",
-            "study-1.job-002.bb|9|N/A|RUNNING|None|n3",
+            "Welcome to the cluster",
+            told("renamed by its user", "7", "0", "RUNNING", nodes="n1"),
+            told("job-001.aa", "7", "1", "PENDING", "Priority"),
+            told("job-001.aa", "7", "2", "NODE_FAIL", "NodeDown", "n2"),
+            told("job-002.bb", "8", "0", "BRAND_NEW", nodes="n[2-3]"),
+            told("job-002.bb", "9", "0", "RUNNING", nodes="n3"),
         )
     )
-    found = asked(journal)
+    found = by_id(["7", "8"], None)
     assert found.entries == {
-        ("7", 0): QueueEntry("RUNNING", False, "None", "n1"),
-        ("7", 1): QueueEntry("PENDING", False, "Priority", ""),
-        ("7", 2): QueueEntry("NODE_FAIL", True, "NodeDown", "n2"),
-        ("8", 0): QueueEntry("BRAND_NEW", False, "None", "n[2-3]"),
+        ("7", 0): JobEntry("RUNNING", "None", "n1", uid=ME, started=False),
+        ("7", 1): JobEntry("PENDING", "Priority", "", uid=ME, started=False),
+        ("7", 2): JobEntry("NODE_FAIL", "NodeDown", "n2", uid=ME, started=False),
+        ("8", 0): JobEntry("BRAND_NEW", "None", "n[2-3]", uid=ME, started=False),
     }
     assert [found.is_active(("7", index)) for index in range(4)] == [True, True, False, False]
-    assert (found.bare, found.last_of_largest_array(2)) == ((), [("7", 0), ("7", 1)])
+    assert (found.complaint, found.last_of_largest_array(2)) == ("", [("7", 0), ("7", 1)])
+    called = (folder / "squeue.called").read_text().splitlines()
+    assert {"--all", "--array", "--states=all", "--jobs=7,8"} <= set(called), "also those of a hidden partition"
 
 
-def test_a_reason_of_many_words_is_one_with_fake_slurm_commands(fake_commands: Fake, journal: Journal) -> None:
-    reason = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
-    fake_commands(squeue=says(f"study-1.job-001.aa|7|0|PENDING|{reason}|"))
-    assert asked(journal).entries["7", 0].reason == reason
-
-
-def test_all_arrays_of_a_sweep_are_asked_for_in_one_squeue_with_fake_slurm_commands(
-    fake_commands: Fake, journal: Journal
+@pytest.mark.parametrize(
+    ("start", "end", "state", "expected"),
+    [
+        ("2026-03-11T10:00:00", "2026-03-11T11:00:00", "RUNNING", (True, False)),  # its end is its time limit
+        ("2026-03-11T10:00:00", "2026-03-11T10:30:00", "FAILED", (True, True)),
+        ("N/A", "2026-03-11T10:30:00", "CANCELLED", (False, True)),
+    ],
+)
+def test_when_a_job_started_and_ended_is_read_with_fake_slurm_commands(
+    start: str, end: str, state: str, expected: tuple[bool, bool], fake_commands: Fake
 ) -> None:
+    fake_commands(squeue=says(f"7|0|{state}|{ME}|{start}|{end}|n1|None|name|/script.sh"))
+    entry = by_id(["7"], None).entries["7", 0]
+    assert (entry.started, entry.ended_at is not None) == expected
+
+
+def test_a_reason_of_many_words_is_one_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    reason = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+    fake_commands(squeue=says(told("job-001.aa", "7", "0", "PENDING", reason)))
+    assert by_id(["7"], None).entries["7", 0].reason == reason
+
+
+def test_a_sweep_is_two_calls_of_squeue_with_fake_slurm_commands(fake_commands: Fake, journal: Journal) -> None:
     for number in range(50):
         journal.submitting(Batch(journal.paths, f"job-001.{number:04x}"))
-    journal.rejected(journal.batches[-1], "no")
+        journal.submitted(journal.batches[-1], str(100 + number))
     folder = fake_commands(squeue="echo called >> calls")
     asked(journal)
-    assert (folder / "calls").read_text() == "called\n"
-    (names,) = [word for word in (folder / "squeue.called").read_text().split() if word.startswith("--name=")]
-    of_batches = ["study-1.job-001.aa", "study-1.job-002.bb", *(f"study-1.job-001.{n:04x}" for n in range(49))]
-    assert names.removeprefix("--name=").split(",") == [
-        "study-1.job-001",
-        "study-1.job-002",
-        "study-1.follow-on",
-        *of_batches,
-    ]
-
-
-def test_more_arrays_than_one_word_can_name_are_asked_for_by_their_user_with_fake_slurm_commands(
-    fake_commands: Fake, journal: Journal
-) -> None:
-    journal.batches += [Batch(journal.paths, f"job-001.{number:08x}") for number in range(6000)]
-    folder = fake_commands(squeue=says("study-1.job-001.00000fff|7|0|RUNNING|None|n1", "other|8|0|RUNNING|None|n1"))
-    assert asked(journal).entries == {("7", 0): QueueEntry("RUNNING", False, "None", "n1")}
-    assert "--name" not in (folder / "squeue.called").read_text()
+    assert (folder / "calls").read_text() == "called\n" * 2
+    assert f"--jobs=7,8,{','.join(str(100 + n) for n in range(50))}\n" in (folder / "squeue.called").read_text()
 
 
 def test_the_jobs_of_all_who_submitted_are_asked_for_with_fake_slurm_commands(
     fake_commands: Fake, journal: Journal
 ) -> None:
-    other = os.getuid() + 7
+    other = ME + 7
     journal.submitting(Batch(journal.paths, "job-001.cc", uid=other))
     folder = fake_commands(squeue="exit 0")
     asked(journal)
-    assert f"--user={os.getuid()},{other}\n" in (folder / "squeue.called").read_text()
+    assert f"--user={ME},{other}\n" in (folder / "squeue.called").read_text()
 
 
-def test_what_a_bare_sbatch_has_submitted_is_found_by_the_scripts_own_name_with_fake_slurm_commands(
+def test_what_a_bare_sbatch_has_submitted_is_found_by_name_or_script_with_fake_slurm_commands(
+    fake_commands: Fake, journal: Journal
+) -> None:
+    renamed = told("anything", "14", "0", "RUNNING").replace(
+        "/elsewhere/script.sh", str(journal.paths.script("job-002"))
+    )
+    fake_commands(
+        squeue=NO_ARRAYS
+        + says(
+            told("job-001", "12", "0", "RUNNING", nodes="n1"),
+            told("job-001", "12", "1", "PENDING", "Priority"),
+            told("job-001", "13", "0", "RUNNING", nodes="n1", uid=ME + 1),
+            told("job-002.bb", "8", "0", "RUNNING", nodes="n1"),
+            renamed,
+        )
+    )
+    assert asked(journal).bare == (("job-001", "12"), ("job-002", "14"))
+
+
+def test_the_job_that_will_submit_the_rest_is_found_with_fake_slurm_commands(
     fake_commands: Fake, journal: Journal
 ) -> None:
     fake_commands(
         squeue=says(
-            "study-1.job-001|11|0|COMPLETED|None|n1",
-            "study-1.job-001|12|0|RUNNING|None|n1",
-            "study-1.job-001|12|1|PENDING|Priority|",
-            "study-1.job-002|13|0|CANCELLED|None|n1",
-            "study-1.job-002.bb|8|0|RUNNING|None|n1",
-        )
-    )
-    assert asked(journal).bare == (("job-001", "12"),)
-
-
-def test_the_job_that_will_submit_the_rest_is_found_in_the_same_squeue_with_fake_slurm_commands(
-    fake_commands: Fake, journal: Journal
-) -> None:
-    folder = fake_commands(
-        squeue=says(
-            "study-1.follow-on|20|N/A|COMPLETED|None|n1",
-            "study-1.follow-on|21|N/A|PENDING|Dependency|",
-            "study-1.job-001.aa|7|0|RUNNING|None|n1",
+            told("follow-on", "20", "N/A", "COMPLETED", nodes="n1"),
+            told("follow-on", "21", "N/A", "PENDING", "Dependency"),
+            told("job-001.aa", "7", "0", "RUNNING", nodes="n1"),
         )
     )
     found = asked(journal)
     assert (found.follow_on, found.last_of_largest_array(3)) == ({"21": ""}, [("7", 0)])
-    assert "study-1.follow-on" in (folder / "squeue.called").read_text()
 
 
 def test_those_are_waited_for_that_start_last_in_the_largest_array_and_that_nobody_holds_with_fake_slurm_commands(
-    fake_commands: Fake, journal: Journal
+    fake_commands: Fake,
 ) -> None:
-    small = [f"study-1.job-001.aa|7|{index}|PENDING|Priority|" for index in (3, 4)]
-    large = [f"study-1.job-002.bb|8|{index}|PENDING|Priority|" for index in (10, 2, 30, 4)]
-    held = [f"study-1.job-001.aa|7|{index}|PENDING|JobHeldUser|" for index in range(50, 60)]
+    small = [told("job-001.aa", "7", str(index), "PENDING", "Priority") for index in (3, 4)]
+    large = [told("job-002.bb", "8", str(index), "PENDING", "Priority") for index in (10, 2, 30, 4)]
+    held = [told("job-001.aa", "7", str(index), "PENDING", "JobHeldUser") for index in range(50, 60)]
     fake_commands(squeue=says(*small, *held, *large))
-    assert asked(journal).last_of_largest_array(3) == [("8", 4), ("8", 10), ("8", 30)]
+    assert by_id(["7", "8"], None).last_of_largest_array(3) == [("8", 4), ("8", 10), ("8", 30)]
     fake_commands(squeue=says(*held))
-    assert asked(journal).last_of_largest_array(3) == []
+    assert by_id(["7", "8"], None).last_of_largest_array(3) == []
 
 
 def test_a_follow_on_job_that_is_ending_is_none_and_one_that_never_starts_says_why_with_fake_slurm_commands(
     fake_commands: Fake, journal: Journal
 ) -> None:
-    lines = ["study-1.follow-on|20|N/A|COMPLETING|None|n1", "study-1.follow-on|21|N/A|PENDING|JobHeldUser|"]
-    fake_commands(squeue=says(*lines, "study-1.follow-on|22|N/A|RUNNING|None|n1"))
+    fake_commands(
+        squeue=says(
+            told("follow-on", "20", "N/A", "COMPLETING", nodes="n1"),
+            told("follow-on", "21", "N/A", "PENDING", "JobHeldUser"),
+            told("follow-on", "22", "N/A", "RUNNING", nodes="n1"),
+        )
+    )
     found = asked(journal)
     assert found.follow_on == {"21": "it is held (JobHeldUser)", "22": ""}
     assert continuation_job.waiting(found) == ["22"]
@@ -157,9 +182,13 @@ def test_a_follow_on_job_that_is_ending_is_none_and_one_that_never_starts_says_w
 def test_a_search_whose_job_is_ending_is_searched_no_more_with_fake_slurm_commands(
     fake_commands: Fake, journal: Journal
 ) -> None:
-    lines = ["study-1.search|30|0|COMPLETING|None|n1", "study-1.search|31|0|PENDING|Priority|"]
-    fake_commands(squeue=says(*lines))
-    assert list(queue.searching("study-1", journal)) == ["31"]
+    config = says("ClusterName = here")
+    ending, waiting = told("search", "30", "0", "COMPLETING", nodes="n1"), told("search", "31", "0", "PENDING")
+    fake_commands(squeue=says(ending, waiting), scontrol=config)
+    assert list(searching(sweep_of(journal), journal)) == ["31"]
+    fake_commands(squeue="echo 'squeue: error: something' >&2", scontrol=config)
+    with pytest.raises(NoAnswerError, match="something"):
+        searching(sweep_of(journal), journal)
 
 
 @pytest.mark.parametrize(
@@ -174,143 +203,56 @@ def test_no_answer_is_not_taken_for_an_empty_queue_with_fake_slurm_commands(
     squeue: str | None, words: str, fake_commands: Fake, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "TIMEOUT_S", 0.3)
-    fake_commands(sacct=says("7_0|COMPLETED|0:0|60|5|None|n1"), **({"squeue": squeue} if squeue else {}))
+    fake_commands(**({"squeue": squeue} if squeue else {}))
     with pytest.raises(UserError, match=words):
         asked(journal)
 
 
-def test_what_a_wrapper_prints_is_not_taken_for_an_answer_with_fake_slurm_commands(
+def test_what_is_printed_as_an_error_makes_a_list_incomplete_with_fake_slurm_commands(
     fake_commands: Fake, journal: Journal
 ) -> None:
-    fake_commands(squeue=says("Welcome to the cluster", "study-1.job-001.aa|7|0|RUNNING|None|n1"))
-    with pytest.raises(NoAnswerError, match="squeue printed an unexpected line: 'Welcome to the cluster'"):
-        asked(journal)
-    fake_commands(sacct=says("7_0|COMPLETED"))
-    with pytest.raises(NoAnswerError, match="sacct printed an unexpected line"):
-        accounted({("7", 0)})
-    with pytest.raises(NoAnswerError, match="Slurm printed an unexpected line: 'Welcome to the cluster'"):
-        find_by_name("study-1.job-001.ab12", 1000)
+    running = told("job-001.aa", "7", "0", "RUNNING", nodes="n1")
+    fake_commands(squeue=f"echo 'squeue: error: cached answer' >&2\n{says(running)}")
+    found = asked(journal)
+    assert found.entries.keys() == {("7", 0)}, "what it lists counts in any case"
+    assert found.complaint == "squeue printed: squeue: error: cached answer"
 
 
-def test_a_single_job_that_slurm_has_forgotten_is_an_empty_queue_with_fake_slurm_commands(
-    fake_commands: Fake, journal: Journal
+@pytest.mark.parametrize("answer", ["exit 1", "exit 0"])
+def test_an_id_that_slurm_does_not_know_is_no_complaint_with_fake_slurm_commands(
+    answer: str, fake_commands: Fake, journal: Journal
 ) -> None:
-    fake_commands(squeue="echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
-    assert asked(journal).entries == {}
+    fake_commands(squeue=f"echo 'slurm_load_jobs error: Invalid job id specified' >&2; {answer}")
+    assert asked(journal) == Queue()
 
 
-def test_how_elements_ended_is_found_in_one_sacct_with_fake_slurm_commands(fake_commands: Fake) -> None:
-    folder = fake_commands(
-        sacct=says(
-            "7_0|COMPLETED|0:0|60|5|None|n1",
-            "7_1|CANCELLED by 0|0:0|60|5|JobHeldUser|n2",
-            "7_2|OUT_OF_MEMORY|0:125|60|5|None|n[1-2]",
-            "7_[4-5,8%2]|CANCELLED by 0|0:0|60|5|None|None assigned",
-            "7_6|BRAND_NEW|1:0|60|5|None|n1",
-            "7_7|RUNNING|0:0|60|5|None|n1",
-            "7_3|RUNNING|0:0|901|5|None|n1",
-        )
-    )
-    found = accounted({("7", index) for index in range(9)} | {("8", 0)})
-    assert {index: entry.state for (_, index), entry in found.items()} == {
-        0: "COMPLETED",
-        1: "CANCELLED by 0",
-        2: "OUT_OF_MEMORY",
-        3: "RUNNING",
-        4: "CANCELLED by 0",
-        5: "CANCELLED by 0",
-        6: "BRAND_NEW",
-        7: "RUNNING",
-        8: "CANCELLED by 0",
-    }
-    assert found["7", 2] == QueueEntry("OUT_OF_MEMORY", True, "None", "n[1-2]", "0:125")
-    assert found["7", 4].nodes == ""
-    assert (found["7", 6].ended, found["7", 7].ended) == (True, False)
-    assert found["7", 3].ended, "it was lost: no job runs for 15 minutes that may run for 5"
-    called = (folder / "sacct.called").read_text().splitlines()
-    assert [word for word in called if word.startswith("--jobs")] == ["--jobs=7,8"]
-
-
-def test_an_array_that_was_cancelled_before_any_of_it_started_has_one_line_for_all_with_fake_slurm_commands(
-    fake_commands: Fake,
+@pytest.mark.parametrize("ends", ["exit 0", "exit 1"])
+def test_a_user_without_a_name_is_asked_for_by_the_names_of_the_jobs_with_fake_slurm_commands(
+    ends: str, fake_commands: Fake, journal: Journal
 ) -> None:
-    fake_commands(sacct=says("28000071|CANCELLED by 0|0:0|60|5|None|None assigned"))
-    found = accounted({("28000071", 0), ("28000071", 999), ("28000072", 0)})
-    assert found == dict.fromkeys(
-        [("28000071", 0), ("28000071", 999)], QueueEntry("CANCELLED by 0", True, "None", "", "0:0")
-    )
+    own, other = told("job-001", "12", "0", "RUNNING"), told("job-001", "13", "0", "RUNNING", uid=ME + 1)
+    refuses = f"case \"$*\" in *--user=*) echo 'squeue: error: Invalid user: {ME}' >&2; {ends};; esac\n"
+    fake_commands(squeue=NO_ARRAYS + refuses + says(own, other))
+    found = asked(journal)
+    assert (found.bare, found.complaint) == ((("job-001", "12"),), "")
 
 
-@pytest.mark.parametrize("sacct", ["echo 'Slurm accounting storage is disabled' >&2; exit 1", "exit 0", None])
-def test_a_site_without_accounting_has_just_no_more_to_say_with_fake_slurm_commands(
-    sacct: str | None, fake_commands: Fake
-) -> None:
-    fake_commands(**({"sacct": sacct} if sacct else {}))
-    assert accounted({("7", 0), ("7", 1)}) == {}
+def test_bytes_that_are_not_utf_8_are_no_error_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    fake_commands(squeue=f"printf 'Gr\\374\\337e\\n'\n{says(told('aa', '7', '0', 'RUNNING'))}")
+    assert by_id(["7"], None).entries.keys() == {("7", 0)}
 
 
-def test_an_accounting_that_does_not_answer_is_an_error_with_fake_slurm_commands(fake_commands: Fake) -> None:
-    fake_commands(sacct="echo 'sacct: error: Problem talking to the database: Connection refused' >&2; exit 1")
-    with pytest.raises(NoAnswerError, match="Connection refused"):
-        accounted({("7", 0)})
+def test_an_array_is_found_by_its_name_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    folder = fake_commands(squeue=says(told("job-001.ab12", "42", "0", "RUNNING"), told("other", "43", "0", "RUNNING")))
+    assert find_by_name("study-1.job-001.ab12", ME, None) == "42"
+    assert find_by_name("study-1.job-001.cd34", ME, None) is None
+    assert f"--user={ME}" in (folder / "squeue.called").read_text()
+    fake_commands(squeue="echo 'squeue: error: something' >&2")
+    with pytest.raises(NoAnswerError, match="something"):
+        find_by_name("study-1.job-001.ab12", ME, None)
 
 
-def test_nothing_is_asked_where_nothing_has_left_the_queue_with_fake_slurm_commands(fake_commands: Fake) -> None:
-    fake_commands()
-    assert accounted([]) == {}
-
-
-@pytest.mark.parametrize(
-    ("entry", "could_not"),
-    [
-        (QueueEntry("FAILED", True, exit_code="0:53"), True),
-        (QueueEntry("FAILED", True, reason="JobLaunchFailure"), True),
-        (QueueEntry("FAILED", True, reason="NonZeroExitCode", exit_code="1:0"), False),
-    ],
-)
-def test_a_job_that_could_not_open_its_log_is_recognised(entry: QueueEntry, could_not: bool) -> None:
-    assert entry.could_not_log == could_not
-
-
-def test_a_job_that_comes_up_while_the_accounting_is_slow_is_found_with_fake_slurm_commands(
-    fake_commands: Fake, tmp_path: Path
-) -> None:
-    fake_commands(squeue=f"cat {tmp_path}/served || true", sacct=f"echo 45 > {tmp_path}/served")
-    assert find_by_name("study-1.job-001.ab12", 1000) == "45"
-
-
-@pytest.mark.parametrize(
-    ("squeue", "sacct", "found"),
-    [
-        (says("42", "42"), "exit 1", "42"),
-        ("exit 0", says("43_0", "43_1"), "43"),
-        ("exit 0", says("44_[0-9%2]"), "44"),
-        ("exit 0", "echo 'Slurm accounting storage is disabled' >&2; exit 1", None),
-    ],
-)
-def test_an_array_is_found_by_its_name_with_fake_slurm_commands(
-    squeue: str, sacct: str, found: str | None, fake_commands: Fake
-) -> None:
-    folder = fake_commands(squeue=squeue, sacct=sacct)
-    assert find_by_name("study-1.job-001.ab12", 1000) == found
-    assert "--name=study-1.job-001.ab12" in (folder / "squeue.called").read_text()
-
-
-@pytest.mark.parametrize(
-    ("entry", "words", "for_ever"),
-    [
-        (QueueEntry("RUNNING", False, "None", "n1"), "running", False),
-        (QueueEntry("PENDING", False, "None"), "pending", False),
-        (QueueEntry("PENDING", False, "BrandNewReason"), "pending: BrandNewReason", False),
-        (QueueEntry("BRAND_NEW", False, "JobHeldUser"), "brand_new", False),
-    ],
-)
-def test_an_element_says_how_it_stands(entry: QueueEntry, words: str, for_ever: bool) -> None:
-    assert (entry.in_words, entry.waits_for_ever) == (words, for_ever)
-
-
-def test_what_is_held_waits_for_ever() -> None:
-    held = QueueEntry("PENDING", False, "JobHeldUser")
-    assert held.waits_for_ever
-    assert held.in_words.startswith("pending: ")
-    assert held.in_words.endswith("(JobHeldUser)")
+def test_another_cluster_is_named_to_squeue_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    folder = fake_commands(squeue="exit 0")
+    by_id(["7"], "other")
+    assert (folder / "squeue.called").read_text().splitlines()[0] == "--clusters=other"

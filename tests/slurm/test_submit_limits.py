@@ -14,8 +14,8 @@ SITE = Site(name="big", scheduler="slurm")
 POLICY = "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy"
 POLICY += " (job submit limit, user's size and/or time limits)"
 CONFIG = "echo 'MaxJobCount = 100'"
-SQUEUE = f"for state in RUNNING PENDING COMPLETING CANCELLED COMPLETED; do echo '{os.getuid()}|'$state; done; "
-SQUEUE += "for each in 1 2 3 4; do echo '123456|PENDING'; done"
+SQUEUE = f"for state in RUNNING PENDING COMPLETING CANCELLED COMPLETED; do echo '{os.getuid()}|'$state'|7'; done; "
+SQUEUE += "for each in 1 2 3 4; do echo '123456|PENDING|8'; done"
 
 
 @pytest.mark.parametrize(

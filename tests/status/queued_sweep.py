@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.results import record_writer as node_record
-from hpcbench.slurm import states
-from hpcbench.slurm.queue import Element, Queue, QueueEntry
+from hpcbench.slurm.job_entry import Element, JobEntry
+from hpcbench.status.evidence import Evidence, JobState
+from hpcbench.status.evidence import conclude as conclude_state
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.status.query import query
 from hpcbench.status.reconcile import conclude, reconcile
-from hpcbench.status.snapshot import Accounting, ArrayIndex, RunKey, Snapshot
+from hpcbench.status.snapshot import ArrayIndex, RunKey, Snapshot
 from hpcbench.status.survey import survey
 from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal
@@ -27,22 +29,45 @@ DESCRIPTION = {
     "name": "sweep-1",
     "hpcbench_version": "0.1.0",
     "git": None,
-    "site": {"name": "cluster", "scheduler": "slurm"},
+    "site": {"name": "cluster", "scheduler": "slurm", "limits": {"record_delay_s": 0}},
     "experiment": {"name": "trial", "retry": {"max": 2, "on": ["node_failure", "preempted"]}},
     "jobs": {"job-1": {"slurm": {}, "width": 1}},
 }
 BATCH = "job-1.aa"
+OLD = "2026-01-01T00:00:00"
 ELEMENTS = 6
 PACKS = [(0, 1, 2), (3,), (4, 5)]
 INDEX_OF = {element: index for index, pack in enumerate(PACKS) for element in pack}
 ALL = ("0", "1", "2")
 NOWHERE = SweepPaths("sweep-1", Path("/nonexistent/jobs/sweep-1"), Path("/nonexistent/results/sweep-1"))
-Entries = dict[Element, QueueEntry]
+Entries = dict[Element, JobEntry]
+NOW = 1_000_000.0  # long after the end of each job, by the entries below
 
 
-def queued(*told: str, name: str = f"sweep-1.{BATCH}", array: str = "7") -> str:
-    """What squeue prints of elements that are told as INDEX|STATE|REASON|NODES."""
-    return "\n".join(f"{name}|{array}|{each}" for each in told)
+def _says(text: str) -> str:
+    return f"cat <<'END'\n{text}\nEND\n"
+
+
+def queued(*told: str, name: str = f"sweep-1.{BATCH}", array: str = "7", uid: int | None = None) -> str:
+    """What squeue prints of elements that are told as INDEX|STATE|REASON|NODES, and that ended long ago."""
+    lines = []
+    for each in told:
+        index, state, reason, nodes = each.split("|")
+        start = OLD if nodes else "N/A"
+        owner = os.getuid() if uid is None else uid
+        lines.append(f"{array}|{index}|{state}|{owner}|{start}|{OLD}|{nodes}|{reason}|{name}|/script.sh")
+    return "\n".join(lines)
+
+
+def accounted(*told: str, array: str = "7", uid: int | None = None) -> str:
+    """What sacct prints of elements that are told as INDEX|STATE|EXIT_CODE|NODES, and that ended long ago."""
+    lines = []
+    for each in told:
+        index, state, exit_code, nodes = each.split("|")
+        start = OLD if nodes else "None"
+        owner = os.getuid() if uid is None else uid
+        lines.append(f"{array}_{index}|{state}|{exit_code}|60|5|{owner}|{start}|{OLD}|None|{nodes or 'None assigned'}")
+    return "\n".join(lines)
 
 
 def entries(*told: str, array: str = "7") -> Entries:
@@ -50,13 +75,13 @@ def entries(*told: str, array: str = "7") -> Entries:
     found = {}
     for each in told:
         index, state, *rest = each.split("|")
-        found[array, int(index)] = QueueEntry(state, states.outcome_of(state) is not None, *rest)
+        found[array, int(index)] = JobEntry(state, *rest, ended_at=0.0)
     return found
 
 
 def ended(state: str, index: int, array: str = "7", exit_code: str = "1:0", nodes: str = "n1", **told: Any) -> Entries:
     """An element that has left the queue, as the accounting tells it."""
-    entry = QueueEntry(state, told.pop("ended", True), "None", nodes, exit_code)
+    entry = JobEntry(state, "None", nodes, exit_code, started=bool(nodes), ended_at=0.0)
     return {(array, index): replace(entry, **told)}
 
 
@@ -100,27 +125,38 @@ class QueuedSweep:
     def begin(self, element: int) -> None:
         self.scratch[element] = [self.sweep.paths.running(BATCH) / f"{element}-8-0-1"]
 
-    def snapshot(self, told: Entries | None, accounted: Mapping[Element, QueueEntry] | None = None) -> Snapshot:
-        """Return what is known if the queue and the accounting hold these; None if Slurm was not asked."""
+    def snapshot(
+        self, told: Entries | None, accounted: Mapping[Element, JobEntry] | None = None, **changes: Any
+    ) -> Snapshot:
+        """Return what is known if the queue and the accounting hold these; None if Slurm was not asked.
+
+        Slurm does not know any other element. All of that is long ago, unless `changes` of the evidence say otherwise.
+        """
         known = {**(told or {}), **(accounted or {})}
+        jobs: dict[Element, JobState] = {}
+        for place in self.places.values():
+            by_slurm, by_sacct = (told or {}).get(place.element), (accounted or {}).get(place.element)
+            unknown_since = 0.0 if by_slurm is None and not (by_sacct and by_sacct.ended) else None
+            found = Evidence(place.batch.uid, by_slurm, by_sacct, unknown_since, words="not found")
+            jobs[place.element] = conclude_state(replace(found, **changes), os.getuid(), NOW, 120)
         return Snapshot(
             self.sweep,
             {("job-1", element): self.planned(element) for element in range(ELEMENTS)},
             self.records,
             self.places,
-            None if told is None else Queue(told, ()),
-            Accounting(known, known_arrays=frozenset(array for array, _ in known)),
-            {BATCH: self.scratch},
-            frozenset(self.logged),
+            None if told is None else jobs,
+            known_arrays=frozenset(array for array, _ in known),
+            scratch={BATCH: self.scratch},
+            logged=frozenset(self.logged),
         )
 
-    def survey(self, told: Entries | None, accounted: Mapping[Element, QueueEntry] | None = None) -> Progress:
+    def survey(self, told: Entries | None, accounted: Mapping[Element, JobEntry] | None = None) -> Progress:
         """Return the states with what the jobs have left, which is nothing on disk."""
         snapshot = self.snapshot(told, accounted)
         made = {key: each.record for key, each in conclude(snapshot).items()}
         return survey(replace(snapshot, concluded=made))
 
-    def states(self, told: Entries | None, accounted: Mapping[Element, QueueEntry] | None = None) -> list[str]:
+    def states(self, told: Entries | None, accounted: Mapping[Element, JobEntry] | None = None) -> list[str]:
         return [run.state for run in self.survey(told, accounted).runs]
 
 
@@ -143,7 +179,8 @@ class Cluster:
     def say(self, squeue: str = "", sacct: str = "") -> None:
         """Let squeue and sacct print this."""
         said = {"squeue": squeue, "sacct": sacct}
-        self.folder = self.fake(**{each: f"cat <<'END'\n{text}\nEND\necho >> calls" for each, text in said.items()})
+        commands = {each: f"{_says(text)}echo >> calls" for each, text in said.items()}
+        self.folder = self.fake(**commands)
 
     def query(self, squeue: str = "", sacct: str = "") -> Progress:
         self.say(squeue, sacct)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.slurm.queue import QueueEntry
+from hpcbench.slurm.job_entry import JobEntry
 from hpcbench.status.reconcile import alone, concluded_record, reconcile_local, save
 from hpcbench.status.snapshot import ArrayIndex
 from hpcbench.status.survey import EndedWithoutRecord
@@ -41,7 +41,7 @@ def sweep(tmp_path: Path) -> Sweep:
 def made(sweep: Sweep, make_planned: Callable[..., PlannedRun]) -> Callable[..., Record]:
     """The record of a repetition whose log is `text`, if there is one; on Slurm, where an entry or a state is given."""
 
-    def make(text: str | None, entry: str | QueueEntry | None = None) -> Record:
+    def make(text: str | None, entry: str | JobEntry | None = None) -> Record:
         slurm_id = "42" if entry else None
         log = sweep.paths.log("job-001.beef", 0, slurm_id) if entry else sweep.paths.log("job-001", 3, None)
         if text is not None:
@@ -50,7 +50,7 @@ def made(sweep: Sweep, make_planned: Callable[..., PlannedRun]) -> Callable[...,
         if entry is None:
             return reconcile_local(sweep, "job-001", 3, make_planned(), was_too_late=False)
         place = ArrayIndex(Batch(sweep.paths, "job-001.beef", slurm_id), 0, (3,))
-        given = QueueEntry(entry, ended=True) if isinstance(entry, str) else entry
+        given = JobEntry(entry) if isinstance(entry, str) else entry
         scratch = list(sweep.paths.running("job-001.beef").glob("3-*"))
         ended = EndedWithoutRecord(place, 3, make_planned(), given, text is not None, scratch)
         concluded = concluded_record(sweep, ended)
@@ -116,43 +116,43 @@ def test_what_the_monitors_had_seen_until_the_job_died_is_kept(made: Callable[..
 
 
 FAILED, CANCELLED = "FAILED", "CANCELLED"
-NODE = {"ended": True, "nodes": "n7"}
+NODE = {"nodes": "n7"}
 
 
 @pytest.mark.parametrize(
     ("entry", "status", "words"),
     [
-        (QueueEntry("CANCELLED by 0", **NODE), "cancelled", "cancelled before it started"),
-        (QueueEntry(CANCELLED, True, "Priority"), "cancelled", "cancelled before it started"),
-        (QueueEntry(CANCELLED, True, "JobHeldUser"), "cancelled", "cancelled before it started"),
-        (QueueEntry("CANCELLED by 7", True, "Dependency"), "cancelled", "cancelled before it started"),
-        (QueueEntry(CANCELLED, True, "DependencyNeverSatisfied"), "never_started", "Slurm never started it: it waits"),
+        (JobEntry("CANCELLED by 0", **NODE), "cancelled", "cancelled before it started"),
+        (JobEntry(CANCELLED, "Priority"), "cancelled", "cancelled before it started"),
+        (JobEntry(CANCELLED, "JobHeldUser"), "cancelled", "cancelled before it started"),
+        (JobEntry("CANCELLED by 7", "Dependency"), "cancelled", "cancelled before it started"),
+        (JobEntry(CANCELLED, "DependencyNeverSatisfied"), "never_started", "Slurm never started it: it waits"),
         (
-            QueueEntry(CANCELLED, True, "Dependency", exit_code="0:0"),
+            JobEntry(CANCELLED, "Dependency", exit_code="0:0"),
             "never_started",
             "Slurm never started it: it waits",
         ),
-        (QueueEntry(FAILED, True, "BadConstraints"), "never_started", "no node has the requested features"),
+        (JobEntry(FAILED, "BadConstraints"), "never_started", "no node has the requested features"),
         (
-            QueueEntry(FAILED, reason="JobLaunchFailure", **NODE),
+            JobEntry(FAILED, reason="JobLaunchFailure", **NODE),
             "node_failure",
             "n7 could not write {log}: does it see",
         ),
-        (QueueEntry(FAILED, exit_code="0:53", **NODE), "node_failure", "n7 could not write {log}: does it see this"),
+        (JobEntry(FAILED, exit_code="0:53", **NODE), "node_failure", "n7 could not write {log}: does it see this"),
         (
-            QueueEntry(FAILED, exit_code="1:0", **NODE),
+            JobEntry(FAILED, exit_code="1:0", **NODE),
             "node_failure",
             "its script did not start on n7; Slurm reports FAILED",
         ),
-        (QueueEntry("NODE_FAIL", **NODE), "node_failure", "Slurm reports NODE_FAIL"),
-        (QueueEntry("PREEMPTED", **NODE), "preempted", "Slurm reports PREEMPTED"),
-        (QueueEntry("OUT_OF_MEMORY", **NODE), "out_of_memory", "Slurm reports OUT_OF_MEMORY"),
-        (QueueEntry("TIMEOUT", **NODE), "timeout", "Slurm reports TIMEOUT"),
+        (JobEntry("NODE_FAIL", **NODE), "node_failure", "Slurm reports NODE_FAIL"),
+        (JobEntry("PREEMPTED", **NODE), "preempted", "Slurm reports PREEMPTED"),
+        (JobEntry("OUT_OF_MEMORY", **NODE), "out_of_memory", "Slurm reports OUT_OF_MEMORY"),
+        (JobEntry("TIMEOUT", **NODE), "timeout", "Slurm reports TIMEOUT"),
     ],
-    ids=lambda value: f"{value.state} {value.reason or value.exit_code}" if isinstance(value, QueueEntry) else None,
+    ids=lambda value: f"{value.state} {value.reason or value.exit_code}" if isinstance(value, JobEntry) else None,
 )
 def test_a_job_that_has_printed_nothing_ended_as_slurm_says(
-    made: Callable[..., Any], sweep: Sweep, entry: QueueEntry, status: str, words: str
+    made: Callable[..., Any], sweep: Sweep, entry: JobEntry, status: str, words: str
 ) -> None:
     record = made(None, entry)
     assert record.status == status
@@ -165,13 +165,13 @@ def test_a_job_that_has_printed_nothing_ended_as_slurm_says(
 @pytest.mark.parametrize(
     ("entry", "status"),
     [
-        (QueueEntry("CANCELLED by 0", True, "Priority"), "cancelled"),
-        (QueueEntry(CANCELLED, True, "Dependency"), "cancelled"),
-        (QueueEntry(FAILED, True, "BadConstraints"), "failed"),
-        (QueueEntry(FAILED, True, exit_code="1:0"), "failed"),
+        (JobEntry("CANCELLED by 0", "Priority"), "cancelled"),
+        (JobEntry(CANCELLED, "Dependency"), "cancelled"),
+        (JobEntry(FAILED, "BadConstraints"), "failed"),
+        (JobEntry(FAILED, exit_code="1:0"), "failed"),
     ],
 )
-def test_a_job_that_has_printed_something_has_started(made: Callable[..., Any], entry: QueueEntry, status: str) -> None:
+def test_a_job_that_has_printed_something_has_started(made: Callable[..., Any], entry: JobEntry, status: str) -> None:
     record = made("loading gcc\n", entry)
     assert record.status == status
     assert record.error.message.endswith(f"Slurm reports {entry.state}; its log ends: loading gcc")
@@ -203,7 +203,7 @@ def test_what_one_that_ran_beside_others_has_printed_is_quoted(made: Callable[..
 def remains(sweep: Sweep, element: int, planned: PlannedRun, **changes: Any) -> EndedWithoutRecord:
     """What a job of three runs has left of one of them, after its node failed."""
     place = ArrayIndex(Batch(sweep.paths, "job-001.beef", "42"), element // 3, (0, 1, 2))
-    return EndedWithoutRecord(place, element, planned, QueueEntry("NODE_FAIL", True), **changes)
+    return EndedWithoutRecord(place, element, planned, JobEntry("NODE_FAIL"), **changes)
 
 
 def test_a_folder_that_its_job_removes_meanwhile_is_left_out(
@@ -239,7 +239,7 @@ def test_a_rank_whose_file_its_node_could_not_finish_has_left_none(
 def test_what_had_no_turn_in_a_job_that_somebody_cancelled_never_started(
     sweep: Sweep, make_planned: Callable[..., PlannedRun]
 ) -> None:
-    cancelled = QueueEntry("CANCELLED by 5", True)
+    cancelled = JobEntry("CANCELLED by 5")
     ended = replace(remains(sweep, 1, make_planned(), has_log=True, had_no_turn=True), entry=cancelled)
     assert concluded_record(sweep, ended).record.error.message == "cancelled before it started"
 

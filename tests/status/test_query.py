@@ -17,10 +17,10 @@ from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.workspace import Workspace
 from tests.conftest import CommandLine
-from tests.status.queued_sweep import Cluster, concluded, elements, queued
+from tests.status.queued_sweep import Cluster, accounted, concluded, elements, queued
 
 OTHERS_RUN = queued("0|RUNNING|None|n1", "2|RUNNING|None|n1")
-LOST = "7_1|NODE_FAIL|0:0|60|5|None|n1"
+LOST = accounted("1|NODE_FAIL|0:0|n1")
 HINT = (
     "1 run ended without a record; save the outcome before Slurm forgets it: `hpcbench resume sweep-1` or "
     "`hpcbench status sweep-1 --watch`"
@@ -62,7 +62,7 @@ def test_a_warning_says_how_an_outcome_is_saved_until_it_is(cluster: Cluster) ->
 
 def test_what_had_no_turn_is_planned_before_and_after_the_others_are_saved(cluster: Cluster) -> None:
     cluster.begin(4)
-    told = queued("0|PENDING|Priority|", "1|PENDING|Priority|"), "7_2|NODE_FAIL|0:0|60|5|None|n1"
+    told = queued("0|PENDING|Priority|", "1|PENDING|Priority|"), accounted("2|NODE_FAIL|0:0|n1")
     for ask in (cluster.query, cluster.reconcile, cluster.query, cluster.reconcile):
         assert [run.state for run in ask(*told).runs[4:]] == ["node_failure", "planned"]
     assert cluster.saved == [4]
@@ -82,7 +82,8 @@ def test_it_writes_nothing(cluster: Cluster) -> None:
 @pytest.mark.parametrize("ask", [query, reconcile])
 def test_if_slurm_gives_no_answer_only_the_records_count(cluster: Cluster, ask: Callable[..., object]) -> None:
     cluster.record(0)
-    cluster.fake(squeue="echo Unable to contact slurm controller >&2; exit 1", sacct="exit 0")
+    cluster.say()
+    cluster.fake(squeue="echo Unable to contact slurm controller >&2; exit 1")
     with pytest.raises(UserError, match="Unable to contact"):
         ask(cluster.sweep)
     progress = or_records(ask, cluster.sweep)  # type: ignore[arg-type]
@@ -93,7 +94,7 @@ def test_if_slurm_gives_no_answer_only_the_records_count(cluster: Cluster, ask: 
 @pytest.fixture
 def lost(command_line: CommandLine, fake_commands: Callable[..., Path]) -> CommandLine:
     """A workspace with a sweep of two runs, of which one failed with its node and has no record."""
-    site = command_line.site("cluster", scheduler="slurm")
+    site = command_line.site("cluster", scheduler="slurm", limits={"record_delay_s": 0})
     given = ("--site", site, "--name", "lost", "--render-only")
     command_line("sweep", command_line.experiment(matrix={"seed": [1, 2]}), *given)
     paths = Workspace(command_line.workspace).paths("lost")
@@ -105,8 +106,8 @@ def lost(command_line: CommandLine, fake_commands: Callable[..., Path]) -> Comma
     paths.log("job-001.aa", 0, "7").parent.mkdir(parents=True)
     paths.log("job-001.aa", 0, "7").write_text("loading gcc\n")
     fake_commands(
-        squeue="echo 'lost.job-001.aa|7|1|PENDING|Priority|'",
-        sacct="echo '7_0|NODE_FAIL|0:0|60|5|None|n1'",
+        squeue=f"echo '{queued('1|PENDING|Priority|')}'",
+        sacct=f"echo '{accounted('0|NODE_FAIL|0:0|n1')}'",
     )
     return command_line
 
@@ -136,9 +137,8 @@ def test_status_and_report_show_how_it_ended_and_watching_saves_it(
     assert "Slurm reports NODE_FAIL; its log ends: loading gcc" in lost("status", "lost").stdout
     assert [row["status"] for row in lost.report("lost", expect=1)] == ["node_failure", "pending"]
     assert lost.records() == []
-    fake_commands(
-        squeue="exit 0", sacct="echo '7_0|NODE_FAIL|0:0|60|5|None|n1'; echo '7_1|CANCELLED by 0|0:0|0|5|None|'"
-    )
+    both = f"{accounted('0|NODE_FAIL|0:0|n1')}\n{accounted('1|CANCELLED by 0|0:0|')}"
+    fake_commands(squeue="exit 0", sacct=f"echo '{both}'")
     lost("status", "lost", "--watch", expect=1)
     assert [record["status"] for record in lost.records()] == ["node_failure", "cancelled"]
     assert lost("status", "lost").stderr == ""
@@ -148,7 +148,7 @@ def test_status_and_report_show_how_it_ended_and_watching_saves_it(
 def test_commands_that_may_write_save_the_outcome(
     lost: CommandLine, fake_commands: Callable[..., Path], command: tuple[str, ...]
 ) -> None:
-    fake_commands(sacct="echo '7_0|TIMEOUT|0:0|60|5|None|n1'", sbatch="exit 1", srun="exit 1", scancel="exit 0")
+    fake_commands(sacct=f"echo '{accounted('0|TIMEOUT|0:0|n1')}'", sbatch="exit 1", srun="exit 1", scancel="exit 0")
     done = lost(*command)
     assert [record["status"] for record in lost.records()] == ["timeout"]
     assert "warning" not in done.stderr
@@ -156,7 +156,7 @@ def test_commands_that_may_write_save_the_outcome(
 
 
 def test_an_outcome_that_cannot_be_saved_is_told(lost: CommandLine, fake_commands: Callable[..., Path]) -> None:
-    fake_commands(sacct="echo '7_0|TIMEOUT|0:0|60|5|None|n1'", sbatch="exit 1", srun="exit 1", scancel="exit 0")
+    fake_commands(sacct=f"echo '{accounted('0|TIMEOUT|0:0|n1')}'", sbatch="exit 1", srun="exit 1", scancel="exit 0")
     (lost.workspace / "results" / "lost" / "records").write_text("a file where the folder should be")
     for command in (("resume", "lost", "--missing"), ("cancel", "lost")):
         assert "warning: 1 outcome not saved: " in lost(*command).stderr

@@ -13,8 +13,9 @@ import pytest
 
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.slurm.client import NoAnswerError
-from hpcbench.slurm.queue import QueueEntry
+from hpcbench.slurm.job_entry import JobEntry
 from hpcbench.status import reconcile as reconciling
+from hpcbench.status.evidence import JobState
 from hpcbench.status.progress import Progress
 from hpcbench.status.query import query
 from hpcbench.status.reconcile import ConcludedRecord, alone, concluded_record, reconcile, save
@@ -24,7 +25,7 @@ from hpcbench.store.journal import Batch
 from hpcbench.store.records import RECONCILED, Record, read_file
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
-from tests.status.queued_sweep import BATCH, DESCRIPTION, Cluster, queued
+from tests.status.queued_sweep import BATCH, DESCRIPTION, Cluster, accounted, queued
 
 SWEEP = {
     "name": "sweep-1",
@@ -45,7 +46,7 @@ def sweep(tmp_path: Path) -> Sweep:
 def remains(sweep: Sweep, element: int, planned: PlannedRun, **changes: Any) -> EndedWithoutRecord:
     """What a job of three runs has left of one of them, after its node failed."""
     place = ArrayIndex(Batch(sweep.paths, "job-001.beef", "42"), element // 3, (0, 1, 2))
-    return EndedWithoutRecord(place, element, planned, QueueEntry("NODE_FAIL", True), **changes)
+    return EndedWithoutRecord(place, element, planned, JobEntry("NODE_FAIL"), job=JobState("ended"), **changes)
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_a_disk_that_is_full_is_a_warning_and_nothing_is_removed(
 
 
 OTHERS_RUN = queued("0|RUNNING|None|n1", "2|RUNNING|None|n1")
-LOST = "7_1|NODE_FAIL|0:0|60|5|None|n1"
+LOST = accounted("1|NODE_FAIL|0:0|n1")
 
 
 def test_the_outcome_of_a_run_without_a_record_is_saved_once_and_its_folder_removed(cluster: Cluster) -> None:
@@ -117,7 +118,7 @@ def test_the_outcome_of_a_run_without_a_record_is_saved_once_and_its_folder_remo
 
 def test_a_pack_whose_script_gave_up_is_saved_with_what_it_said(cluster: Cluster) -> None:
     cluster.log(0, "hpcbench: gave up: module load gcc failed\n")
-    progress = cluster.reconcile(queued("1|RUNNING|None|n1", "2|RUNNING|None|n1"), "7_0|FAILED|1:0|60|5|None|n1")
+    progress = cluster.reconcile(queued("1|RUNNING|None|n1", "2|RUNNING|None|n1"), accounted("0|FAILED|1:0|n1"))
     assert [(run.state, run.reason) for run in progress.runs[:3]] == 3 * [("failed", "module load gcc failed")]
     assert cluster.saved == [0, 1, 2]
 
@@ -134,8 +135,8 @@ def test_what_another_hpcbench_saves_while_the_accounting_is_asked_counts(cluste
     theirs = cluster.sweep.paths.records / BATCH / "7_1.jsonl"
     theirs = theirs.rename(cluster.sweep.paths.records / "waiting")
     reconciled = cluster.sweep.paths.records / RECONCILED
+    cluster.say(OTHERS_RUN)
     cluster.fake(
-        squeue=f"cat <<'END'\n{OTHERS_RUN}\nEND",
         sacct=f"while read -r line; do echo \"$line\"; done < '{theirs}' > '{reconciled}'; exec /bin/rmdir '{scratch}'",
     )
     progress = reconcile(cluster.sweep)
@@ -173,10 +174,10 @@ def test_a_record_that_comes_while_the_accounting_is_asked_counts(
     (waiting.parent / "7_1.jsonl").rename(waiting)
     file = waiting.parent.with_name(folder) / "7_1.jsonl"
     file.parent.mkdir(exist_ok=True)
+    cluster.say(OTHERS_RUN)
     cluster.fake(
-        squeue=f"cat <<'END'\n{OTHERS_RUN}\nEND",
         sacct=f"while read -r line; do echo \"$line\"; done < '{waiting}' > '{file}'\n"
-        "echo '7_1|COMPLETED|0:0|60|5|None|n1'",
+        f"echo '{accounted('1|COMPLETED|0:0|n1')}'",
     )
     progress = ask(cluster.sweep)
     assert (progress.runs[3].state, progress.warnings) == ("completed", ())
@@ -187,7 +188,7 @@ def test_a_record_that_comes_while_the_accounting_is_asked_counts(
 def test_several_that_save_at_the_same_time_conclude_once(cluster: Cluster) -> None:
     """Four processes, and fake Slurm commands."""
     paths = cluster.sweep.paths
-    cluster.fake(squeue="exit 0", sacct="echo '7|CANCELLED by 0|0:0|60|5|None|None assigned'")
+    cluster.say("", accounted("0|CANCELLED by 0|0:0|").replace("7_0", "7"))
     program = f"""
 import pathlib
 from hpcbench.status.reconcile import reconcile

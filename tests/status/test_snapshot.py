@@ -13,7 +13,7 @@ from hpcbench.status.snapshot import Snapshot, take_snapshot, with_later_records
 from hpcbench.status.survey import survey
 from hpcbench.store.journal import Journal
 from hpcbench.store.sweep import Sweep
-from tests.status.queued_sweep import BATCH, DESCRIPTION, ELEMENTS, Cluster, judged, queued
+from tests.status.queued_sweep import BATCH, DESCRIPTION, ELEMENTS, Cluster, accounted, judged, queued
 
 BARE = "sweep-1.job-1"
 TWO_WAIT = queued("0|PENDING|Priority|", "2|PENDING|Priority|")
@@ -26,35 +26,40 @@ def states(snapshot: Snapshot) -> list[str]:
 def test_one_question_to_squeue_and_one_to_sacct_are_enough_whatever_there_is(cluster: Cluster) -> None:
     for number in range(20):
         cluster.submit(f"job-1.{number:x}x", str(100 + number), [(4,), (5,)])
-    cluster.say(queued("0|PENDING|Priority|"), "7_1|FAILED|1:0|60|5|None|n1\n119_0|FAILED|1:0|60|5|None|n1")
+    cluster.say(
+        queued("0|PENDING|Priority|"), accounted("1|FAILED|1:0|n1") + "\n" + accounted("0|FAILED|1:0|n1", array="119")
+    )
     take_snapshot(cluster.sweep)
-    assert cluster.calls == 2
+    assert cluster.calls == 3, "squeue by ID and by user, and sacct"
 
 
 def test_if_nothing_has_gone_the_accounting_is_not_asked(cluster: Cluster) -> None:
     cluster.record(3, index=1)
     cluster.say(TWO_WAIT)
     snapshot = take_snapshot(cluster.sweep)
-    assert (cluster.calls, snapshot.gone()) == (1, [])
+    assert (cluster.calls, snapshot.gone()) == (2, [])
 
 
 def test_of_what_has_gone_it_holds_what_slurm_says_the_folder_and_the_log(cluster: Cluster) -> None:
     scratch = cluster.begin(3)
     cluster.log(1)
-    cluster.say(TWO_WAIT, "7_1|NODE_FAIL|0:0|60|5|None|n1")
+    cluster.say(TWO_WAIT, accounted("1|NODE_FAIL|0:0|n1"))
     snapshot = take_snapshot(cluster.sweep)
     assert snapshot.gone() == [("job-1", 3)]
-    assert snapshot.accounting.entries["7", 1].state == "NODE_FAIL"
-    assert snapshot.accounting.known_arrays == {"7"}
+    job = snapshot.job(("job-1", 3))
+    assert job is not None
+    assert (job.kind, job.entry and job.entry.state) == ("ended", "NODE_FAIL")
+    assert snapshot.known_arrays == {"7"}
     assert (snapshot.scratch, snapshot.logged) == ({BATCH: {3: [scratch]}}, {("7", 1)})
     assert len(snapshot.runs) == ELEMENTS
 
 
 def test_an_accounting_that_gives_no_answer_is_a_warning_and_the_queue_still_counts(cluster: Cluster) -> None:
     squeue = queued("0|RUNNING|None|n1", "2|NODE_FAIL|NodeDown|n2")
-    folder = cluster.fake(squeue=f"cat <<'END'\n{squeue}\nEND", sacct="echo Connection refused >&2; exit 1")
+    cluster.say(squeue)
+    folder = cluster.fake(sacct="echo Connection refused >&2; exit 1")
     snapshot = take_snapshot(cluster.sweep)
-    assert (snapshot.accounting.entries.keys(), snapshot.accounting.unanswered) == ({("7", 2)}, {("7", 1)})
+    assert states(snapshot)[2:5] == ["pending", "unknown", "node_failure"]
     assert snapshot.warnings == (
         "sacct failed: Connection refused; the outcome of jobs without a record is still unknown",
     )
@@ -63,7 +68,8 @@ def test_an_accounting_that_gives_no_answer_is_a_warning_and_the_queue_still_cou
 
 def test_a_controller_that_gives_no_answer_is_an_error_and_nobody_has_to_ask_it(cluster: Cluster) -> None:
     cluster.record(0)
-    cluster.fake(squeue="echo Unable to contact slurm controller >&2; exit 1", sacct="exit 0")
+    cluster.say()
+    cluster.fake(squeue="echo Unable to contact slurm controller >&2; exit 1")
     with pytest.raises(UserError, match="Unable to contact"):
         take_snapshot(cluster.sweep)
     assert states(take_snapshot(cluster.sweep, ask_slurm=False)) == ["completed", *5 * ["unknown"]]
@@ -72,9 +78,9 @@ def test_a_controller_that_gives_no_answer_is_an_error_and_nobody_has_to_ask_it(
 @pytest.mark.parametrize(
     ("sacct", "state"),
     [
-        ("7_1|RUNNING|0:0|60|5|None|n5", "unknown"),
-        ("7_1|RUNNING|0:0|901|5|None|n5", "node_failure"),
-        ("7|CANCELLED by 0|0:0|60|5|None|None assigned", "cancelled"),
+        (accounted("1|RUNNING|0:0|n5"), "unknown"),
+        (accounted("1|RUNNING|0:0|n5").replace("|60|5|", "|901|5|"), "node_failure"),
+        (accounted("0|CANCELLED by 0|0:0|").replace("7_0", "7"), "cancelled"),
     ],
 )
 def test_what_the_accounting_prints_is_understood(cluster: Cluster, sacct: str, state: str) -> None:
@@ -103,7 +109,7 @@ def test_what_was_disturbed_and_is_submitted_once_more_is_not_at_its_end(cluster
     cluster.record(3, index=1, **judged("disturbed"))
     cluster.record(4, index=2, **judged("clean"))
     bare = queued("1|PENDING|Priority|", "2|RUNNING|None|n1", name=BARE, array="9")
-    cluster.say(bare, "7_0|FAILED|1:0|60|5|None|n1")
+    cluster.say(bare, accounted("0|FAILED|1:0|n1"))
     runs = survey(take_snapshot(cluster.sweep)).runs
     assert [(run.state, run.slurm_id) for run in runs[3:5]] == [("pending", "9"), ("completed", "7")]
 
@@ -152,8 +158,8 @@ def test_a_record_that_comes_while_the_accounting_gives_no_answer_counts(cluster
     cluster.record(3, index=1)
     file = cluster.sweep.paths.records / BATCH / "7_1.jsonl"
     waiting = file.rename(file.with_name("waiting"))
+    cluster.say(TWO_WAIT)
     cluster.fake(
-        squeue=f"cat <<'END'\n{TWO_WAIT}\nEND",
         sacct=f"while read -r line; do echo \"$line\"; done < '{waiting}' > '{file}'; exit 1",
     )
     assert states(take_snapshot(cluster.sweep))[3] == "completed"

@@ -36,6 +36,34 @@ def test_a_journal_reads_as_it_was_written(paths: SweepPaths) -> None:
     assert Journal.read(paths) == journal
 
 
+def test_since_when_slurm_does_not_know_a_job_is_kept_and_the_earliest_time_counts(paths: SweepPaths) -> None:
+    journal = Journal(paths)
+    journal.unknown_to_slurm("7", [3, 0, 1])
+    first = Journal.read(paths).unknown_since
+    assert first.keys() == {"7"}
+    assert first["7"].keys() == {0, 1, 3}
+    journal.unknown_to_slurm("7", [1, 2])
+    later = Journal.read(paths).unknown_since["7"]
+    assert later.keys() == {0, 1, 2, 3}
+    assert later[1] == first["7"][1]
+
+
+@pytest.mark.parametrize("event", [{"indices": "x"}, {"at": "soon", "indices": "1"}, {"at": 7, "indices": "1"}, {}])
+def test_a_damaged_time_of_an_unknown_job_is_ignored(paths: SweepPaths, event: dict[str, object]) -> None:
+    paths.journal.write_text(json.dumps({"event": "unknown to Slurm", "slurm_id": "7", **event}) + "\n")
+    assert Journal.read(paths).unknown_since == {}
+
+
+def test_a_sweep_belongs_to_the_cluster_of_its_first_batch(paths: SweepPaths) -> None:
+    journal = Journal(paths)
+    assert journal.cluster is None
+    journal.submitting(Batch(paths, "job-001.aa", cluster="here"))
+    journal.submitting(Batch(paths, "job-001.bb", cluster="there"))
+    assert Journal.read(paths).cluster == "here"
+    paths.journal.write_text('{"event": "submitting", "batch": "job-001.aa", "cluster": 7}\n')
+    assert Journal.read(paths).cluster is None
+
+
 @pytest.mark.parametrize(
     "name", ["/dev/zero", "../../other", "job-001/../x", "", ".", "..", "a b", "-x", "job-001\n", 7, ["x"]]
 )

@@ -51,6 +51,12 @@ def show(tmp_path: Path) -> Path:
     return program
 
 
+def module(then: str = "") -> dict[str, str]:
+    """A `module` of the shell that loads everything, and then runs a line."""
+    lines = "export LOADEDMODULES=$LOADEDMODULES:$2 MODULEPATH=$MODULEPATH:$2"
+    return {"BASH_FUNC_module%%": f"() {{ {lines}; {then or 'true'}; }}"}
+
+
 def seen(show: Path) -> list[str]:
     return show.with_name("seen").read_bytes().decode().split("\0")
 
@@ -227,7 +233,7 @@ def test_modules_are_loaded_as_they_are_written(make_sweep: MakeSweep, show: Pat
     names = [name for name in HOSTILE if not name.startswith("-")]
     modules = yaml.safe_dump(names, default_flow_style=True, width=10**6).strip()
     sweep = make_sweep(site=f"modules: {modules}\n    python: {show}", scheduler="local")
-    run(sweep, **{"BASH_FUNC_module%%": f'() {{ "{show}" module "$@"; }}'})
+    run(sweep, **module(f'"{show}" module "$@"'))
     loads = [["module", "load", name, ""] for name in names]  # `show` adds the variable VALUE
     assert seen(show)[: 4 * len(names)] == [word for load in loads for word in load]
     assert not (sweep.paths.jobs / "pwned").exists()
@@ -235,10 +241,72 @@ def test_modules_are_loaded_as_they_are_written(make_sweep: MakeSweep, show: Pat
 
 def test_a_module_that_does_not_load_ends_the_script(make_sweep: MakeSweep, show: Path) -> None:
     sweep = make_sweep(site=f"modules: [there, gone, never]\n    python: {show}", scheduler="local")
-    done = run(sweep, **{"BASH_FUNC_module%%": "() { [ $2 = there ] || { echo no such module >&2; return 1; }; }"})
+    done = run(sweep, **module("[ $2 = there ] || { echo no such module >&2; return 1; }"))
     assert done.returncode == 1
     assert done.stderr.splitlines() == ["no such module", "hpcbench: gave up: module load gone failed"]
     assert not show.with_name("seen").exists()
+
+
+# As in Environment Modules 3.2 (C): an error of a modulefile is written to the error stream, and the status is 0.
+OF_MODULES_3 = """module() {
+  case $2 in
+    gone*) echo "ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for '$2'" >&2 ;;
+    old) ;;  # has been loaded before
+    fast) LOADEDMODULES+=:compiler/gcc/12 ;;  # an alias, or another letter case
+    cuda) LOADEDMODULES+=:cuda/12.4 ;;
+    *) LOADEDMODULES+=:$2 ;;
+  esac
+  return 0
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "names", "failed"),
+    [
+        ("", "[gone/99]", "gone/99"),
+        ("gone/12", "[gone/99]", "gone/99"),
+        ("gone/12", "[cuda, gone/99, never]", "gone/99"),
+        ("other/gone", "[gone]", "gone"),
+        ("gone-away/1:x", "[gone]", "gone"),
+        ("old/12", "[old]", None),
+        ("x:old", "[old]", None),
+        ("", "[cuda, compiler/gcc/12, fast, /apps/modulefiles/mine]", None),
+    ],
+)
+def test_a_module_that_does_not_load_with_status_0_ends_the_script_with_a_fake_module(
+    make_sweep: MakeSweep, show: Path, tmp_path: Path, before: str, names: str, failed: str | None
+) -> None:
+    (tmp_path / "init").mkdir()
+    (tmp_path / "init" / "bash").write_text(OF_MODULES_3)
+    sweep = make_sweep(site=f"modules: {names}\n    python: {show}", scheduler="local")
+    done = run(sweep, MODULESHOME=str(tmp_path), LOADEDMODULES=before)
+    assert show.with_name("seen").exists() is (failed is None)
+    words = f"ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for '{failed}'"
+    expected = [words, f"hpcbench: gave up: module load {failed} failed"] if failed else []
+    assert done.stderr.splitlines() == expected
+
+
+def test_a_folder_that_is_not_used_with_status_0_ends_the_script_with_a_fake_module(
+    make_sweep: MakeSweep, show: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "init").mkdir()
+    (tmp_path / "init" / "bash").write_text(OF_MODULES_3)
+    sweep = make_sweep(site=f"module_paths: [/gone]\n    python: {show}", scheduler="local")
+    done = run(sweep, MODULESHOME=str(tmp_path), MODULEPATH="/apps")
+    assert done.stderr.splitlines()[-1] == "hpcbench: gave up: module use /gone failed"
+    assert "gave up" not in run(sweep, MODULESHOME=str(tmp_path), MODULEPATH="/apps:/gone").stderr
+
+
+@pytest.mark.parametrize("implementation", ["LMOD_CMD", "MODULES_CMD"])
+def test_the_status_of_lmod_and_of_modules_4_suffices_with_a_fake_module(
+    make_sweep: MakeSweep, show: Path, implementation: str
+) -> None:
+    """The shell has loaded the module under another name before, so that nothing changes."""
+    sweep = make_sweep(site=f"modules: [gcc/default]\n    python: {show}", scheduler="local")
+    loaded = {"LOADEDMODULES": "gcc/12", "BASH_FUNC_module%%": "() { true; }"}
+    assert run(sweep, **loaded, **{implementation: "/usr/share/modulecmd"}).stderr == ""
+    assert run(sweep, **loaded).stderr == "hpcbench: gave up: module load gcc/default failed\n"
 
 
 def test_a_line_of_the_set_up_that_fails_ends_the_script_and_is_named(make_sweep: MakeSweep, show: Path) -> None:
@@ -277,8 +345,29 @@ def test_names_that_the_set_up_uses_do_not_lead_the_record_elsewhere(make_sweep:
 
 def test_module_paths_come_before_the_modules(make_sweep: MakeSweep, show: Path) -> None:
     sweep = make_sweep(site=f"module_paths: [/a b, $HOME]\n    modules: [c]\n    python: {show}", scheduler="local")
-    run(sweep, **{"BASH_FUNC_module%%": f'() {{ "{show}" "$@"; }}'})
+    run(sweep, **module(f'"{show}" "$@"'))
     assert seen(show)[:9] == ["use", "/a b", "", "use", "$HOME", "", "load", "c", ""]
+
+
+@pytest.mark.parametrize(
+    ("site", "set_up"),
+    [
+        ("modules: [a]", {"LOADEDMODULES", "MODULEPATH"}),
+        ("setup: ['export OMP_NUM_THREADS=4', 'export KMP_BLOCKTIME=0']", {"OMP_NUM_THREADS"}),
+        ("env: {OMP_NUM_THREADS: '4'}", set()),
+    ],
+)
+def test_the_variables_that_the_set_up_sets_are_told_from_those_of_the_shell(
+    make_sweep: MakeSweep, show: Path, site: str, set_up: set[str]
+) -> None:
+    show.write_text(show.read_text().replace("$VALUE", "$HPCBENCH_SET_UP"))
+    sweep = make_sweep(site=f"{site}\n    python: {show}", scheduler="local")
+    done = run(sweep, OMP_NUM_THREADS="1", KMP_BLOCKTIME="0", ONE="1\n2=3", **module())
+    assert done.stderr == ""
+    names = set(seen(show)[-2].split())
+    assert set_up <= names
+    assert not {"KMP_BLOCKTIME", "ONE", "PATH", "HOME"} & names
+    assert ("OMP_NUM_THREADS" in names) == ("OMP_NUM_THREADS" in set_up)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +379,7 @@ def test_packages_of_the_shell_that_submits_get_in_only_by_the_sites_will(
 ) -> None:
     show.write_text(show.read_text().replace("$VALUE", "$PYTHONPATH"))
     sweep = make_sweep(site=f"{site}\n    python: {show}".lstrip(), scheduler="local")
-    run(sweep, PYTHONPATH="/mine", **{"BASH_FUNC_module%%": "() { true; }"})
+    run(sweep, PYTHONPATH="/mine", **module())
     assert seen(show)[-2] == seen_inside
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +15,13 @@ from hpcbench.store.journal import Batch, Journal, locked
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit import slurm_executor
 from hpcbench.submit.slurm_executor import Array
+from tests.status.queued_sweep import queued
 
 Fake = Callable[..., Path]
 MakeSweep = Callable[..., Sweep]
 OTHERS = {"srun": "exit 0", "squeue": "exit 0", "scancel": "exit 0"}
 TWO_JOBS = "matrix: {cpus_per_task: [1, 2]}\n"
+IN_QUEUE = f"echo '{queued('0|RUNNING|None|n1', name='study-1.job-001.ab12', array='42')}'"
 FIRST, SECOND = Array("job-001", ((0,), (1,), (2,))), Array("job-002", ((0, 1), (2,)), "0:20:00")
 
 
@@ -33,7 +36,18 @@ def states(sweep: Sweep) -> list[tuple[str, str | None, bool]]:
     return [(batch.job, batch.slurm_id, batch.rejected) for batch in Journal.read(sweep.paths).batches]
 
 
-@pytest.mark.parametrize("answer", ["42", "42;cluster", "Welcome to the cluster!\nProject 7 expires in 3 days\n42"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "42",
+        "42;cluster",
+        "Welcome to the cluster!\nProject 7 expires in 3 days\n42",
+        "42\nINFO: 12 of 100 hours of your budget are used",
+        "Submitted batch job 42",
+        "Submitted batch job 42 on cluster other",
+        "Gr\udcfc\udcdfe vom Betrieb\n42",
+    ],
+)
 def test_the_id_is_found_in_what_sbatch_says_with_fake_slurm_commands(
     answer: str, fake_commands: Fake, make_sweep: MakeSweep
 ) -> None:
@@ -107,7 +121,7 @@ def test_after_words_that_leave_it_open_whether_slurm_has_a_job_it_is_still_look
 ) -> None:
     fake_commands(sbatch=f"echo '{said}' >&2; exit 1", **OTHERS)
     sweep = make_sweep()
-    with pytest.raises(UserError, match="sbatch refused"):
+    with pytest.raises(UserError, match="whether sbatch accepted job-001 is unknown"):
         submit(sweep, FIRST)
     assert states(sweep) == [("job-001", None, False)]
 
@@ -125,9 +139,17 @@ def test_a_refusal_for_too_many_jobs_leaves_nothing_but_the_journal_with_fake_sl
     assert [path.name for path in (sweep.paths.jobs / "logs").iterdir()] == ["job-001"]
 
 
-@pytest.mark.parametrize(("queued", "expected"), [("echo 42", ("job-001", "42", False)), ("", ("job-001", None, True))])
+# The name of the job is that of the batch, which the journal has by then.
+LISTS_IT = (
+    'for batch in {jobs}/logs/job-001.*; do echo "'
+    + queued("0|RUNNING|None|n1", name="study-1.${{batch##*/}}", array="42")
+    + '"; done'
+)
+
+
+@pytest.mark.parametrize(("squeue", "expected"), [(LISTS_IT, ("job-001", "42", False)), ("", ("job-001", None, True))])
 def test_an_sbatch_that_is_ended_while_it_tries_again_may_have_succeeded_with_fake_slurm_commands(
-    queued: str,
+    squeue: str,
     expected: tuple[str, str | None, bool],
     fake_commands: Fake,
     make_sweep: MakeSweep,
@@ -135,22 +157,29 @@ def test_an_sbatch_that_is_ended_while_it_tries_again_may_have_succeeded_with_fa
 ) -> None:
     monkeypatch.setattr(slurm_executor, "SBATCH_LIMIT_S", 1)
     said = "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying"
-    folder = fake_commands(**{**OTHERS, "sbatch": f"echo '{said}' >&2; sleep 9", "squeue": queued, "sacct": "exit 0"})
-    (folder / "timeout").symlink_to(str(shutil.which("timeout", path="/usr/bin:/bin")))
     sweep = make_sweep()
+    lists = squeue.format(jobs=sweep.paths.jobs)
+    folder = fake_commands(**{**OTHERS, "sbatch": f"echo '{said}' >&2; sleep 9", "squeue": lists, "sacct": "exit 0"})
+    (folder / "timeout").symlink_to(str(shutil.which("timeout", path="/usr/bin:/bin")))
     with contextlib.suppress(slurm_executor.QueueFullError):
         submit(sweep, FIRST)
     assert states(sweep) == [expected]
 
 
-@pytest.mark.parametrize("answer", ["", "echo 'Submitted, thank you'", "echo 42; echo bye"])
-def test_an_sbatch_that_names_no_id_is_a_refusal_with_fake_slurm_commands(
-    answer: str, fake_commands: Fake, make_sweep: MakeSweep
+@pytest.mark.parametrize("answer", ["", "echo 'Submitted, thank you'", "echo 42; echo 43"])
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_if_sbatch_prints_no_clear_id_the_job_is_looked_for_at_once_with_fake_slurm_commands(
+    answer: str, is_listed: bool, fake_commands: Fake, make_sweep: MakeSweep
 ) -> None:
-    fake_commands(sbatch=answer, **OTHERS)
     sweep = make_sweep()
-    with pytest.raises(UserError, match="sbatch"):
+    lists = LISTS_IT.format(jobs=sweep.paths.jobs) if is_listed else "exit 0"
+    fake_commands(**{**OTHERS, "sbatch": answer, "squeue": lists, "sacct": "exit 0"})
+    if is_listed:
         submit(sweep, FIRST)
+    else:
+        with pytest.raises(UserError, match=r"whether sbatch accepted job-001 is unknown: .* no clear job ID"):
+            submit(sweep, FIRST)
+    assert states(sweep) == [("job-001", "42" if is_listed else None, False)]
 
 
 def test_variables_of_the_login_shell_do_not_reach_sbatch_with_fake_slurm_commands(
@@ -169,7 +198,7 @@ def test_variables_of_the_login_shell_do_not_reach_sbatch_with_fake_slurm_comman
     assert "MY_OWN=kept" in seen
 
 
-@pytest.mark.parametrize("missing", ["sbatch", *OTHERS])
+@pytest.mark.parametrize("missing", ["sbatch", "srun", "squeue", "scancel"])
 def test_nothing_is_submitted_where_a_slurm_command_is_missing_with_fake_slurm_commands(
     missing: str, fake_commands: Fake
 ) -> None:
@@ -177,7 +206,7 @@ def test_nothing_is_submitted_where_a_slurm_command_is_missing_with_fake_slurm_c
     del commands[missing]
     fake_commands(**commands)
     with pytest.raises(UserError, match=f"{missing} not found"):
-        slurm_executor.check_available()
+        slurm_executor.check_available(None)
 
 
 @pytest.mark.parametrize("variable", ["SLURM_CLUSTERS", "SBATCH_CLUSTERS"])
@@ -185,10 +214,10 @@ def test_nothing_is_submitted_where_the_shell_asks_for_another_cluster_with_fake
     variable: str, fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_commands(sbatch="echo 42", **OTHERS)
-    slurm_executor.check_available()
+    slurm_executor.check_available(None)
     monkeypatch.setenv(variable, "second")
     with pytest.raises(UserError, match=f"{variable}: set to second"):
-        slurm_executor.check_available()
+        slurm_executor.check_available(None)
 
 
 @pytest.fixture
@@ -202,8 +231,8 @@ def orphan(make_sweep: MakeSweep) -> Sweep:
 @pytest.mark.parametrize(
     ("commands", "expected"),
     [
-        ({"squeue": "echo 42", "sacct": "exit 1"}, ("job-001", "42", False)),
-        ({"squeue": "exit 0", "sacct": "echo 43_0"}, ("job-001", "43", False)),
+        ({"squeue": IN_QUEUE, "sacct": "exit 1"}, ("job-001", "42", False)),
+        ({"squeue": "exit 0", "sacct": f"echo '43_0|{os.getuid()}'"}, ("job-001", "43", False)),
         (
             {"squeue": "exit 0", "sacct": "echo 'Slurm accounting storage is disabled' >&2; exit 1"},
             ("job-001", None, True),
@@ -215,11 +244,10 @@ def test_a_submission_without_an_id_is_looked_for_by_name_with_fake_slurm_comman
     commands: dict[str, str], expected: Any, fake_commands: Fake, orphan: Sweep
 ) -> None:
     folder = fake_commands(**commands)
-    slurm_executor.adopt_orphans(Journal.read(orphan.paths))
+    slurm_executor.adopt_orphans(orphan, Journal.read(orphan.paths))
     assert states(orphan) == [expected]
-    assert "--name=study-1.job-001.ab12" in (folder / "squeue.called").read_text()
     (folder / "squeue.called").unlink()
-    slurm_executor.adopt_orphans(Journal.read(orphan.paths))
+    slurm_executor.adopt_orphans(orphan, Journal.read(orphan.paths))
     assert not (folder / "squeue.called").exists()  # it is no orphan any more
 
 
@@ -232,7 +260,7 @@ def test_an_orphan_is_left_alone_while_slurm_does_not_answer_with_fake_slurm_com
 ) -> None:
     fake_commands(**commands)
     with pytest.raises(UserError, match=f"{failed} failed"):
-        slurm_executor.adopt_orphans(Journal.read(orphan.paths))
+        slurm_executor.adopt_orphans(orphan, Journal.read(orphan.paths))
     assert states(orphan) == [("job-001", None, False)]
 
 
@@ -243,18 +271,18 @@ def test_an_orphan_of_somebody_else_whose_jobs_slurm_may_hide_is_left_alone_with
     sweep = make_sweep()
     Journal(sweep.paths).submitting(Batch(sweep.paths, "job-001.ab12", uid=54321))
     with pytest.raises(UserError, match="the user with uid 54321 died while it submitted"):
-        slurm_executor.adopt_orphans(Journal.read(sweep.paths))
+        slurm_executor.adopt_orphans(sweep, Journal.read(sweep.paths))
     assert states(sweep) == [("job-001", None, False)]
     assert "--user=54321" in (folder / "squeue.called").read_text().split()
-    fake_commands(squeue="echo 42")
-    slurm_executor.adopt_orphans(Journal.read(sweep.paths))
+    fake_commands(squeue=IN_QUEUE.replace(f"|{os.getuid()}|", "|54321|"))
+    slurm_executor.adopt_orphans(sweep, Journal.read(sweep.paths))
     assert states(sweep) == [("job-001", "42", False)]
 
 
 def test_cancel_cancels_every_array_with_fake_slurm_commands(fake_commands: Fake, make_sweep: MakeSweep) -> None:
     folder = fake_commands(scancel="exit 0")
     sweep = make_sweep()
-    slurm_executor.cancel(["42", "43"], Journal(sweep.paths))
+    slurm_executor.cancel(sweep, ["42", "43"], Journal(sweep.paths))
     assert (folder / "scancel.called").read_text().split() == ["42", "43"]
     events = [json.loads(line) for line in sweep.paths.journal.read_text().splitlines()]
     assert [event["slurm_id"] for event in events] == ["42", "43"]
@@ -267,4 +295,4 @@ def test_a_scancel_that_fails_is_told_with_fake_slurm_commands(
     fake_commands(**commands)
     sweep = make_sweep()
     with pytest.raises(UserError, match="scancel"):
-        slurm_executor.cancel(["42"], Journal(sweep.paths))
+        slurm_executor.cancel(sweep, ["42"], Journal(sweep.paths))

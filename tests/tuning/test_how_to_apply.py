@@ -7,7 +7,7 @@ from typing import Any
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.plan.case import Case
-from hpcbench.tuning.how_to_apply import Usage, inherited, usage
+from hpcbench.tuning.how_to_apply import Usage, usage
 from tests.fixtures.records import a_record
 
 RECORD = a_record(environment={"LD_PRELOAD": "/usr/lib/libjemalloc.so.2"}, affinity=[[0, 1], [2, 3]])
@@ -33,11 +33,6 @@ def test_a_library_is_preloaded_from_where_the_repetition_had_it() -> None:
 def test_glibcs_allocator_needs_two_variables_and_no_library() -> None:
     retaining = case(allocator="glibc-retain")
     assert usage(retaining, case(), RECORD).variables == {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
-    assert inherited(retaining, {"MALLOC_MMAP_MAX_": "0", "LD_PRELOAD": "/x.so"}) == {"LD_PRELOAD": "/x.so"}
-    assert inherited(case(), {"MALLOC_ARENA_MAX": "1", "GLIBC_TUNABLES": "a=1"}) == {
-        "MALLOC_ARENA_MAX": "1",
-        "GLIBC_TUNABLES": "a=1",
-    }
 
 
 def test_instances_have_cpus_of_their_own() -> None:
@@ -89,14 +84,3 @@ def test_a_command_is_told_as_it_is() -> None:
 def test_tensorflow_has_calls_of_its_own() -> None:
     (line,) = usage(case(framework="tensorflow", intra_op_threads=3), case(framework="tensorflow"), RECORD).lines
     assert line == "tf.config.threading.set_intra_op_parallelism_threads(3)"
-
-
-def test_what_the_shell_sets_of_threads_is_told_and_what_hpcbench_sets_is_not() -> None:
-    outside = {"OMP_NUM_THREADS": "4", "KMP_BLOCKTIME": "0", "LD_PRELOAD": "/x.so", "MKL_DYNAMIC": "FALSE"}
-    outside |= {"OPENBLAS_NUM_THREADS": "2", "TF_NUM_INTRAOP_THREADS": "2", "TF_ENABLE_ONEDNN_OPTS": "0"}
-    others = {"CUDA_VISIBLE_DEVICES": "-1", "LD_LIBRARY_PATH": "/opt/lib", "OPENBLAS_CORETYPE": "Haswell"}
-    assert inherited(case(), {**outside, **others}) == outside
-    command = {"framework": "command", "command": "true", "model": None, "intra_op_threads": 4}
-    assert inherited(case(**command), {"OMP_NUM_THREADS": "4", "OMP_PROC_BIND": "true"}) == {"OMP_PROC_BIND": "true"}
-    preloading = case(allocator="jemalloc")
-    assert inherited(preloading, {"LD_PRELOAD": "/usr/lib/libjemalloc.so.2"}) == {}

@@ -22,6 +22,8 @@ from hpcbench.core.status import COMPLETED
 # Cases have the same workload, and can be compared, only if all of these columns agree.
 WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data", "target_accuracy")
 
+NOT_FOUND = ("metrics_not_found", "metrics_not_found_reason")  # names of metrics of commands, and the reasons
+
 EFFECTIVE = "effective_samples"  # effective number of independent samples, of a case and of each row of by_case
 
 _KEYS = ["sweep", "case"]
@@ -62,7 +64,8 @@ _PER_REPETITION = (
 _JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over all repetitions
 # Columns joined in the same way, with "; " since their values contain commas.
 _SENTENCES = (
-    *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "warnings"),
+    *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"),
+    *("performance_variables", "outside_variables", "warnings"),
     *("energy_scope", "energy_reason", "price_reason"),
 )
 # Columns that are medians over the valid repetitions.
@@ -170,10 +173,18 @@ def _outcomes(rows: pd.DataFrame, used: pd.DataFrame) -> dict[str, pd.Series[Any
         "status": failed["status"].reindex(cases).fillna(COMPLETED),
         "error": failed["error"],
         "log": failed["log"],
+        **_not_found(used),
         "interference": verdicts.groupby(level=0).min().map({0: DISTURBED, 1: UNMONITORED, 2: CLEAN}),
         "disturbed": (completed & (rows["interference"] == DISTURBED)).groupby(level=0).sum(),
         "unmonitored": (completed & (rows["interference"] == UNMONITORED)).groupby(level=0).sum(),
     }
+
+
+def _not_found(used: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+    """Return the metrics that the first repetition of each case with a metric missing lacks, and why."""
+    lacking = used[used[NOT_FOUND[0]].notna()]
+    lacking = lacking[~lacking.index.duplicated()]
+    return {name: lacking[name] for name in NOT_FOUND}
 
 
 def _metrics(used: pd.DataFrame, metrics: list[str]) -> dict[str, pd.Series[Any]]:
@@ -290,14 +301,14 @@ def speed_of(cases: pd.DataFrame) -> pd.Series[float]:
 def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity]) -> Quantity:
     """Return the quantity that ranks cases of one workload.
 
-    This is `quantity`, unless it is the throughput and no case has one: then it is the first metric that a case has, or
-    the time.
+    This is `quantity`, unless it is the throughput and no case has one: then it is the first metric that a case has or
+    should have, or the time.
     """
     if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
         return quantity
-    return next(
-        (each for each in metrics if each.more_is_better is not None and cases[each.column].notna().any()), TIME
-    )
+    lacking = {name for names in cases[NOT_FOUND[0]].dropna() for name in names.split(", ")}
+    known = [each for each in metrics if cases[each.column].notna().any() or each.title in lacking]
+    return next((each for each in known if each.more_is_better is not None), TIME)
 
 
 def ranked(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity] = ()) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from hpcbench.config.names import TAG
@@ -10,8 +12,9 @@ from hpcbench.core.run_spec import COMMAND
 WORK = "work"  # column of the workload, within which repetitions are compared
 PLACE = "nodes_used"
 _SOFTWARE = ("framework", "strategy", "environment")
-_MACHINE = ("site", "device", "gpus_per_task", "nodes")
-# Each factor, and the columns that may determine it. Tags may determine any factor.
+_MACHINE = ("site", "device", "gpus_per_task", "nodes", "placement")
+# Each factor, and the columns that may determine it. User parameters (tags) may determine software, too. They choose
+# a machine by Slurm options, which are `placement`: otherwise it is chance that a value has run on one kind of machine.
 FACTORS = {
     "framework_version": _SOFTWARE,
     "software": (*_SOFTWARE, "framework_version"),  # reported once, as framework_version
@@ -20,6 +23,7 @@ FACTORS = {
     "cpu_turbo": _MACHINE,
     "gpu_model": _MACHINE,
     "kernel": _MACHINE,
+    "outside_variables": (),
     "hpcbench_version": (),
 }
 _OF_MACHINES = ("cpu_model", "cpu_governor", "cpu_turbo", "kernel")
@@ -45,9 +49,24 @@ def uncontrolled(repetitions: pd.DataFrame) -> Values:
 def _differing(repetitions: pd.DataFrame, factor: str, setters: tuple[str, ...]) -> list[str]:
     if repetitions[factor].nunique() < 2:
         return []
-    tags = [str(name) for name in repetitions if str(name).startswith(TAG)]
+    tags = [str(name) for name in repetitions if str(name).startswith(TAG)] if setters is not _MACHINE else []
     alike = repetitions.groupby([WORK, *setters, *tags], sort=False, dropna=False)[factor]
     return [str(value) for value in repetitions.loc[alike.transform("nunique") > 1, factor].dropna().unique()]
+
+
+def confounded_with(repetitions: pd.DataFrame, factor: str, axes: Sequence[str]) -> list[str]:
+    """Return the axes whose value determines the factor: their effects cannot be told from those of the factor.
+
+    Each value of the axis ran with one value of the factor, in several repetitions, unless both have as many values.
+    """
+    known = repetitions[repetitions[factor].notna()]
+    found = []
+    for axis in axes:
+        groups = known.groupby(axis, sort=False, dropna=False)[factor]
+        several = groups.size().min() > 1 or len(groups) == known[factor].nunique()
+        if len(groups) > 1 and several and groups.nunique().max() == 1:
+            found.append(axis)
+    return found
 
 
 def unknown(repetitions: pd.DataFrame) -> list[str]:

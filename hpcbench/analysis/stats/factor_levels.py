@@ -103,4 +103,4 @@ def text(value: Any) -> str:
     """Return the value of a parameter for a sentence."""
     if value is None or value is pd.NA or value != value:
         return UNSET
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

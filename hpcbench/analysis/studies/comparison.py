@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import WORK, Row, by_case, case_table, valid_rows
+from hpcbench.analysis.cases.case_table import NOT_FOUND, WORK, Row, by_case, case_table, valid_rows
 from hpcbench.analysis.cases.quantities import TIME, Quantity
 from hpcbench.analysis.stats import equivalence
 from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
@@ -24,6 +25,9 @@ WORST_FIRST = (SLOWER, WORSE, CANNOT_TELL, SAME, FASTER, BETTER, MISSING, NOT_CO
 # Columns that should agree on both sides, since a comparison of code requires one machine.
 MACHINE = ("site", "cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel")
 VERSIONS = ("framework_version", "software")
+# What may differ although all parameters of a case agree: a variable of the shell, of a module, of the site file.
+THREADS = ("effective_intra_op_threads", "effective_inter_op_threads")
+_UNSET = "not set"
 
 _OF_A_METRIC = {FASTER: BETTER, SLOWER: WORSE}
 _NUMBERS = ("ratio", "ratio_ci_low", "ratio_ci_high", "p_value", "rank_sum_p", "base_median", "new_median")
@@ -62,7 +66,8 @@ class _Row(NamedTuple):
 class Comparison(NamedTuple):
     """Two sweeps compared. `rows` are the quantities of the cases, worst first.
 
-    `machines` and `versions` are the columns that differ, with the values of each side; `warnings` are about the cases.
+    `machines` and `versions` are the columns that differ, with the values of each side. `settings` are the effective
+    threads and the environment variables that differ in the same way. `warnings` are about the cases.
     """
 
     base: str
@@ -71,6 +76,7 @@ class Comparison(NamedTuple):
     rows: pd.DataFrame
     machines: dict[str, tuple[str, str]]
     versions: dict[str, tuple[str, str]]
+    settings: dict[str, tuple[str, str]]
     warnings: list[str]
 
     @property
@@ -110,6 +116,7 @@ def compare(
         _worst_first(frame, metrics),
         _differing(base, new, MACHINE),
         _differing(base, new, VERSIONS),
+        _differing_settings(base, new),
         [*_warnings("BASE", *sides), *_warnings("NEW", *reversed(sides))],
     )
 
@@ -125,12 +132,31 @@ def _worst_first(frame: pd.DataFrame, metrics: Collection[Quantity]) -> pd.DataF
 
 def _differing(base: pd.DataFrame, new: pd.DataFrame, names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return the columns in which the common cases of both sides differ, with the values of each side."""
-    found = {}
-    for name in names:
-        sides = [_distinct(side[side["case"].isin(other["case"])][name]) for side, other in ((base, new), (new, base))]
-        if all(sides) and sides[0] != sides[1]:
-            found[name] = ("; ".join(sides[0]), "; ".join(sides[1]))
-    return found
+    sides = _common(base, new)
+    pairs = {name: (_distinct(sides[0][name]), _distinct(sides[1][name])) for name in names}
+    return _unequal({name: pair for name, pair in pairs.items() if all(pair)})
+
+
+def _common(base: pd.DataFrame, new: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the repetitions of the cases that both sides have."""
+    return base[base["case"].isin(new["case"])], new[new["case"].isin(base["case"])]
+
+
+def _unequal(pairs: dict[str, tuple[list[str], list[str]]]) -> dict[str, tuple[str, str]]:
+    return {name: ("; ".join(old), "; ".join(now)) for name, (old, now) in pairs.items() if old != now}
+
+
+def _differing_settings(base: pd.DataFrame, new: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """Return effective threads and environment variables of common cases that differ, with the values of each side."""
+    sides = [
+        [json.loads(text) for text in side["performance_variables"].dropna().unique()] for side in _common(base, new)
+    ]
+    names = sorted({name for side in sides for variables in side for name in variables})
+    old, now = ({name: sorted({each.get(name, _UNSET) for each in side}) for name in names} for side in sides)
+    return {
+        **_differing(base, new, THREADS),
+        **_unequal({name: (old[name], now[name]) for name in names if all(sides)}),
+    }
 
 
 def _distinct(column: pd.Series[Any]) -> list[str]:
@@ -144,6 +170,8 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
     for case in cases:
         if case["status"] != COMPLETED and case["repetitions"] > 0:
             warnings["some repetitions did not complete; the others are compared"] += 1
+        if not pd.isna(case[NOT_FOUND[0]]):
+            warnings[f"metric not found in some repetitions: {case[NOT_FOUND[0]]}"] += 1
         if case["disturbed"] and case["interference"] != DISTURBED:
             warnings["some repetitions had interference; the others are compared"] += 1
         if case["unmonitored"]:

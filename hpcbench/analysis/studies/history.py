@@ -35,6 +35,7 @@ FACTS = (
     "cpu_governor",
     "cpu_turbo",
     "gpu_model",
+    "outside_variables",
     PLACE,
 )
 Facts = Mapping[str, tuple[str, ...]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.analysis.cases import confounders
+from hpcbench.analysis.cases import confounders, labels
 from hpcbench.analysis.cases.confounders import WORK
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, INSTANCES, STEPS, TASKS
 from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY
@@ -112,6 +112,11 @@ def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
     if not found:
         return None
     lacking = f"not the same in all cases, and not an axis: {', '.join(map(_described, found.items()))}"
+    for factor in found:
+        axes = confounders.confounded_with(evidence.valid, factor, evidence.results.shown)
+        if axes and factor != confounders.PLACE:  # a node follows its only case
+            names = " and ".join(map(labels.plain, axes))
+            lacking += f"; {factor} follows {names}, whose effect cannot be told from that of {factor}"
     return RuleViolation(9, lacking, "fix it (slurm options, environment), or make it an axis with a tag")
 
 

@@ -53,7 +53,7 @@ Examples:
   hpcbench report lstm.tar.gz                       an archive, on any machine
   hpcbench report base new --base intra_op_threads=1,inter_op_threads=1
 
-Exit status: 0 success; 1 a case did not complete; 2 usage error.
+Exit status: 0 success; 1 a case did not complete, or lacks a metric; 2 usage error.
 """
 
 
@@ -158,7 +158,7 @@ def report_command(
         write_figures(drawn, figures, wanted, theme, "figures require at least two measured cases")
     if html_file:
         _write_page(results, drawn, progresses, searched, html_file)
-    return int((results.cases["status"] != status.COMPLETED).any())
+    return int(len(results.failed) + len(results.lacking) > 0)
 
 
 def _check_options(level: str, parquet_file: str | None, tables: bool, plot: str | None, charts: bool) -> None:

@@ -33,7 +33,7 @@ Examples:
   hpcbench show c1a2 --sweep lstm.tar.gz        from an archive
   hpcbench show c1a2 --json | jq '.repetitions[].record.samples.times_s'
 
-Exit status: 0 the case has completed; 1 it has not completed; 2 usage error.
+Exit status: 0 the case has completed; 1 it has not completed, or lacks a metric; 2 usage error.
 """
 
 

@@ -31,7 +31,7 @@ Examples:
   hpcbench status --watch | tee log           one line per change and failure
   hpcbench status --watch --json   one line of JSON per change
 
-Exit status: 0 success; 1 with --watch: a repetition did not complete, or a search has no result;
+Exit status: 0 success; 1 with --watch: a repetition did not complete or lacks a metric, or a search has no result;
 2 usage error; 130 interrupted.
 """
 

@@ -6,7 +6,8 @@ import click
 
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
 from hpcbench.errors import UserError
-from hpcbench.slurm.queue import searching
+from hpcbench.slurm.search_job import searching
+from hpcbench.status.progress import UNKNOWN
 from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.sweep import Sweep, load
@@ -40,15 +41,23 @@ def cancel_command(context: click.Context, sweep: str) -> int:
 
     with locked(found.paths.jobs):
         journal = Journal.read(found.paths)
-        adopt_orphans(journal)
+        adopt_orphans(found, journal)
         progress = reconcile(found)
         for warning in progress.warnings:
             err.print(f"warning: {warning}", soft_wrap=True, markup=False)
-        active = [run for run in progress.runs if run.in_queue]
+        # What may still run is cancelled, too: Slurm ignores the ID of a job that has ended.
+        unknown = [run for run in progress.runs if run.state == UNKNOWN and run.slurm_id is not None]
+        active = [run for run in progress.runs if run.in_queue] + unknown
         # What would submit the rest goes first.
         arrays = dict.fromkeys([*progress.follow_on, *(str(run.slurm_id) for run in active)])
-        cancel_arrays(arrays, journal)
+        cancel_arrays(found, arrays, journal)
     of_repetitions = f"{plural(len(active), 'repetition')} in {plural(len(arrays) - len(progress.follow_on), 'array')}"
+    if unknown:
+        err.print(
+            f"{plural(len(unknown), 'repetition')} of them in an unknown state {unknown[0].reason}",
+            soft_wrap=True,
+            markup=False,
+        )
     err.print(f"cancelled {of_repetitions}{', and the job that submits the rest' if progress.follow_on else ''}")
     return 0
 
@@ -59,7 +68,7 @@ def _cancel_search(sweep: Sweep) -> int:
     # The job itself holds the sweep's lock while it searches. So the journal is only added to, and no orphan is given
     # up: another hpcbench may be submitting it. A job is found by its name, whether the journal has its id or not.
     journal = Journal.read(sweep.paths)
-    jobs = searching(sweep.paths.name, journal)
-    cancel_arrays(jobs, journal)
+    jobs = searching(sweep, journal)
+    cancel_arrays(sweep, jobs, journal)
     err.print(f"cancelled {plural(len(jobs), 'job')}")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -15,11 +16,13 @@ from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import MAX_PACKS, cut, estimated_s, repack
 from hpcbench.status.durations import longest_s
-from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.progress import UNKNOWN, Progress, RunProgress
 from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import Workspace
+from hpcbench.submit import inherited_variables
+from hpcbench.submit.inherited_variables import Submission
 from hpcbench.util.console import err
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.text import plural
@@ -33,7 +36,8 @@ Examples:
   hpcbench resume lstm-threads-20260311-101500 --wait
   hpcbench resume latest --disturbed      also runs with interference
 
-Exit status: 0 success; 1 a case did not complete (local, or with --wait); 2 usage error; 130 interrupted.
+Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or with --wait);
+2 usage error; 130 interrupted.
 """
 
 
@@ -43,17 +47,26 @@ Exit status: 0 success; 1 a case did not complete (local, or with --wait); 2 usa
 @click.option(
     "--missing", is_flag=True, help="Run only what has no outcome, or an outcome that the experiment retries."
 )
+@click.option("--force", is_flag=True, help="Also rerun what may still be running: its state is unknown.")
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result of a search as JSON.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
 @click.pass_context
 def resume_command(
-    context: click.Context, sweep: str, disturbed: bool, missing: bool, wait: bool, as_json: bool, here: bool
+    context: click.Context,
+    sweep: str,
+    disturbed: bool,
+    missing: bool,
+    force: bool,
+    wait: bool,
+    as_json: bool,
+    here: bool,
 ) -> int:
     """Run the repetitions of SWEEP that were not submitted, failed, timed out, were cancelled or were lost.
 
-    Repetitions that completed, that are in the queue or running, or that cannot run here, do not run again. If SWEEP is
-    an interrupted search, continue it; if the search has ended, print its result.
+    Repetitions that completed, that are in the queue or running, that cannot run here, or whose state is unknown do not
+    run again. With --force, those of unknown state do: jobs of them that start later run nothing. If SWEEP is an
+    interrupted search, continue it; if the search has ended, print its result.
     """
     if disturbed and missing:
         raise UserError("--missing cannot be used with --disturbed", hint="use one of them")
@@ -64,42 +77,65 @@ def resume_command(
     if found.tuning:
         from hpcbench.commands.shared.tuning import resume_search
 
-        if disturbed or missing:
+        if disturbed or missing or force:
             what, hint = (
                 "these options cannot be used with a search",
                 "set measure.quiet, then start a new search: hpcbench tune",
             )
-            raise UserError(what, where="--disturbed, --missing", hint=hint)
+            raise UserError(what, where="--disturbed, --missing, --force", hint=hint)
         return resume_search(found, workspace, here=here, wait=wait, in_json=as_json)
     if as_json:
         hint = f"for the state of this sweep: hpcbench status {paths.name} --json"
         raise UserError("--json requires a search, and this sweep is not one", hint=hint)
     with locked(paths.jobs) as lease, resumable(paths.name):
         if found.scheduler == "local":
-            return run_here(found, _to_run(reconcile(found), workspace, disturbed, missing), lease)
-        _submit(found, workspace, disturbed, missing, lease)
+            return run_here(found, _to_run(reconcile(found), workspace, disturbed, missing, force), lease)
+        _submit(found, workspace, disturbed, missing, force, lease)
     return wait_for(found) if wait else 0
 
 
-def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, lease: Lease) -> None:
+def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, force: bool, lease: Lease) -> None:
     from hpcbench.commands.shared.submit import submit_with_progress
     from hpcbench.submit.slurm_executor import adopt_orphans, check_available
 
-    check_available()
+    check_available(sweep.other_cluster)
     journal = Journal.read(sweep.paths)
-    adopt_orphans(journal)
+    adopt_orphans(sweep, journal)
     progress = reconcile(sweep)
-    runs = _to_run(progress, workspace, disturbed, missing)
+    runs = _to_run(progress, workspace, disturbed, missing, force)
+    if runs and progress.complaint and not force:
+        raise UserError(
+            f"some of the runs may be in the queue, which could not be read completely: {progress.complaint}",
+            hint=f"submit them in any case: hpcbench resume {sweep.paths.name} --force",
+        )
     if runs:
+        _give_up([run for run in runs if run.state == UNKNOWN], journal)
         submit_with_progress(sweep, workspace, _arrays(progress, runs), journal, lease)
 
 
-def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: bool) -> list[RunProgress]:
+def _give_up(runs: list[RunProgress], journal: Journal) -> None:
+    """Record that the jobs of these runs must not run anything if they start later."""
+    names = {batch.slurm_id: batch.name for batch in journal.accepted}
+    indices: dict[str, set[int]] = {}
+    for run in runs:
+        if run.slurm_id in names and run.index is not None:
+            indices.setdefault(names[run.slurm_id], set()).add(run.index)
+    for batch, found in indices.items():
+        journal.given_up(batch, found)
+
+
+def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: bool, force: bool) -> list[RunProgress]:
     """Return the runs to start. Raises UserError if one of their environments is missing."""
     sweep = progress.sweep
     for warning in progress.warnings:
         err.print(f"warning: {warning}", soft_wrap=True, markup=False)
     runs = progress.missing() if missing else progress.to_do(disturbed=disturbed)
+    unknown = [run for run in progress.runs if run.state == UNKNOWN]
+    if force:
+        runs += unknown
+    elif unknown:
+        message = f"not run again: {plural(len(unknown), 'repetition')} in an unknown state {unknown[0].reason}"
+        err.print(f"{message}; to run them in any case: --force", soft_wrap=True, markup=False)
     err.print(f"{sweep.paths.name}: {plural(len(runs), 'repetition')} to run")
     refused = sum(run.state == status.UNSUPPORTED for run in progress.runs)
     if refused:
@@ -111,6 +147,14 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
     site = sweep.site
     for name, python in sorted({sweep.environment(run.job) for run in runs}):
         check_still_there(site, name, python, workspace)
+    slurm = {job: sweep.slurm(job) for job in {run.job for run in runs}}
+    submissions = (
+        Submission(run.planned.parameters, site.environment(sweep.environment(run.job)[0]), slurm[run.job])
+        for run in runs
+    )
+    inherited = inherited_variables.warning(submissions, os.environ)
+    if inherited:
+        err.print(f"warning: {inherited}", soft_wrap=True, markup=False)
     return runs
 
 

@@ -16,7 +16,7 @@ from hpcbench.commands.shared.context import (
     site_option,
     workspace_of,
 )
-from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, placed, planned
+from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_of, placed, planned
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
 from hpcbench.config.site import Site
@@ -44,7 +44,8 @@ Examples:
   hpcbench sweep my.yaml --local                 on this machine, without Slurm
   hpcbench sweep --from lstm.tar.gz --dry-run    repeat a sweep, by name or from an archive
 
-Exit status: 0 success; 1 a case did not complete (local, or with --wait); 2 usage error; 130 interrupted.
+Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or with --wait);
+2 usage error; 130 interrupted.
 """
 
 
@@ -108,7 +109,9 @@ def sweep_command(
         return 0
     if not render_only:
         check_slurm(plan)
-    created = create(workspace, paths, plan, source, asked, template, ask_packages=not (again and nothing_runs))
+    ask_packages = not (again and nothing_runs)
+    cluster = cluster_of(plan.site)
+    created = create(workspace, paths, plan, source, asked, template, ask_packages=ask_packages, cluster=cluster)
     return _run(created, plan, workspace, render_only, wait)
 
 

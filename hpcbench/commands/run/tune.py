@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from hpcbench.commands.shared.context import choose_site, file_in, set_option, site_option, workspace_of
-from hpcbench.commands.shared.planning import check_slurm, placed, planned
+from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.yaml_document import Document, first_message
 from hpcbench.core.run_spec import COMMAND
@@ -108,7 +108,7 @@ def tune_command(
         return 0
     check_slurm(plan)
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
-    created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how)
+    created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how, cluster=cluster_of(plan.site))
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'configuration')}")
     return resume_search(created, workspace, wait=wait, in_json=as_json)
 

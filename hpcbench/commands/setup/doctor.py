@@ -101,7 +101,7 @@ def doctor_command(
     chosen = choose_site(workspace, site, local=state == "silent" and not _named(site))
     if _named(site) and chosen.scheduler == "local":
         state = "none"  # the site does not use the Slurm of this machine
-    cluster = query_cluster() if state == "up" and chosen.scheduler == "slurm" else None
+    cluster = query_cluster(chosen.cluster) if state == "up" and chosen.scheduler == "slurm" else None
     with _progress() as progress, ended_like_ctrl_c():
         site_host = _site(workspace, chosen, cluster, state, progress)
         options = CheckupOptions(seconds, whole_node, candidate_pythons(workspace, chosen) if peaks else None)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from hpcbench.config.shell_defaults import with_shell_defaults
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.errors import UserError, nearest
@@ -127,7 +128,10 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
 
 
 def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
-    """Return the site of --site, HPCBENCH_SITE, Slurm if it responds, or this machine; `local` always runs here."""
+    """Return the site of --site, HPCBENCH_SITE, Slurm if it responds, or this machine; `local` always runs here.
+
+    Print which variables of sbatch in the shell are defaults of the site.
+    """
     name = name or os.environ.get("HPCBENCH_SITE") or None
     if name:
         site = load_site(load_yaml(file_in(workspace, "sites", name)))
@@ -135,7 +139,12 @@ def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
         site = load_site(load_yaml(file_in(workspace, "sites", "laptop")))
     else:
         site = _found_site(workspace)
-    return site.model_copy(update={"scheduler": "local"}) if local else site
+    if local:
+        return site.model_copy(update={"scheduler": "local"})
+    site, notes = with_shell_defaults(site, os.environ)
+    for note in notes:
+        err.print(note, soft_wrap=True, markup=False)
+    return site
 
 
 def _found_site(workspace: Workspace) -> Site:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
+from hpcbench.slurm.cluster_config import query_config
 from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import SweepPaths, Workspace, check_root
 from hpcbench.submit.create_sweep import resolved
+from hpcbench.submit.inherited_variables import Submission, warning
 
 MOST_POINTS = 100_000
 
@@ -52,7 +55,12 @@ def placed(
     paths = workspace.paths(sweep_name(workspace, name, plan.experiment.name))
     check_root(workspace.root, plan.site.scheduler)
     environments = resolved(plan, workspace, only_shown=only_shown)
-    return paths, environments, [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
+    warnings = [*plan.warnings, *(each.warning for each in environments.values())]
+    submissions = (
+        Submission(case.parameters.planned(), plan.site.environment(case.environment), case.slurm)
+        for case in plan.cases
+    )
+    return paths, environments, [each for each in (*warnings, warning(submissions, os.environ)) if each]
 
 
 def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
@@ -76,4 +84,9 @@ def check_slurm(plan: Plan) -> None:
     from hpcbench.submit.slurm_executor import check_available  # submitit, which a dry run does not need
 
     if plan.site.scheduler == "slurm":
-        check_available()
+        check_available(plan.site.cluster)
+
+
+def cluster_of(site: Site) -> str | None:
+    """Return the name of the Slurm cluster to which a site submits; None without Slurm, or if it does not respond."""
+    return query_config(site.cluster).get("ClusterName") if site.scheduler == "slurm" else None

@@ -22,7 +22,7 @@ from hpcbench.util.text import plural
 
 
 def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
-    """Run these repetitions in their planned order; return 0 if all completed, otherwise 1."""
+    """Run these repetitions in their planned order; return 0 if all completed with all metrics, otherwise 1."""
     ordered = sorted(runs, key=lambda run: run.planned.order)
     counts: Counter[str] = Counter()
     columns = (
@@ -38,7 +38,7 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
     if any(run.planned.measure["quiet"] == "wait" for run in ordered):
         err.print("each repetition waits until this machine is idle, for up to half of its wall time", soft_wrap=True)
-    disturbed = 0
+    disturbed = lacking = 0
     with ended_like_ctrl_c(), progress as bar, LocalExecutor(sweep.paths, lease.fileno()) as executor:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
         for run in ordered:
@@ -49,16 +49,20 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
             done = sum(counts.values())
             failed = done - counts[status.COMPLETED]
             bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
-            if not err.is_terminal or record.status != status.COMPLETED:
+            lacking += bool(record.metrics_not_found)
+            if not err.is_terminal or record.status != status.COMPLETED or record.metrics_not_found:
                 err.print(_line(sweep, run, record, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
     if disturbed:
         message = f"{plural(disturbed, 'repetition')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
         err.print(f"{message} --disturbed", soft_wrap=True)
-    return int(counts[status.COMPLETED] != len(ordered))
+    if lacking:
+        message = f"{plural(lacking, 'repetition')} completed, metric not found; why: hpcbench status"
+        err.print(f"{message} {sweep.paths.name}", soft_wrap=True)
+    return int(counts[status.COMPLETED] != len(ordered) or lacking > 0)
 
 
 def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str) -> Text:
     causes = disturbed_by(record)
-    reason = f": {record.error.message}" if record.error else f", disturbed: {causes}" if causes else ""
+    reason = f", disturbed: {causes}" if causes and not record.message else ""
     again = f", measured {times} times" if times > 1 else ""
-    return Text(f"{place} {named(sweep, run.planned)}: {record.status}{reason}{again}")
+    return Text(f"{place} {named(sweep, run.planned)}: {record.in_words}{reason}{again}")

@@ -18,7 +18,7 @@ from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.report.terminal.tuning import in_words, lines
 from hpcbench.report.text.numbers import value_in_words
-from hpcbench.slurm.queue import searching
+from hpcbench.slurm.search_job import searching
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.records import disturbed_by
 from hpcbench.store.sweep import Sweep
@@ -93,10 +93,10 @@ def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, l
     from hpcbench.submit.slurm_executor import adopt_orphans, check_available
     from hpcbench.submit.tuning_job import submit_search  # submitit
 
-    check_available()
+    check_available(sweep.other_cluster)
     journal = Journal.read(sweep.paths)
-    adopt_orphans(journal)
-    queued = searching(sweep.paths.name, journal)
+    adopt_orphans(sweep, journal)
+    queued = searching(sweep, journal)
     for job, entry in queued.items():
         err.print(f"job {job} searches it, and is {entry.in_words}", soft_wrap=True, markup=False)
     if not queued:

@@ -3,7 +3,7 @@
 from typing import List, Optional, Sequence, Tuple
 
 from ..errors import Unsupported
-from ..host import gpus, hardware
+from ..host import cpuinfo, gpus
 from ..workload.problem import Problem
 
 
@@ -44,8 +44,8 @@ def check_cpu_dtype(problem: Problem, dtypes: Sequence[str]) -> None:
     if dtype not in dtypes:
         known: List[str] = list(dtypes)
         raise Unsupported("this framework computes in %s here, not in %s" % (" or ".join(known), dtype))
-    if dtype != "float32" and not hardware.cpu_computes_in(dtype):
-        raise Unsupported("this CPU has no %s arithmetic (%s)" % (dtype, hardware.cpu_model()))
+    if dtype != "float32" and not cpuinfo.computes_in(dtype):
+        raise Unsupported("this CPU has no %s arithmetic (%s)" % (dtype, cpuinfo.model()))
 
 
 def check_gpu_dtype(problem: Problem, capability: Optional[Tuple[int, int]], name: str) -> None:

@@ -1,6 +1,6 @@
 """The GPUs that this process sees, from the driver's library, without opening them.
 
-The driver respects CUDA_VISIBLE_DEVICES. An index counts the visible GPUs, as in every framework.
+The driver respects CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. An index counts the visible GPUs, as in every framework.
 """
 
 import ctypes

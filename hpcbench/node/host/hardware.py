@@ -1,41 +1,21 @@
 """The hardware of this machine, from the kernel."""
 
-import contextlib
 import fcntl
 import os
 import resource
 import struct
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from . import cgroups
+from . import cgroups, cpuinfo
 
-# Flags of /proc/cpuinfo for arithmetic, not just conversion, in a 16-bit format (x86, then Arm).
-_ARITHMETIC_FLAGS = {
-    "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
-    "float16": {"avx512_fp16", "amx_fp16", "asimdhp"},
-}
-_CPUINFO = "/proc/cpuinfo"
 _SIOCGIFADDR = 0x8915  # netdevice(7): returns the address of an interface
-
-
-def cpu_model() -> str:
-    """Return the name of the processor."""
-    fields = _cpuinfo()
-    return fields.get("model name") or fields.get("cpu model") or os.uname().machine
-
-
-def cpu_computes_in(dtype: str) -> bool:
-    """Return whether the processor has native arithmetic in a 16-bit dtype."""
-    fields = _cpuinfo()
-    flags = set((fields.get("flags") or fields.get("features") or "").split())
-    return bool(flags & _ARITHMETIC_FLAGS[dtype])
 
 
 def describe() -> Dict[str, Any]:
     """Return the description of this node, as a record has it."""
     return {
         "hostname": os.uname().nodename,
-        "cpu_model": cpu_model(),
+        "cpu_model": cpuinfo.model(),
         "cpu_count": os.cpu_count(),
         "memory_bytes": memory_bytes(),
         "kernel": os.uname().release,
@@ -101,18 +81,6 @@ def oom_kills(root: str = "/") -> OomKills:
 
 def _oom_kills_in(path: str) -> Optional[int]:
     return next((int(line.split()[1]) for line in _lines(path) if line.startswith("oom_kill ")), None)
-
-
-def _cpuinfo() -> Dict[str, str]:
-    """Return the fields of the first processor, with names in lower case."""
-    fields: Dict[str, str] = {}
-    with contextlib.suppress(OSError), open(_CPUINFO, encoding="utf-8") as file:
-        for line in file:
-            name, colon, value = line.partition(":")
-            if not colon:
-                break
-            fields[name.strip().lower()] = value.strip()
-    return fields
 
 
 def _lines(path: str) -> List[str]:

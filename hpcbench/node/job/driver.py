@@ -6,6 +6,7 @@ import random
 import threading
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
+from ...core import ranges
 from ...core.retry_rule import Attempt, is_tried_again
 from . import launcher, requeue
 from .attempt import Clock, Lane, NextStep, attempt
@@ -31,7 +32,7 @@ def drive(job: Job, elements: List[int]) -> int:
         return _Driver(job, sweep, stop, shares_job=False).run_here(elements)
     os.environ["SLURM_EXPORT_ENV"] = "ALL"  # otherwise a site's --export=NONE would hide the modules from srun
     if _was_given_up(job):
-        give_up("its submission was recorded as failed: another job may run the same cases")
+        give_up("hpcbench has given this job up: another job may run the same cases")
     earlier = _earlier_attempts(job, sweep)
     elements = [element for element in elements if _is_left(job, sweep, element, earlier.get(element))]
     return _Driver(job, sweep, stop, len(elements) > 1, earlier).run_on_slurm(elements)
@@ -71,22 +72,24 @@ def pack(job: Job, index: int) -> List[int]:
 
 
 def _was_given_up(job: Job) -> bool:
-    """Return whether the journal has this batch as rejected: hpcbench may have submitted its elements again."""
+    """Return whether the journal has this array task as given up: hpcbench may have submitted its elements again."""
     path = os.path.join(os.path.dirname(job.file), "journal.jsonl")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            lines = [line for line in file if '"rejected"' in line]
+            lines = [line for line in file if '"rejected"' in line or '"given up"' in line]
     except OSError:
         return False
-    return any(_rejects(line, job.batch) for line in lines)
+    index = int(os.environ.get("SLURM_ARRAY_TASK_ID") or 0)
+    return any(_gives_up(line, job.batch, index) for line in lines)
 
 
-def _rejects(line: str, batch: str) -> bool:
-    """Return whether a line of the journal rejects a batch. A damaged line does not."""
+def _gives_up(line: str, batch: str, index: int) -> bool:
+    """Return whether a line of the journal rejects a batch, or gives an index of it up. A damaged line does not."""
     try:
         event = json.loads(line)
-        return bool(event["event"] == "rejected" and event["batch"] == batch)
-    except (ValueError, KeyError, TypeError):
+        is_meant = event["event"] == "rejected" or index in ranges.expand(event["indices"])
+        return bool(is_meant and event["batch"] == batch)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return False
 
 

@@ -3,6 +3,8 @@
 import sys
 from typing import NoReturn
 
+from ...core.status import GAVE_UP
+
 
 class GaveUpError(Exception):
     """A job cannot continue; its log has the reason."""
@@ -10,5 +12,5 @@ class GaveUpError(Exception):
 
 def give_up(reason: str) -> NoReturn:
     """Print why the job ends, so that `hpcbench status` finds the reason in the log, and raise GaveUpError."""
-    print("hpcbench: gave up: %s" % reason, file=sys.stderr, flush=True)
+    print(GAVE_UP + reason, file=sys.stderr, flush=True)
     raise GaveUpError(reason)

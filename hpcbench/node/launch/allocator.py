@@ -6,8 +6,7 @@ Otherwise the memory of large tensors returns to the kernel at each step, and is
 
 from typing import Any, Mapping, Optional
 
-RETAIN = "glibc-retain"
-RETAINING = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
+from ...core.variables.worker import RETAIN
 
 
 def missing(parameters: Mapping[str, Any]) -> Optional[str]:

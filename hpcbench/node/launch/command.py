@@ -4,7 +4,6 @@ The command runs in the workspace folder, by bash, and ends at the first line th
 `$HPCBENCH_RUN`, a folder that all its tasks share and that is removed after the record is written.
 """
 
-import collections
 import os
 import resource
 import subprocess
@@ -13,9 +12,11 @@ from typing import Any, Dict, Optional
 
 from ...core import status
 from ...core.files import make_folder
+from ...core.metrics.plain_text import decoded
 from ...core.run_spec import SHELL
 from ..host import hardware, topology
 from ..host.sysfs import System
+from . import output_copy
 from .rank_files import FOLDER, Output
 
 _UNCAUGHT = 1  # exit status of Python after an uncaught exception
@@ -50,9 +51,8 @@ def last_word_of_memory(ending: Dict[str, Any], output: Output) -> Optional[str]
         return None
     from .. import oom_detection
 
-    with open(output.error, encoding="utf-8", errors="replace") as file:
-        lines = [line.rstrip("\r\n") for line in collections.deque(file, _LONGEST_TRACEBACK)]
-    return oom_detection.last_word(lines)
+    printed = decoded([part.content for part in output_copy.parts(output.error)])
+    return oom_detection.last_word(printed.splitlines()[-_LONGEST_TRACEBACK:])
 
 
 def facts(
@@ -61,7 +61,7 @@ def facts(
     """Return the facts of a rank in the form of a worker's. The only sample is the wall time of the command,
     `elapsed_s`.
 
-    `complete` is whether the copies have all output, `exhausted` the message if memory ran out, `last` the last line.
+    `complete` is whether the copies have lost nothing, `exhausted` the message if memory ran out, `last` the last line.
     """
     cpus = hardware.usable_cpus()
     found: Dict[str, Any] = {

@@ -16,15 +16,19 @@ from typing import IO, Any, Callable, Deque, Dict, List, Optional, Sequence
 
 from ...core import redaction
 from ...core.files import no_link
+from ...core.metrics.plain_text import plain
 from ...core.run_spec import PlannedRun
 from ...core.status import LAST_LINES, TIME_LIMIT
+from ...core.variables import performance
+from ...core.variables.worker import for_worker
+from .. import complaint
 from ..checks import governor, turbo
 from ..host import hardware
 from ..host.sysfs import this_system
 from ..monitor.processes import MARK
 from . import command, feasibility, preload
-from .environment import for_worker
-from .rank_files import MAX_BYTES, output_of
+from .output_copy import OutputCopy
+from .rank_files import output_of
 from .ranks import Ranks
 
 LINE_LENGTH = 500
@@ -40,7 +44,10 @@ def supervise(
     """Run one rank, by `worker` or the case's own command, for at most `limit_s` seconds; return its exit status."""
     before = hardware.oom_kills()
     started = time.time()
-    environment = for_worker(planned.parameters, os.environ, preload.found(planned.parameters, os.environ))
+    preloaded = preload.found(planned.parameters, os.environ)
+    environment = for_worker(planned.parameters, os.environ, preloaded)
+    own = for_worker(planned.parameters, {}, preloaded)
+    outside = performance.outside(environment, own, os.environ.get(performance.SET_UP, ""))
     # The monitor finds the processes of the run by this variable. Launchers of tasks do not have it: the CPUs of the
     # run are those that its processes may run on, and a launcher may run on all.
     environment[MARK] = os.path.basename(scratch)
@@ -53,7 +60,8 @@ def supervise(
     ending["started_at"] = started
     ending["node"] = {**hardware.describe(), **_clock_settings()}
     ending["host"] = ranks.host
-    ending["environment"] = redaction.redacted(redaction.allowed_variables(environment), os.environ)
+    ending["environment"] = redaction.redacted(performance.allowed_variables(environment), os.environ)
+    ending["outside"] = outside
     after = hardware.oom_kills()
     ending["oom_kills"] = _difference(after.own, before.own)
     ending["oom_kills_of_machine"] = _difference(after.machine, before.machine)
@@ -128,13 +136,14 @@ def _run_command(
     ending = _ending(returned, ended_at, stopper, last_lines)
     complete = all(echo.complete for echo in echoes)
     exhausted = command.last_word_of_memory(ending, copies) if complete else None
-    last = _last_of(errors) or _last_of(last_lines)
+    last = _reason(errors) or _reason(last_lines)
     return {**ending, "facts": command.facts(ending, end - start, end, complete, exhausted, last)}
 
 
-def _last_of(lines: Deque[bytes]) -> str:
-    """Return the last line that is not empty."""
-    return next((line for line in map(_readable, reversed(list(lines))) if line.strip()), "")
+def _reason(output: Deque[bytes]) -> str:
+    """Return the last line that gives a reason for a failure, or an empty text."""
+    lines = [_readable(line) for line in list(output)]
+    return complaint.of_slurm(lines) or complaint.last_words(lines)
 
 
 def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
@@ -151,7 +160,7 @@ def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deq
 
 def _readable(line: bytes) -> str:
     """Return a line without secrets; for a progress bar, its last state."""
-    text = line.decode("utf-8", "replace").rstrip("\r\n").rpartition("\r")[2]
+    text = plain(line.decode("utf-8", "replace")).rstrip("\n").rpartition("\n")[2]
     redacted: str = redaction.redacted(text, os.environ)
     return redacted[:LINE_LENGTH]  # cut after redacting: half a secret is not recognised
 
@@ -221,16 +230,14 @@ class _Echo(threading.Thread):
         self._pipe = pipe
         self._descriptor = descriptor
         self._last = last
-        self._copy = open(copy, "wb", buffering=0, opener=no_link) if copy else None  # noqa: SIM115 - the thread closes it
-        self._room = MAX_BYTES
-        self._whole = True
+        self._copy = OutputCopy(copy) if copy else None
         self._redactor = redaction.Redactor(os.environ)
         self.start()
 
     @property
     def complete(self) -> bool:
-        """Return whether the stream has ended and its copy has all of it."""
-        return self._whole and not self.is_alive()
+        """Return whether the stream has ended, and its copy lost nothing on a full disk."""
+        return (self._copy is None or self._copy.is_whole) and not self.is_alive()
 
     def run(self) -> None:
         for line in iter(lambda: self._pipe.readline(LONGEST_LINE), b""):
@@ -244,18 +251,10 @@ class _Echo(threading.Thread):
             return
         for lines in self._last:
             lines.append(line)
-        self._keep(line)
+        if self._copy:
+            self._copy.write(line)
         with contextlib.suppress(OSError):  # full disk or closed pipe: continue to read, or the program would block
             os.write(self._descriptor, line)
-
-    def _keep(self, line: bytes) -> None:
-        if self._copy is None or not self._whole:
-            return
-        self._room -= len(line)
-        try:
-            self._whole = self._room >= 0 and self._copy.write(line) == len(line)
-        except OSError:
-            self._whole = False
 
 
 def _signal_name(number: int) -> str:

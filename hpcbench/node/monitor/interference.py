@@ -47,6 +47,7 @@ TELLING_OF_GPUS = (
     (".throttle_reasons", "GPUs slowed down by heat or power"),
     (".foreign_processes", "other processes on the GPUs"),
 )
+OTHER_CONTAINERS = "processes of other containers on the GPUs"
 
 
 class Window(NamedTuple):
@@ -89,7 +90,9 @@ def _waited_for_one_another(timeline: Timeline, windows: Sequence[Window]) -> bo
 def unseen(timeline: Timeline, on_gpus: bool = False) -> List[str]:
     """Return which kinds of interference could not be detected, because no column shows them."""
     telling = (*TELLING, *TELLING_OF_GPUS) if on_gpus else TELLING
-    return [what for end, what in telling if not any(column.endswith(end) for column in timeline.columns)]
+    missing = [what for end, what in telling if not any(column.endswith(end) for column in timeline.columns)]
+    contained = on_gpus and any(facts.get("own_container_only") for facts in timeline.facts.values())
+    return [*missing, OTHER_CONTAINERS] if contained else missing
 
 
 def _evidence(timeline: Timeline, window: Window, kinds: Sequence[Kind]) -> Found:

@@ -61,7 +61,7 @@ class _Scheduled:
         self.source = source
         self.due = 0.0
         self.failed: Optional[str] = None
-        self.share = SHARE
+        self.share = SHARE + source.share
         self._period_s = max(source.period_s, interval_s)
         self._look_s = self._values_s = 0.0  # CPU seconds of a capture and of its values
         self._looks = 0
@@ -70,8 +70,8 @@ class _Scheduled:
 
     @property
     def demand(self) -> float:
-        """Return the fraction of a core that reading the source at its own period would take."""
-        return 0.0 if self.failed else (self._look_s + self._values_s) / self._period_s
+        """Return the fraction of a core, beyond the source's own, that reading it at its own period would take."""
+        return 0.0 if self.failed else max(0.0, (self._look_s + self._values_s) / self._period_s - self.source.share)
 
     def update(self, now: float) -> None:
         timed = self._looks % TIMED == 0
@@ -196,24 +196,26 @@ def _write_timeline(
     )
 
 
-def interval_after(elapsed_s: float, finest_s: float, cost_s: float) -> float:
+def interval_after(elapsed_s: float, finest_s: float, cost_s: float, most: float = MOST) -> float:
     """Return the interval of readings in seconds, `elapsed_s` after the first, if a tick costs `cost_s` of CPU time.
 
-    It grows with time, so that even a timeline of days can be read into memory.
+    Ticks may take the fraction `most` of a core. The interval grows with time, so that even a timeline of days can be
+    read into memory.
     """
-    return max(finest_s, elapsed_s * FINEST, cost_s / MOST)
+    return max(finest_s, elapsed_s * FINEST, cost_s / most)
 
 
 def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interval_s: float, commands: Commands) -> int:
     """Read the sources at each tick until the run is over; return the number of ticks. Missed ticks are skipped."""
     began_s, finest_s = time.monotonic(), interval_s
     used_s, tick_s = time.process_time(), 0.0  # average CPU seconds of a tick
+    most = MOST + sum(each.source.share for each in scheduled)
     search = _Search(own)
     write_at = 0.0
     ticks = 0
     while True:
         now = time.monotonic()
-        interval_s = interval_after(now - began_s, finest_s, tick_s)
+        interval_s = interval_after(now - began_s, finest_s, tick_s, most)
         searching_s = search.update(now)
         for each in scheduled:
             if each.due <= now + interval_s / 2 and not each.failed:
@@ -222,7 +224,7 @@ def _run(scheduled: List[_Scheduled], own: OwnProcesses, writer: Writer, interva
             write_at = now + WRITE_S
             _write(scheduled, writer)
             for each, share in zip(scheduled, allowances([each.demand for each in scheduled], SHARE)):
-                each.share = share
+                each.share = share + each.source.share
         before_s, used_s = used_s, time.process_time()
         if ticks:  # the first tick opens every file
             tick_s += SMOOTHING * (used_s - before_s - searching_s - tick_s)

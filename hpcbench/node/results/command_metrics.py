@@ -2,38 +2,91 @@
 
 import os
 import re
-from typing import Any, Dict, Iterator, List
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, NamedTuple
 
-from ...core import metrics
-from ...core.metrics import MetricError
+from ...core.metrics.error import MetricError
+from ...core.metrics.plain_text import decoded
+from ...core.metrics.value import Spec, better, value_of
+from ..launch import output_copy
 from ..launch.rank_files import FOLDER, MAX_BYTES, output_of
 
 _NAMED = 5  # files that a message names
+_CACHED = 2  # outputs in memory: one task may have several metrics
+_COMPLETE = ("sum",)  # reductions that are impossible without the middle of an output
+_MIDDLE = "%s in the middle of the output of rank %d were not searched"
 
 
-def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str) -> Dict[str, Any]:
-    """Return the metrics of a command whose tasks have all succeeded.
+class Text(NamedTuple):
+    """A text to be searched, and why it is incomplete, if so."""
 
-    Raise MetricError if an expected pattern is missing, or if a metric has no value.
+    content: str
+    gap: str = ""
+
+
+class Measured(NamedTuple):
+    """The metrics of a command by name, as a record holds them, and warnings."""
+
+    metrics: Dict[str, Dict[str, Any]]
+    warnings: List[str]
+
+
+Read = Callable[[int, bool], List[Text]]  # by rank, and whether standard error is searched, too
+
+
+def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str) -> Measured:
+    """Return the metrics of a command whose tasks have all succeeded; a metric without a value has the reason.
+
+    Raise MetricError if an expected pattern is missing.
     """
+    read = lru_cache(_CACHED)(lambda rank, with_errors: _printed(rank, scratch, with_errors))
+    complete = {rank["rank"]: rank["facts"]["output_complete"] for rank in ranks}
     for pattern in experiment.get("expect") or ():
-        if not any(_searched(pattern, text) for text in _printed(ranks, scratch, with_errors=True)):
-            raise MetricError("the expected pattern '%s' was not found in the output" % pattern)
-    specs: Dict[str, metrics.Spec] = experiment.get("metrics") or {}
-    return {name: _measured(name, spec, ranks, scratch) for name, spec in specs.items()}
+        _check_expected(pattern, complete, read)
+    found = Measured({}, [])
+    for name, spec in (experiment.get("metrics") or {}).items():
+        try:
+            found.metrics[name] = _measured(name, spec, complete, read, scratch, found.warnings)
+        except MetricError as error:
+            known = {"unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"]}
+            found.metrics[name] = {"value": None, **known, "reason": str(error)}
+    return found
 
 
-def _measured(name: str, spec: metrics.Spec, ranks: List[Dict[str, Any]], scratch: str) -> Dict[str, Any]:
-    """Return a metric. Patterns search all output; JSON and CSV only standard output."""
-    if spec["file"] is None:
-        texts = _printed(ranks, scratch, with_errors=spec["regex"] is not None)
-        return metrics.value_of(name, spec, texts, "the output")
-    try:
-        text = _read(os.path.join(scratch, FOLDER, spec["file"]))
-    except OSError as error:
-        named = (name, spec["file"], error.strerror, _listed(os.path.join(scratch, FOLDER)))
-        raise MetricError("metric '%s': the file %s in $HPCBENCH_RUN: %s; %s" % named) from error
-    return metrics.value_of(name, spec, [text], "the file %s" % spec["file"])
+def _measured(
+    name: str, spec: Spec, complete: Dict[int, bool], read: Read, scratch: str, warnings: List[str]
+) -> Dict[str, Any]:
+    """Return a metric. Patterns search all output; other options only standard output."""
+    if spec["file"] is not None:
+        return value_of(spec, [_of_file(spec["file"], scratch)], "the file %s" % spec["file"])
+    texts = [text for rank in complete for text in _checked(rank, complete[rank], read, spec["regex"] is not None)]
+    gaps = [text.gap for text in texts if text.gap]
+    if gaps and spec["reduce"] in _COMPLETE:
+        raise MetricError("%s, and `reduce: %s` requires all of it" % (gaps[0], spec["reduce"]))
+    found = value_of(spec, [text.content for text in texts], "the output")
+    if gaps and spec["reduce"] not in ("first", "last"):
+        warnings.append("metric '%s': %s" % (name, gaps[0]))
+    return found
+
+
+def _checked(rank: int, complete: bool, read: Read, with_errors: bool) -> List[Text]:
+    if not complete:
+        raise MetricError(
+            "the output of rank %d is incomplete: the disk was full, or processes continued after the command; "
+            "write metrics to a file in $HPCBENCH_RUN" % rank
+        )
+    return read(rank, with_errors)
+
+
+def _check_expected(pattern: str, complete: Dict[int, bool], read: Read) -> None:
+    gap = ""
+    for rank in complete:
+        for text in _checked(rank, complete[rank], read, True):
+            if _searched(pattern, text.content):
+                return
+            gap = gap or text.gap
+    message = "the expected pattern '%s' was not found in the output" % pattern
+    raise MetricError("%s; %s" % (message, gap) if gap else message)
 
 
 def _searched(pattern: str, text: str) -> bool:
@@ -43,27 +96,29 @@ def _searched(pattern: str, text: str) -> bool:
         raise MetricError("'%s' is not a regular expression: %s" % (pattern, error)) from error
 
 
-def _printed(ranks: List[Dict[str, Any]], scratch: str, with_errors: bool) -> Iterator[str]:
-    """Return the output of the tasks by rank: standard output, then standard error if requested."""
-    for rank in ranks:
-        if not rank["facts"]["output_complete"]:
-            values = (rank["rank"], MAX_BYTES // 2**20)
-            message = "rank %d printed more than %d MiB, or continued after its end" % values
-            raise MetricError(
-                "%s; hpcbench does not search this output: write metrics to a file in $HPCBENCH_RUN" % message
-            )
-        output = output_of(rank["rank"], scratch)
-        for path in output if with_errors else output[:1]:
-            yield _read(path)
+def _printed(rank: int, scratch: str, with_errors: bool) -> List[Text]:
+    """Return the output of a task: standard output, then standard error if requested."""
+    texts = []
+    for path in output_of(rank, scratch)[: 2 if with_errors else 1]:
+        parts = output_copy.parts(path)
+        missing = output_copy.missing_bytes(parts)
+        gap = _MIDDLE % ("%.1f MiB" % (missing / 2**20), rank) if missing else ""
+        texts.append(Text(decoded([part.content for part in parts]), gap))
+    return texts
 
 
-def _read(path: str) -> str:
-    """Return a text without byte order mark. Raise OSError, and MetricError if it is too large."""
-    with open(path, "rb") as file:
-        content = file.read(MAX_BYTES + 1)
+def _of_file(file: str, scratch: str) -> str:
+    """Return the text of a file of the command. Raise MetricError if it cannot be read, or is too large."""
+    folder = os.path.join(scratch, FOLDER)
+    try:
+        with open(os.path.join(folder, file), "rb") as opened:
+            content = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        named = (file, error.strerror, _listed(folder))
+        raise MetricError("the file %s in $HPCBENCH_RUN: %s; %s" % named) from error
     if len(content) > MAX_BYTES:
-        raise MetricError("%s is larger than %d MiB" % (os.path.basename(path), MAX_BYTES // 2**20))
-    return content.decode("utf-8-sig", "replace")
+        raise MetricError("the file %s is larger than %d MiB" % (file, MAX_BYTES // 2**20))
+    return decoded([content])
 
 
 def _listed(folder: str) -> str:

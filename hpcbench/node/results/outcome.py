@@ -3,20 +3,22 @@
 import os
 import re
 from enum import Enum
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.metrics import MetricError
+from ...core.metrics.error import MetricError
 from ...core.run_spec import PlannedRun
 from ...core.status import (
     CANCELLED,
     COMPLETED,
     FAILED,
+    GAVE_UP,
     JOB_TIME,
     KILLED,
     LAST_LINES,
     NODE_FAILURE,
     OUT_OF_MEMORY,
     PREEMPTED,
+    SETUP,
     SKIPPED,
     TERMINATED,
     TIME_LIMIT,
@@ -24,7 +26,7 @@ from ...core.status import (
     TOO_LARGE,
     UNSUPPORTED,
 )
-from .. import oom_detection
+from .. import complaint, oom_detection
 from ..errors import RankLost
 from . import command_metrics
 
@@ -82,6 +84,7 @@ class Outcome(NamedTuple):
     status: str
     error: Optional[Dict[str, Any]]
     metrics: Optional[Dict[str, Any]] = None  # of a completed command
+    warnings: Sequence[str] = ()
 
 
 def why_not_started(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[NotStarted]:
@@ -104,9 +107,10 @@ def conclude(
     if outcome.status != COMPLETED or not planned.is_command:
         return outcome
     try:
-        return outcome._replace(metrics=command_metrics.measured(sweep["experiment"], ranks, scratch))
+        found = command_metrics.measured(sweep["experiment"], ranks, scratch)
+        return outcome._replace(metrics=found.metrics, warnings=found.warnings)
     except MetricError as error:
-        failure = {"type": "metric", "message": str(error), "last_lines": ranks[0]["last_lines"]}
+        failure = {"type": "expect", "message": str(error), "last_lines": ranks[0]["last_lines"]}
         return Outcome(FAILED, failure)
 
 
@@ -241,18 +245,17 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
     if oom_detection.by_slurm(lines_of(ending.log, ending.log_from)):
         error["message"] = "killed because memory ran out"
         return Outcome(OUT_OF_MEMORY, error)
+    gave_up = next((line for line in lines if line.startswith(GAVE_UP)), None)  # e.g. the Python of a container is old
+    if gave_up:
+        return Outcome(FAILED, {**error, "type": SETUP, "message": gave_up[len(GAVE_UP) :]})
     missing = (expected - present, expected, ending.exit_status)
     error["message"] = "%d of %d tasks left no result; the launcher exited with %d" % missing
-    complaint = _complaint(lines)
-    if complaint and not present:  # a container or an interpreter did not start
-        error["message"] += "; the log ends: %s" % complaint
+    reason, last = complaint.of_slurm(lines), complaint.last_words(lines)
+    if reason:
+        error["message"] += "; Slurm reports: %s" % reason
+    elif last and not present:  # a container or an interpreter did not start
+        error["message"] += "; the log ends: %s" % last
     return Outcome(FAILED, error)
-
-
-def _complaint(lines: List[str]) -> str:
-    """Return the last line that is not a message of Slurm."""
-    own_lines = [line.strip() for line in lines if not line.startswith(("srun: ", "slurmstepd: "))]
-    return next((line for line in reversed(own_lines) if line), "")
 
 
 def lines_of(path: str, start: int = 0, most_bytes: int = MOST_BYTES) -> List[str]:

@@ -8,7 +8,7 @@ import shutil
 import time
 from dataclasses import replace
 from statistics import median
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Type, TypeVar
 
 from ...core import oom_pruning, redaction, status
 from ...core.files import append_lines
@@ -16,7 +16,8 @@ from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, Rank
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples
 from ...core.typed_json import InvalidError, from_json, to_json
-from . import monitor_summary
+from ...core.variables import performance
+from . import kept_output, monitor_summary
 from .outcome import Outcome
 
 TIMELINES = "timelines"  # folder next to that of the records, with one file per file of records
@@ -47,15 +48,14 @@ def write(
     append(record, path)
     oom_pruning.note(planned, outcome.status, os.path.normpath(os.path.join(os.path.dirname(path), "..", "..")))
     monitor_summary.keep(scratch, timelines_beside(path))
+    kept_output.keep(planned, record, sweep["experiment"], ranks, scratch, path)
     shutil.rmtree(scratch, ignore_errors=True)
     return record
 
 
 def timelines_beside(path: str) -> str:
     """Return SWEEP/timelines/BATCH/7_3.jsonl.gz for records in SWEEP/records/BATCH/7_3.jsonl."""
-    folder, name = os.path.split(os.path.abspath(path))
-    records, batch = os.path.split(folder)
-    return os.path.join(os.path.dirname(records), TIMELINES, batch, name + ".gz")
+    return kept_output.beside(path, TIMELINES, ".jsonl.gz")
 
 
 def assemble(
@@ -72,6 +72,8 @@ def assemble(
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
     completed = outcome.status == status.COMPLETED
     now = time.time()
+    variables = _seen_by_worker(ranks) or performance.allowed_variables(environment)
+    outside = _from_outside(ranks, sweep, key, variables)
     return Record(
         schema=SCHEMA,
         **_origin(sweep),
@@ -90,9 +92,16 @@ def assemble(
         peak_device_bytes=_largest(facts, "peak_device_bytes"),
         nodes=[from_json(Node, node) for node in _distinct([rank["node"] for rank in ranks])],
         ranks=[_rank_end(rank) for rank in ranks],
-        warnings=_warnings(facts, planned, completed),
+        warnings=sorted(
+            {
+                *_warnings(facts, planned, completed),
+                *outcome.warnings,
+                *([performance.warning(outside)] if outside else []),
+            }
+        ),
         slurm=redaction.slurm_facts(environment),
-        environment=_seen_by_worker(ranks) or redaction.allowed_variables(environment),
+        environment=variables,
+        outside=outside,
         started_at=_iso(min((rank["started_at"] for rank in ranks), default=now - elapsed_s)),
         ended_at=_iso(now),
     )
@@ -141,9 +150,15 @@ def without_secrets(record: Record, environment: Mapping[str, str]) -> Record:
         "error": to_json(record.error),
         "warnings": record.warnings,
         "environment": record.environment,
+        "outside": record.outside,
         "slurm": {name: value for name, value in record.slurm.items() if not value.isdecimal()},
     }
     redacted = redaction.redacted(outside, environment)
+    if record.metrics is not None:  # a reason quotes what was searched
+        redacted["metrics"] = {
+            name: replace(metric, reason=redaction.redacted(metric.reason, environment))
+            for name, metric in record.metrics.items()
+        }
     redacted.update(error=_part(Error, redacted["error"]), slurm={**record.slurm, **redacted["slurm"]})
     return replace(record, **redacted)
 
@@ -159,7 +174,7 @@ def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Samples:
     return replace(from_json(Samples, facts[0]["samples"]), times_s=[joint(times) for times in zip(*columns)])
 
 
-def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool) -> List[str]:
+def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool) -> Set[str]:
     """Return the warnings of all ranks, each once.
 
     Independent ranks take the same number of steps: if they differ in speed, the slower ones run alone at the end.
@@ -173,7 +188,7 @@ def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool)
                 100 * _UNEQUAL
             )
             warnings.add("%s, and ran alone at the end: the throughput is slightly too high" % message)
-    return sorted(warnings)
+    return warnings
 
 
 def _work_alone(planned: PlannedRun) -> bool:
@@ -234,6 +249,18 @@ def _seen_by_worker(ranks: List[Dict[str, Any]]) -> Dict[str, str]:
     """Return the variables of rank 0, which differ from the script's if a container sets its own."""
     seen: Dict[str, str] = ranks[0].get("environment", {}) if ranks else {}
     return seen
+
+
+def _from_outside(
+    ranks: List[Dict[str, Any]], sweep: Dict[str, Any], key: RecordKey, variables: Mapping[str, str]
+) -> Dict[str, str]:
+    """Return those of rank 0's variables that change a measurement, and that only the surroundings of the job set."""
+    names = ranks[0].get("outside", []) if ranks else []
+    if not names:
+        return {}
+    environment = sweep["jobs"][key.job]["environment"]
+    declared = sweep["site"]["environments"].get(environment, {}).get("env", {})
+    return {name: variables[name] for name in names if name in variables and name not in declared}
 
 
 def _rank_end(rank: Dict[str, Any]) -> RankEnd:

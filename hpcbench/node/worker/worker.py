@@ -15,11 +15,12 @@ from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCU
 from ...core.run_spec import PlannedRun
 from ...core.samples import of_whole
 from ...core.typed_json import to_json
+from ...core.variables.worker import RETAIN, RETAINING
 from .. import frameworks
 from ..errors import BadData, Missed, Unsupported
 from ..host import hardware, topology
 from ..host.sysfs import System
-from ..launch import allocator, dynamic_linker, feasibility, preload
+from ..launch import dynamic_linker, feasibility, preload
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
 from . import stopping_rules, timing
@@ -190,10 +191,8 @@ def _check_in_effect(parameters: Dict[str, Any], found: Dict[str, Any]) -> None:
         if asked is not None and is_verified and effective != asked:
             values = (setting.name, str(asked).lower(), str(effective).lower())
             raise Unsupported("%s: %s was requested, but the value in effect is %s" % values)
-    if parameters["allocator"] == allocator.RETAIN and not (found["allocator"] or "").endswith(
-        dynamic_linker.RETAINING
-    ):
-        values = (allocator.RETAIN, " ".join(allocator.RETAINING), found["allocator"])
+    if parameters["allocator"] == RETAIN and not (found["allocator"] or "").endswith(dynamic_linker.RETAINING):
+        values = (RETAIN, " ".join(RETAINING), found["allocator"])
         raise Unsupported("allocator: %s was requested by %s, but the one in effect is %s" % values)
 
 

@@ -20,7 +20,7 @@ def comparison_json(comparison: Comparison) -> str:
         "interval_level": LEVEL,
         "verdicts": comparison.counts(),
         "compared": comparison.compared,
-        "differing": {**comparison.versions, **comparison.machines},
+        "differing": {**comparison.versions, **comparison.machines, **comparison.settings},
         "warnings": comparison.warnings,
         "comparisons": comparison.rows.to_dict("records"),
     }

@@ -12,7 +12,7 @@ from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.slurm.job_energy import energy_of
-from hpcbench.slurm.queue import Element
+from hpcbench.slurm.job_entry import Element
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.status.query import or_records, query
 from hpcbench.status.reconcile import unfinished_record
@@ -44,11 +44,18 @@ def surveyed(paths: SweepPaths) -> Progress:
 
 def records_of(progress: Progress) -> list[Record]:
     """Return the valid record of each repetition, with Slurm's energy and the site's prices."""
-    energies = {} if progress.sweep.paths.archive else _slurm_energies(progress)
+    asks = progress.slurm_responded and not progress.sweep.paths.archive  # otherwise its job IDs may be of other jobs
+    energies = _slurm_energies(progress) if asks else {}
     charges = Charges(progress.sweep)
     records = [(run, record_of(progress.sweep, run)) for run in progress.runs]
+    placements = {job: progress.sweep.slurm(job).placement for job in progress.sweep.job_names}
     return [
-        run_record(record, **energies.get(_place(run), {}), **charges.columns(run.job, record))
+        run_record(
+            record,
+            placement=placements[run.job],
+            **energies.get(_place(run), {}),
+            **charges.columns(run.job, record),
+        )
         for run, record in records
     ]
 
@@ -67,7 +74,7 @@ def _slurm_energies(progress: Progress) -> Energies:
             measured[_place(run)] += run.attempts_of_job
     again = {place: {"energy_slurm_reason": SEVERAL % count} for place, count in measured.items() if count > 1}
     try:
-        counted = energy_of(measured.keys() - again.keys())
+        counted = energy_of(measured.keys() - again.keys(), progress.sweep.other_cluster)
     except UserError as error:
         err.print(f"[yellow]warning:[/yellow] {escape(error.what)}; energy by Slurm is left out", soft_wrap=True)
         counted = {}

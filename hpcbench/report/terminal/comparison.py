@@ -108,5 +108,8 @@ def _print_settings(comparison: Comparison, console: Console) -> None:
     for name, (base, new) in comparison.machines.items():
         text = f": {name} is {base} in BASE and {new} in NEW: the ratios compare the machines, too"
         console.print(Text.assemble(("warning", "yellow"), text), soft_wrap=True)
+    for name, (base, new) in comparison.settings.items():
+        text = f": {name} is {base} in BASE and {new} in NEW: the ratios compare the settings, too"
+        console.print(Text.assemble(("warning", "yellow"), text), soft_wrap=True)
     for warning in comparison.warnings:
         console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)

@@ -38,6 +38,8 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
         columns.append(_bars(best.cases, results.quantity, console))
         console.print(as_table(fitting(columns, console.width)))
         print_omitted(len(work.cases) - top, console, "--csv")
+        if work.cases[results.ranked_by(work).column].isna().all():
+            console.print(f"Not ranked: no case has the metric '{results.ranked_by(work).title}'.", soft_wrap=True)
     cases = results.cases
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
@@ -62,7 +64,7 @@ def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
     values = cases[quantity.column].astype(float)
     shares = values / values.max() if quantity.more_is_better else values.min() / values
     plain = not shows_blocks(console)
-    cells = tuple(bar(share, _BAR, plain=plain).ljust(_BAR) for share in shares)
+    cells = tuple("" if pd.isna(share) else bar(share, _BAR, plain=plain).ljust(_BAR) for share in shares)
     return Column("", cells, gives_way=_FIRST, is_text=True)
 
 

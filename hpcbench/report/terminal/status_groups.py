@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from hpcbench.core import ranges
+from hpcbench.core.status import METRIC_NOT_FOUND
 from hpcbench.report.terminal.status import plain
 from hpcbench.slurm import node_list, reasons
 from hpcbench.status.progress import Progress, RunProgress
@@ -40,8 +41,12 @@ def groups(progress: Progress) -> dict[str, dict[str, list[RunProgress]]]:
 
 def _group(state: str, reason: str, runs: Sequence[RunProgress]) -> list[Text]:
     nodes = _nodes(runs)
+    if reason.startswith(METRIC_NOT_FOUND):
+        state, reason = f"{state}, {METRIC_NOT_FOUND}", reason.removeprefix(f"{METRIC_NOT_FOUND}: ")
     head = Text.assemble(
-        (f"{len(runs):,} {state}", "bold"), f" on {nodes}" * bool(nodes), f": {plain(reason)}" * bool(reason)
+        (f"{len(runs):,} {state}", "bold"),
+        f" on {nodes}" * bool(nodes),
+        f": {plain(reason)}" * bool(reason),
     )
     to_do = reasons.hint(reason) if runs[0].record is None else ""
     return [head, *([Text(f"    {to_do}")] if to_do else []), Text(f"    {elements_in_words(runs)}", style="dim")]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
+from hpcbench.analysis.cases.case_table import NOT_FOUND
 from hpcbench.analysis.results import Results
+from hpcbench.core.status import COMPLETED, METRIC_NOT_FOUND
 
 MAX_NAMED = 3
 
@@ -31,16 +35,26 @@ class Failure:
         return f"{named}: {self.error}{log}" if self.error else named
 
 
-def _failure(cases: pd.DataFrame, results: Results) -> Failure:
-    status, error = cases[["status", "error"]].iloc[0]
+def failures_of(results: Results) -> list[Failure]:
+    """Return the failures of the results, those with most cases first, and then the metrics that were not found."""
+    failed, lacking = results.failed, results.lacking
+    found = [_failure(rows, results, *kind) for kind, rows in _groups(failed, ["status", "error"])]
+    missing = [
+        _failure(rows, results, f"{COMPLETED}, {METRIC_NOT_FOUND}", ": ".join(kind))
+        for kind, rows in _groups(lacking, list(NOT_FOUND))
+    ]
+    return [*sorted(found, key=_size), *sorted(missing, key=_size)]
+
+
+def _groups(cases: pd.DataFrame, names: list[str]) -> Iterable[tuple[Any, pd.DataFrame]]:
+    return cases.groupby(names, sort=False, dropna=False)
+
+
+def _size(failure: Failure) -> int:
+    return -len(failure.cases)
+
+
+def _failure(cases: pd.DataFrame, results: Results, status: str, error: str) -> Failure:
     log = next(iter(cases["log"].dropna()), None)
     named = tuple(results.label(case) for _, case in cases.iterrows())
     return Failure(status, None if pd.isna(error) else error, log, named)
-
-
-def failures_of(results: Results) -> list[Failure]:
-    """Return the failures of the results, those with most cases first."""
-    failed = results.failed
-    kinds = failed.groupby(["status", "error"], sort=False, dropna=False)
-    found = [_failure(rows, results) for _, rows in kinds]
-    return sorted(found, key=lambda failure: -len(failure.cases))

@@ -25,7 +25,7 @@ from hpcbench.store.workspace import SweepPaths, Workspace
 MAX_ENTRIES = 1_000_000  # files and folders
 MAX_BYTES = 20 * 2**30  # unpacked
 MAX_READ = 2 * 2**30  # bytes of these outside the folders UNREAD: a report reads them into memory
-UNREAD = frozenset(("logs", "timelines"))
+UNREAD = frozenset(("logs", "timelines", "output"))
 BLOCK = 4096  # bytes that the smallest file, or a folder, takes on a disk
 MAX_HEAD = 2**20  # bytes of the headers before the content of a file
 MAX_DEPTH, MAX_NAME = 12, 1000
@@ -141,7 +141,7 @@ class _Room:
         self._read_bytes -= size if is_read else 0
         for left, limit in (
             (self._entries, f"{MAX_ENTRIES:,} files and folders"),
-            (self._read_bytes, f"{MAX_READ / 2**30:.0f} GiB outside {' and '.join(sorted(UNREAD))}"),
+            (self._read_bytes, f"{MAX_READ / 2**30:.0f} GiB outside {', '.join(sorted(UNREAD))}"),
             (self._bytes, f"{MAX_BYTES / 2**30:.0f} GiB, or the free space of {tempfile.gettempdir()} (TMPDIR)"),
         ):
             if left < 0:

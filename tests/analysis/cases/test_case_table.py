@@ -346,6 +346,8 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "nodes_used": "n1",
         **dict.fromkeys(["cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"]),
         "job_id": "1",
+        "metrics_not_found": None,
+        "metrics_not_found_reason": None,
         "warnings": None,
         "log": "",
         "error": None,

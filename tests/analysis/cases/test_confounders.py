@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.cases.confounders import FACTORS, PLACE, WORK, uncontrolled, unknown
+from hpcbench.analysis.cases.confounders import FACTORS, PLACE, WORK, confounded_with, uncontrolled, unknown
 
 Rep = Callable[..., dict[str, Any]]
 OLD_AND_NEW = ["2.12.0", "2.13.0"]
@@ -43,11 +43,40 @@ def test_a_factor_that_differs_between_cases_or_within_them_is_told(
 
 @pytest.mark.parametrize("factor", FACTORS)
 def test_a_factor_that_follows_an_axis_that_sets_it_is_as_it_was_asked_for(compared: Compared, factor: str) -> None:
-    for setter in (*FACTORS[factor], "tag_partition"):
+    for setter in FACTORS[factor]:
         assert uncontrolled(compared(**{factor: list("aabb"), setter: [1, 1, 2, 2]})) in (
             {},
             {"framework_version": ["1", "2"]},  # where that is the axis, it is told itself
         )
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_a_user_parameter_explains_software_and_a_machine_only_by_slurms_options(
+    compared: Compared, factor: str
+) -> None:
+    """The default placement is one partition of equal jobs: which value ran on which machine was chance."""
+    of_machine = FACTORS[factor] is FACTORS["cpu_model"]
+    frame = compared(**{factor: list("aabb"), "tag_network": [1, 1, 2, 2]})
+    assert uncontrolled(frame) == ({factor: ["a", "b"]} if of_machine else {})
+    assert uncontrolled(frame.assign(placement=["partition=x"] * 2 + ["partition=y"] * 2)) == {}
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "follows"),
+    [
+        ("batch_size", [64, 64, 32, 32], True),
+        ("tag_network", ["wide", "wide", "deep", "deep"], True),
+        ("tag_network", ["wide", None, "deep", "deep"], False),  # one value ran once, by chance
+        ("batch_size", [64, 32, 64, 32], False),
+        ("batch_size", [64, 64, 64, 64], False),
+        ("batch_size", [1, 2, 3, 4], False),
+    ],
+)
+def test_an_axis_that_determines_the_machine_is_confounded_with_it(
+    compared: Compared, axis: str, values: list[Any], follows: bool
+) -> None:
+    frame = compared(cpu_model=list("aabb"), **{axis: values})
+    assert confounded_with(frame, "cpu_model", [axis]) == ([axis] if follows else [])
 
 
 def test_a_factor_that_differs_beside_an_axis_is_told_for_the_part_that_differs(compared: Compared) -> None:

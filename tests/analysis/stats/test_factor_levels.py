@@ -84,6 +84,12 @@ def test_crossed_levels_are_numbered_without_a_gap() -> None:
     assert crossed(np.array([0, 0, 2, 2]), np.array([1, 1, 0, 3])).tolist() == [0, 0, 1, 2]
 
 
-@pytest.mark.parametrize(("value", "said"), [(None, "unset"), (pd.NA, "unset"), (float("nan"), "unset"), (2.0, "2")])
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        *((None, "unset"), (pd.NA, "unset"), (float("nan"), "unset"), (2.0, "2"), (0.1, "0.1"), (1e-9, "1e-09")),
+        (1.000000000001, "1.000000000001"),
+    ],
+)
 def test_a_value_in_words(value: Any, said: str) -> None:
     assert text(value) == said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -147,6 +148,11 @@ def test_samples_that_are_none_are_left_out_and_it_is_said(compared: Compared) -
     assert found.warnings == [f"BASE: {left_out}"]
 
 
+def test_a_metric_that_was_not_found_is_named(compared: Compared) -> None:
+    found = compared({"a": {"each": lambda number: {"metrics_not_found": "rate"} if number == 0 else {}}}, {"a": 1.0})
+    assert found.warnings == ["BASE: metric not found in some repetitions: rate"]
+
+
 def test_what_is_odd_about_cases_that_are_not_compared_is_not_said(compared: Compared) -> None:
     assert compared({"a": 1.0, "b": {"warnings": "it is late"}}, {"a": 1.0}).warnings == []
 
@@ -227,6 +233,23 @@ def test_versions_that_differ_are_what_one_wants_to_know(compared: Compared) -> 
     found = compared({"a": 1.0}, {"a": {"framework_version": "2.14.0"}})
     assert found.versions == {"framework_version": ("2.13.0", "2.14.0")}
     assert only(found)["verdict"] == "same"
+
+
+def test_threads_and_variables_that_differ_are_named(compared: Compared) -> None:
+    """As with OMP_NUM_THREADS=1 in a start-up file, while `threads: none` lets the framework choose."""
+    base = {"effective_intra_op_threads": 2, "performance_variables": '{"OMP_PLACES": "cores"}'}
+    new = {"effective_intra_op_threads": 1, "performance_variables": '{"OMP_NUM_THREADS": "1", "OMP_PLACES": "cores"}'}
+    found = compared({"a": base}, {"a": new})
+    assert found.settings == {"effective_intra_op_threads": ("2", "1"), "OMP_NUM_THREADS": ("not set", "1")}
+    assert compared({"a": base, "b": new}, {"a": base, "c": base}).settings == {}, "of the cases that both have"
+
+
+def test_variables_that_differ_between_the_runs_of_a_sweep_are_named_together(compared: Compared) -> None:
+    mixed = {"each": lambda number: {"performance_variables": json.dumps({"A_NUM_THREADS": str(number % 2)})}}
+    found = compared({"a": mixed}, {"a": {"performance_variables": '{"A_NUM_THREADS": "1"}'}})
+    assert found.settings == {"A_NUM_THREADS": ("0; 1", "1")}
+    unknown = compared({"a": mixed}, {"a": {"performance_variables": None}})
+    assert unknown.settings == {}, "absence is not evidence"
 
 
 def test_two_sweeps_of_which_nothing_completed_can_be_put_side_by_side(compared: Compared) -> None:

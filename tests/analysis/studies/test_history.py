@@ -23,6 +23,7 @@ FACTS = {
     "cpu_governor": "performance",
     "cpu_turbo": "off",
     "gpu_model": None,
+    "outside_variables": "none",
     "nodes_used": "n1",
 }
 

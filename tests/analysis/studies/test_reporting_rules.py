@@ -49,13 +49,14 @@ def judged(table: Table) -> Callable[..., list[RuleViolation]]:
         base: int | None = 0,
         mean_rates: tuple[str, ...] = (),
         searches: tuple[str, ...] = (),
+        shown: tuple[str, ...] = (),
     ) -> list[RuleViolation]:
         repetitions = table(*rows)
         quantity = QUANTITIES.get(metric) or Quantity(metric, metric, more_is_better=True)
         replicates = Replicates(by_case(repetitions))
         cases = ranked(add_speedup(case_table(repetitions), replicates, base), quantity)
         more = {"mean_rates": mean_rates, "searches": searches}
-        results = Results(repetitions, cases, quantity, [], replicates, base is not None, **more)  # type: ignore[arg-type]
+        results = Results(repetitions, cases, quantity, shown, replicates, base is not None, **more)  # type: ignore[arg-type]
         return check(Evidence(results))
 
     return judge
@@ -239,6 +240,14 @@ def test_rule_9_a_factor_that_nobody_asked_for_is_told_with_its_levels(case: Cas
     assert "not an axis: cpu_model (a CPU, another CPU), kernel (6.1.0, 5.14.0)" in finding.lacking
     many = [row for number in range(5) for row in case(number, kernel=f"6.{number}.0")]
     assert judged(many)[0].lacking.endswith("kernel (5 values)")
+
+
+def test_rule_9_an_axis_that_ran_on_one_kind_of_machine_each_is_told(case: Case, judged: Judged) -> None:
+    (finding,) = judged(
+        [*case(0, batch_size=64), *case(1, cpu_model="another CPU", batch_size=32)], shown=("batch_size",)
+    )
+    words = "cpu_model (a CPU, another CPU); cpu_model follows batch_size, whose effect cannot be told from that of"
+    assert words in finding.lacking
 
 
 def test_rule_9_what_was_not_recorded_and_what_was_not_committed_is_told(case: Case, judged: Judged) -> None:

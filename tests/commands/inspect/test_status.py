@@ -10,6 +10,7 @@ import pytest
 
 from hpcbench.commands.inspect.status import status_command
 from hpcbench.store.sweep import Sweep
+from tests.status.queued_sweep import queued
 
 
 def status(sweep: Sweep, *options: str) -> None:
@@ -32,7 +33,10 @@ def test_a_search_whose_job_slurm_says_nothing_of_is_shown_with_fake_slurm_comma
     ("squeue", "advice"),
     [
         ("exit 0", True),
-        ("echo 'study-1.job-001|42|0|RUNNING|None|n1'", False),  # submitted by a bare sbatch
+        (
+            f"echo '{queued('0|RUNNING|None|n1', name='study-1.job-001', array='42')}'",
+            False,
+        ),  # submitted by a bare sbatch
         ("echo Unable to contact slurm controller >&2; exit 1", False),
     ],
 )

@@ -12,6 +12,7 @@ from hpcbench.errors import UserError
 from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths
+from tests.status.queued_sweep import queued
 
 
 @pytest.fixture
@@ -38,7 +39,9 @@ def test_a_search_that_another_hpcbench_is_submitting_is_not_given_up_with_fake_
 def test_the_job_of_a_search_is_cancelled_though_the_journal_lacks_its_id_with_fake_slurm_commands(
     paths: SweepPaths, fake_commands: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = fake_commands(squeue="echo 'study-1.search.beef|42|0|RUNNING|None|n1'", scancel="exit 0")
+    folder = fake_commands(
+        squeue=f"echo '{queued('0|RUNNING|None|n1', name='study-1.search.beef', array='42')}'", scancel="exit 0"
+    )
     cancel(paths)
     assert "cancelled 1 job" in capsys.readouterr().err
     assert (folder / "scancel.called").read_text().split() == ["42"]

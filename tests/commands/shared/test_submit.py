@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import CommandLine
+from tests.conftest import SCONTROL, CommandLine
 
 # A slurmctld that accepts LIMIT jobs in all. Jobs get the numbers 41, 42, ...; they stay in the queue until scancel.
 SBATCH = """
@@ -36,11 +36,10 @@ while read -r name job tasks; do
   index=0
   while [ $index -lt $tasks ]; do
     case "$name $*" in
-      *follow-on*--name=*) echo "$name|$job|N/A|PENDING|BeginTime|";;
-      other*--name=*) ;;
-      *--name=*) echo "$name|$job|$index|PENDING|Priority|";;
-      *--format=%F) echo "$job";;
-      *) echo "UID|PENDING";;
+      *--format=%U*) echo "UID|PENDING|$job";;
+      *follow-on*--jobs=*) ;;
+      *follow-on*) echo "$job|N/A|PENDING|UID|N/A|N/A||BeginTime|$name|/script.sh";;
+      *) echo "$job|$index|PENDING|UID|N/A|N/A||Priority|$name|/script.sh";;
     esac
     index=$((index + 1))
   done
@@ -105,7 +104,7 @@ class Queue:
 
 @pytest.fixture
 def queue(command_line: CommandLine, fake_commands: Callable[..., Path]) -> Queue:
-    folder = fake_commands(squeue=SQUEUE, scancel=SCANCEL, srun="exit 0", scontrol="exit 0", sacct="exit 0")
+    folder = fake_commands(squeue=SQUEUE, scancel=SCANCEL, srun="exit 0", scontrol=SCONTROL, sacct="exit 0")
     (folder / "queued").touch()
     (folder / "n").write_text("40\n")
     return Queue(command_line, folder, fake_commands)

@@ -35,6 +35,7 @@ from hpcbench.store.journal import Batch, Journal, locked
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from tests.conftest import CommandLine
+from tests.status.queued_sweep import accounted, queued
 
 DESCRIPTION = {
     "name": "sweep-1",
@@ -279,7 +280,7 @@ def test_while_another_hpcbench_works_on_the_sweep_more_will_happen(world: World
 def test_what_slurm_never_starts_does_not_keep_it_with_a_fake_squeue(
     world: World, fake_commands: Callable[..., Path], capsys: pytest.CaptureFixture[str], reason: str
 ) -> None:
-    fake_commands(squeue=f'echo "sweep-1.job-001.token|7|0|PENDING|{reason}|"', sacct="exit 0")
+    fake_commands(squeue=f"echo '{queued(f'0|PENDING|{reason}|')}'", sacct="exit 0")
     shown = console(terminal=False)
     assert watch.watch(world.submitted(1), Log(shown)) == 1
     assert f"({reason}): " in text_of(shown)
@@ -289,13 +290,14 @@ def test_what_slurm_never_starts_does_not_keep_it_with_a_fake_squeue(
 def test_what_is_pending_is_watched_until_it_ends_with_a_fake_squeue(
     world: World, fake_commands: Callable[..., Path]
 ) -> None:
-    pending = "sweep-1.job-001.token|7|0|PENDING|BrandNewReason|"
-    fake_commands(squeue=f'echo "{pending}"', sacct="exit 0")
-    world.events = {20: lambda: fake_commands(squeue="exit 0", sacct='echo "7_0|TIMEOUT|0:0|60|5|None|n1"')}
+    fake_commands(squeue=f"echo '{queued('0|PENDING|BrandNewReason|')}'", sacct="exit 0")
+    world.events = {20: lambda: fake_commands(squeue="exit 0", sacct=TIMED_OUT)}
     assert watch.watch(world.submitted(1), Log(console(terminal=False))) == 1
     assert len(world.pauses) == 20
 
 
+TIMED_OUT = f"echo '{accounted('0|TIMEOUT|0:0|n1')}'"
+FOLLOWS = queued("N/A|PENDING|Dependency|", name="sweep-1.follow-on", array="9")
 SILENT = "echo Connection refused >&2; exit 1"
 
 
@@ -303,7 +305,7 @@ def test_an_accounting_that_lags_is_asked_again_with_a_fake_sacct(
     world: World, fake_commands: Callable[..., Path]
 ) -> None:
     fake_commands(squeue="exit 0", sacct=SILENT)
-    world.events = {20: lambda: fake_commands(squeue="exit 0", sacct='echo "7_0|TIMEOUT|0:0|60|5|None|n1"')}
+    world.events = {20: lambda: fake_commands(squeue="exit 0", sacct=TIMED_OUT)}
     assert watch.watch(world.submitted(1), Log(console(terminal=False))) == 1
     assert len(world.pauses) == 20
 
@@ -320,7 +322,7 @@ def test_an_accounting_that_stays_silent_is_not_asked_for_ever_with_a_fake_sacct
 def test_what_a_follow_on_job_will_submit_is_waited_for_with_a_fake_squeue(
     world: World, fake_commands: Callable[..., Path]
 ) -> None:
-    fake_commands(squeue='echo "sweep-1.follow-on|9|N/A|PENDING|Dependency|"')
+    fake_commands(squeue=f"echo '{FOLLOWS}'")
     world.events = {5: lambda: fake_commands(squeue="exit 0")}
     shown = console(terminal=True)
     assert watch.watch(world.planned(1, "slurm"), Screen(shown)) == 1
@@ -331,8 +333,8 @@ def test_what_a_follow_on_job_will_submit_is_waited_for_with_a_fake_squeue(
 def test_a_follow_on_job_that_waits_for_what_never_starts_is_not_waited_for_with_a_fake_squeue(
     world: World, fake_commands: Callable[..., Path]
 ) -> None:
-    held = "sweep-1.job-001.token|7|0|PENDING|JobHeldUser|"
-    fake_commands(squeue=f'echo "{held}"; echo "sweep-1.follow-on|9|N/A|PENDING|Dependency|"')
+    held = queued("0|PENDING|JobHeldUser|")
+    fake_commands(squeue=f"echo '{held}\n{FOLLOWS}'")
     assert watch.watch(world.submitted(1), Log(console(terminal=False))) == 1
     assert len(world.pauses) == 1
 

@@ -180,10 +180,22 @@ def test_a_batch_that_is_thought_lost_runs_nothing_when_it_comes_up_all_the_same
     journal.submitted(journal.batches[1], "42")
     paths.journal.write_text('{"event": "rejected", "bat\n' + paths.journal.read_text())  # a line that was cut off
     done = packed.run("job-001.dead")
-    reason = "its submission was recorded as failed: another job may run the same cases"
+    reason = "hpcbench has given this job up: another job may run the same cases"
     assert (done.returncode, done.stdout) == (1, f"hpcbench: gave up: {reason}\n")
     assert packed.run("job-001.beef").returncode == 0
     assert packed.ran == [0]
+
+
+def test_an_element_that_resume_has_given_up_runs_nothing_when_it_starts_later(drive: Drive) -> None:
+    packed = drive("true", SEVEN + THREE_EACH)
+    paths = packed.sweep.paths
+    journal = Journal(paths)
+    packs.write(paths.packs("job-001.dead"), [(0,), (1,), (2,)])
+    journal.submitting(Batch(paths, "job-001.dead"))
+    journal.given_up("job-001.dead", [0, 2])
+    for index, status in (("0", 1), ("1", 0), ("2", 1)):
+        assert packed.run("job-001.dead", SLURM_ARRAY_TASK_ID=index).returncode == status
+    assert packed.ran == [1]
 
 
 @pytest.mark.parametrize("index", ["3", "999"])

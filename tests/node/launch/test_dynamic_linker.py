@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.node.launch import allocator, dynamic_linker
+from hpcbench.core.variables.worker import RETAINING
+from hpcbench.node.launch import dynamic_linker
 
 
 def test_the_allocator_of_this_python_is_the_c_librarys() -> None:
@@ -36,7 +37,7 @@ def test_a_function_that_nothing_offers_to_all_has_no_provider() -> None:
     ("variables", "retains"),
     [
         ({}, False),
-        (allocator.RETAINING, True),
+        (RETAINING, True),
         ({"MALLOC_MMAP_MAX_": "0"}, False),  # from the heap, which shrinks
         ({"MALLOC_TRIM_THRESHOLD_": "-1"}, False),  # large blocks do not come from the heap
     ],

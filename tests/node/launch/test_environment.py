@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS
-from hpcbench.node.launch.environment import for_worker
+from hpcbench.core.variables.worker import for_worker
 
 USERS = {"PATH": "/bin", "OMP_NUM_THREADS": "17"}
 
@@ -31,9 +31,16 @@ ON_GPU = {"device": "gpu", "gpus_per_task": 1}
 GPUS = {"CUDA_VISIBLE_DEVICES": "0,1", "HIP_VISIBLE_DEVICES": "0,1"}
 
 
-def test_a_plain_case_leaves_the_users_environment_alone(changed: Callable[..., dict[str, str]]) -> None:
-    assert changed(**ON_GPU) == {}
-    assert changed(GPUS, framework="command", model=None, command="true") == {}
+COMMAND = {"framework": "command", "model": None, "command": "true"}
+
+
+@pytest.mark.parametrize("case", [ON_GPU, COMMAND])
+def test_a_plain_case_numbers_gpus_as_the_monitor_does_and_leaves_the_rest_alone(
+    changed: Callable[..., dict[str, str]], case: dict[str, Any]
+) -> None:
+    assert changed(GPUS, **case) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert changed({"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, **case) == {}, "chosen by the user"
+    assert "CUDA_DEVICE_ORDER" not in changed(), "on the CPU"
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

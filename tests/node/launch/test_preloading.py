@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node.launch.environment import for_worker
+from hpcbench.core.variables.worker import for_worker
 from tests.conftest import unavailable
 
 pytestmark = pytest.mark.torch

@@ -161,8 +161,10 @@ def test_threads_are_set_for_openmp_before_the_framework_is_imported(
 ) -> None:
     folder = make_folder(intra_op_threads=3, oversubscribe=True)
     environment = fake_torch("import os\nraise RuntimeError('OMP_NUM_THREADS=%s' % os.environ['OMP_NUM_THREADS'])\n")
-    folder.rank({**environment, "OMP_NUM_THREADS": "17"})
+    set_up = {"HPCBENCH_SET_UP": "_\nKMP_BLOCKTIME", "KMP_BLOCKTIME": "0"}
+    folder.rank({**environment, "OMP_NUM_THREADS": "17", "MKL_NUM_THREADS": "17", **set_up})
     assert folder.rank_file()["facts"]["error"]["message"] == "OMP_NUM_THREADS=3"
+    assert folder.rank_file()["outside"] == ["MKL_NUM_THREADS"], "neither of the case nor of modules and shell lines"
 
 
 def test_the_users_own_openmp_setting_stands_where_the_case_asks_for_none(

@@ -290,3 +290,7 @@ def test_what_no_column_tells_is_unseen() -> None:
     assert interference.unseen(watched(**told), on_gpus=True) == of_gpus
     seen = {"gpu0__throttle_reasons": 0, "gpu0__foreign_processes": 0}
     assert interference.unseen(watched(**told, **seen), on_gpus=True) == []
+    contained = watched(**told, **seen)
+    contained.facts["nvidia_processes"] = {"own_container_only": True}
+    assert interference.unseen(contained, on_gpus=True) == ["processes of other containers on the GPUs"]
+    assert interference.unseen(contained) == []

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.node.monitor import timeline
-from hpcbench.node.monitor.monitor import interval_after
-from hpcbench.node.monitor.processes import MARK
+from hpcbench.node.host.open_files import Files
+from hpcbench.node.monitor import monitor, timeline
+from hpcbench.node.monitor.monitor import _Scheduled, interval_after
+from hpcbench.node.monitor.processes import MARK, OwnProcesses
+from hpcbench.node.monitor.sources.base import HostView, Source
 from hpcbench.node.monitor.timeline import Timeline
 
 pytestmark = pytest.mark.integration
@@ -149,6 +151,35 @@ def test_readings_of_days_are_few_and_those_of_minutes_lie_close_together() -> N
 def test_where_a_tick_costs_much_there_are_fewer() -> None:
     cost_s = 0.002
     assert cost_s / interval_after(10.0, 0.1, cost_s) < 0.005
+    assert interval_after(10.0, 0.1, cost_s, most=0.04) == 0.1
+
+
+class Costly(Source):
+    """A source of which each capture takes 1 ms of CPU time."""
+
+    name = "costly"
+
+    def read(self) -> list[float | None]:
+        return []
+
+
+@pytest.mark.parametrize(("share", "apart_s"), [(0.0, 0.286), (0.01, 0.074)])
+def test_a_source_with_a_share_of_its_own_is_read_more_often(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, share: float, apart_s: float
+) -> None:
+    now_s = iter([0.0, 0.002, 1.0, 1.0])  # the average of 0 and 2 ms for the capture, nothing for its values
+    monkeypatch.setattr(monitor.time, "thread_time", lambda: next(now_s))
+    with ExitStack() as stack:
+        own = OwnProcesses("")
+        stack.callback(own.close)
+        source = Costly(HostView(own, Files(), str(tmp_path)))
+        source.share = share
+        scheduled = _Scheduled(0, source, 0.1)
+        scheduled.update(10.0)
+        scheduled.write(timeline.Writer(str(tmp_path / "t.jsonl"), {}))
+    scheduled.update(20.0)
+    assert scheduled.due - 20.0 == pytest.approx(apart_s, abs=0.001)
+    assert scheduled.demand == pytest.approx(max(0.0, 0.01 - share))
 
 
 def test_monitors_with_different_marks_stand_side_by_side(running: Running, wait_until: WaitUntil) -> None:

@@ -264,6 +264,30 @@ def test_where_nothing_started_the_log_says_why_and_srun_only_that(log: Callable
     )
 
 
+@pytest.mark.parametrize("present", [0, 1])
+def test_sruns_own_sentence_is_the_reason_that_a_step_did_not_start(
+    log: Callable[[str], str], make_rank: MakeRank, present: int
+) -> None:
+    text = "hpcbench: srun --cpus-per-task=7 python\nsrun: error: Unable to create step for job 12: %s\n%s"
+    aborted = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+    path = log(text % ("More processors requested than permitted", aborted))
+    outcome = verdict.judge([make_rank(0)][:present], 2, ending(exit_status=1, log=path))
+    assert outcome.error is not None
+    assert outcome.error["message"] == (
+        f"{2 - present} of 2 tasks left no result; the launcher exited with 1; Slurm reports: "
+        "Unable to create step for job 12: More processors requested than permitted"
+    )
+
+
+def test_a_rank_that_cannot_run_the_node_code_is_a_failed_set_up(log: Callable[[str], str]) -> None:
+    """A container may have an older Python than the node."""
+    reason = "Python 3.8 or newer is required; /usr/bin/python3 is 3.6.8"
+    text = f"hpcbench: gave up: {reason}\nsrun: error: n1: task 0: Exited with exit code 1\n"
+    outcome = verdict.judge([], 1, ending(exit_status=1, log=log(text)))
+    assert outcome.error is not None
+    assert (outcome.status, outcome.error["type"], outcome.error["message"]) == (FAILED, "setup", reason)
+
+
 def test_where_some_tasks_left_a_result_the_end_of_the_log_is_not_the_reason(
     log: Callable[[str], str], make_rank: MakeRank
 ) -> None:

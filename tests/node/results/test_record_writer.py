@@ -165,6 +165,16 @@ def test_the_variables_are_those_that_rank_0_saw_in_its_container(assemble: Asse
     assert assemble([], {"OMP_PLACES": "sockets"})["environment"] == {"OMP_PLACES": "sockets"}
 
 
+def test_variables_that_no_file_sets_are_named_with_a_warning(assemble: Assemble, make_rank: MakeRank) -> None:
+    """OMP_PLACES is in the site file."""
+    seen = {"OMP_NUM_THREADS": "1", "OMP_PLACES": "cores", "OMP_WAIT_POLICY": "PASSIVE"}
+    rank = make_rank(0, environment=seen, outside=["OMP_NUM_THREADS", "OMP_PLACES"])
+    made = assemble([rank], {})
+    assert made["outside"] == {"OMP_NUM_THREADS": "1"}
+    assert made["warnings"][-1] == "set outside the experiment and the site file: OMP_NUM_THREADS=1 (thread count)"
+    assert assemble([make_rank(0, environment=seen, outside=[])], {})["outside"] == {}
+
+
 Write = Callable[..., dict[str, Any]]
 
 

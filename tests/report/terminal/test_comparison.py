@@ -59,7 +59,7 @@ def make() -> Make:
         whole = dict.fromkeys(["base_repetitions", "new_repetitions", "repetitions_needed"], "Int64")
         numbers = ["ratio", "ratio_ci_low", "ratio_ci_high", "p_value", "rank_sum_p", "base_median", "new_median"]
         frame = frame.astype({**whole, **dict.fromkeys(numbers, float)})
-        found = Comparison("main", "next", 0.01, frame, machines={}, versions={}, warnings=[])
+        found = Comparison("main", "next", 0.01, frame, machines={}, versions={}, settings={}, warnings=[])
         return found._replace(**settings)
 
     return comparison
@@ -140,11 +140,13 @@ def test_other_machines_and_versions_are_told(make: Make) -> None:
     settings = {
         "machines": {"cpu_model": ("old", "new")},
         "versions": {"framework_version": ("2.12", "2.13")},
+        "settings": {"OMP_NUM_THREADS": ("not set", "1")},
         "warnings": ["NEW: it is late"],
     }
     text = printed(make({}, **settings))
     assert "warning: cpu_model is old in BASE and new in NEW: the ratios compare the machines, too" in text
     assert "framework_version: 2.12 in BASE, 2.13 in NEW" in text
+    assert "warning: OMP_NUM_THREADS is not set in BASE and 1 in NEW: the ratios compare the settings, too" in text
     assert "warning: NEW: it is late" in text
 
 

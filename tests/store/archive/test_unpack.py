@@ -259,8 +259,10 @@ def test_what_a_report_reads_is_bounded_more_closely_than_logs_are(pack: Pack, m
     content = b"0" * 100_000
     with unpacked(pack([*SWEEP, member("jobs/s/logs/job-001/log", content), member("results/s/timelines/x", content)])):
         pass
+    with unpacked(pack([*SWEEP, member("results/s/output/job-001/local.txt.gz", content)])):
+        pass
     for name in ("results/s/records/job-001/0.jsonl", "jobs/s/sweep.jsonl"):
-        assert "outside logs and timelines" in refused(pack([*SWEEP, member(name, content)]))
+        assert "outside logs, output, timelines" in refused(pack([*SWEEP, member(name, content)]))
 
 
 def sparse(members: list[bytes]) -> bytes:

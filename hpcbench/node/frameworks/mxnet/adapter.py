@@ -33,7 +33,10 @@ from .threads import in_effect
 Tensor = Any
 
 _FLOAT32_ALONE = (layers.Lstm, blocks.EncoderLayer)
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MXNET_CPU_WORKER_NTHREADS")  # read when MXNet is loaded: launch/environment.py
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MXNET_CPU_WORKER_NTHREADS",
+)  # read at import: core/variables/worker.py
 
 
 class MXNetNetwork(Network):

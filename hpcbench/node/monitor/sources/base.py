@@ -45,6 +45,7 @@ class Source(ABC):
     name = ""
     columns: Dict[str, str] = {}  # name with its unit at the end, and COUNTER or GAUGE, in the order of the values
     period_s = 0.0  # minimum interval of readings; 0: every tick
+    share = 0.0  # of one core, for its readings alone, in addition to what all sources share
 
     def __init__(self, host: HostView) -> None:
         self.host = host

@@ -9,11 +9,12 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 
 from ..counters import Counter
 from ..power_sensors import Meter
-from .base import COUNTER, GAUGE, Absent, HostView, Source, Values
+from .base import COUNTER, GAUGE, HostView, Source, Values
 
 # The GPUs that a process may use: the first of these that is set. On NVIDIA nodes, only the last one applies.
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
+ENERGY_SHARE = 0.01  # of one core for each GPU: ten calls of 1 ms per second
 _FIRST_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of Linux' include/linux/proc_ns.h
 
 
@@ -97,12 +98,17 @@ class GpuState(_GpuSource):
 
 
 class GpuEnergy(_GpuSource):
-    """Power and energy of each GPU, in a source of its own, so that their readings are close together."""
+    """Power and energy of each GPU, in a source of its own, so that their readings are close together.
+
+    It may use more CPU time than other sources: a call may wait for the GPU for a millisecond, and with readings more
+    than a second apart, runs of ten seconds would have no energy (energy.NEEDED).
+    """
 
     each = {"power_w": GAUGE, "energy_mj": COUNTER, "energy_resets": COUNTER}
 
     def __init__(self, host: HostView) -> None:
         super().__init__(host)
+        self.share = ENERGY_SHARE * len(self._gpus)
         self._counters = [Counter() for _ in self._gpus]
 
     def read(self) -> Values:
@@ -134,6 +140,10 @@ class GpuProcesses(_GpuSource):
 
     A process that has started since the last search for the run's processes may be one of them, and does not count yet.
     The server of NVIDIA's MPS does not count either, but its clients do.
+
+    In a container with its own process IDs, some drivers report those of the node, others those of the container, and
+    only its processes (`_gpuConvertPid` in NVIDIA's open kernel modules). So nothing is known there until a process of
+    the run is among the reported ones.
     """
 
     each = {"foreign_processes": GAUGE, "foreign_memory_bytes": GAUGE}
@@ -141,8 +151,8 @@ class GpuProcesses(_GpuSource):
 
     def __init__(self, host: HostView) -> None:
         super().__init__(host)
-        if _namespace(host) != _FIRST_NAMESPACE:
-            raise Absent("the container has its own process IDs, but the driver reports those of the node")
+        self._contained = _namespace(host) != _FIRST_NAMESPACE
+        self._knows_ids = not self._contained
         self._own: List[int] = []
         self._seen: List[Set[int]] = [set() for _ in self._gpus]  # strangers in the last reading
         self._looked_at: List[Set[int]] = self._seen  # and in the last one before the own processes were searched
@@ -152,9 +162,10 @@ class GpuProcesses(_GpuSource):
         if self.host.own.pids is not self._own:  # each search makes another list
             self._own, self._looked_at = self.host.own.pids, list(self._seen)
         own = set(self._own)
-        for index, gpu in enumerate(self._gpus):
-            processes = gpu.processes()
-            if processes is None:
+        running = [gpu.processes() for gpu in self._gpus]
+        self._knows_ids = self._knows_ids or self._shows_own(running, own)
+        for index, processes in enumerate(running):
+            if processes is None or not self._knows_ids:
                 values += [None, None]
                 continue
             strangers = [each for each in processes if each.pid not in own and not self._serves(each.pid)]
@@ -162,6 +173,16 @@ class GpuProcesses(_GpuSource):
             self._seen[index] = {each.pid for each in strangers}
             values += [len(stayed), _sum([each.memory_bytes for each in stayed])]
         return values
+
+    def facts(self) -> Dict[str, Any]:
+        return {"own_container_only": self._contained}
+
+    def _shows_own(self, running: List[Optional[List[Process]]], own: Set[int]) -> bool:
+        """Return whether the driver reports process IDs of this container: all exist in it, and one is the run's."""
+        reported = {each.pid for processes in running for each in processes or ()}
+        return not reported.isdisjoint(own) and all(
+            os.path.exists(self.host.path("proc", str(pid))) for pid in reported
+        )
 
     def _serves(self, pid: int) -> bool:
         path = self.host.path("proc", str(pid), "comm")

@@ -2,14 +2,17 @@
 
 import os
 import sys
+import uuid
 from functools import lru_cache
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
+from ....core.variables.worker import PCI_BUS_ID
+from ...host import gpus as cuda
 from .. import power_sensors
 from .base import Absent, HostView, Values
 from .gpu import Gpu, GpuEnergy, GpuProcesses, GpuState, Power, Process, chosen
 
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_VISIBLE, _ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 _DRIVER_SIGNS = ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg")  # the last one exists in WSL
 
 # By CUDA's compute capability: power sensors differ between the chips of a generation.
@@ -28,9 +31,12 @@ _ARCHITECTURES = {
     (10,): "blackwell",
     (12,): "blackwell",
 }
-# Functions that were renamed: drivers have one or both of each pair.
+# Functions of which drivers have one or both: renamed ones, and an older one (before driver 510).
 _REASONS = ("nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetCurrentClocksEventReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV")
+_PROCESSES = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2")
+# NVML_FI_DEV_POWER_INSTANT and NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION of nvml.h: old versions of pynvml lack the first.
+_FIELDS = (186, 83)
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # of nvmlValue_t, by nvmlValueType_t
 _MIG_REMARK = "of the whole GPU, including other MIG instances"
 _SHARED_MODULE_REMARK = "a Grace superchip: the reading may contain its CPU and memory"
@@ -50,6 +56,7 @@ class NvidiaGpu(Gpu):
         self._instant = self._field_values()[0] is not None
         self._reasons = self._first(*_REASONS)
         self._temperature = self._first(*_TEMPERATURE, nvml.NVML_TEMPERATURE_GPU)
+        self._processes = self._first(*_PROCESSES)
         self.power_sensor = power_sensors.nvidia_power(architecture, self._instant)
         self.energy_sensor = power_sensors.nvidia_counter(architecture)
         if mig and mig[0]:
@@ -87,14 +94,13 @@ class NvidiaGpu(Gpu):
         return Power(None if power_mw is None else power_mw / 1e3, energy_mj)
 
     def processes(self) -> Optional[List[Process]]:
-        running = self._ask("nvmlDeviceGetComputeRunningProcesses")
+        running = self._ask(self._processes)
         return None if running is None else [Process(each.pid, each.usedGpuMemory) for each in running]
 
     def _field_values(self) -> List[Optional[float]]:
         """Return instantaneous power in mW, and total energy in mJ; both since driver 530."""
         nvml = self._nvml
-        fields = [nvml.NVML_FI_DEV_POWER_INSTANT, nvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION]
-        found = self._ask("nvmlDeviceGetFieldValues", fields)
+        found = self._ask("nvmlDeviceGetFieldValues", list(_FIELDS))
         if found is None:
             return [None, None]
         return [
@@ -115,9 +121,10 @@ class NvidiaGpu(Gpu):
 
 def _quiet(nvml: Any, call: Any, *arguments: Any) -> Any:
     """Return NVML's result; None if it is not available for this GPU, driver or user, or not at this moment."""
+    # The second error, which is not an NVMLError, means that this version of pynvml is too new for the driver.
     try:
         return call(*arguments)
-    except nvml.NVMLError:
+    except (nvml.NVMLError, getattr(nvml, "NVMLLibraryMismatchError", nvml.NVMLError)):
         return None
 
 
@@ -125,12 +132,28 @@ def find(host: HostView) -> List[Gpu]:
     """Return the GPUs that the job may use. Raise Absent if there are none."""
     nvml = _library(host)
     gpus = _opened(nvml)
-    visible = _whole_gpus(nvml, os.environ.get(_VISIBLE))
-    indices = chosen(visible, [gpu.uuid for gpu in gpus])
+    uuids = [gpu.uuid for gpu in gpus]
+    visible = os.environ.get(_VISIBLE)
+    indices = chosen(_whole_gpus(nvml, visible if _by_pci() else _in_order_of_cuda(uuids)), uuids)
     if not indices:
-        named = "" if visible is None else " among %s=%s" % (_VISIBLE, os.environ[_VISIBLE])
+        named = "" if visible is None else " among %s=%s" % (_VISIBLE, visible)
         raise Absent("the driver shows no NVIDIA GPU%s" % named)
     return [gpus[index] for index in indices]
+
+
+def _by_pci() -> bool:
+    """Return whether CUDA numbers GPUs by PCI bus, as NVML and Slurm do: workers get this order by default."""
+    return os.environ.get(_ORDER, PCI_BUS_ID) == PCI_BUS_ID
+
+
+def _in_order_of_cuda(uuids: Sequence[str]) -> str:
+    """Return the GPUs that a process sees, in CUDA's order, as UUIDs. Raise Absent if CUDA does not report them."""
+    ids = [cuda.identity(index) for index in range(cuda.count())]
+    if not ids or None in ids:
+        reason = "%s=%s, and CUDA does not report the order of the GPUs" % (_ORDER, os.environ[_ORDER])
+        raise Absent("%s: set it to %s, the order of NVML" % (reason, PCI_BUS_ID))
+    named = [str(uuid.UUID(each)) for each in ids if each]
+    return ",".join("GPU-%s" % each if "GPU-%s" % each in uuids else "MIG-%s" % each for each in named)
 
 
 def _library(host: HostView) -> Any:
@@ -163,8 +186,8 @@ def _whole_gpus(nvml: Any, text: Optional[str]) -> Optional[str]:
     for word in text.split(","):
         part = _quiet(nvml, nvml.nvmlDeviceGetHandleByUUID, word.strip()) if word.strip().startswith("MIG-") else None
         whole = _quiet(nvml, nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, part) if part is not None else None
-        uuid = _quiet(nvml, nvml.nvmlDeviceGetUUID, whole) if whole is not None else None
-        words.append(_text(uuid) or word)
+        name = _quiet(nvml, nvml.nvmlDeviceGetUUID, whole) if whole is not None else None
+        words.append(_text(name) or word)
     return ",".join(words)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 import torch
 
 from ... import thread_schedule
-from ...host import hardware
+from ...host import cpuinfo
 from .. import Applied, Schedule, Section, cpus
 from . import parallel_branches, shortest_path, thread_activity
 from .confirmation import Confirmation, Interval, TimeSteps, confirm
@@ -203,7 +203,7 @@ class Finder:
             **self.subject.made_for,
             "inputs": self.inputs,
             "thread_limit": self.counts[-1],
-            "cpu_model": hardware.cpu_model(),
+            "cpu_model": cpuinfo.model(),
             "torch": torch.__version__,
         }
         return Schedule(thread_schedule.fingerprint(self.subject.model), tuple(parts), made_for)

@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from hpcbench.config.parameters import Parameters
-from hpcbench.core.status import COMPLETED, STATUSES
+from hpcbench.core.status import COMPLETED, METRIC_NOT_FOUND, STATUSES
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.terminal.status import counted
@@ -22,7 +22,8 @@ _OWN_LINE = "command"  # may have several lines
 def title(view: CaseView) -> Text:
     """Return id, status and label of a case: `c98abd9891da7 completed: task=training intra_op_threads=1`."""
     named = "" if view.label == view.planned.case_id else f": {view.label}"
-    return Text.assemble((view.planned.case_id, "bold"), " ", status(view.status), named)
+    lacks = f", {METRIC_NOT_FOUND}" if view.status == COMPLETED and not view.completed else ""
+    return Text.assemble((view.planned.case_id, "bold"), " ", status(view.status), (lacks, "yellow"), named)
 
 
 def status(word: str) -> Text:

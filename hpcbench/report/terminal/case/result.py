@@ -93,9 +93,14 @@ def _percentiles(row: Row) -> str:
 
 def _metrics(view: CaseView) -> Iterator[Fact]:
     for column, metric in view.metrics.items():
+        lacking = [why for record in view.records if (why := record.metrics_not_found.get(metric.name))]
+        value = ""
         if view.row[column] is not None:
             interval = _interval(view.row, *interval_columns(column), figure)
-            yield metric.name, f"{figure(view.row[column])} {metric.unit}".rstrip() + interval
+            value = f"{figure(view.row[column])} {metric.unit}".rstrip() + interval
+        count = f" in {plural(len(lacking), 'repetition')}" if value else ""
+        not_found = f"not found{count}: {lacking[-1]}" if lacking else ""
+        yield metric.name, "; ".join(filter(None, [value, not_found]))
 
 
 def _learning(row: Row) -> str:

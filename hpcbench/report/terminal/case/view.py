@@ -72,8 +72,8 @@ class CaseView:
 
     @property
     def completed(self) -> bool:
-        """Return whether all repetitions have completed."""
-        return self.status == COMPLETED
+        """Return whether all repetitions have completed, with all metrics of the command."""
+        return self.status == COMPLETED and not any(record.metrics_not_found for record in self.records)
 
     @property
     def ended(self) -> list[Record]:

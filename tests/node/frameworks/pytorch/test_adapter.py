@@ -18,7 +18,7 @@ import pytest
 from hpcbench.models import blocks, catalog, layers
 from hpcbench.models.catalog import flops_per_item, resolved_options
 from hpcbench.node.errors import Unsupported
-from hpcbench.node.host import hardware
+from hpcbench.node.host import cpuinfo
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.workload import problem
@@ -187,7 +187,7 @@ def test_equal_seeds_train_to_equal_weights(build: Build) -> None:
 def test_16_bits_run_where_the_cpu_computes_in_them_and_are_unsupported_elsewhere(
     build: Build, dtype: str, task: str
 ) -> None:
-    if not hardware.cpu_computes_in(dtype):
+    if not cpuinfo.computes_in(dtype):
         with pytest.raises(Unsupported, match=dtype):
             build("mlp", dtype=dtype, task=task)
         return
@@ -208,7 +208,7 @@ def test_16_bits_run_where_the_cpu_computes_in_them_and_are_unsupported_elsewher
 def test_a_cpu_without_16_bit_arithmetic_is_unsupported(
     build: Build, monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
-    monkeypatch.setattr(hardware, "cpu_computes_in", lambda dtype: False)
+    monkeypatch.setattr(cpuinfo, "computes_in", lambda dtype: False)
     with pytest.raises(Unsupported, match=f"no {dtype} arithmetic"):
         build("mlp", dtype=dtype)
     assert build("mlp", dtype="float32").infer().dtype == torch.float32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from hpcbench.node.monitor.power_sensors import SENSORS
 from hpcbench.node.monitor.sources.base import Absent
 from hpcbench.node.monitor.sources.nvidia import Nvidia, NvidiaEnergy, NvidiaProcesses
 from hpcbench.node.monitor.throttle_reasons import HARDWARE_THERMAL, POWER_CAP
+from tests.node.host.test_gpus import FakeCuda, FakeCudaWithParts, install
 
 NOT_SUPPORTED, GPU_IS_LOST = 3, 15
 
@@ -50,8 +52,6 @@ CONSTANTS = {
     "NVML_TEMPERATURE_GPU": 0,
     "NVML_CLOCK_SM": 1,
     "NVML_CLOCK_MEM": 2,
-    "NVML_FI_DEV_POWER_INSTANT": 186,
-    "NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 83,
 }
 
 
@@ -228,6 +228,58 @@ def test_the_gpus_of_the_job_are_those_that_cuda_would_show_with_a_fake_driver(
     assert [gpu["uuid"] for gpu in Nvidia(machine.host).facts()["gpus"]] == found
 
 
+T4 = Card(0, nvmlDeviceGetUUID="GPU-aaaaaaaa-0000-0000-0000-000000000001", nvmlDeviceGetName="Tesla T4")
+A100 = Card(1, nvmlDeviceGetUUID="GPU-bbbbbbbb-0000-0000-0000-000000000002", nvmlDeviceGetName="NVIDIA A100-SXM4-40GB")
+
+
+@pytest.mark.parametrize(
+    ("order", "shown_by_cuda", "found"),
+    [
+        (None, [], ["Tesla T4"]),
+        ("PCI_BUS_ID", [], ["Tesla T4"]),
+        ("FASTEST_FIRST", [A100], ["NVIDIA A100-SXM4-40GB"]),
+        ("FASTEST_FIRST", [A100, T4], ["NVIDIA A100-SXM4-40GB", "Tesla T4"]),
+    ],
+)
+def test_a_number_is_the_gpu_of_cudas_order_with_a_fake_driver(
+    machine: Any,
+    driver: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    order: str | None,
+    shown_by_cuda: list[Card],
+    found: list[str],
+) -> None:
+    """Workers get PCI_BUS_ID, in which NVML has a T4 first, unless the user has chosen otherwise."""
+    driver(T4, A100)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
+    if order:
+        monkeypatch.setenv("CUDA_DEVICE_ORDER", order)
+    ids = [uuid.UUID(card.told["nvmlDeviceGetUUID"].removeprefix("GPU-")).bytes for card in shown_by_cuda]
+    install(monkeypatch, cuda=FakeCuda(ids))
+    assert [gpu["name"] for gpu in Nvidia(machine.host).facts()["gpus"]] == found
+
+
+def test_a_mig_instance_that_cuda_orders_belongs_to_its_gpu_with_a_fake_driver(
+    machine: Any, driver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver(T4, A100)
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
+    install(monkeypatch, cuda=FakeCudaWithParts([bytes(16)]))
+    assert [gpu["name"] for gpu in Nvidia(machine.host).facts()["gpus"]] == ["NVIDIA A100-SXM4-40GB"]
+
+
+def test_an_order_that_cuda_does_not_tell_leaves_no_gpu_with_a_fake_driver(
+    machine: Any, driver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reading of the wrong GPU would be worse."""
+    driver(T4, A100)
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
+    install(monkeypatch, cuda=FakeCuda([]))
+    with pytest.raises(Absent, match=r"CUDA_DEVICE_ORDER=FASTEST_FIRST.*set it to PCI_BUS_ID"):
+        Nvidia(machine.host)
+
+
 @pytest.mark.parametrize("visible", ["", "-1", "7", "GPU-0"])
 def test_no_visible_gpu_is_told_with_a_fake_driver(
     machine: Any, driver: Any, monkeypatch: pytest.MonkeyPatch, visible: str
@@ -309,9 +361,48 @@ def test_processes_that_may_not_be_listed_are_null_with_a_fake_driver(machine: A
     }
 
 
-def test_in_a_container_process_numbers_say_nothing_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
+@pytest.fixture
+def container(machine: Any, shared_card: Card) -> Card:
+    """A card in a container with its own process IDs."""
     link = machine.root / "proc/self/ns/pid"
     link.unlink()
     link.symlink_to("pid:[4026533000]")
-    with pytest.raises(Absent, match="its own process IDs"):
-        NvidiaProcesses(machine.host)
+    for pid in (10, 11, 77):
+        machine.write(f"proc/{pid}/comm", "python")
+    return shared_card
+
+
+def test_in_a_container_the_process_ids_of_the_node_are_unknown_with_a_fake_driver(
+    machine: Any, container: Card
+) -> None:
+    source = NvidiaProcesses(machine.host)
+    for pids in ([], [40010, 40077], [10, 40077]):  # the last 10 is another process of the node
+        container.told["nvmlDeviceGetComputeRunningProcesses"] = [process(pid) for pid in pids]
+        machine.own.pids = [10, 11]
+        assert set(machine.values(source).values()) == {None}
+    assert source.facts() == {"own_container_only": True}
+
+
+def test_in_a_container_other_processes_count_if_the_driver_translates_ids_with_a_fake_driver(
+    machine: Any, container: Card
+) -> None:
+    container.told["nvmlDeviceGetComputeRunningProcesses"] = [process(10), process(77, 500)]
+    source = NvidiaProcesses(machine.host)
+    machine.values(source)
+    machine.own.pids = [10, 11]
+    assert machine.values(source) == {"gpu0.foreign_processes": 1, "gpu0.foreign_memory_bytes": 500}
+
+
+def test_a_driver_older_than_pynvml_still_lists_processes_with_a_fake_driver(machine: Any, shared_card: Card) -> None:
+    nvml: Any = sys.modules["pynvml"]
+    nvml.NVMLLibraryMismatchError = type("NVMLLibraryMismatchError", (Exception,), {})
+
+    def mismatch(_: Card) -> None:
+        raise nvml.NVMLLibraryMismatchError("unversioned function")
+
+    nvml.nvmlDeviceGetComputeRunningProcesses = mismatch
+    nvml.nvmlDeviceGetComputeRunningProcesses_v2 = lambda _: [process(77)]
+    source = NvidiaProcesses(machine.host)
+    machine.values(source)
+    machine.own.pids = [10, 11]
+    assert machine.values(source)["gpu0.foreign_processes"] == 1

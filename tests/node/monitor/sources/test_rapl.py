@@ -63,9 +63,35 @@ def test_a_counter_that_falls_otherwise_is_told(sockets: Any) -> None:
     assert values["rapl.cpu0_resets"] == 1
 
 
-def test_dies_of_one_package_are_told_apart(machine: Any) -> None:
+def test_dies_with_registers_of_their_own_are_told_apart(machine: Any) -> None:
+    """As on Intel's Cascade Lake AP."""
+    zone(machine, "intel-rapl:0", "package-0-die-0", 1)
+    zone(machine, "intel-rapl:1", "package-0-die-1", 70_000_000)
+    assert list(Rapl(machine.host).columns)[:2] == ["rapl.cpu0die0_uj", "rapl.cpu0die1_uj"]
+
+
+def test_dies_that_read_the_register_of_their_socket_count_once(machine: Any) -> None:
+    """As on AMD's processors: the zones differ by the moment of reading, here by 37 uJ."""
+
+    def counters(joules: int) -> None:
+        for die in range(8):
+            for socket in (0, 1):
+                energy_uj = 5_000_000 * (1 + socket) + 37 * die + joules * 1_000_000
+                zone(machine, f"intel-rapl:{8 * socket + die}", f"package-{socket}-die-{die}", energy_uj)
+
+    counters(0)
+    source = Rapl(machine.host)
+    machine.values(source)
+    counters(680)
+    energies = {name: value for name, value in machine.values(source).items() if name.endswith("_uj")}
+    assert energies == {"rapl.cpu0_uj": 680e6, "rapl.cpu1_uj": 680e6}
+    assert [meter["domain"] for meter in source.facts()["meters"]] == ["cpu0", "cpu1"]
+
+
+def test_a_counter_that_ends_between_two_readings_is_no_mirror(machine: Any) -> None:
     zone(machine, "intel-rapl:0", "package-0-die-0", 1)
     zone(machine, "intel-rapl:1", "package-0-die-1", 1)
+    (machine.root / "sys/class/powercap/intel-rapl:1/energy_uj").write_text("")
     assert list(Rapl(machine.host).columns)[:2] == ["rapl.cpu0die0_uj", "rapl.cpu0die1_uj"]
 
 

@@ -2,7 +2,9 @@
 
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from . import allocator
+PCI_BUS_ID = "PCI_BUS_ID"  # the CUDA_DEVICE_ORDER of NVML, nvidia-smi and Slurm; CUDA's default is FASTEST_FIRST
+RETAIN = "glibc-retain"  # the allocator that retains the memory which a program frees: node/launch/allocator.py
+RETAINING = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
 
 
 def for_worker(
@@ -15,8 +17,8 @@ def for_worker(
         changed["OMP_NUM_THREADS"] = str(parameters["intra_op_threads"])
     if preloaded:  # before the user's libraries: the first definition of a symbol is used
         changed["LD_PRELOAD"] = ":".join([*preloaded, *filter(None, [environment.get("LD_PRELOAD")])])
-    if parameters["allocator"] == allocator.RETAIN:
-        changed.update(allocator.RETAINING)
+    if parameters["allocator"] == RETAIN:
+        changed.update(RETAINING)
     if parameters["wait_policy"] is not None:
         changed.update(_waiting(parameters["wait_policy"], parameters["openmp"]))
     if parameters["onednn"] is not None:
@@ -33,6 +35,8 @@ def for_worker(
         changed.update(_NO_GPU)
         if framework.endswith("jax"):
             changed["JAX_PLATFORMS"] = "cpu"  # otherwise it warns that it finds no GPU
+    else:  # the monitor must find the same GPU under a number of CUDA_VISIBLE_DEVICES
+        changed.setdefault("CUDA_DEVICE_ORDER", PCI_BUS_ID)
     return changed
 
 

@@ -1,0 +1,51 @@
+"""Variables of sbatch in the user's shell, such as SBATCH_ACCOUNT, as defaults of the `slurm` section.
+
+hpcbench starts sbatch without them, since they would override the options of its scripts: sbatch(1), INPUT ENVIRONMENT
+VARIABLES. Sites tell their users to set those that choose whom to charge and where to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from hpcbench.config.site import Site
+from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.errors import UserError
+
+_DEFAULTS = ("account", "partition", "qos", "reservation", "constraint")
+_CLUSTERS = "SBATCH_CLUSTERS"  # submit/slurm_executor.py checks it
+
+
+def with_shell_defaults(site: Site, variables: Mapping[str, str]) -> tuple[Site, list[str]]:
+    """Return the site with the defaults of these variables, and a note on each of them that has an effect or none.
+
+    The site file takes precedence. Raise UserError if the value of a variable is not valid.
+    """
+    if site.scheduler != "slurm":
+        return site, []
+    given = {name: value for name, value in sorted(variables.items()) if name.startswith("SBATCH_") and value}
+    slurm, notes = site.slurm, []
+    for option in _DEFAULTS:
+        name = f"SBATCH_{option.upper()}"
+        value = given.pop(name, None)
+        if value is None:
+            continue
+        if getattr(slurm, option) is not None:
+            notes.append(f"{name}={value} has no effect: the site file has slurm.{option}: {getattr(slurm, option)}")
+            continue
+        slurm = slurm.model_copy(update={option: _checked(name, option, value)})
+        notes.append(f"{name}={value} is the default of slurm.{option}")
+    given.pop(_CLUSTERS, None)
+    if given:
+        notes.append(f"no effect: {', '.join(given)}; set such options under `slurm:`")
+    return site.model_copy(update={"slurm": slurm}), notes
+
+
+def _checked(name: str, option: str, value: str) -> str:
+    try:
+        SlurmOptions.model_validate({option: value})
+    except ValidationError as error:
+        raise UserError(f"{value!r}: {error.errors()[0]['msg']}", where=name, hint=f"unset {name}") from error
+    return value

@@ -1,0 +1,43 @@
+"""Numbers by a regular expression, with their units."""
+
+import re
+from typing import Iterator, Optional, Union
+
+from .error import MetricError
+from .numbers import check_whole, number
+from .syntax import compiled
+from .units import converter, inverse
+
+_RATIO = re.compile(r"\s*([^\W\d_]+/[^\W\d_]+)")  # after a number: it/s
+
+
+def matches(pattern: str, unit: str, decimal: Optional[str], text: str) -> Iterator[float]:
+    """Yield the number in each match, converted to `unit` if the pattern has a group `unit`.
+
+    Raise MetricError if the group is not one whole number, or if the text also has numbers in the inverse unit.
+    """
+    try:
+        expression = compiled(pattern)
+    except ValueError as error:  # the Python on the node may be older than the one that planned the sweep
+        raise MetricError(str(error)) from error
+    group: Union[str, int] = "value" if "value" in expression.groupindex else 1
+    has_unit = "unit" in expression.groupindex
+    checked = set()
+    for found in expression.finditer(text):
+        check_whole(found, group, decimal)
+        value = number(found.group(group), decimal)
+        after = _RATIO.match(text, found.end(group))
+        if has_unit:
+            value = converter(found.group("unit"), unit)(value)
+        elif after and after.group(1) not in checked:
+            checked.add(after.group(1))
+            _check_no_inverse(after.group(1), text)
+        yield value
+
+
+def _check_no_inverse(ratio: str, text: str) -> None:
+    """Raise MetricError if a text also has numbers in the inverse of their unit, as tqdm prints `it/s` and `s/it`."""
+    other = inverse(ratio)
+    if other and re.search(r"[0-9]\s*%s(?!\w)" % re.escape(other), text):
+        hint = "match the unit, too: (?P<unit>%s|%s)" % (re.escape(ratio), re.escape(other))
+        raise MetricError("the text has numbers in %s and in %s: %s" % (ratio, other, hint))

@@ -1,0 +1,97 @@
+"""A metric of a command: numbers from its output or from a file, reduced to one.
+
+Four options find numbers in a text:
+
+- `regex`: the group `value`, or the only group, of each match; `^` and `$` match at each line. If the program prints
+varying units, the group `unit` matches the unit, and the number is converted to the unit of the metric.
+
+- `json`: a path such as `runs[0].rate` in each JSON document of the text, which may stand between other output.
+
+- `mllog`: a key of MLPerf's log, `eval_accuracy`, or a path that begins with one.
+
+- `csv`: a column by its name in the header, with commas, semicolons, tabs, bars or blanks between the cells.
+"""
+
+import csv
+import math
+from statistics import mean, median
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
+
+from .error import SHOWN, MetricError
+from .json_documents import at_path, of_mllog
+from .numbers import number
+from .patterns import matches
+from .tables import column
+from .units import TIMES
+
+REDUCTIONS: Dict[str, Callable[[List[float]], float]] = {
+    "last": lambda values: values[-1],
+    "first": lambda values: values[0],
+    "mean": mean,
+    "median": median,
+    "max": max,
+    "sum": math.fsum,
+    "min": min,
+}
+KEPT = 1000  # values that a record holds; a long training logs more
+
+Spec = Dict[str, Any]  # one metric of the experiment file, by the names of config/metrics.py
+
+
+def value_of(spec: Spec, texts: Iterable[str], place: str) -> Dict[str, Any]:
+    """Return a metric as a record holds it, from all the texts of `place`.
+
+    Raise MetricError if the texts have no number, a value that is not a number, or several numbers without `reduce`.
+    """
+    values: List[float] = []
+    looked_for, last = described(spec), ""
+    try:
+        for text in texts:
+            values += found_in(spec, text)
+            last = text.strip() or last
+    except (MetricError, csv.Error) as error:
+        raise MetricError("%s in %s: %s" % (looked_for, place, error)) from error
+    if not values:
+        ends = "which ends: %s" % last.splitlines()[-1][-SHOWN:] if last else "which is empty"
+        raise MetricError("%s was not found in %s, %s" % (looked_for, place, ends))
+    if spec["reduce"] is None and len(values) > 1:
+        found = ", ".join("%g" % value for value in values[:5]) + (", ..." if len(values) > 5 else "")
+        counted = "%s was found %d times in %s: %s" % (looked_for, len(values), place, found)
+        raise MetricError("%s; set `reduce` to combine them" % counted)
+    used = {"first": values[:1], "last": values[-1:]}.get(spec["reduce"] or "first", values)
+    if any(map(math.isnan, used)):
+        raise MetricError("%s in %s has a value that is not finite" % (looked_for, place))
+    try:
+        value = REDUCTIONS[spec["reduce"] or "first"](values)
+    except (OverflowError, ValueError) as error:  # of numbers near the largest that there is
+        raise MetricError("`reduce: %s` is impossible: %s" % (spec["reduce"], error)) from error
+    kept = {"count": len(values), "values": [each for each in values if not math.isnan(each)][:KEPT]}
+    return {"value": value, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], **kept}
+
+
+def described(spec: Spec) -> str:
+    """Return what a metric searches for, for a message."""
+    if spec["regex"] is not None:
+        return "the pattern '%s'" % spec["regex"]
+    if spec["mllog"]:
+        return "the key '%s' of MLPerf's log" % spec["mllog"]
+    return "the JSON path '%s'" % spec["json_path"] if spec["json_path"] else "the column '%s'" % spec["csv"]
+
+
+def better(spec: Spec) -> Optional[str]:
+    """Return `higher` or `lower` as the experiment or the unit defines it, or None if neither does."""
+    unit: str = spec["unit"]
+    given: Optional[str] = spec["better"]
+    return given or ("higher" if unit.endswith("/s") else "lower" if unit in TIMES else None)
+
+
+def found_in(spec: Spec, text: str) -> Iterator[float]:
+    """Yield the numbers that a metric finds in a text. Raise MetricError if a value is not a number."""
+    decimal: Optional[str] = spec["decimal"]
+    if spec["regex"] is not None:
+        return matches(spec["regex"], spec["unit"], decimal, text)
+    if spec["json_path"]:
+        values: Iterator[Any] = at_path(spec["json_path"], text)
+    else:
+        values = of_mllog(spec["mllog"], text) if spec["mllog"] else column(spec["csv"], text)
+    return (number(value, decimal) for value in values)

@@ -1,0 +1,79 @@
+"""A copy of the output of a command: all of it, or the beginning and the end if it is long.
+
+A run of hours must not be lost because its program prints much, and neither must the disk be full of its output.
+"""
+
+import os
+from typing import List, NamedTuple
+
+from ...core.files import no_link
+
+SEGMENT_BYTES = 8 * 2**20
+LAST = 2  # segments that are kept from the end, in addition to the first one
+
+
+class Part(NamedTuple):
+    """Consecutive bytes of an output."""
+
+    offset: int
+    content: bytes
+
+
+class OutputCopy:
+    """Copies a stream to files of SEGMENT_BYTES each, of which the first and the last ones stay."""
+
+    def __init__(self, path: str) -> None:
+        """Begin the first file. Raise OSError on a full disk."""
+        self._path = path
+        self._segment, self._room = 0, SEGMENT_BYTES
+        self._file = open(path, "wb", buffering=0, opener=no_link)  # noqa: SIM115 - `close` closes it
+        self.is_whole = True  # whether nothing was lost on a full disk
+
+    def write(self, data: bytes) -> None:
+        """Append bytes. After an error, write nothing more."""
+        try:
+            while data and self.is_whole:
+                if not self._room:
+                    self._begin_segment()
+                written = self._file.write(data[: self._room])
+                self.is_whole = bool(written)
+                data, self._room = data[written:], self._room - written
+        except OSError:
+            self.is_whole = False
+
+    def _begin_segment(self) -> None:
+        self._file.close()
+        self._segment, self._room = self._segment + 1, SEGMENT_BYTES
+        self._file = open(_segment(self._path, self._segment), "wb", buffering=0, opener=no_link)  # noqa: SIM115
+        if self._segment > LAST:
+            os.unlink(_segment(self._path, self._segment - LAST))
+
+    def close(self) -> None:
+        """End the copy."""
+        self._file.close()
+
+
+def parts(path: str) -> List[Part]:
+    """Return the parts of the output that were copied to `path`; bytes are missing between them. Raise OSError."""
+    prefix = os.path.basename(path) + "."
+    names = os.listdir(os.path.dirname(path))
+    numbers = sorted(int(name[len(prefix) :]) for name in names if name.startswith(prefix))
+    found: List[Part] = []
+    for number in [0, *numbers]:
+        with open(_segment(path, number), "rb") as file:
+            content = file.read()
+        last = found[-1] if found else Part(0, b"")
+        if last.offset + len(last.content) == number * SEGMENT_BYTES:
+            found[-1:] = [Part(last.offset, last.content + content)]
+        else:
+            found.append(Part(number * SEGMENT_BYTES, content))
+    return found
+
+
+def missing_bytes(found: List[Part]) -> int:
+    """Return how many bytes are missing between the parts."""
+    return sum(this.offset - before.offset - len(before.content) for before, this in zip(found, found[1:]))
+
+
+def _segment(path: str, number: int) -> str:
+    return "%s.%d" % (path, number) if number else path

@@ -1,0 +1,54 @@
+"""Ask slurmctld for one job by its ID: the only question whose negative answer is about that job."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hpcbench.slurm.client import NoAnswerError, quoted, run
+from hpcbench.slurm.job_entry import JobEntry, time_of
+from hpcbench.slurm.states import outcome_of
+
+_FIELD = re.compile(r"(?:^| )(JobState|Reason|NodeList|UserId|StartTime|EndTime)=(\S*)")
+_UID = re.compile(r"\((\d+)\)\Z")
+
+
+class Lookup(NamedTuple):
+    """The answer for one ID: the job, or that slurmctld does not know it; `words` quotes question and answer."""
+
+    entry: JobEntry | None
+    is_unknown: bool
+    words: str
+
+
+def look_up(job_id: str, cluster: str | None) -> Lookup:
+    """Ask slurmctld for a job, an array (`7`) or an element of an array (`7_3`). A failure is an answer in `words`."""
+    command = ["scontrol", "--all", "--oneliner", "show", "job", job_id]
+    question = f"`scontrol show job {job_id}`"
+    try:
+        reply = run(command, cluster)
+    except NoAnswerError as error:
+        return Lookup(None, False, error.what)
+    said = [*reply.errors, *reply.lines]
+    words = f"{question} printed: {quoted(said)}" if said else f"{question} printed nothing"
+    unknown = ("Invalid job id specified", f"Job {job_id} not found")
+    if reply.status and said and all(any(text in line for text in unknown) for line in said):
+        return Lookup(None, True, words)
+    entry = next(filter(None, map(_entry, reply.lines)), None) if not reply.status else None
+    return Lookup(entry, False, words)
+
+
+def _entry(line: str) -> JobEntry | None:
+    fields = dict(reversed(_FIELD.findall(line)))  # the first of each counts: a command may contain such words
+    if "JobState" not in fields:
+        return None
+    state, nodes = fields["JobState"], fields.get("NodeList", "")
+    uid = _UID.search(fields.get("UserId", ""))
+    return JobEntry(
+        state,
+        fields.get("Reason", ""),
+        "" if nodes == "(null)" else nodes,
+        uid=int(uid[1]) if uid else None,
+        started=time_of(fields.get("StartTime", "")) is not None and nodes not in ("", "(null)"),
+        ended_at=time_of(fields.get("EndTime", "")) if outcome_of(state) is not None else None,
+    )

@@ -1,0 +1,129 @@
+"""The command line of tools/gpu-proof."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import checkup, driver, energy, foreign, frameworks, gpu_tests, install, models, summary, wheels
+from .bench import Bench
+from .steps import FAILED, Ended, Step, run_steps
+
+DESCRIPTION = """\
+Prove on a machine with one NVIDIA GPU, Python 3.10 or newer and torch that hpcbench works there. No network is needed.
+It writes summary.md, summary.json, log.txt, cases.csv, page.html and workspace.tar.gz (all records) into one folder.
+A step that fails, or that cannot run, does not keep others from running. Clocks and power limits are not changed.
+
+Packages that the machine lacks: on a machine with a network, `tools/gpu-proof wheels DIR`; here, `--wheels DIR`.
+"""
+EPILOG = "Exit status: 0 no step failed; 1 a step failed; 2 usage error, or the machine lacks what every step needs."
+BUDGET_S = 520.0
+
+
+# First what shows most in little time, and what measures no time; the page is made of all others.
+STEPS: tuple[Step[Bench], ...] = (
+    Step("nvml", "each function of NVML that hpcbench calls", 5, 30, driver.nvml),
+    Step("tests", "the tests of the PyTorch adapter on a GPU", 30, 90, gpu_tests.adapter),
+    Step("strategies", "single, DDP and FSDP on one device", 30, 60, frameworks.sharded),
+    Step("cache", "compilations next to these steps, for the step compiled", 0, 45, models.finish_compiling),
+    Step("energy", "power and energy against the device's energy counter", 50, 80, energy.power_and_energy),
+    Step("throttling", "throttle reasons against NVML's", 0, 10, energy.throttle_reasons),
+    Step("foreign", "another process on the GPU is noticed", 35, 70, foreign.foreign_process),
+    Step("doctor", "the checks of doctor, and peaks", 45, 100, checkup.doctor),
+    Step("eager", "all models, training, eager, float32 and bfloat16", 40, 170, models.eager),
+    Step("jax", "JAX and PyTorch with the same workload", 40, 90, frameworks.jax_and_pytorch),
+    Step("memory", "a batch that does not fit is out_of_memory", 35, 50, models.out_of_memory),
+    Step("compiled", "all models, inference, compiled, bfloat16 and float32", 60, 400, models.compiled),
+    Step("frameworks", "the tests of whole sweeps on a GPU", 400, 1800, gpu_tests.frameworks),
+    Step("page", "the table of all cases, and the page with rooflines", 5, 60, checkup.page, reserve_s=0.0),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command; return its exit status."""
+    if arguments[:1] == ["wheels"]:
+        return _wheels(arguments[1:])
+    parser = argparse.ArgumentParser("gpu-proof", description=DESCRIPTION, epilog=EPILOG, formatter_class=_Plain)
+    parser.add_argument("--out", type=Path, default=Path("gpu-proof"), help="folder for the results [gpu-proof]")
+    parser.add_argument("--wheels", type=Path, help="folder of `gpu-proof wheels`, for packages that are missing")
+    parser.add_argument("--budget", type=float, default=BUDGET_S, help="total time in seconds [%(default)g]")
+    parser.add_argument("--steps", help="run only these steps, separated by commas")
+    parser.add_argument("--list", action="store_true", help="list the steps")
+    parser.add_argument("--device", choices=["gpu", "cpu"], default="gpu", help="cpu: rehearse with a mock NVML [gpu]")
+    given = parser.parse_args(arguments)
+    end_s = time.monotonic() + given.budget
+    try:
+        return _prove(given, end_s)
+    except install.NotReadyError as missing:
+        print(f"error: this machine cannot be proven: {missing}", file=sys.stderr)
+        return 2
+
+
+def _wheels(arguments: Sequence[str]) -> int:
+    about = "Collect the packages that a machine without a network lacks. Needs pip, a network and Python 3.11."
+    parser = argparse.ArgumentParser("gpu-proof wheels", description=about)
+    parser.add_argument("folder", type=Path, help="an empty or new folder")
+    parser.add_argument("--python", default="3.12", help="version of Python there [%(default)s]")
+    parser.add_argument("--installed", type=Path, help="output of `pip list` there: these packages are left out")
+    parser.add_argument("--limit", type=float, default=60.0, help="limit of the total size in MiB [%(default)g]")
+    given = parser.parse_args(arguments)
+    installed = wheels.installed_in(given.installed.read_text()) if given.installed else frozenset()
+    return wheels.collect(given.folder, given.python, installed, given.limit)
+
+
+def _prove(given: argparse.Namespace, end_s: float) -> int:
+    names = [step.name for step in STEPS]
+    if given.list:
+        print("\n".join(names))
+        return 0
+    chosen = given.steps.split(",") if given.steps else names
+    unknown = [name for name in chosen if name not in names]
+    if unknown:
+        print(f"error: unknown step '{unknown[0]}'; the steps are: {', '.join(names)}", file=sys.stderr)
+        return 2
+    install.check_machine(given.device)
+    given.out.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="gpu-proof-"))
+    try:
+        return _prove_in(scratch, given, chosen, end_s)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _prove_in(scratch: Path, given: argparse.Namespace, chosen: Sequence[str], end_s: float) -> int:
+    out = given.out.resolve()
+    python, modules = install.prepare(scratch / "venv", given.wheels and given.wheels.resolve())
+    machine = install.describe(python, given.device)
+    workspace = scratch / "workspace"
+    workspace.mkdir()
+    names = ["pytorch", *(["jax"] if modules.issuperset(frameworks.JAX_NEEDS) else [])]
+    environments = {name: {"python": python} for name in names}
+    site = {"name": "gpu-proof", "scheduler": "local", "environments": environments}
+    (workspace / "site.yaml").write_text(json.dumps(site))
+    bench = Bench(python, workspace, out / summary.LOG, given.device, modules)
+    for name in (*summary.FILES, checkup.TABLE, checkup.PAGE):  # of an earlier proof
+        (out / name).unlink(missing_ok=True)
+    bench.log.write_text("")
+    ended: list[Ended] = []
+
+    def report(step: Ended) -> None:
+        ended.append(step)
+        print(f"{step.name}: {step.outcome.status} ({step.seconds:.0f} s)", flush=True)
+        summary.write(out, machine, ended, bench.is_rehearsal)
+        summary.pack(out, workspace)
+
+    if {"cache", "compiled"} <= set(chosen):
+        models.start_compiling(bench)
+    run_steps([step for step in STEPS if step.name in chosen], bench, end_s, report)
+    print(f"\n{(out / summary.SUMMARY).read_text()}\nResults: {out}")
+    return int(any(step.outcome.status == FAILED for step in ended))
+
+
+class _Plain(argparse.RawDescriptionHelpFormatter):
+    """Keep the lines of the description."""
