@@ -16,7 +16,7 @@ _TAKEN = re.compile(
     r"LINENO|SECONDS|S?RANDOM|EPOCH(REALTIME|SECONDS)|HISTCMD|POSIXLY_CORRECT|ENV|PS4|_|"
     r"(SLURM_(ARRAY|JOB|STEP)_|HPCBENCH_).*|SLURM_(EXPORT_ENV|JOBID|NODEID|LOCALID|PROCID|NTASKS|RESTART_COUNT|"
     r"MEM_PER_CPU|MEM_PER_NODE)|"
-    r"file|module|path|python|sweep"
+    r"file|module|old|path|python|shell_variables|sweep"
 )
 # About half of the limits of Linux for one variable and for all of a program, since some are written twice.
 _MOST_EACH, _MOST_BYTES = 60_000, 500_000

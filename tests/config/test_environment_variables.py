@@ -53,7 +53,7 @@ def test_no_variable_of_a_site_can_be_one_of_the_job_scripts_own() -> None:
     own = set(re.findall(r"(?:^|[;{(]|\bdo|\bif|\bthen|\[\]?|\s)\s*([A-Za-z_]+)\+?=(?!=)[^=]", text, re.MULTILINE))
     own |= set(re.findall(r"\bfor ([a-z_]+) in\b", text))
     own -= {"PATH", "USER"}  # of every shell
-    assert own == {"file", "module", "path", "python", "sweep"}
+    assert own == {"HPCBENCH_SET_UP", "file", "old", "path", "python", "shell_variables", "sweep"}
     for name in own:
         with pytest.raises(ValueError, match="is set by Slurm, bash or the job script itself"):
             accepted(name)
