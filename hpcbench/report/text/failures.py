@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from hpcbench.analysis.results import Results
+from hpcbench.util.causes import cause
 
 MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Cases with the same status and message, in the order of the ranking; the log is that of the first."""
+    """Cases with the same status and cause, in the order of the ranking; message and log are those of the first."""
 
     status: str
     error: str | None
     log: str | None
     cases: tuple[str, ...]
+    is_example: bool = False  # whether other cases have another message
 
     @property
     def in_words(self) -> str:
@@ -28,19 +31,26 @@ class Failure:
             more = "; ..." if len(self.cases) > MAX_NAMED else ""
             named = f"{len(self.cases):,} cases ({named}{more})"
         log = f" (log: {self.log})" if self.log else ""
-        return f"{named}: {self.error}{log}" if self.error else named
+        example = "for example: " if self.is_example else ""
+        return f"{named}: {example}{self.error}{log}" if self.error else named
 
 
 def _failure(cases: pd.DataFrame, results: Results) -> Failure:
     status, error = cases[["status", "error"]].iloc[0]
     log = next(iter(cases["log"].dropna()), None)
     named = tuple(results.label(case) for _, case in cases.iterrows())
-    return Failure(status, None if pd.isna(error) else error, log, named)
+    several = cases["error"].nunique(dropna=False) > 1
+    return Failure(status, None if pd.isna(error) else error, log, named, is_example=bool(several))
+
+
+def _cause(error: Any, nodes: Any) -> str:
+    return "" if pd.isna(error) else cause(error, () if pd.isna(nodes) else nodes.split(","))
 
 
 def failures_of(results: Results) -> list[Failure]:
     """Return the failures of the results, those with most cases first."""
     failed = results.failed
-    kinds = failed.groupby(["status", "error"], sort=False, dropna=False)
+    causes = [_cause(*each) for each in zip(failed["error"], failed["nodes_used"], strict=True)]
+    kinds = failed.groupby(["status", pd.Series(causes, failed.index, dtype=object)], sort=False)
     found = [_failure(rows, results) for _, rows in kinds]
     return sorted(found, key=lambda failure: -len(failure.cases))
