@@ -39,7 +39,7 @@ _BETTER = {"throughput_items_per_s": 1, "speedup": 1, "metric_rate_it_per_s": 1}
 
 
 def false_claims(made: Made, results: Results) -> Iterator[str]:
-    truth = Truth(made.repetitions)
+    truth = Truth(made.repetitions, made.base)
     yield from _of_workloads(results, truth)
     for found in best_cases(results):
         yield from _of_best(found, sentence(found), truth, made)
@@ -67,7 +67,7 @@ def _of_workloads(results: Results, truth: Truth) -> Iterator[str]:
         if pd.isna(row["speedup_base"]) or pd.isna(row["speedup"]):
             continue
         base = truth.base(key)
-        if not results.base_given and row["speedup_base"] != "/".join(base or ()):
+        if row["speedup_base"] != "/".join(base or ()):
             yield f"speedup of {key} over {row['speedup_base']}, not {base}"
         if not truth.same_problem(key, _key(row["speedup_base"])):
             yield f"speedup of {key} over another problem size"

@@ -21,10 +21,11 @@ HARDLY = 1e-7  # one below which no claim of noise can be
 
 
 class Truth:
-    """A table of repetitions by case."""
+    """A table of repetitions by case; `given` is the ID of the case that speedups are over, if a user names one."""
 
-    def __init__(self, repetitions: pd.DataFrame) -> None:
+    def __init__(self, repetitions: pd.DataFrame, given: str | None = None) -> None:
         self.rows = repetitions
+        self.given = given
         self.runs = dict(iter(repetitions.groupby(["sweep", "case"], sort=False)))
         self.valid = {key: _valid(rows) for key, rows in self.runs.items()}
         self.measured = [key for key, rows in self.valid.items() if len(rows)]
@@ -90,10 +91,11 @@ class Truth:
         return sorted(keys, key=lambda key: (self.sweeps.index(key[0]), self.case(key)["case_index"]))
 
     def base(self, key: Key) -> Key | None:
-        """The first measured case of the same workload and problem size; None for commands."""
+        """The given or first measured case of the same workload and problem size; None for commands."""
         if self.case(key)["framework"] == "command":
             return None
-        return self.in_order(other for other in self.alike(key) if self.same_problem(key, other))[0]
+        alike = [other for other in self.alike(key) if self.same_problem(key, other)]
+        return next((other for other in self.in_order(alike) if self.given in (None, other[1])), None)
 
     def all_disturbed(self, key: Key) -> bool:
         return bool((self.valid[key]["interference"] == "disturbed").any())
@@ -109,14 +111,14 @@ class Truth:
         one, two = self.runs_of(key, column), self.runs_of(other, column)
         if min(one.size, two.size) < 2:
             return None
+        if np.ptp(one) <= 1e-9 * abs(one[0]) and np.ptp(two) <= 1e-9 * abs(two[0]):
+            return None  # no noise to test against
         if min(one.min(), two.min()) > 0:
             one, two = np.log(one), np.log(two)
         if column in ("throughput_items_per_s", "speedup", "price_per_million_items"):
             pair = [self.case(each)["items_per_step"] for each in (key, other)]
             shift = [0.0 if pd.isna(items) else math.log(float(items)) for items in pair]
             one, two = one - shift[0], two - shift[1]
-        if one.std() == two.std() == 0:
-            return float(one[0] == two[0])
         return float(scipy.stats.ttest_ind(one, two, equal_var=False).pvalue)
 
     @cached_property
