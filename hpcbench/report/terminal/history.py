@@ -140,13 +140,18 @@ def line(history: History, shift: Shift) -> Text:
 
 
 def size(shift: Shift) -> str:
-    """Return the ratio with 95 % CI: `1.12x [1.10, 1.14] slower`; for a metric `1.12x [1.10, 1.14] as much, worse`."""
+    """Return the ratio with 95 % CI: `1.12x [1.10, 1.14] slower`; for a metric `1.12x [1.10, 1.14] as much, worse`.
+
+    Interference in the values next to the change is mentioned.
+    """
+    values = plural(shift.disturbed, "value")
+    noisy = f" (interference in all runs of {values} next to the change)" if shift.disturbed else ""
     ratio = Interval(*shift.ratio[:3])
     if shift.word not in (SLOWER, FASTER):
-        return f"{in_brackets(ratio)} as much{', ' * bool(shift.word)}{shift.word}"
+        return f"{in_brackets(ratio)} as much{', ' * bool(shift.word)}{shift.word}{noisy}"
     if ratio.estimate < 1:
         ratio = Interval(1 / ratio.estimate, ratio.high and 1 / ratio.high, ratio.low and 1 / ratio.low)
-    return f"{in_brackets(ratio)} {shift.word}"
+    return f"{in_brackets(ratio)} {shift.word}{noisy}"
 
 
 def also_changed(shift: Shift) -> str:
