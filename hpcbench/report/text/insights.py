@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from hpcbench.analysis.cases.quantities import SPEEDUP, THROUGHPUT
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.guidelines import mine
 from hpcbench.analysis.studies.importance import Importance, importance
@@ -43,7 +44,9 @@ def importances(results: Results) -> Iterator[Importance]:
     """
     if results.cases["repetitions"].max() < 2:  # the noise is unknown
         return
-    quantities = [results.ranked_by(work) for work in results.workloads]
+    ranked = [results.ranked_by(work) for work in results.workloads]
+    # Speedups over different bases have no common scale.
+    quantities = [THROUGHPUT if quantity == SPEEDUP else quantity for quantity in ranked]
     for quantity in dict.fromkeys(quantities):
         cases = [work.cases for work, own in zip(results.workloads, quantities, strict=True) if own == quantity]
         yield importance(pd.concat(cases), results.repetitions, results.shown, quantity)

@@ -188,7 +188,9 @@ def _of_factors(results: Results, truth: Truth) -> Iterator[str]:
 
 
 def _cases_of(results: Results, found: Importance, truth: Truth) -> list[Key]:
-    works = [work.cases for work in results.workloads if results.ranked_by(work) == found.quantity]
+    of = {"speedup": "throughput_items_per_s"}  # speedups over different bases have no common scale
+    ranked = [(work.cases, results.ranked_by(work).column) for work in results.workloads]
+    works = [cases for cases, column in ranked if of.get(column, column) == found.quantity.column]
     keys = [key for cases in works for key in zip(cases["sweep"], cases["case"], strict=True)]
     return [key for key in keys if truth.runs_of(key, found.quantity.column).size]
 
