@@ -1,12 +1,14 @@
 """The speedup of a case over its base case, with its interval.
 
-Both have the same workload and problem size: the same batch size per task, or the same items per step. So a case on
+Both have the same workload and problem size: the same batch size per task, or, if no other case has it, the same items
+per step. So a case on
 more nodes has the base of its weak or strong scaling. The batch size is no part of the problem of a training to an
 accuracy.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,12 +63,20 @@ def _references(cases: pd.DataFrame, members: list[int], given: int | None) -> I
             alike = same_problem(cases, cases.iloc[members.index(given)]).tolist()
             yield from ((row, given) for row, is_alike in zip(members, alike, strict=True) if is_alike)
         return
-    first: dict[tuple[Any, Any], int] = {}
-    sizes = zip(cases["batch_size"].tolist(), cases["items_per_step"].tolist(), strict=True)
-    for place, (row, size) in enumerate(zip(members, sizes, strict=True)):
-        if size not in first:
-            first[size] = members[int(np.argmax(same_problem(cases, cases.iloc[place])))]
-        yield row, first[size]
+    if cases.iloc[0]["task"] == TIME_TO_ACCURACY:
+        yield from ((row, members[0]) for row in members)
+        return
+    batches, items = (cases[name].tolist() for name in _SIZES)
+    count = Counter(batches)
+    of_batch: dict[Any, int] = {}
+    of_items: dict[Any, int] = {}  # cases that are their own base
+    for row, batch, item in zip(members, batches, items, strict=True):
+        base = (
+            of_batch.setdefault(batch, row) if count[batch] > 1 else row if pd.isna(item) else of_items.get(item, row)
+        )
+        if base == row and not pd.isna(item):
+            of_items.setdefault(item, row)
+        yield row, base
 
 
 def _with_equal_work(cases: pd.DataFrame) -> list[list[int]]:

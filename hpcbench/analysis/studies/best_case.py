@@ -147,7 +147,9 @@ def _base(results: Results, cases: pd.DataFrame, work: Workload) -> tuple[pd.Ser
     given = cases[case_names(cases) == cases["speedup_base"]] if results.base_given else cases.head(0)
     sweeps = {name: place for place, name in enumerate(results.repetitions["sweep"].unique())}
     ordered = cases.assign(_sweep=cases["sweep"].map(sweeps)).sort_values(["_sweep", "case_index"], kind="stable")
-    usual = ordered[alike[ordered.index]] if alike.sum() > 1 or results.quantity == SPEEDUP else ordered
+    own = cases.iloc[0]["speedup_base"]
+    same = ordered[alike[ordered.index]] if pd.isna(own) else ordered[ordered["speedup_base"] == own]
+    usual = same if len(same) > 1 or results.quantity == SPEEDUP else ordered
     base = (given if len(given) else usual).iloc[0]
     is_first = key_of(base) == key_of(ordered.iloc[0])
     return base, Base(_named(base, work), bool(len(given)), is_first, base.name in alike.index[alike])

@@ -135,7 +135,8 @@ def _of_base(found: BestCase, text: str, truth: Truth, made: Made, values: dict[
     is_command = truth.case(best)["framework"] == "command"  # has no speedup
     given = [key for key in values if key[1] == made.base and not is_command]
     first = truth.in_order(values)
-    alike = [key for key in first if truth.same_problem(best, key)]
+    own = truth.base(best)
+    alike = [key for key in first if (truth.base(key) == own if own else truth.same_problem(best, key))]
     expected = given[0] if given else (alike if len(alike) > 1 or found.quantity.column == "speedup" else first)[0]
     if base != expected:
         yield f"compared with {base}, not {expected}: {text}"

@@ -94,8 +94,14 @@ class Truth:
         """The given or first measured case of the same workload and problem size; None for commands."""
         if self.case(key)["framework"] == "command":
             return None
-        alike = [other for other in self.alike(key) if self.same_problem(key, other)]
-        return next((other for other in self.in_order(alike) if self.given in (None, other[1])), None)
+        ordered = self.in_order(self.alike(key))
+        if self.given:
+            return next((other for other in ordered if other[1] == self.given and self.same_problem(key, other)), None)
+        mates = [other for other in ordered if self.case(other)["batch_size"] == self.case(key)["batch_size"]]
+        if len(mates) > 1:
+            return mates[0]
+        earlier = [other for other in ordered[: ordered.index(key)] if self.same_problem(key, other)]
+        return next((other for other in earlier if self.base(other) == other), key)
 
     def all_disturbed(self, key: Key) -> bool:
         return bool((self.valid[key]["interference"] == "disturbed").any())
