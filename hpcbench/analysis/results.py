@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases import labels
-from hpcbench.analysis.cases.bootstrap_replicates import Replicates
+from hpcbench.analysis.cases.bootstrap_replicates import Key, Replicates
 from hpcbench.analysis.cases.case_table import NOT_FOUND, WORK, ranked_by, work_groups
-from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity
 from hpcbench.core.status import COMPLETED
 
 
@@ -31,7 +31,7 @@ class Results:
     """The tables of a report. `cases` are ranked by `quantity` and have speedups; the columns `shown` identify them.
 
     The sweeps in `searches` are tuning searches, which measure most cases only briefly: their thread modes are not
-    compared.
+    compared. The cases in `fails_again` would fail again if they were resumed.
     """
 
     repetitions: pd.DataFrame
@@ -43,6 +43,7 @@ class Results:
     metrics: Mapping[str, Quantity] = field(default_factory=dict)  # metrics of commands, by column
     mean_rates: tuple[str, ...] = ()  # metrics that are arithmetic means of rates
     searches: Collection[str] = ()  # names of sweeps
+    fails_again: Collection[Key] = ()
 
     @cached_property
     def workloads(self) -> list[Workload]:
@@ -50,8 +51,8 @@ class Results:
         groups = work_groups(self.cases)
         found = [alike for _, alike in self.cases.groupby(groups[groups >= 0])]
         return [
-            Workload(labels.title(alike), short_title, alike, self._telling(alike))
-            for alike, short_title in zip(found, labels.short_titles(found), strict=True)
+            Workload(title, short_title, alike, self._telling(alike))
+            for alike, title, short_title in zip(found, labels.titles(found), labels.short_titles(found), strict=True)
         ]
 
     def _telling(self, alike: pd.DataFrame) -> list[str]:
@@ -63,6 +64,13 @@ class Results:
     def ranked_by(self, work: Workload) -> Quantity:
         """Return the quantity that ranks a workload (see case_table.ranked_by)."""
         return ranked_by(work.cases, self.quantity, self.metrics.values())
+
+    def undirected(self, work: Workload) -> list[Quantity]:
+        """Return the metrics of a workload that is ranked by time only because their better direction is unknown."""
+        if self.quantity != THROUGHPUT or self.ranked_by(work) != TIME:
+            return []
+        unknown = [metric for metric in self.metrics.values() if metric.more_is_better is None]
+        return [metric for metric in unknown if work.cases[metric.column].notna().any()]
 
     @property
     def planned_cases(self) -> pd.DataFrame:

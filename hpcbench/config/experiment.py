@@ -85,6 +85,11 @@ class Experiment(Model):
     )
     include: list[dict[str, Any]] = Field(default_factory=list, description="points to add; a value may be a list")
     tags: list[str] = Field(default_factory=list, description="names of user parameters, columns of the table")
+    same_workload: list[str] = Field(
+        default_factory=list,
+        description="user parameters that leave the workload of a command the same, so that cases that differ in them "
+        "are ranked together",
+    )
     measure: Measure = Field(default_factory=Measure, description="how each repetition is measured")
     tune: Tune = Field(default_factory=Tune, description="additional measurements of `hpcbench tune`")
     retry: Retry = Field(default_factory=Retry, description="which repetitions are retried automatically")
@@ -186,6 +191,10 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
                 raise document.error("the list has no values", (*path, name))
             if name not in known:
                 raise document.error(f"unknown parameter '{name}'", (*path, name), _parameter_hint(name, known))
+    for index, name in enumerate(experiment.same_workload):
+        if name not in experiment.tags:
+            hint = nearest(name, experiment.tags) or "list it in tags"
+            raise document.error(f"unknown user parameter '{name}'", ("same_workload", index), hint)
     for index, name in enumerate(experiment.monotone):
         if name not in known | OPTIONS:
             raise document.error(f"unknown parameter '{name}'", ("monotone", index), nearest(name, known | OPTIONS))

@@ -42,17 +42,22 @@ def _failures(context: Context, measured: Measurements) -> tuple[Failure, ...]:
 
 
 def _recommendation(context: Context, found: SearchResult, measured: Measurements) -> Recommendation:
-    best, default, winner = (context.cases[number] for number in (found.best, context.default, found.winner))
+    default, winner = (context.cases[number] for number in (context.default, found.winner))
     pairs = found.verdict.pairs if found.verdict else 0
+    disturbed = sum(measured.disturbed_of(case, pairs) for case in (winner, default)) if winner != default else 0
+    mostly_disturbed = disturbed > pairs  # of the runs, two in each pair
+    recommended = context.default if mostly_disturbed else found.best
+    best = context.cases[recommended]
     of_default = measured.completed(default)
     return Recommendation(
         best=_configuration(context, best, measured, pairs),
         default=_configuration(context, default, measured, pairs),
         winner=_configuration(context, winner, measured, pairs),
         gain=found.verdict.gain if found.verdict else None,
-        certain=found.verdict.certain if found.verdict else False,
+        certain=found.verdict.certain and not mostly_disturbed if found.verdict else False,
         pairs=pairs,
-        beats=_worse(found.effects, found.best),
+        disturbed=disturbed,
+        beats=_worse(found.effects, recommended),
         of=len(found.effects.costs) - 1,
         usage=usage(best, default, measured.completed(best)),
         differs=_differences(measured, best, default),

@@ -78,6 +78,12 @@ class Measurements:
         costs = [self.objective.cost_of(each.record) for each in self._by_case[case.id] if _is_full(each)]
         return [cost for cost in costs if cost is not None]
 
+    def disturbed_of(self, case: Case, last: int) -> int:
+        """Return how many of the `last` completed measurements of full length of a case had interference."""
+        full = [each.record for each in self._by_case[case.id] if _is_full(each)]
+        known = [record for record in full if self.objective.cost_of(record) is not None]
+        return sum(map(is_disturbed, known[-last:])) if last else 0
+
     def completed(self, case: Case) -> Record | None:
         """Return the first record of the case that has a cost, or None."""
         return next((record for record in self._records(case) if self.objective.cost_of(record) is not None), None)

@@ -39,7 +39,8 @@ class Recommendation:
     """The recommended configuration: `best` is the default unless another one is significantly better.
 
     `gain` is the gain of `winner` over the default, from this number of `pairs`; `certain` is True if it is
-    significant. `beats` is the number of other configurations that seem worse, of all `of`; most were measured briefly.
+    significant. `disturbed` of the runs of these pairs had interference: no gain is significant if that are more than
+    half. `beats` is the number of other configurations that seem worse, of all `of`; most were measured briefly.
     `usage` applies the best outside hpcbench. `differs` has both values of each difference between the work of the best
     and of the default. `inherited` are the variables that only the surroundings of the default's job set.
     """
@@ -53,8 +54,19 @@ class Recommendation:
     beats: int
     of: int
     usage: Usage
+    disturbed: int = 0
     differs: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     inherited: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> int:
+        """Return the number of runs of the pairs."""
+        return 2 * self.pairs
+
+    @property
+    def is_mostly_disturbed(self) -> bool:
+        """Return whether more than half of the runs of the pairs had interference."""
+        return 2 * self.disturbed > self.runs
 
     @property
     def share_beaten(self) -> float | None:

@@ -44,6 +44,7 @@ USUAL: Row = {
     "command": None,
     "framework_version": "2.13.0",
     "model": "mlp",
+    "model_options": None,
     "task": "training",
     "strategy": "single",
     "device": "cpu",

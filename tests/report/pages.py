@@ -91,7 +91,9 @@ def page(**changes: Any) -> Page:
         "figures": (figure(),),
         "failures": (Failure("timeout", "stopped after 60 s", 5, ("nodes=1", "nodes=2"), "jobs/study/12.out"),),
         "trust": DataQuality(
-            (Fact("runs", "12"),), (RuleKept(2, "subsets", False, ("1 case did not complete",)),), ("A note",)
+            (Fact("runs", "12"),),
+            (RuleKept(2, "subsets", False, ("1 case did not complete",), "not kept"),),
+            ("A note",),
         ),
         "machines": (System("n1", (Fact("processor", "AMD EPYC"),)),),
         "again": Reproduction(

@@ -74,13 +74,18 @@ def results(
     return Results(frame, table, quantity, shown, replicates, metrics={each.column: each for each in metrics})
 
 
+OF_COMMAND: Case = {
+    **dict.fromkeys(("model", "task", "dtype", "math_mode", "parameter_count", "flops_per_item", "items_per_step")),
+    "framework": "command",
+    "command": "./bench",
+}
+
+
 def commands(*rates: float, **changes: Any) -> Results:
     """Of a command whose metric is a rate."""
     assert METRIC.column.startswith(PREFIX)
-    own = {"framework": "command", "command": "./bench", **dict.fromkeys(("model", "task", "dtype", "math_mode"))}
-    unknown = dict.fromkeys(("parameter_count", "flops_per_item", "items_per_step"))
     cases = [
-        case(0.1, **{**own, **unknown, "batch_size": 2**place, METRIC.column: rate, **changes})
+        case(0.1, **{**OF_COMMAND, "batch_size": 2**place, METRIC.column: rate, **changes})
         for place, rate in enumerate(rates)
     ]
     return results(*cases, quantity=METRIC, metrics=[METRIC])

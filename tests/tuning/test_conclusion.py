@@ -37,6 +37,9 @@ class Measured:
     def costs(self, case: Case) -> list[float]:
         return [0.1, 0.1]
 
+    def disturbed_of(self, case: Case, last: int) -> int:
+        return self.disturbed
+
     def expected_s(self, cases: Sequence[Case]) -> float | None:
         return 10.0 * len(cases)
 
@@ -129,3 +132,13 @@ def test_where_the_whole_grid_fails_there_is_none() -> None:
     found = grid(searched({}), {0: None, 1: None, 2: None}, {number: ["timeout"] for number in range(3)})
     assert found.grid is None
     assert len(found.failed) == 3
+
+
+def test_no_gain_is_concluded_from_runs_that_mostly_had_interference() -> None:
+    """Two of three runs of each side had it: the default stays, whatever the ratio."""
+    measured = Completed({})
+    measured.disturbed = 2
+    answer = answered(measured, Verdict(Interval(221.0, 200.0, 240.0), True, 3))
+    assert (answer.certain, answer.best, answer.disturbed, answer.runs) == (False, answer.default, 4, 6)
+    measured.disturbed = 1
+    assert answered(measured, Verdict(Interval(2.0, 1.9, 2.1), True, 3)).certain

@@ -10,6 +10,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, latency
 from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.user_workload import USER_WORKLOAD, user_workload
 from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import effective_size_of, interval_of_values, median_interval
 from hpcbench.analysis.stats.quantiles import PERCENTILES
@@ -20,7 +21,10 @@ from hpcbench.core.samples import CLEAN, DISTURBED, SAMPLES, UNMONITORED
 from hpcbench.core.status import COMPLETED
 
 # Cases have the same workload, and can be compared, only if all of these columns agree.
-WORK = ("model", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data", "target_accuracy")
+WORK = (
+    *("model", "model_options", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data"),
+    "target_accuracy",
+)
 
 NOT_FOUND = ("metrics_not_found", "metrics_not_found_reason")  # names of metrics of commands, and the reasons
 
@@ -80,11 +84,14 @@ Row = dict[Any, Any]
 Cases = dict[tuple[str, str], list[Row]]
 
 
-def case_table(repetitions: pd.DataFrame, grouped: Cases | None = None) -> pd.DataFrame:
+def case_table(
+    repetitions: pd.DataFrame, grouped: Cases | None = None, same_workload: Collection[str] = ()
+) -> pd.DataFrame:
     """Return one row per case, in the order of sweeps and cases; `speedup` is left empty for speedup.py.
 
     A case has completed if all its repetitions have. Its times are from the valid repetitions. `grouped` is the result
-    of by_case, if already computed.
+    of by_case, if already computed; `same_workload` are the user parameters that leave the workload of commands the
+    same.
     """
     groups = by_case(repetitions) if grouped is None else grouped
     cleaned = only_times(repetitions)
@@ -99,7 +106,8 @@ def case_table(repetitions: pd.DataFrame, grouped: Cases | None = None) -> pd.Da
     placed = {name: _placed(column, frame.index) for name, column in found.items()}
     placed |= {str(name): column for name, column in measured.items()}
     kept = frame.drop(columns=list(placed), errors="ignore")
-    return _ordered(pd.concat([kept, pd.DataFrame(placed)], axis=1)[list(dict.fromkeys([*frame, *placed]))], metrics)
+    table = pd.concat([kept, pd.DataFrame(placed)], axis=1)[list(dict.fromkeys([*frame, *placed]))]
+    return _ordered(table.assign(**{USER_WORKLOAD: user_workload(table, same_workload)}), metrics)
 
 
 def _placed(column: pd.Series[Any], cases: pd.Index[Any]) -> pd.Series[Any]:
@@ -263,28 +271,31 @@ def _measured(rows: list[Row]) -> Row:
 
 def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
     """Return a number per case, equal for the same workload; -1 for cases that were not measured."""
-    measured = cases["time_median_s"].notna()
-    work = _work(cases)[measured]
-    # Codes of values are faster than a groupby for few cases, and reports call this several times.
-    codes = zip(*(pd.factorize(work[name])[0] for name in work), strict=True)
-    known: dict[tuple[int, ...], int] = {}
-    numbers = [known.setdefault(each, len(known)) for each in codes]
-    return pd.Series(numbers, work.index, "int64").reindex(cases.index, fill_value=-1)
+    # Lists are faster than a groupby for few cases, and reports call this several times.
+    columns = ([None if pd.isna(value) else value for value in column] for column in _work(cases).values())
+    known: dict[tuple[Any, ...], int] = {}
+    works = zip(cases["time_median_s"].notna().tolist(), zip(*columns, strict=True), strict=True)
+    numbers = [known.setdefault(work, len(known)) if measured else -1 for measured, work in works]
+    return pd.Series(numbers, cases.index, "int64")
 
 
-def _work(cases: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns that define the workload. The commands of one experiment count as one workload."""
-    commands = cases["framework"] == COMMAND
-    work = cases[list(WORK)]
-    work = work.mask(commands) if commands.any() else work
-    learning = cases["task"] == TIME_TO_ACCURACY
-    return work.assign(held_out=cases["held_out"].where(learning), experiment=cases["experiment"].where(commands))
+def _work(cases: pd.DataFrame) -> dict[str, list[Any]]:
+    """Return the columns that define the workload; of commands, experiment and user parameters (user_workload.py)."""
+    commands = [name == COMMAND for name in cases["framework"]]
+    learning = [task == TIME_TO_ACCURACY for task in cases["task"]]
+    models = [not is_command for is_command in commands]
+    asked = {**dict.fromkeys(WORK, models), "held_out": learning, "experiment": commands, USER_WORKLOAD: commands}
+    return {
+        name: [value if counts else None for value, counts in zip(cases[name].tolist(), where, strict=True)]
+        for name, where in asked.items()
+    }
 
 
 def differing_work(cases: pd.DataFrame) -> list[str]:
     """Return the columns in which the workloads of the measured cases differ."""
-    work = _work(cases)[cases["time_median_s"].notna()]
-    return [str(name) for name in work if work[name].nunique(dropna=False) > 1]
+    measured = cases[cases["time_median_s"].notna()]
+    work = {name: {None if pd.isna(value) else value for value in values} for name, values in _work(measured).items()}
+    return [name for name, values in work.items() if name != USER_WORKLOAD and len(values) > 1]
 
 
 def case_names(cases: pd.DataFrame) -> pd.Series[str]:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from hpcbench.config.names import TAG
@@ -13,7 +14,14 @@ from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
 MAX_NAMED = 6  # columns that a sentence names
-_COUNTS = {"parameter_count": "parameters", "flops_per_item": "FLOPs per item", "held_out": "of the data held out"}
+# Columns that tell workloads apart, with their units.
+_COUNTS = {
+    "parameter_count": "parameters",
+    "flops_per_item": "FLOPs per item",
+    "held_out": "of the data held out",
+    "model_options": "",
+    "user_workload": "",
+}
 # Columns that are often determined by another column, and then are redundant in a label.
 _OFTEN_DERIVED = (
     "environment",
@@ -28,7 +36,7 @@ _OFTEN_DERIVED = (
 
 def varying(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
     """Return those of the candidate columns that have more than one value."""
-    return [name for name in candidates if name in cases and cases[name].astype(str).nunique(dropna=False) > 1]
+    return [name for name in candidates if name in cases and len(set(map(str, cases[name].tolist()))) > 1]
 
 
 def telling_apart(cases: pd.DataFrame, candidates: list[str]) -> list[str]:
@@ -62,6 +70,12 @@ def phrase(case: pd.Series[Any], shown: list[str]) -> str:
     return " with ".join(filter(None, (framework, ", ".join(others)))) or str(case["case"])
 
 
+def titles(works: Sequence[pd.DataFrame]) -> list[str]:
+    """Return the title of each workload; titles that are equal are followed by the short titles, which differ."""
+    names, short = [title(cases) for cases in works], short_titles(works)
+    return [f"{name} ({own})" if names.count(name) > 1 else name for name, own in zip(names, short, strict=True)]
+
+
 def title(cases: pd.DataFrame) -> str:
     """Return the title of cases of one workload: the workload and, if the cases agree, framework and device."""
     first = cases.iloc[0]
@@ -77,8 +91,8 @@ def title(cases: pd.DataFrame) -> str:
 def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
     """Return short titles that identify each workload: `lstm inference`.
 
-    If that is not unique, tags are added, `lstm with network=wide`, otherwise counts, `mlp with 1,000 parameters and
-    2,000 FLOPs per item`.
+    If that is not unique, user parameters are added, `lstm with network=wide`, otherwise counts and model options,
+    `mlp with 1,000 parameters and 2,000 FLOPs per item`.
     """
     firsts = [cases.iloc[0] for cases in works]
     words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
@@ -88,13 +102,16 @@ def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
         names = tagged
     for column, unit in _COUNTS.items():
         values = defaultdict(set)
-        for name, first in zip(names, firsts, strict=True):
-            values[name].add(first[column])
-        names = [
-            (*name, f"{first[column]:,.12g} {unit}") if len(values[name]) > 1 else name
-            for name, first in zip(names, firsts, strict=True)
-        ]
+        texts = [_detail(first[column], unit) for first in firsts]
+        for name, text in zip(names, texts, strict=True):
+            values[name].add(text)
+        names = [(*name, text) if len(values[name]) > 1 else name for name, text in zip(names, texts, strict=True)]
     return [" with ".join(filter(None, (title, " and ".join(counts)))) for title, *counts in names]
+
+
+def _detail(value: Any, unit: str) -> str:
+    """Return `1,000 parameters` for a number, otherwise the value as text."""
+    return f"{value:,.12g} {unit}" if isinstance(value, (int, float, np.number)) else cell(value)
 
 
 def _tags(works: Sequence[pd.DataFrame]) -> list[tuple[str, ...]]:

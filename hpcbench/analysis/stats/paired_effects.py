@@ -18,20 +18,19 @@ from hpcbench.analysis.stats.intervals import (
     Interval,
     exponential,
     median_interval,
-    median_of,
     quantile_of_sorted,
 )
 from hpcbench.analysis.stats.two_samples import ratio_of_medians
 
 
 class Effect(NamedTuple):
-    """The value `faster` is `ratio` times, at least 1, as fast as the value `slower`, over `pairs` pairs of cases.
+    """The level `better` is `ratio` times, at least 1, better than the level `worse`, over `pairs` pairs of cases.
 
     The interval is that of the median ratio over the pairs, or of the ratio of a single pair.
     """
 
-    faster: Any
-    slower: Any
+    better: Any
+    worse: Any
     ratio: Interval
     pairs: int
 
@@ -57,17 +56,13 @@ class Contrast(NamedTuple):
     other_gain: float
 
 
-def costs_of(values: Sequence[Floats]) -> Floats:
-    """Return the logarithm of the median over the repetitions of each case; NaN for a median of 0."""
-    medians = np.array([median_of(each) for each in values])
-    return np.log(np.where(medians > 0, medians, np.nan))
-
-
-def effects(costs: Floats, values: Sequence[Floats], alike: Codes, factor: Factor) -> list[Effect]:
+def effects(
+    costs: Floats, values: Sequence[Floats], alike: Codes, factor: Factor, *, rises: bool = False
+) -> list[Effect]:
     """Return the effect of each pair of levels, the largest first.
 
-    `values` are the times of the repetitions of each case, `costs` the result of costs_of, and `alike` is equal for
-    cases that differ at most in this factor.
+    `values` are those of the repetitions of each case, larger ones better if `rises`; `costs` are logarithms of the
+    cases, less is better; `alike` is equal for cases that differ at most in this factor.
     """
     grid = _grid(costs, alike, factor)
     found = []
@@ -76,14 +71,25 @@ def effects(costs: Floats, values: Sequence[Floats], alike: Codes, factor: Facto
             both = np.unique(alike)[~np.isnan(grid[:, since] - grid[:, to])]
             members = [np.flatnonzero((alike == both[0]) & (factor.codes == level)) for level in (since, to)]
             before, after = (np.concatenate([values[place] for place in places.tolist()]) for places in members)
-            ratio = Interval(*ratio_of_medians(after, before)[:3])
+            ratio = _of_a_pair(float(logs[0]), *((before, after) if rises else (after, before)))
         else:
             ratio = interval_of_ratios(logs)
-        found.append(_towards_faster(Effect(factor.levels[to], factor.levels[since], ratio, logs.size)))
+        found.append(_towards_better(Effect(factor.levels[to], factor.levels[since], ratio, logs.size)))
     return sorted(found, key=lambda effect: -effect.ratio.estimate)
 
 
-def _towards_faster(effect: Effect) -> Effect:
+def _of_a_pair(log: float, base: Floats, new: Floats) -> Interval:
+    """Return the ratio exp(`log`) of two cases with the interval of NEW / BASE of their runs, all above 0."""
+    estimate = exponential(log)
+    if min(base.min(), new.min()) <= 0:
+        return Interval(estimate, None, None)
+    _, low, high, *_ = ratio_of_medians(base, new)
+    return Interval(
+        estimate, None if low is None else min(low, estimate), None if high is None else max(high, estimate)
+    )
+
+
+def _towards_better(effect: Effect) -> Effect:
     """Return the effect with a ratio of at least 1."""
     estimate, low, high = effect.ratio
     if estimate >= 1:
@@ -91,7 +97,7 @@ def _towards_faster(effect: Effect) -> Effect:
     turned = Interval(
         _inverse(estimate), None if high is None else _inverse(high), None if low is None else _inverse(low)
     )
-    return Effect(effect.slower, effect.faster, turned, effect.pairs)
+    return Effect(effect.worse, effect.better, turned, effect.pairs)
 
 
 def _inverse(value: float) -> float:

@@ -15,6 +15,7 @@ import pandas as pd
 from hpcbench.analysis.cases.case_table import work_groups
 from hpcbench.analysis.cases.labels import varying
 from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.factor_levels import factor_of, text
 from hpcbench.analysis.stats.intervals import Floats, quantile_of_sorted
@@ -23,7 +24,7 @@ from hpcbench.core.status import COMPLETED
 
 QUARTILES = (0.25, 0.5, 0.75)
 # Columns of a workload that are known before a case is measured.
-_PLANNED = ("model", "task", "dtype", "target_accuracy")
+_PLANNED = ("model", "model_options", "task", "dtype", "target_accuracy")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,11 @@ def _kinds(cases: pd.DataFrame) -> pd.Series[int]:
     """Return the number of the workload of each case, including cases that were not measured; -1 if it is unknown."""
     groups = work_groups(cases)
     commands = cases["framework"] == COMMAND
-    planned = cases[list(_PLANNED)].mask(commands).assign(experiment=cases["experiment"].where(commands))
+    planned = (
+        cases[list(_PLANNED)]
+        .mask(commands)
+        .assign(experiment=cases["experiment"].where(commands), **{USER_WORKLOAD: cases[USER_WORKLOAD]})
+    )
     alike = planned.groupby(list(planned), sort=False, dropna=False).ngroup()
     known = groups[groups >= 0].groupby(alike)
     only = known.first().where(known.nunique() == 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,9 +14,11 @@ from scipy.special import ndtri
 from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.cases.case_table import case_names
 from hpcbench.analysis.cases.labels import phrase
-from hpcbench.analysis.cases.quantities import TIME, Quantity, follows_time
+from hpcbench.analysis.cases.quantities import SPEEDUP, TIME, Quantity, follows_time
+from hpcbench.analysis.cases.speedup import same_problem
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
+from hpcbench.core.samples import DISTURBED, UNMONITORED
 
 MAX_COMPARED = 1000  # cases that are compared with the best one; lower ranks are assumed to be worse
 
@@ -27,6 +30,15 @@ class Named(NamedTuple):
     name: str
 
 
+class Base(NamedTuple):
+    """The case that the best one is compared with, and why it is this one."""
+
+    case: Named
+    is_given: bool  # by the user
+    is_first: bool  # of all cases of the workload with a value; otherwise of those of the problem size of the best
+    same_problem: bool  # whether it has the problem size of the best case (see speedup.py)
+
+
 @dataclass(frozen=True)
 class BestCase:
     """The best case of a workload. `gain` is its factor over the base case, above 1 if better; NaN if undefined."""
@@ -35,20 +47,22 @@ class BestCase:
     quantity: Quantity
     best: Named
     value: Interval  # of the best case
-    base: Named
-    base_given: bool
+    base: Base
     gain: Interval
     alike: tuple[Named, ...]  # the cases whose difference from the best may be noise, best first
     cases: int
     runs: int  # the smaller number of repetitions of the best and the base case
     unknown: int  # further cases of this workload without a value of the quantity
     single: tuple[Named, ...]  # those of the best and the base case with one repetition
+    disturbed: tuple[Named, ...]  # those of the best and the base case whose runs all had interference
+    all_disturbed: int  # all such cases of this workload
+    unmonitored: tuple[Named, ...]  # those of both of which unmonitored runs count, and the others had interference
     is_significant: bool  # whether the gain is above 1, corrected for choosing the best
 
     @property
     def best_is_base(self) -> bool:
         """Return whether the best case is the base case."""
-        return self.best.key == self.base.key
+        return self.best.key == self.base.case.key
 
 
 def best_cases(results: Results) -> list[BestCase]:
@@ -61,8 +75,11 @@ def best_cases(results: Results) -> list[BestCase]:
 def _best_case(results: Results, work: Workload) -> BestCase:
     quantity = results.quantity
     measured = work.cases[work.cases[quantity.column].notna()]
-    best, base = measured.iloc[0], _base(measured)
+    best = measured.iloc[0]
+    base, named = _base(results, measured, work)
     others = [other for _, other in measured.iloc[1:MAX_COMPARED].iterrows()]
+    if quantity == SPEEDUP:  # a ratio of speedups over different bases has no meaning
+        others = [other for other in others if other["speedup_base"] == best["speedup_base"]]
     gained = gain(results, best, base)
     alike = [other for other in others if _is_alike(gain(results, best, other))]
     return BestCase(
@@ -70,14 +87,16 @@ def _best_case(results: Results, work: Workload) -> BestCase:
         quantity,
         _named(best, work),
         Interval(float(best[quantity.column]), *(_limit(best, column) for column in quantity.limits)),
-        _named(base, work),
-        results.base_given,
+        named,
         gained,
         tuple(_named(other, work) for other in alike),
         len(measured),
         int(min(best["repetitions"], base["repetitions"])),
         len(work.cases) - len(measured),
-        tuple(dict.fromkeys(_named(case, work) for case in (best, base) if case["repetitions"] == 1)),
+        _those(best, base, work, lambda case: bool(case["repetitions"] == 1)),
+        _those(best, base, work, lambda case: bool(case["interference"] == DISTURBED)),
+        int((measured["interference"] == DISTURBED).sum()),
+        _those(best, base, work, lambda case: bool(case["interference"] == UNMONITORED and case["disturbed"])),
         _is_significant(gained, len(measured) - 1),
     )
 
@@ -119,10 +138,28 @@ def _is_alike(interval: Interval) -> bool:
     return interval.low is not None and interval.low <= 1
 
 
-def _base(cases: pd.DataFrame) -> pd.Series[Any]:
-    """Return the base case of the speedups; without it among `cases`, the case that is first in the sweep."""
-    named = cases[case_names(cases) == cases["speedup_base"]]
-    return (named if len(named) else cases.sort_values("case_index", kind="stable")).iloc[0]
+def _base(results: Results, cases: pd.DataFrame, work: Workload) -> tuple[pd.Series[Any], Base]:
+    """Return the case to compare the best one, the first of `cases`, with: the given base, if it is among them.
+
+    Otherwise, return the first case of the sweeps that has the same problem size, or any if no other case has.
+    """
+    alike = same_problem(cases, cases.iloc[0])
+    given = cases[case_names(cases) == cases["speedup_base"]] if results.base_given else cases.head(0)
+    sweeps = {name: place for place, name in enumerate(results.repetitions["sweep"].unique())}
+    ordered = cases.assign(_sweep=cases["sweep"].map(sweeps)).sort_values(["_sweep", "case_index"], kind="stable")
+    own = cases.iloc[0]["speedup_base"]
+    same = ordered[alike[ordered.index]] if pd.isna(own) else ordered[ordered["speedup_base"] == own]
+    usual = same if len(same) > 1 or results.quantity == SPEEDUP else ordered
+    base = (given if len(given) else usual).iloc[0]
+    is_first = key_of(base) == key_of(ordered.iloc[0])
+    return base, Base(_named(base, work), bool(len(given)), is_first, base.name in alike.index[alike])
+
+
+def _those(
+    best: pd.Series[Any], base: pd.Series[Any], work: Workload, condition: Callable[[pd.Series[Any]], bool]
+) -> tuple[Named, ...]:
+    """Return the best and the base case, as far as they meet a condition."""
+    return tuple(dict.fromkeys(_named(case, work) for case in (best, base) if condition(case)))
 
 
 def key_of(case: pd.Series[Any]) -> Key:

@@ -43,7 +43,10 @@ FactChanges = dict[str, tuple[str, str]]  # values before and after, by fact
 
 
 class Point(NamedTuple):
-    """One case in one sweep. `value` is the median of its repetitions' medians; None without valid repetitions."""
+    """One case in one sweep. `value` is the median of its repetitions' medians; None without valid repetitions.
+
+    `has_interference` is True if the repetitions that count had interference, because all did.
+    """
 
     sweep: str
     started_at: str
@@ -58,6 +61,7 @@ class Point(NamedTuple):
     work: tuple[Any, ...]
     on_gpus: bool
     facts: Facts
+    has_interference: bool = False
 
 
 class Shift(NamedTuple):
@@ -70,6 +74,7 @@ class Shift(NamedTuple):
     p_value: float
     word: str  # faster, slower, better or worse; empty if the better direction is unknown
     also_changed: FactChanges
+    disturbed: int = 0  # values with interference, of up to SHORTEST on each side
 
 
 class CaseHistory(NamedTuple):
@@ -139,6 +144,7 @@ def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
         first["work"],
         first["on_gpus"],
         {name: _distinct(row[name] for row in used) for name in FACTS},
+        any(row["interference"] == DISTURBED for row in used),
     )
 
 
@@ -193,7 +199,9 @@ def _shift(history: CaseHistory, change: Change, quantity: Quantity, drivers: Ma
     changed = dict(_also_changed(history, change))
     if before.on_gpus:
         changed |= _fact_changes(DRIVER, drivers.get(before.sweep, ()), drivers.get(after.sweep, ()))
-    return Shift(history.case, before, after, ratio, change.p_value, _word(quantity, ratio), changed)
+    near = history.compared[max(0, change.place - SHORTEST) : change.place + SHORTEST]
+    disturbed = sum(point.has_interference for point in near)
+    return Shift(history.case, before, after, ratio, change.p_value, _word(quantity, ratio), changed, disturbed)
 
 
 def _word(quantity: Quantity, ratio: Ratio) -> str:

@@ -1,4 +1,4 @@
-"""The share of each parameter in the variation of the time, tested against the variation between repetitions.
+"""The share of each parameter in the variation of a quantity, tested against the variation between repetitions.
 
 The method is an analysis of variance of ranks (Conover and Iman, 1981, "Rank transformations as a bridge between
 parametric and nonparametric statistics", The American Statistician 35), with repetitions as replicates, robust to
@@ -16,7 +16,7 @@ P-values have a Bonferroni correction for the number of factors, or of pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from typing import NamedTuple
@@ -24,13 +24,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import by_case, valid_rows, work_groups
+from hpcbench.analysis.cases.case_table import Row, by_case, valid_rows, work_groups
+from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
+from hpcbench.analysis.cases.run_values import logarithmic_costs, rises, value_of_run
 from hpcbench.analysis.stats import anova
 from hpcbench.analysis.stats.anova import CaseMeans, Sum
 from hpcbench.analysis.stats.factor_levels import MAX_LEVELS, Codes, Factor, crossed, factor_of, joined
-from hpcbench.analysis.stats.intervals import Floats, median_of
-from hpcbench.analysis.stats.paired_effects import Contrast, Effect, costs_of, effects, largest_contrast
-from hpcbench.core.samples import SAMPLES
+from hpcbench.analysis.stats.intervals import Floats
+from hpcbench.analysis.stats.paired_effects import Contrast, Effect, effects, largest_contrast
 
 SIGNIFICANCE = 0.01
 _ROUNDING = 1e-9  # fraction of the total sum of squares
@@ -38,7 +39,6 @@ MIN_REPEATS = 4  # fewest degrees of freedom of the noise
 MAX_FACTORS = 8  # factors of the joint model
 
 _KEYS = ["sweep", "case"]
-_SPEAKING = [*_KEYS, "repetition", "status", "interference", "warnings", SAMPLES]
 
 
 class Share(NamedTuple):
@@ -67,7 +67,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Importance:
-    """The shares of parameters in the variation of the time per item, or per sample without items.
+    """The shares of parameters in the variation of a quantity.
 
     Shares are of the variation of ranks within a workload; parameters that change the workload are listed in
     `changes_work` without a share. `together` is the share of all factors without interactions: in a full design the
@@ -77,6 +77,7 @@ class Importance:
 
     cases: int
     repetitions: int
+    quantity: Quantity = THROUGHPUT
     factors: tuple[Share, ...] = ()  # strongest first
     interaction: Share | None = None  # the strongest significant one
     together: float = 0.0
@@ -86,13 +87,16 @@ class Importance:
     reason: str | None = None
 
 
-def importance(cases: pd.DataFrame, repetitions: pd.DataFrame, names: Sequence[str]) -> Importance:
-    """Return the shares of the columns `names`, which include those of the workload, in the time of the measured cases.
+def importance(
+    cases: pd.DataFrame, repetitions: pd.DataFrame, names: Sequence[str], quantity: Quantity = THROUGHPUT
+) -> Importance:
+    """Return the shares of the columns `names`, which include those of the workload, in a quantity of the measured
+    cases.
 
-    `cases` and `repetitions` are the tables of a report; only valid repetitions are used.
+    `cases` and `repetitions` are the tables of a report; only valid repetitions with a value are used.
     """
-    data = _Data.of(cases, repetitions, names)
-    known = Importance(len(data.values), sum(map(len, data.values)))
+    data = _Data.of(cases, repetitions, names, quantity)
+    known = Importance(len(data.values), sum(map(len, data.values)), quantity)
     if known.cases < 2:
         return _nothing(known, "fewer than two cases were measured")
     if known.repetitions - known.cases < MIN_REPEATS:
@@ -107,13 +111,14 @@ def importance(cases: pd.DataFrame, repetitions: pd.DataFrame, names: Sequence[s
 
 
 def _nothing(known: Importance, reason: str, left_out: Sequence[tuple[str, str]] = ()) -> Importance:
-    return Importance(known.cases, known.repetitions, left_out=tuple(left_out), reason=reason)
+    return replace(known, left_out=tuple(left_out), reason=reason)
 
 
 class _Data(NamedTuple):
-    """The measured cases, and `values`: for each case, the seconds per item (or sample) of each repetition.
+    """The measured cases, and `values`: for each case, the quantity of each repetition (see value_of_run).
 
-    `costs` are the logarithms of their medians, `columns` the codes of the possible factors, `work` the workloads.
+    `costs` are the logarithms of the quantity of the cases, less is better; `columns` are the codes of the possible
+    factors, `work` the workloads.
     """
 
     cases: pd.DataFrame
@@ -121,18 +126,17 @@ class _Data(NamedTuple):
     costs: Floats
     columns: dict[str, Codes]
     work: Codes
+    quantity: Quantity
 
     @classmethod
-    def of(cls, cases: pd.DataFrame, repetitions: pd.DataFrame, names: Sequence[str]) -> _Data:
-        measured = cases[cases["time_median_s"].notna()]
-        items = measured["items_per_step"].astype(float).fillna(1.0)
-        rows = by_case(repetitions[[*_SPEAKING, *(["error"] if "error" in repetitions else [])]])
-        values = [
-            np.array([median_of(row[SAMPLES]) for row in valid_rows(rows[key]) if row[SAMPLES].size]) / count
-            for key, count in zip(zip(measured["sweep"], measured["case"], strict=True), items, strict=True)
-        ]
+    def of(cls, cases: pd.DataFrame, repetitions: pd.DataFrame, names: Sequence[str], quantity: Quantity) -> _Data:
+        timed = cases[cases["time_median_s"].notna()]
+        rows = by_case(repetitions)
+        found = [_values(rows[key], quantity) for key in zip(timed["sweep"], timed["case"], strict=True)]
+        measured, values = timed[[each.size > 0 for each in found]], [each for each in found if each.size]
         columns = {name: pd.factorize(measured[name].astype(object))[0] + 1 for name in names}
-        return cls(measured, values, costs_of(values), columns, np.array(work_groups(measured), dtype=np.intp))
+        costs, work = logarithmic_costs(measured, quantity), np.array(work_groups(measured), dtype=np.intp)
+        return cls(measured, values, costs, columns, work, quantity)
 
     def alike_but_for(self, factor: Factor) -> Codes:
         """Return a code per case, equal for cases of one workload that differ at most in the columns of the factor."""
@@ -142,6 +146,12 @@ class _Data(NamedTuple):
     def is_changed_by(self, factor: Factor) -> bool:
         """Return whether the workload determines the level of the factor."""
         return np.unique(crossed(factor.codes, self.work)).size == np.unique(self.work).size
+
+
+def _values(rows: list[Row], quantity: Quantity) -> Floats:
+    """Return the known values of the valid repetitions of a case."""
+    values = np.array([value_of_run(row, quantity) for row in valid_rows(rows)], dtype=np.float64)
+    return values[np.isfinite(values)]
 
 
 def _factors(data: _Data, names: Sequence[str]) -> tuple[list[Factor], list[tuple[str, str]]]:
@@ -162,22 +172,22 @@ def _factors(data: _Data, names: Sequence[str]) -> tuple[list[Factor], list[tupl
 
 
 def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]) -> Importance:
-    times = np.concatenate(data.values)
+    values = np.concatenate(data.values)
     cases = np.repeat(np.arange(len(data.values)), [values.size for values in data.values])
-    ranks = _Variation(*_ranked(times, cases, data.work))
+    ranks = _Variation(*_ranked(values, cases, data.work))
     changing = tuple(factor.name for factor in found if data.is_changed_by(factor))
     factors = ranks.strongest(found)
     weaker = [(factor.name, f"explains less by itself than the {len(factors)} that are told") for factor in found]
     known = {*changing, *(factor.name for factor in factors)}
     left_out += [each for each in weaker if each[0] not in known]
-    interaction = _interaction(data, factors, ranks, times, cases)
+    interaction = _interaction(data, factors, ranks, values, cases)
     shares = []
     for factor in factors:
         if factor.name in changing:
             continue
         effect = ranks.effect((factor,), factors, interaction.factors if interaction else ())
         if effect.sum.freedom:
-            seen = effects(data.costs, data.values, data.alike_but_for(factor), factor)
+            seen = effects(data.costs, data.values, data.alike_but_for(factor), factor, rises=rises(data.quantity))
             part, chance = ranks.part(effect.sum), effect.chance(len(found))
             beyond = effect._replace(noise=ranks.noise).chance(len(found)) <= SIGNIFICANCE
             shares.append(Share((factor,), part, chance, tuple(seen), beyond_noise=beyond))
@@ -185,7 +195,8 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
             left_out.append((factor.name, "follows from the others together"))
     return Importance(
         len(data.values),
-        times.size,
+        values.size,
+        data.quantity,
         tuple(sorted(shares, key=lambda each: -each.share)),
         interaction,
         ranks.part(ranks.explained(factors)),
@@ -195,11 +206,11 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
     )
 
 
-def _interaction(data: _Data, factors: list[Factor], ranks: _Variation, times: Floats, cases: Codes) -> Share | None:
+def _interaction(data: _Data, factors: list[Factor], ranks: _Variation, values: Floats, cases: Codes) -> Share | None:
     """Return the strongest interaction that is significant for ranks and logarithms, if any."""
-    if times.min() <= 0:
+    if values.min() <= 0:
         return None
-    logs = _Variation(anova.case_means(np.log(times), cases, data.work), 0.0)
+    logs = _Variation(anova.case_means(np.log(values), cases, data.work), 0.0)
     pairs = list(combinations(factors, 2))
     in_ranks = [(pair, ranks.effect(pair, factors)) for pair in pairs]
     strongest_first = sorted(in_ranks, key=lambda each: -each[1].sum.squares)
@@ -278,15 +289,15 @@ class _Variation(NamedTuple):
         return [factors[place] for place in sorted(places)]
 
 
-def _ranked(times: Floats, cases: Codes, work: Codes) -> tuple[CaseMeans, float]:
+def _ranked(values: Floats, cases: Codes, work: Codes) -> tuple[CaseMeans, float]:
     """Return the statistics of the scaled ranks of repetitions within workloads, and the squares lost to ties.
 
     The loss counts as noise, which makes the test conservative: breaking the ties would hardly give a larger p-value.
     """
-    groups = pd.Series(times).groupby(work[cases])
+    groups = pd.Series(values).groupby(work[cases])
     sizes = groups.transform("size")
     ranks = (groups.rank() - (sizes + 1) / 2) / sizes
-    tied = pd.DataFrame({"work": work[cases], "time": times, "size": sizes}).groupby(["work", "time"])["size"]
+    tied = pd.DataFrame({"work": work[cases], "value": values, "size": sizes}).groupby(["work", "value"])["size"]
     counts, sizes_of = tied.size().to_numpy(dtype=np.float64), tied.first().to_numpy(dtype=np.float64)
     lost = ((counts**3 - counts) / sizes_of**2).sum() / 12
     return anova.case_means(ranks.to_numpy(dtype=np.float64), cases, work), float(lost)

@@ -7,6 +7,7 @@ rule_checks.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,8 +16,10 @@ import pandas as pd
 
 from hpcbench.analysis.cases.case_table import case_names, valid_repetitions, work_groups
 from hpcbench.analysis.cases.confounders import WORK
-from hpcbench.analysis.cases.quantities import OF_TIME, SPEEDUP, THROUGHPUT, TIME
+from hpcbench.analysis.cases.quantities import LATENCIES, OF_TIME, SPEEDUP, THROUGHPUT, TIME
 from hpcbench.analysis.results import Results
+from hpcbench.core.frameworks import FORWARD_TASKS
+from hpcbench.core.samples import SAMPLES
 
 
 class Rule(NamedTuple):
@@ -29,7 +32,7 @@ class Rule(NamedTuple):
 RULES = {
     1: Rule(
         "base case",
-        "speedups are over the case of --base; the only case of a workload is its own base",
+        "speedups are over the case of --base",
     ),
     2: Rule("subsets", "every case of these sweeps was measured"),
     3: Rule("means", "rates are work over time, not means of rates; only times are averaged"),
@@ -37,12 +40,15 @@ RULES = {
     5: Rule("intervals", "each time has an interval over several runs, within 5 % of the median"),
     6: Rule("normality", "intervals are bootstrapped and assume no distribution"),
     7: Rule("comparison", "the intervals of neighbours in the ranking do not overlap"),
-    8: Rule("percentiles", "tail latencies are known, if there are latencies"),
+    8: Rule("percentiles", "tail latencies are known"),
     9: Rule("factors", "only requested parameters differ between cases, and the records have the setup"),
     10: Rule("parallel time", "for synchronized tasks the slowest counts; rates of independent replicas are added"),
     11: Rule("bounds", "speedups on one kind of device are over the same number of CPUs or GPUs"),
     12: Rule("plots", "figures show medians with intervals and units, and connect only points of one axis"),
 }
+
+# Rules by what they are about.
+_OF_SPEEDUPS, _OF_COMPARISONS, _OF_MEASUREMENTS = (1, 4, 11), (7, 12), (3, 5, 9)
 
 
 class RuleViolation(NamedTuple):
@@ -87,7 +93,32 @@ class Evidence:
 
     @cached_property
     def compared(self) -> pd.DataFrame:
-        """Return the measured cases of workloads with several speedups; `is_base` marks the base cases."""
-        has_speedup = self.measured["speedup"].notna()
-        cases = self.measured[has_speedup & (has_speedup.groupby(self.measured[WORK]).transform("sum") > 1)]
+        """Return the measured cases whose base has a speedup over it; `is_base` marks the base cases."""
+        bases = self.measured["speedup_base"].where(self.measured["speedup"].notna())
+        cases = self.measured[bases.map(bases.value_counts()).gt(1)]
         return cases.assign(is_base=case_names(cases) == cases["speedup_base"])
+
+
+def not_applicable(evidence: Evidence) -> dict[int, str]:
+    """Return the reasons by the numbers of the rules. A rule that is violated applies, even if it is among these."""
+    return dict(_reasons(evidence))
+
+
+def _reasons(evidence: Evidence) -> Iterator[tuple[int, str]]:
+    measured = evidence.measured
+    if measured.empty:
+        yield from dict.fromkeys(
+            (*_OF_MEASUREMENTS, *_OF_SPEEDUPS, *_OF_COMPARISONS, 6, 8, 10), "no case was measured"
+        ).items()
+        return
+    if evidence.compared.empty:
+        yield from dict.fromkeys(_OF_SPEEDUPS, "there is no speedup over another case").items()
+    if not measured[WORK].duplicated().any():
+        yield from dict.fromkeys(_OF_COMPARISONS, "no workload has two measured cases").items()
+    if not (measured["repetitions"] > 1).any() and evidence.valid[SAMPLES].map(len).max() < 2:
+        yield 6, "there is no interval"
+    is_tail = evidence.results.quantity in LATENCIES or measured["task"].isin(FORWARD_TASKS).any()
+    if not is_tail:
+        yield 8, "there is no latency of inference"
+    if (measured["nodes"] * measured["tasks_per_node"] * measured["instances"]).le(1).all():
+        yield 10, "every case has one process"

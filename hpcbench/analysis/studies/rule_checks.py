@@ -17,6 +17,7 @@ from hpcbench.analysis.studies.reporting_rules import Evidence, RuleViolation
 from hpcbench.core.frameworks import FORWARD_TASKS
 from hpcbench.core.samples import DISTURBED
 from hpcbench.core.status import COMPLETED, UNSUPPORTED
+from hpcbench.util.text import plural
 
 WIDE = 0.05  # fraction of the median to either side; the paper's example after rule 5
 TAIL = "time_p99_s"
@@ -40,8 +41,21 @@ def missing_cases(evidence: Evidence) -> RuleViolation | None:
     cases = evidence.results.cases.loc[lost.index]
     remedy = "say why they are left out"
     if (lost != UNSUPPORTED).any():
-        remedy = f"{_SEARCH_AGAIN if evidence.were_searched(cases) else _resume(cases)}, or {remedy}"
+        remedy = f"{_SEARCH_AGAIN if evidence.were_searched(cases) else _rerun(evidence, cases)}, or {remedy}"
     return RuleViolation(2, lacking, remedy)
+
+
+def _rerun(evidence: Evidence, cases: pd.DataFrame) -> str:
+    """Return the `hpcbench resume` command, or what else to do for cases that would fail again."""
+    unfinished = cases[cases["status"] != UNSUPPORTED]
+    keys = zip(unfinished["sweep"], unfinished["case"], strict=True)
+    again = pd.Series([key in evidence.results.fails_again for key in keys], unfinished.index, dtype=bool)
+    if not again.any():
+        return _resume(unfinished)
+    change = "correct the cause of the failures and start a new sweep"
+    if again.all():
+        return change
+    return f"{_resume(unfinished[~again])}; {plural(int(again.sum()), 'case')} would fail again: {change}"
 
 
 def single_runs(evidence: Evidence) -> RuleViolation | None:
@@ -49,7 +63,7 @@ def single_runs(evidence: Evidence) -> RuleViolation | None:
     if single is None:
         return None
     share = _share(single, evidence.measured, "rests", "rest")
-    lacking = f"{share} on one run, whose interval says nothing about the next"
+    lacking = f"{share} on one run, whose interval does not describe the next run"
     return RuleViolation(5, lacking, _more_runs(evidence, single, 2))
 
 
@@ -146,6 +160,8 @@ def wide_intervals(evidence: Evidence) -> RuleViolation | None:
 def uncertain_order(evidence: Evidence) -> RuleViolation | None:
     """Check that the intervals of neighbours in the ranking do not overlap (section 3.2)."""
     quantity = evidence.results.quantity
+    if not evidence.measured[WORK].duplicated().any():
+        return None
     if quantity in _WITHOUT_INTERVAL:
         lacking = f"the ranking is by {quantity.column}, which has no interval"
         return RuleViolation(7, lacking, "inspect --csv - --level repetition to see whether the order is significant")
@@ -204,7 +220,7 @@ def unstated_base(evidence: Evidence) -> RuleViolation | None:
     first = bases.iloc[0]
     over = f"the first case, {evidence.results.label(first)} ({first['time_median_s']:.3g} s)"
     if len(bases) > 1:
-        over = f"the first case of each of {len(bases):,} workloads (1.00x)"
+        over = f"the first case of each of {len(bases):,} workloads or problem sizes (1.00x)"
     return RuleViolation(1, f"without a base case, speedups are over {over}", "set one with --base")
 
 
@@ -223,9 +239,10 @@ def missing_bounds(evidence: Evidence) -> RuleViolation | None:
     """Check that speedups have a bound (section 5.1): none is needed on as many processors as the base has."""
     cases = evidence.compared
     processors = cases["nodes"] * cases["tasks_per_node"] * cases["cpus_per_task"].where(cases["device"] == "cpu", 1)
-    bases = cases.loc[cases["is_base"], [WORK, "device"]].set_index(WORK)
-    comparable = cases["device"] == cases[WORK].map(bases["device"])
-    ideal = (processors / cases[WORK].map(processors[cases["is_base"]].set_axis(bases.index)))[comparable]
+    bases = cases.loc[cases["is_base"], ["speedup_base", "device"]].set_index("speedup_base")
+    comparable = cases["device"] == cases["speedup_base"].map(bases["device"])
+    of_base = cases["speedup_base"].map(processors[cases["is_base"]].set_axis(bases.index))
+    ideal = (processors / of_base)[comparable]
     if ideal.eq(1).all():
         return None
     lacking = "speedups on other numbers of CPUs or GPUs than the base's have no bound"

@@ -21,6 +21,7 @@ from hpcbench.analysis.studies.scaling_laws import AMDAHL, GUSTAFSON, USL, Fit, 
 from hpcbench.core.run_spec import COMMAND
 
 STRONG, WEAK = "strong", "weak"
+MAX_ERROR = 0.1  # largest relative error of the rates of a law that fits
 LAWS = {STRONG: (AMDAHL, USL), WEAK: (GUSTAFSON, USL)}
 # Columns that determine the processors of a case and the distribution of its work; all others distinguish series.
 RESOURCES = (
@@ -45,7 +46,8 @@ class Scaling:
     """The scaling of one series.
 
     `points` has a row per case, sorted by `processors`, with `rate` (items/s), `speedup` and `efficiency`, the limits
-    `_low` and `_high` of each, `label`, `nodes`, `ideal`, `is_base` and `pays`.
+    `_low` and `_high` of each, `label`, `nodes`, `ideal`, `is_base` and `pays`. `fits` are the laws that fit the rates
+    within MAX_ERROR.
     """
 
     work: str  # short title of the workload; may be empty
@@ -143,7 +145,7 @@ def scaling(series: Series, replicates: Replicates) -> Scaling:
     )
     known = None if np.isnan(drawn).any() else drawn
     fits = [fit(law, counts, rates, known) for law in LAWS[series.kind]]
-    found = tuple(each for each in fits if each is not None)
+    found = tuple(each for each in fits if each is not None and each.error <= MAX_ERROR)
     return Scaling(work.short_title, *series[1:-1], points, found)
 
 

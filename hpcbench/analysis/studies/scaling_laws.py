@@ -43,7 +43,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted law. `error` is the root mean square of the relative errors of its rates."""
+    """A fitted law. `error` is the largest relative error of its rates at the measured points."""
 
     law: Law
     parts: Floats
@@ -80,7 +80,7 @@ def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) 
     if not len(found):
         return None
     plausible = None if replicates is None else _parts(law, processors, replicates)
-    error = float(np.sqrt(np.mean((law.rates(found[0], processors) / rates - 1) ** 2)))
+    error = float(np.abs(law.rates(found[0], processors) / rates - 1).max())
     fitted = Fit(law, found[0], {}, error, plausible if plausible is not None and len(plausible) else None)
     for place, name in enumerate(law.parameters):
         fitted.parameters[name] = fitted.interval(lambda *values, place=place: values[place])

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import pandas as pd
 
+from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.cases.latency import with_latency
 from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, short_column
+from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.studies.reporting_rules import Evidence
+from hpcbench.analysis.studies.reporting_rules import Evidence, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
 from hpcbench.collect.table import sample_table
 from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
 from hpcbench.core import status
+from hpcbench.core.record import Record
 from hpcbench.core.samples import SAMPLES
-from hpcbench.errors import UserError
+from hpcbench.errors import UserError, nearest
 from hpcbench.report.export import csv_parquet
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.load.records import records_of, surveyed
@@ -31,6 +35,7 @@ from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.report.text.insights import insights
+from hpcbench.status.fails_again import failing_again
 from hpcbench.status.progress import Progress
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
@@ -67,6 +72,12 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric; 2 usage er
     "first metric with a known better direction, otherwise time]",
 )
 @click.option("--base", metavar="CASE", help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...].")
+@click.option(
+    "--same-workload",
+    metavar="PARAMETER",
+    multiple=True,
+    help="Rank commands that differ in this user parameter together; may be repeated.",
+)
 @click.option(
     "--level",
     type=click.Choice(["case", "repetition", "sample"]),
@@ -121,6 +132,7 @@ def report_command(
     theme: str,
     plot: str | None,
     tables_for: str | None,
+    same_workload: tuple[str, ...],
 ) -> int:
     """Print the cases of SWEEP, best first, with 95 % confidence intervals. Several sweeps are reported together.
 
@@ -139,7 +151,7 @@ def report_command(
     if not any(record.status in status.STATUSES for record in records):
         err.print("no records found; see: hpcbench status")
         return 1
-    results = results_of(records, metric, base or default_of_search(progresses), searches(progresses))
+    results = _results(progresses, records, metric, base, same_workload)
     searched = list(tuning_summaries(progresses))
     if tables_for:
         _print_tables(results, tables_for, top)
@@ -151,7 +163,7 @@ def report_command(
         print_insights(insights(results), out)
         for progress in progresses:
             out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
-        (print_rules if all_rules else print_violations)(check(Evidence(results)), out)
+        _print_rules(Evidence(results), all_rules=all_rules)
     _write_tables(results, level, csv_file, parquet_file)
     drawn = _figures(results, plot, progresses, workspace) if figures or html_file else []
     if figures:
@@ -159,6 +171,38 @@ def report_command(
     if html_file:
         _write_page(results, drawn, progresses, searched, html_file)
     return int(len(results.failed) + len(results.lacking) > 0)
+
+
+def _results(
+    progresses: list[Progress],
+    records: list[Record],
+    metric: str | None,
+    base: str | None,
+    same_workload: Sequence[str],
+) -> Results:
+    same = _same_workload(same_workload, records, progresses)
+    found = results_of(records, metric, base or default_of_search(progresses), searches(progresses), same)
+    return replace(found, fails_again=_failing_again(progresses))
+
+
+def _same_workload(asked: Sequence[str], records: list[Record], progresses: list[Progress]) -> set[str]:
+    """Return the user parameters that, as asked or by the experiments, leave the workload of commands the same.
+
+    Raise UserError for one that no record has.
+    """
+    known = {name for record in records for name in record.tags}
+    for name in asked:
+        if name not in known:
+            raise UserError(f"unknown user parameter '{name}'", where="--same-workload", hint=nearest(name, known))
+    experiments = [progress.sweep.description["experiment"] for progress in progresses]
+    return {*asked, *(name for experiment in experiments for name in experiment.get("same_workload", ()))}
+
+
+def _failing_again(progresses: list[Progress]) -> frozenset[Key]:
+    """Return the cases with a run that would fail again."""
+    return frozenset(
+        (progress.sweep.paths.name, run.planned.case_id) for progress in progresses for run in failing_again(progress)
+    )
 
 
 def _check_options(level: str, parquet_file: str | None, tables: bool, plot: str | None, charts: bool) -> None:
@@ -189,6 +233,13 @@ def _print_searched(searched: list[TuningSummary]) -> None:
         out.print("All measurements of the search, including brief ones:")
 
 
+def _print_rules(evidence: Evidence, *, all_rules: bool) -> None:
+    if all_rules:
+        print_rules(check(evidence), not_applicable(evidence), out)
+    else:
+        print_violations(check(evidence), out)
+
+
 def _print_tables(results: Results, kind: str, top: int) -> None:
     from hpcbench.report.export.latex_markdown import FORMATS as KINDS
 
@@ -201,7 +252,7 @@ def _write_tables(results: Results, level: str, csv_file: str | None, parquet_fi
     if not (csv_file or parquet_file):
         return
     frames: dict[str, Callable[[], pd.DataFrame]] = {
-        "case": lambda: results.cases.drop(columns="case_index"),
+        "case": lambda: results.cases.drop(columns=["case_index", USER_WORKLOAD]),
         "repetition": lambda: with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"]),
         "sample": lambda: sample_table(results.repetitions),
     }

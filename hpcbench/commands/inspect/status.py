@@ -10,12 +10,13 @@ from rich.markup import escape
 
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
 from hpcbench.commands.shared.displays import JsonLines, display_on
-from hpcbench.commands.shared.watch import how_to_continue, is_under_way
+from hpcbench.commands.shared.watch import is_under_way
 from hpcbench.commands.shared.watch import watch as watch_sweep
 from hpcbench.errors import UserError
 from hpcbench.report.export.status_json import as_json as progress_as_json
 from hpcbench.report.terminal.status import counted, expected_in_words, follow_on_in_words, tried_again_in_words
 from hpcbench.report.terminal.status_groups import lines
+from hpcbench.status.fails_again import how_to_continue
 from hpcbench.status.progress import Progress
 from hpcbench.status.query import or_records, query
 from hpcbench.status.tuning_state import search_state

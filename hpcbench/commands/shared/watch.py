@@ -12,6 +12,7 @@ from hpcbench.commands.shared.displays import Display, display_on
 from hpcbench.core.status import COMPLETED, NEVER_STARTED
 from hpcbench.report.terminal.status import counted
 from hpcbench.slurm.client import NoAnswerError
+from hpcbench.status.fails_again import how_to_continue
 from hpcbench.status.progress import ACTIVE, UNKNOWN, Progress
 from hpcbench.status.reconcile import reconcile
 from hpcbench.status.tuning_state import SearchState, has_ended, search_state
@@ -150,12 +151,6 @@ def _left(progress: Progress) -> str:
     if continued:
         return f"{name}: {why}; {continued}"
     return f"{name}: {why}" + (f"; why: hpcbench status {name}" if not_ended else "")
-
-
-def how_to_continue(progress: Progress) -> str:
-    """Return the command that runs what did not complete, and how much that is; an empty text if nothing is left."""
-    to_do = len(progress.to_do())
-    return f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}" if to_do else ""
 
 
 @contextmanager

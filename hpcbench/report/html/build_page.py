@@ -13,7 +13,7 @@ import pandas as pd
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.studies.best_case import BestCase, best_cases, key_of
-from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation
+from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.core.samples import DISTURBED
 from hpcbench.core.status import COMPLETED
@@ -27,6 +27,7 @@ from hpcbench.report.terminal.threads import gains
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.ranking import columns_of
+from hpcbench.report.text.ranking_notes import ranking_notes
 from hpcbench.util.text import plural
 
 TOP = 10  # rows of a ranking
@@ -99,6 +100,7 @@ def _notices(results: Results) -> Iterable[str]:
     if len(results.workloads) > MAX_WORKS:
         text = f"There are {len(results.workloads):,} workloads: rankings are of the first {MAX_WORKS}"
         yield f"{text}; the table has all."
+    yield from ranking_notes(results)
     if not results.workloads:
         yield "No case was measured: the failures below say why."
 
@@ -164,16 +166,20 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
         page_model.Fact("with interference", f"{disturbed:,} of {len(completed):,}"),
         page_model.Fact("not steady after warm-up", f"{unsteady:,} of {len(completed):,}"),
     ]
-    found = check(Evidence(results))
-    rules = tuple(_rule(number, [each for each in found if each.rule == number]) for number in RULES)
+    evidence = Evidence(results)
+    found, unused = check(evidence), not_applicable(evidence)
+    rules = tuple(
+        _rule(number, [each for each in found if each.rule == number], unused.get(number)) for number in RULES
+    )
     warnings = tuple(dict.fromkeys(results.cases["warnings"].dropna()))
     return page_model.DataQuality(tuple(facts), rules, (*use, *warnings))
 
 
-def _rule(number: int, broken: list[RuleViolation]) -> page_model.RuleKept:
+def _rule(number: int, broken: list[RuleViolation], unused: str | None) -> page_model.RuleKept:
     rule = RULES[number]
-    findings = tuple(f"{each.lacking}; {each.remedy}" for each in broken) or (rule.kept,)
-    return page_model.RuleKept(number, rule.name, not broken, findings)
+    findings = tuple(f"{each.lacking}; {each.remedy}" for each in broken) or (unused or rule.kept,)
+    verdict = "not kept" if broken else "not applicable" if unused else "kept"
+    return page_model.RuleKept(number, rule.name, not broken, findings, verdict)
 
 
 def _machines(repetitions: pd.DataFrame) -> Iterable[page_model.System]:

@@ -137,12 +137,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class RuleKept:
-    """One of the twelve rules: how it is kept, or the violations and their remedies."""
+    """One of the twelve rules: how it is kept, the violations and their remedies, or why it does not apply."""
 
     number: int
     name: str
-    kept: bool
+    kept: bool  # also if it does not apply
     said: tuple[str, ...]
+    verdict: str  # kept, not kept or not applicable
 
 
 @dataclass(frozen=True)

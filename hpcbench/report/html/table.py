@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import plain
+from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
 from hpcbench.analysis.results import Results
 from hpcbench.report.html import page_model
 from hpcbench.report.text.units import apart
@@ -27,7 +28,7 @@ _LIMIT = re.compile("_ci_(low|high)$")
 
 def table_of(cases: pd.DataFrame, results: Results) -> page_model.Table:
     """Return the table of cases, in the order of the ranking, without empty columns."""
-    frame = cases.drop(columns="case_index").dropna(axis="columns", how="all")
+    frame = cases.drop(columns=["case_index", USER_WORKLOAD]).dropna(axis="columns", how="all")
     shown = {*results.shown, *SHOWN, results.quantity.column, *results.metrics}
     names = sorted(map(str, frame), key=lambda name: (name not in results.shown, name not in shown))
     currencies = list(results.cases["currency"].dropna().unique())

@@ -15,6 +15,7 @@ from hpcbench.report.html.render import render
 from hpcbench.report.load.tuning_results import TuningSummary
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.report.text.insights import insights
+from hpcbench.status.fails_again import failing_again
 from hpcbench.status.progress import Progress
 from hpcbench.submit.template import quoted
 
@@ -50,5 +51,5 @@ def _again(progress: Progress) -> Iterator[Command]:
         yield Command(f"git checkout {quoted(git['commit'])}", "the same workspace")
     yield Command(f"hpcbench sweep --from {name}", "the same cases again, with warnings for differences")
     yield Command(f"hpcbench archive {name}", "one file of the sweep, to store or to send")
-    if progress.to_do():
+    if len(progress.to_do()) > len(failing_again(progress)):
         yield Command(f"hpcbench resume {name}", "only what is missing or failed")

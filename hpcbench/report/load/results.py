@@ -14,7 +14,7 @@ from hpcbench.analysis.cases.pareto import pareto
 from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
-from hpcbench.collect.table import identifying_columns, metric_columns, repetition_table
+from hpcbench.collect.table import MetricColumn, identifying_columns, metric_columns, repetition_table
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.report.load.find_case import row_of_case
@@ -22,19 +22,34 @@ from hpcbench.report.load.metrics import named, quantities_of
 
 
 def results_of(
-    records: list[Record], metric: str | None = None, base: str | None = None, searches: Collection[str] = ()
+    records: list[Record],
+    metric: str | None = None,
+    base: str | None = None,
+    searches: Collection[str] = (),
+    same_workload: Collection[str] = (),
 ) -> Results:
-    """Return the results of records, with cases ranked by `metric`; `searches` are the sweeps that are tuning searches.
+    """Return the results of records, with cases ranked by `metric` (see results_of_table)."""
+    return results_of_table(repetition_table(records), metric_columns(records), metric, base, searches, same_workload)
 
-    Raise UserError for an unknown metric or base case.
+
+def results_of_table(
+    repetitions: pd.DataFrame,
+    columns: Mapping[str, MetricColumn],
+    metric: str | None = None,
+    base: str | None = None,
+    searches: Collection[str] = (),
+    same_workload: Collection[str] = (),
+) -> Results:
+    """Return the results of a table of repetitions with the metrics `columns`, with cases ranked by `metric`.
+
+    `searches` are the sweeps that are tuning searches, `same_workload` the user parameters of commands that leave the
+    workload the same (see case_table). Raise UserError for an unknown metric or base case.
     """
-    repetitions = repetition_table(records)
     grouped = by_case(repetitions)
     replicates = Replicates(grouped)
-    cases = add_costs(case_table(repetitions, grouped), repetitions)
+    cases = add_costs(case_table(repetitions, grouped, same_workload), repetitions)
     cases = cases.assign(**pareto(cases))
     cases = add_speedup(cases, replicates, None if base is None else _base_row(cases, base))
-    columns = metric_columns(records)
     metrics = quantities_of(columns)
     quantity = _ranking(metric, metrics, cases)
     cases = ranked(cases, quantity, metrics.values())

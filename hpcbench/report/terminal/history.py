@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,9 +23,11 @@ from hpcbench.analysis.studies.history import CaseHistory, Point, Shift, history
 from hpcbench.core.samples import medians_of_parts
 from hpcbench.report.text.bars import around, shows_blocks, sparkline
 from hpcbench.report.text.counts import print_omitted
+from hpcbench.report.text.failures import MAX_NAMED
 from hpcbench.report.text.numbers import factor, formatter, percent
 from hpcbench.report.text.ranking import columns_in_words, heading
 from hpcbench.report.text.text_columns import Column, as_table, fitting
+from hpcbench.util.causes import cause
 from hpcbench.util.text import plural
 
 TREND = 20  # characters of a sparkline
@@ -137,13 +140,18 @@ def line(history: History, shift: Shift) -> Text:
 
 
 def size(shift: Shift) -> str:
-    """Return the ratio with 95 % CI: `1.12x [1.10, 1.14] slower`; for a metric `1.12x [1.10, 1.14] as much, worse`."""
+    """Return the ratio with 95 % CI: `1.12x [1.10, 1.14] slower`; for a metric `1.12x [1.10, 1.14] as much, worse`.
+
+    Interference in the values next to the change is mentioned.
+    """
+    values = plural(shift.disturbed, "value")
+    noisy = f" (interference in all runs of {values} next to the change)" if shift.disturbed else ""
     ratio = Interval(*shift.ratio[:3])
     if shift.word not in (SLOWER, FASTER):
-        return f"{in_brackets(ratio)} as much{', ' * bool(shift.word)}{shift.word}"
+        return f"{in_brackets(ratio)} as much{', ' * bool(shift.word)}{shift.word}{noisy}"
     if ratio.estimate < 1:
         ratio = Interval(1 / ratio.estimate, ratio.high and 1 / ratio.high, ratio.low and 1 / ratio.low)
-    return f"{in_brackets(ratio)} {shift.word}"
+    return f"{in_brackets(ratio)} {shift.word}{noisy}"
 
 
 def also_changed(shift: Shift) -> str:
@@ -169,11 +177,9 @@ def notes(history: History) -> dict[tuple[str, str], str]:
 
 def remarks(history: History) -> list[str]:
     """Return sentences on values and cases that are not compared, with reasons."""
-    lines = []
+    lines = list(_failures(history))
     for each in history.histories:
-        last, name = each.points[-1], history.labels[each.case] or history.experiment
-        if last.value is None:
-            lines.append(f"{last.status} {name} in {last.sweep}: {last.error or 'no value'}")
+        name = history.labels[each.case] or history.experiment
         if each.other_work:
             lines.append(
                 f"left out: {plural(each.other_work, 'sweep')} in which {name} has another workload than in the latest"
@@ -184,6 +190,20 @@ def remarks(history: History) -> list[str]:
         names = ", ".join(history.labels[case] for case in history.gone)
         lines.append(f"not in the latest sweep, {history.sweeps[-1]}: {names}")
     return lines
+
+
+def _failures(history: History) -> Iterator[str]:
+    """Yield a sentence per cause for the cases without a value in their latest sweep, with the message of the first."""
+    found: dict[tuple[str, str, str], list[CaseHistory]] = {}
+    for each in history.histories:
+        last = each.points[-1]
+        if last.value is None:
+            found.setdefault((last.status, last.sweep, cause(last.error or "no value")), []).append(each)
+    for (status, sweep, _), cases in found.items():
+        names = [history.labels[each.case] or history.experiment for each in cases]
+        named = names[0] if len(names) == 1 else f"{len(names):,} cases ({'; '.join(names[:MAX_NAMED])}"
+        named += f"{'; ...' * (len(names) > MAX_NAMED)})" if len(names) > 1 else ""
+        yield f"{status} {named} in {sweep}: {cases[0].points[-1].error or 'no value'}"
 
 
 def summary(history: History) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Console
 from rich.text import Text
 
@@ -20,8 +22,8 @@ def print_violations(violations: list[RuleViolation], console: Console) -> None:
         console.print(f"{more} twelve rules of Hoefler and Belli (SC15): --rules")
 
 
-def print_rules(violations: list[RuleViolation], console: Console) -> None:
-    """Print every rule with its violations, or with how the report keeps it."""
+def print_rules(violations: list[RuleViolation], unused: Mapping[int, str], console: Console) -> None:
+    """Print every rule with its violations, with how the report keeps it, or why it does not apply (`unused`)."""
     console.print("The twelve rules of Hoefler and Belli (SC15), see docs/rules.md:")
     for number, rule in RULES.items():
         broken = [violation for violation in violations if violation.rule == number]
@@ -30,7 +32,8 @@ def print_rules(violations: list[RuleViolation], console: Console) -> None:
                 Text.assemble(f"{number:>2} {rule.name:<13}  ", ("not kept", "yellow"), f": {text}"), soft_wrap=True
             )
         if not broken:
-            console.print(Text(f"{number:>2} {rule.name:<13}  kept: {rule.kept}"), soft_wrap=True)
+            state = f"not applicable: {unused[number]}" if number in unused else f"kept: {rule.kept}"
+            console.print(Text(f"{number:>2} {rule.name:<13}  {state}"), soft_wrap=True)
 
 
 def _in_words(violation: RuleViolation) -> str:

@@ -8,7 +8,6 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from hpcbench.analysis.cases.case_table import differing_work
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE
@@ -18,6 +17,7 @@ from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.ranking import columns_of
+from hpcbench.report.text.ranking_notes import ranking_notes
 from hpcbench.report.text.text_columns import Column, as_table, fitting
 from hpcbench.util.text import plural
 
@@ -45,9 +45,8 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
         counted = f" ({count} cases)" if count > 1 else ""
         console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
     _print_autocorrelation(cases, console)
-    if len(results.workloads) > 1:
-        differing = ", ".join(differing_work(cases))
-        console.print(f"Ranked separately, because their work differs in: {differing}.", soft_wrap=True)
+    for note in ranking_notes(results):
+        console.print(Text(note), soft_wrap=True)
     _print_failures(results, console)
 
 

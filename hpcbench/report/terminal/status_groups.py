@@ -11,6 +11,7 @@ from hpcbench.core.status import METRIC_NOT_FOUND
 from hpcbench.report.terminal.status import plain
 from hpcbench.slurm import node_list, reasons
 from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.util.causes import cause
 from hpcbench.util.text import plural
 
 MAX_GROUPS = 5  # groups per state
@@ -32,10 +33,12 @@ def lines(progress: Progress) -> list[Text]:
 
 
 def groups(progress: Progress) -> dict[str, dict[str, list[RunProgress]]]:
-    """Return the repetitions by state and reason, in the order of Progress.counts."""
+    """Return the repetitions by state and cause, named by the first reason, in the order of Progress.counts."""
     found: dict[str, dict[str, list[RunProgress]]] = {state: {} for state in progress.counts()}
+    first: dict[tuple[str, str], str] = {}
     for run in progress.runs:
-        found.setdefault(run.state, {}).setdefault(run.reason, []).append(run)
+        reason = first.setdefault((run.state, cause(run.reason, node_list.expand(run.nodes))), run.reason)
+        found.setdefault(run.state, {}).setdefault(reason, []).append(run)
     return found
 
 

@@ -35,7 +35,7 @@ from hpcbench.util.text import plural
 
 NAMES = {NONE: "none", FIXED: "best fixed", DYNAMIC: "dynamic"}
 # Values of Column.gives_way.
-_OF_FIXED, _OF_GAIN, _SHARES, _ENERGY, _SETTING, _OF_TIME = 1, 2, 3, 4, 5, 6
+_OVER_FIXED, _OF_FIXED, _SHARES, _ENERGY, _SETTING, _OF_TIME = 1, 2, 3, 4, 5, 6
 
 
 def print_threads(results: Results, top: int, console: Console) -> None:
@@ -115,7 +115,7 @@ def _is_number(text: str) -> bool:
 def _of_mode(name: str, modes: Sequence[ThreadMode | None]) -> list[Column]:
     time = tuple(duration(mode.time_s.estimate) if mode else "-" for mode in modes)
     limits = tuple(between(mode.time_s.low, mode.time_s.high, duration) if mode else "" for mode in modes)
-    columns = [Column(NAMES[name], time), Column(INTERVAL, limits, _OF_TIME)]
+    columns = [Column(NAMES[name], time, _OF_TIME), Column(INTERVAL, limits, is_interval=True)]
     if name == FIXED:
         columns.append(Column("its threads", tuple(_setting(mode) for mode in modes), _SETTING, is_text=True))
     return columns
@@ -129,8 +129,11 @@ def _setting(mode: ThreadMode | None) -> str:
 def _of_gain(slower: str, faster: str, ratios: Sequence[Interval | None]) -> list[Column]:
     cells = tuple(times(ratio.estimate) if ratio else "-" for ratio in ratios)
     limits = tuple(between(ratio.low, ratio.high, times) if ratio else "" for ratio in ratios)
-    gives_way = _OF_FIXED if faster == FIXED else NEVER
-    return [Column(f"{NAMES[faster]} over {NAMES[slower]}", cells, gives_way), Column(INTERVAL, limits, _OF_GAIN)]
+    gives_way = {(NONE, FIXED): _OF_FIXED, (FIXED, DYNAMIC): _OVER_FIXED}.get((slower, faster), NEVER)
+    return [
+        Column(f"{NAMES[faster]} over {NAMES[slower]}", cells, gives_way),
+        Column(INTERVAL, limits, is_interval=True),
+    ]
 
 
 def _shares(contexts: Sequence[ThreadContext], test: Transfer | None) -> list[Column]:

@@ -17,12 +17,14 @@ from hpcbench.report.text.numbers import between, formatter, value_in_words
 from hpcbench.tuning.paired_comparison import NEGLIGIBLE
 from hpcbench.tuning.result import (
     ConfigurationResult,
+    Failure,
     GridResult,
     HeldOutResult,
     Recommendation,
     ScheduleResult,
     TuningResult,
 )
+from hpcbench.util.causes import cause
 from hpcbench.util.text import plural
 
 NOTHING_SET = "nothing set"
@@ -46,12 +48,21 @@ def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
         yield f"  disturbed  {how_many} by others on this machine: {again}"
     if finding.grid and finding.answer:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
-    for each in finding.failed:
-        yield f"  failed     {in_words(each.parameters)}: {each.why}"
+    yield from _failures(finding)
     if finding.failed and finding.answer:
         yield "             fix it, then search again: hpcbench tune"
     if finding.answer:
         yield from _usage(finding.answer)
+
+
+def _failures(finding: TuningResult) -> Iterator[str]:
+    """Yield a line per cause, with the message of the first configuration and the number of the others."""
+    causes: dict[str, list[Failure]] = {}
+    for each in finding.failed:
+        causes.setdefault(cause(each.why), []).append(each)
+    for first, *others in causes.values():
+        more = f" and {plural(len(others), 'other configuration')}" if others else ""
+        yield f"  failed     {in_words(first.parameters)}{more}: {first.why}"
 
 
 def headline(finding: TuningResult, quantity: Quantity) -> str:
@@ -63,7 +74,8 @@ def headline(finding: TuningResult, quantity: Quantity) -> str:
     if answer.winner == answer.default:
         return f"The default is best: {best}"
     if not answer.certain:
-        return f"Keep the default, {best}: no significant gain"
+        why = "most runs of the comparison had interference" if answer.is_mostly_disturbed else "no significant gain"
+        return f"Keep the default, {best}: {why}"
     return f"Best: {best}" if answer.gain is None else f"{best} is {_gain(answer, quantity)}"
 
 
@@ -118,12 +130,20 @@ def _gain(answer: Recommendation, quantity: Quantity) -> str:
     if answer.gain is None:
         failed = "the default could not be measured" if answer.certain else "the default or the best candidate failed"
         return f"unknown: {failed}"
+    if answer.is_mostly_disturbed:
+        seemed = f"{in_words(answer.winner.parameters)} was {in_brackets(answer.gain)} as good in them"
+        return f"unknown: {_disturbed(answer)}; {seemed}; search again on an idle machine"
     if answer.certain:
-        return f"{in_brackets(answer.gain)} {quantity.better} than the default"
+        more = f" ({_disturbed(answer)})" if answer.disturbed else ""
+        return f"{in_brackets(answer.gain)} {quantity.better} than the default{more}"
     seemed = f"{in_words(answer.winner.parameters)} seemed best, and in {plural(answer.pairs, 'pair')} with the default"
     few = "; with so few pairs, this may be chance" if answer.gain.low and answer.gain.low > 1 else ""
     more = f"{few}; more pairs, by more measure.repetitions, may decide" if _may_gain(answer.gain) else ""
     return f"none that is significant: {seemed} was {in_brackets(answer.gain)} as good{more}"
+
+
+def _disturbed(answer: Recommendation) -> str:
+    return f"{answer.disturbed:,} of {plural(answer.runs, 'run')} of the comparison had interference"
 
 
 def _may_gain(gain: Interval) -> bool:

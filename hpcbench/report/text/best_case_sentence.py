@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from hpcbench.analysis.stats.ratio_text import in_brackets
-from hpcbench.analysis.studies.best_case import BestCase
+from hpcbench.analysis.studies.best_case import Base, BestCase
 from hpcbench.report.text.numbers import value_in_words
 
 MAX_NAMED = 3  # named cases that may be as good as the best
@@ -16,7 +16,7 @@ def sentence(found: BestCase) -> str:
 
     The sentence mentions an interval that contains 1 and a missing interval.
     """
-    text = f"{_beginning(found)}{_alike(found)}."
+    text = f"{_beginning(found)}{_alike(found)}.{_interference(found)}"
     if found.single and found.cases > 1:
         whose = "Each" if len(found.single) > 1 else found.single[0].name
         text += f" {whose} rests on one run: the next may differ."
@@ -27,7 +27,7 @@ def sentence(found: BestCase) -> str:
 
 
 def _beginning(found: BestCase) -> str:
-    best, base = found.best.name, f"the {'base' if found.base_given else 'first'} case, {found.base.name}"
+    best, base = found.best.name, _base(found.base)
     value = value_in_words(found.quantity, found.value.estimate)
     better = found.quantity.better
     if found.cases == 1:
@@ -35,7 +35,7 @@ def _beginning(found: BestCase) -> str:
     if found.best_is_base:
         return f"No case is {better} than {base} ({value})"
     if math.isnan(found.gain.estimate):
-        return f"{best} is best ({value}); there is no ratio to {base}, which has 0 or less"
+        return f"{best} is best ({value}); it has no ratio to {base}, because one of the values is 0 or less"
     gain = f"{in_brackets(found.gain)} {better} than {base}"
     if found.is_significant:
         return f"{best} ({value}) is {gain}"
@@ -46,10 +46,28 @@ def _beginning(found: BestCase) -> str:
     return f"{best} is best ({value}), but {chance}: {gain}"
 
 
+def _base(base: Base) -> str:
+    """Return `the first case, NAME`, or why it is not the first, or not comparable."""
+    kind = "base case" if base.is_given else "first case" if base.is_first else "first case of its problem size"
+    return f"the {kind}, {base.case.name}" + ("" if base.same_problem else " (another problem size)")
+
+
+def _interference(found: BestCase) -> str:
+    """Return sentences on runs that count although they had interference, or may have had it."""
+    named = " and of ".join(each.name for each in found.disturbed)
+    text = f" All runs of {named} had interference: others may have caused the result." if named else ""
+    if found.all_disturbed > len(found.disturbed):
+        text += f" All runs of {found.all_disturbed:,} of {found.cases:,} cases had interference."
+    unmonitored = " and of ".join(each.name for each in found.unmonitored)
+    if unmonitored:
+        text += f" Of {unmonitored}, only unmonitored runs count: the others had interference."
+    return text
+
+
 def _alike(found: BestCase) -> str:
     """Return the cases within noise of the best, without the base case if the gain may be noise."""
     sure = found.is_significant or found.best_is_base
-    others = [other.name for other in found.alike if sure or other.key != found.base.key]
+    others = [other.name for other in found.alike if sure or other.key != found.base.case.key]
     if not others:
         return ""
     named = "; ".join(others[:MAX_NAMED])

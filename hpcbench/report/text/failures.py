@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +10,20 @@ import pandas as pd
 from hpcbench.analysis.cases.case_table import NOT_FOUND
 from hpcbench.analysis.results import Results
 from hpcbench.core.status import COMPLETED, METRIC_NOT_FOUND
+from hpcbench.util.causes import cause
 
 MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Cases with the same status and message, in the order of the ranking; the log is that of the first."""
+    """Cases with the same status and cause, in the order of the ranking; message and log are those of the first."""
 
     status: str
     error: str | None
     log: str | None
     cases: tuple[str, ...]
+    is_example: bool = False  # whether other cases have another message
 
     @property
     def in_words(self) -> str:
@@ -32,29 +33,36 @@ class Failure:
             more = "; ..." if len(self.cases) > MAX_NAMED else ""
             named = f"{len(self.cases):,} cases ({named}{more})"
         log = f" (log: {self.log})" if self.log else ""
-        return f"{named}: {self.error}{log}" if self.error else named
+        example = "for example: " if self.is_example else ""
+        return f"{named}: {example}{self.error}{log}" if self.error else named
 
 
 def failures_of(results: Results) -> list[Failure]:
-    """Return the failures of the results, those with most cases first, and then the metrics that were not found."""
+    """Return the failures of the results, those with most cases first, and then the metrics that were not found.
+
+    One cause is one failure, whatever numbers and nodes its messages contain.
+    """
     failed, lacking = results.failed, results.lacking
-    found = [_failure(rows, results, *kind) for kind, rows in _groups(failed, ["status", "error"])]
+    causes = [_cause(*each) for each in zip(failed["error"], failed["nodes_used"], strict=True)]
+    kinds = failed.groupby(["status", pd.Series(causes, failed.index, dtype=object)], sort=False)
+    found = [_failure(rows, results, str(status), rows["error"].iloc[0]) for (status, _), rows in kinds]
     missing = [
-        _failure(rows, results, f"{COMPLETED}, {METRIC_NOT_FOUND}", ": ".join(kind))
-        for kind, rows in _groups(lacking, list(NOT_FOUND))
+        _failure(rows, results, f"{COMPLETED}, {METRIC_NOT_FOUND}", f"{metric}: {reason}")
+        for (metric, reason), rows in lacking.groupby(list(NOT_FOUND), sort=False, dropna=False)
     ]
     return [*sorted(found, key=_size), *sorted(missing, key=_size)]
 
 
-def _groups(cases: pd.DataFrame, names: list[str]) -> Iterable[tuple[Any, pd.DataFrame]]:
-    return cases.groupby(names, sort=False, dropna=False)
+def _cause(error: Any, nodes: Any) -> str:
+    return "" if pd.isna(error) else cause(error, () if pd.isna(nodes) else nodes.split(","))
 
 
 def _size(failure: Failure) -> int:
     return -len(failure.cases)
 
 
-def _failure(cases: pd.DataFrame, results: Results, status: str, error: str) -> Failure:
+def _failure(cases: pd.DataFrame, results: Results, status: str, error: Any) -> Failure:
     log = next(iter(cases["log"].dropna()), None)
     named = tuple(results.label(case) for _, case in cases.iterrows())
-    return Failure(status, None if pd.isna(error) else error, log, named)
+    several = cases["error"].nunique(dropna=False) > 1
+    return Failure(status, None if pd.isna(error) else error, log, named, is_example=bool(several))

@@ -20,27 +20,31 @@ def sentences(found: Importance) -> list[str]:
 
 
 def _sentences(found: Importance) -> Iterator[str]:
-    significant = [share for share in found.factors if share.is_significant and share.share >= _WORTH_TELLING]
+    of = f"of the {found.quantity.title}"
+    told = [share for share in found.factors if share.is_significant]
+    if sum(share.share for share in told) > found.together + _WORTH_TELLING:
+        told = []  # in an unbalanced design, each share may include what the factors explain only together
+    significant = [share for share in told if share.share >= _WORTH_TELLING]
     for share in significant:
         effect = _effect_to_tell(share)
-        yield f"{share.name} explains {percent(share.share)} of the variation" + (
-            f": {_of_effect(effect)}." if effect else "."
-        )
+        explained = f"{share.name} explains {percent(share.share)} of the variation {of}"
+        yield f"{explained}: {_of_effect(effect, found.quantity.better)}." if effect else f"{explained}."
     if found.interaction and found.interaction.share >= _WORTH_TELLING:
         yield _of_interaction(found.interaction)
     apart = found.together - sum(share.share for share in found.factors)
     if apart >= _WORTH_TELLING:
         yield f"{percent(apart)} is explained by factors that vary together and cannot be separated."
-    weak = [share.name for share in found.factors if share.is_significant and share not in significant]
+    weak = [share.name for share in told if share not in significant]
     if weak:
-        yield f"Less than {percent(_WORTH_TELLING)} each: {', '.join(weak)}."
-    mixed = [share.name for share in found.factors if not share.is_significant and share.beyond_noise]
+        yield f"Less than {percent(_WORTH_TELLING)} of the variation {of} each: {', '.join(weak)}."
+    others = [share for share in found.factors if share not in told]
+    mixed = [share.name for share in others if share.beyond_noise or share.is_significant]
     if mixed:
-        yield f"Significant, but not attributable with these cases: {', '.join(mixed)}."
-    unclear = [share.name for share in found.factors if not share.is_significant and not share.beyond_noise]
+        yield f"Significant for the {found.quantity.title}, but not attributable with these cases: {', '.join(mixed)}."
+    unclear = [share.name for share in others if share.name not in mixed]
     if unclear:
-        yield f"Possibly only noise: {', '.join(unclear)}."
-    yield f"Noise between repetitions is {percent(found.noise)} of the variation."
+        yield f"Possibly only noise in the {found.quantity.title}: {', '.join(unclear)}."
+    yield f"Noise between repetitions is {percent(found.noise)} of the variation {of}."
     if found.changes_work:
         yield f"This compares cases of the same workload, which depends on {' and '.join(found.changes_work)}."
     if found.left_out:
@@ -53,10 +57,10 @@ def _effect_to_tell(share: Share) -> Effect | None:
     return next((effect for effect in share.effects if effect.is_significant and 2 * effect.pairs >= most), None)
 
 
-def _of_effect(effect: Effect) -> str:
+def _of_effect(effect: Effect, better: str) -> str:
     """Return `2 instead of 1 is 1.34x [1.29, 1.38] faster (median of 12 pairs)`."""
     pairs = f"median of {effect.pairs:,} pairs" if effect.pairs > 1 else "one pair"
-    return f"{text(effect.faster)} instead of {text(effect.slower)} is {in_brackets(effect.ratio)} faster ({pairs})"
+    return f"{text(effect.better)} instead of {text(effect.worse)} is {in_brackets(effect.ratio)} {better} ({pairs})"
 
 
 def _of_interaction(share: Share) -> str:

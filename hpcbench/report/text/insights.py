@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pandas as pd
+
+from hpcbench.analysis.cases.quantities import SPEEDUP, THROUGHPUT
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.guidelines import mine
-from hpcbench.analysis.studies.importance import importance
+from hpcbench.analysis.studies.importance import Importance, importance
 from hpcbench.analysis.studies.scaling import scaling
 from hpcbench.report.text import scaling_sentences
 from hpcbench.report.text.importance_sentences import sentences
@@ -28,11 +33,21 @@ def _of_factors_and_guidelines(results: Results) -> list[str]:
     names = [name for name in results.shown if name != "sweep"]
     if len(names) < MIN_FACTORS or not results.workloads:
         return []
-    return [*_of_factors(results, names), *(guideline.sentence for guideline in mine(results.cases))]
+    factors = [sentence for found in importances(results) if not found.reason for sentence in sentences(found)]
+    return [*factors, *(guideline.sentence for guideline in mine(results.cases))]
 
 
-def _of_factors(results: Results, names: list[str]) -> list[str]:
+def importances(results: Results) -> Iterator[Importance]:
+    """Yield the importance of parameters for each quantity that ranks workloads, in the order of the ranking.
+
+    Sweeps count as a parameter, so that a difference between them is not attributed to another one.
+    """
     if results.cases["repetitions"].max() < 2:  # the noise is unknown
-        return []
-    found = importance(results.cases, results.repetitions, names)
-    return [] if found.reason else sentences(found)
+        return
+    works = [work for work in results.workloads if work.cases[results.ranked_by(work).column].notna().any()]
+    ranked = [results.ranked_by(work) for work in works]
+    # Speedups over different bases have no common scale.
+    quantities = [THROUGHPUT if quantity == SPEEDUP else quantity for quantity in ranked]
+    for quantity in dict.fromkeys(quantities):
+        cases = [work.cases for work, own in zip(works, quantities, strict=True) if own == quantity]
+        yield importance(pd.concat(cases), results.repetitions, results.shown, quantity)

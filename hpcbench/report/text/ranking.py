@@ -14,15 +14,15 @@ from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import FORWARD_TASKS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.core.samples import DISTURBED
+from hpcbench.core.samples import DISTURBED, UNMONITORED
 from hpcbench.report.text.numbers import SCALED, between, duration, formatter, memory
-from hpcbench.report.text.text_columns import NEVER, Column
+from hpcbench.report.text.text_columns import Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
 
 TAIL = "time_p99_s"  # additional column for inference
 INTERVAL = "95 % interval"
 # Values of Column.gives_way.
-_TIME_OF_COMMANDS, _ITEMS, _TAIL, _OF_SPEEDUP = 1, 2, 3, 4
+_TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL = 1, 2, 3, 4
 
 
 def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
@@ -58,8 +58,8 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
         columns.append(Column("accuracy", _cells(cases["accuracy"], "{:.4f}".format)))
     else:
         columns.append(Column("items/s", _cells(cases["throughput_items_per_s"], "{:,.1f}".format), _ITEMS))
-    columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"])))
-    return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times, _OF_SPEEDUP)
+    columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
+    return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times)
 
 
 def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[Column]:
@@ -80,27 +80,31 @@ def _measured(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
     ]
 
 
-def _interval(
-    cases: pd.DataFrame, limits: tuple[str, str], written: Callable[[float], str], gives_way: int = NEVER
-) -> list[Column]:
+def _interval(cases: pd.DataFrame, limits: tuple[str, str], written: Callable[[float], str]) -> list[Column]:
     low, high = limits
     if low not in cases or cases[low].isna().all():
         return []
     cells = tuple(between(*pair, written) for pair in zip(cases[low], cases[high], strict=True))
-    return [Column(INTERVAL, cells, gives_way)]
+    return [Column(INTERVAL, cells, is_interval=True)]
 
 
 def _counts(cases: pd.DataFrame) -> list[Column]:
-    """Return the columns of the repetitions and, if any had interference, of these: `2 left out`, `6 used`."""
+    """Return the columns of the repetitions and, if any had interference, of these: `2 left out`, `6 used`.
+
+    If only unmonitored repetitions are left, it says so: `4 left out, 1 unmonitored`.
+    """
     columns = [Column("n", _cells(cases["repetitions"], str))]
     if (cases["disturbed"] > 0).any():
-        pairs = zip(cases["disturbed"], cases["interference"], strict=True)
-        columns.append(Column("disturbed", tuple(_disturbed(*pair) for pair in pairs)))
+        found = zip(cases["disturbed"], cases["unmonitored"], cases["interference"], strict=True)
+        columns.append(Column("disturbed", tuple(_disturbed(*each) for each in found)))
     return columns
 
 
-def _disturbed(count: int, interference: str) -> str:
-    return f"{count} {'used' if interference == DISTURBED else 'left out'}" if count else ""
+def _disturbed(count: int, unmonitored: int, interference: str) -> str:
+    if not count:
+        return ""
+    text = f"{count} {'used' if interference == DISTURBED else 'left out'}"
+    return f"{text}, {unmonitored} unmonitored" if unmonitored and interference == UNMONITORED else text
 
 
 def _is_text(values: pd.Series[Any]) -> bool:

@@ -13,7 +13,6 @@ from hpcbench.analysis.studies.scaling import Scaling, Series, series_of
 from hpcbench.analysis.studies.scaling_laws import AMDAHL, GUSTAFSON, USL, Fit, peak
 
 MIN_SIZES = 3  # numbers of processors; for two, the ranking is sufficient
-WRONG = 0.1  # root mean square relative error above which a law does not fit
 
 
 def long_series(results: Results) -> list[Series]:
@@ -48,8 +47,6 @@ def _measured(scaling: Scaling) -> str:
 
 
 def _fitted(fit: Fit, unit: str) -> str:
-    if fit.error > WRONG:
-        return f"{fit.law.name} does not fit: it is {100 * fit.error:.0f} % off."
     if fit.law in (AMDAHL, GUSTAFSON):
         return f"By {fit.law.name} {_percent(fit.parameters['serial_fraction'])} of the work is serial."
     contention, coherency = (fit.parameters[name] for name in USL.parameters)

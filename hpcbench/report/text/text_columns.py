@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from rich.cells import cell_len
@@ -18,11 +19,15 @@ GAP = 2  # cells between columns
 
 @dataclass(frozen=True)
 class Column:
-    """A column of text. Columns with the highest `gives_way` are dropped first; with NEVER (0), a column is kept."""
+    """A column of text. Columns with the highest `gives_way` are dropped first; with NEVER (0), a column is kept.
+
+    An interval is dropped with its value, the column before it, and never alone.
+    """
 
     header: str
     cells: tuple[str, ...]
     gives_way: int = NEVER
+    is_interval: bool = False  # of the column before it
     is_text: bool = False  # left-aligned, and may be wrapped
     styles: tuple[str, ...] = ()  # rich styles, one per cell, or none
 
@@ -54,13 +59,15 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     columns = [column.printable for column in columns]
     if _width(columns) <= width:
         return columns
-    kept = [column.narrow for column in columns]
-    while _width(kept) > width:
-        first = max(kept, key=lambda column: column.gives_way)
-        if first.gives_way == NEVER:
+    kept: list[list[Column]] = []  # each value with its interval
+    for column in columns:
+        kept[-1:] = [[*kept[-1], column.narrow]] if column.is_interval else [*kept[-1:], [column.narrow]]
+    while _width(list(chain(*kept))) > width:
+        first = max(kept, key=lambda each: each[0].gives_way)
+        if first[0].gives_way == NEVER:
             break
         kept.remove(first)
-    return kept
+    return list(chain(*kept))
 
 
 def as_table(columns: Sequence[Column]) -> Table:

@@ -322,6 +322,8 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "framework_version": "2.13.0",
         "status": "completed",
         "model": "mlp",
+        "model_options": None,
+        "batch_size": 1,
         "task": "training",
         "strategy": "single",
         "nodes": 1,

@@ -28,6 +28,8 @@ USUAL: dict[str, Any] = {
     "command": None,
     "environment": None,
     "model": "lstm",
+    "model_options": None,
+    "user_workload": None,
     "task": "training",
     "device": "cpu",
     "dtype": "float32",

@@ -78,8 +78,16 @@ def test_without_limits_nothing_is_sure() -> None:
 
 def case(time_s: float, kwh: float = NAN, price: float = NAN, **changes: Any) -> dict[str, Any]:
     made: dict[str, Any] = {"framework": "pytorch", "task": "training", "experiment": "study", "held_out": 0.2}
-    made |= dict.fromkeys(("model", "parameter_count", "flops_per_item", "dtype", "math_mode", "data"), "same")
-    made |= {"target_accuracy": None, "items_per_step": 10, "currency": "EUR", "energy_scope": "cpu"}
+    made |= dict.fromkeys(
+        ("model", "model_options", "parameter_count", "flops_per_item", "dtype", "math_mode", "data"), "same"
+    )
+    made |= {
+        "user_workload": None,
+        "target_accuracy": None,
+        "items_per_step": 10,
+        "currency": "EUR",
+        "energy_scope": "cpu",
+    }
     for name, value in (("energy_kwh_per_million_items", kwh), ("price_per_million_items", price)):
         made |= {name: value, f"{name}_ci_low": value, f"{name}_ci_high": value}
     for name in ("energy_kwh_per_run", "price_per_run"):

@@ -92,3 +92,20 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says(repetition: Rep, 
     hits = found["speedup_ci_low"].le(2.0) & found["speedup_ci_high"].ge(2.0)
     assert found["speedup_ci_low"].notna().sum() == trials
     assert 0.90 <= hits.mean() <= 1.0
+
+
+def test_the_base_has_the_same_batch_size_or_the_same_items_if_no_other_case_has_it(
+    repetition: Rep, table: Table
+) -> None:
+    def bases(*sizes: tuple[int, int]) -> list[str]:
+        rows = [
+            repetition(case, 0, [0.4], batch_size=batch, nodes=nodes, items_per_step=batch * nodes)
+            for case, (batch, nodes) in enumerate(sizes)
+        ]
+        return [base.removeprefix("sweep-1/case-") for base in speedups(table(*rows))["speedup_base"]]
+
+    weak, strong = [(8, 1), (8, 2), (8, 4)], [(32, 1), (16, 2), (8, 4)]
+    assert bases(*weak) == ["0", "0", "0"]
+    assert bases(*strong) == ["0", "0", "0"]
+    assert bases((1, 1), (8, 1), (64, 1)) == ["0", "1", "2"]
+    assert bases((1, 1), (1, 8), (8, 1), (8, 8)) == ["0", "0", "2", "2"], "8 items on 8 nodes are no base of one node"

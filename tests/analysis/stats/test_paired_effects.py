@@ -9,8 +9,14 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.stats.factor_levels import Factor, factor_of
-from hpcbench.analysis.stats.paired_effects import costs_of, effects, interval_of_ratios, largest_contrast
+from hpcbench.analysis.stats.intervals import Floats
+from hpcbench.analysis.stats.paired_effects import effects, interval_of_ratios, largest_contrast
 from hpcbench.analysis.stats.two_samples import ratio_of_medians
+
+
+def costs_of(values: list[Floats]) -> Floats:
+    medians = np.array([np.median(each) for each in values])
+    return np.log(np.where(medians > 0, medians, np.nan))
 
 
 def threads(*values: int) -> Factor:
@@ -22,14 +28,14 @@ def test_the_effect_is_the_median_ratio_of_pairs_and_not_the_ratio_of_medians() 
     values = [np.array([time]) for time in (2.0, 8, 30, 1, 2, 20)]
     found = effects(costs_of(values), values, np.array([0, 1, 2, 0, 1, 2]), threads(1, 1, 1, 2, 2, 2))
     assert len(found) == 1
-    assert (found[0].faster, found[0].slower, found[0].pairs) == (2, 1, 3)
+    assert (found[0].better, found[0].worse, found[0].pairs) == (2, 1, 3)
     assert found[0].ratio.estimate == pytest.approx(2)
 
 
 def test_where_more_is_slower_less_is_said_to_be_faster() -> None:
     values = [np.array([time]) for time in (1.0, 1, 1, 2, 4, 3)]
     effect = effects(costs_of(values), values, np.array([0, 1, 2, 0, 1, 2]), threads(1, 1, 1, 2, 2, 2))[0]
-    assert (effect.faster, effect.slower) == (1, 2)
+    assert (effect.better, effect.worse) == (1, 2)
     assert effect.ratio.estimate == pytest.approx(3)
     assert effect.ratio.low is not None
     assert effect.ratio.high is not None

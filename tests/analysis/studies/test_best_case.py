@@ -58,7 +58,7 @@ def ask(repetition: Callable[..., dict[str, Any]], table: Callable[..., pd.DataF
 def test_the_best_is_told_with_its_gain_over_the_first_case_and_what_is_as_good(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.2, 0.2002)
     assert answer.best.name == "intra_op_threads=2"
-    assert answer.base.name == "intra_op_threads=1"
+    assert answer.base.case.name == "intra_op_threads=1"
     assert [each.name for each in answer.alike] == ["intra_op_threads=3"]
     assert answer.is_significant
     assert answer.gain.estimate == pytest.approx(2)
@@ -105,7 +105,7 @@ def test_long_names_that_read_alike_are_not_taken_for_one_case() -> None:
     ends = [f"{'x' * 100}{kind}{'y' * 100}" for kind in "abc"]
     times = (0.4, 0.2, 0.2002)
     (answer,) = best_cases(results(*(made_up(time, tag_kind=end) for time, end in zip(times, ends, strict=True))))
-    assert answer.best.name == answer.base.name
+    assert answer.best.name == answer.base.case.name
     assert not answer.best_is_base
     assert " faster than the first case, " in sentence(answer)
 
@@ -131,7 +131,7 @@ def test_cases_without_a_value_are_counted(ask: Ask) -> None:
 def test_there_is_no_ratio_to_nothing(ask: Ask) -> None:
     costs = replace(MEMORY, more_is_better=True)
     (answer,) = ask(0.4, 0.2, quantity=costs, peak_memory_bytes=[0, 2**30])
-    assert sentence(answer).startswith("intra_op_threads=2 is best (1 GiB); there is no ratio to the first case, ")
+    assert sentence(answer).startswith("intra_op_threads=2 is best (1 GiB); it has no ratio to the first case, ")
 
 
 def test_frameworks_are_named_as_people_name_them(ask: Ask) -> None:
@@ -159,3 +159,23 @@ def test_the_best_of_many_is_not_certain_where_chance_alone_makes_one_as_good(as
         if answer.gain.low is not None and answer.gain.low > 1:
             assert ", but the best of 60 may be chance: 1.0" in sentence(answer)
     assert lucky, "the test shows nothing"
+
+
+def test_the_base_has_the_problem_size_of_the_best(ask: Ask) -> None:
+    """A batch of 64 is compared with the first case of 64, not with a batch of 1."""
+    (answer,) = ask(0.4, 0.4, 0.8, 0.6, batch_size=[1, 1, 64, 64], items_per_step=[1, 1, 64, 64])
+    assert answer.base.case.name == "intra_op_threads=3"
+    assert " faster than the first case of its problem size, intra_op_threads=3" in sentence(answer)
+
+
+def test_a_batch_without_another_case_is_compared_with_the_first_and_the_sentence_says_so(ask: Ask) -> None:
+    (answer,) = ask(0.4, 0.8, batch_size=[1, 64], items_per_step=[1, 64])
+    assert "faster than the first case, intra_op_threads=1 (another problem size)" in sentence(answer)
+
+
+def test_a_headline_over_runs_with_interference_says_so(ask: Ask) -> None:
+    states = ["clean", "disturbed", "disturbed"]
+    said = sentence(ask(0.4, 0.2, 0.3, interference=states, disturbed_by=[None, "cpu", "cpu"])[0])
+    assert " All runs of intra_op_threads=2 had interference: others may have caused the result." in said
+    assert " All runs of 2 of 3 cases had interference." in said
+    assert "interference" not in sentence(ask(0.4, 0.2)[0])

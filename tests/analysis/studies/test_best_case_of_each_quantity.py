@@ -27,7 +27,7 @@ def test_the_gain_has_an_interval(quantity: Quantity) -> None:
     cases = [{**case, "batch_size": size, "steps_per_sample": 1} for size, case in enumerate(CASES, 1)]
     runs = {"repetitions": 6, "between": 0.0} if quantity in LATENCIES else {}
     (answer,) = best_cases(results(*cases, quantity=known, samples=samples, spread=0.005, **runs))
-    assert (answer.best.name, answer.base.name) == ("batch_size=2", "batch_size=1")
+    assert (answer.best.name, answer.base.case.name) == ("batch_size=2", "batch_size=1")
     assert answer.gain.low is not None
     assert answer.gain.high is not None
     assert answer.gain.low <= answer.gain.estimate <= answer.gain.high

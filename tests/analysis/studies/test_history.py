@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.stats.change_points import SHORTEST
 from hpcbench.analysis.studies.history import case_histories, history_points, points, shifts
 
 Row = dict[str, Any]
@@ -145,6 +146,11 @@ def test_what_changed_for_some_repetitions_only_or_is_not_known_before_is_not_to
     for each in rows[::3]:
         each["cpu_governor"] = "performance"
     assert told(rows).also_changed == {}
+
+
+def test_a_change_counts_the_values_next_to_it_whose_runs_all_had_interference() -> None:
+    assert told(nights(8)).disturbed == 0
+    assert told(nights(8, interference="disturbed", disturbed_by="cpu")).disturbed == SHORTEST
 
 
 def test_other_nodes_are_told_only_where_they_stay() -> None:

@@ -90,7 +90,7 @@ def test_what_is_more_than_noise_and_may_be_another_factor_s_is_told_as_that(mat
     )
     found = importance(*tables, ["batch_size", "nodes", "intra_op_threads"])
     told = sentences(found)
-    assert "Significant, but not attributable with these cases: nodes, intra_op_threads." in told
+    assert "Significant for the throughput, but not attributable with these cases: nodes, intra_op_threads." in told
     assert not any("Possibly only noise" in sentence for sentence in told)
 
 
@@ -203,7 +203,7 @@ def test_other_work_is_no_part_of_the_variation(matrix: Matrix) -> None:
     found = importance(*matrix(seconds, model=["mlp", "vgg16"], intra_op_threads=[1, 2]), ["model", "intra_op_threads"])
     (threads,) = found.factors
     assert threads.share > 0.7, "of equal work, nothing else varies"
-    assert (threads.effects[0].pairs, threads.effects[0].faster) == (2, 2)
+    assert (threads.effects[0].pairs, threads.effects[0].better) == (2, 2)
     assert found.changes_work == ("model",)
     assert "This compares cases of the same workload, which depends on model." in sentences(found)
 
@@ -273,7 +273,7 @@ def test_sentences_tell_shares_ratios_and_noise(matrix: Matrix) -> None:
     assert "2 instead of 1 is 1.34x [1.3" in told[0]
     assert told[0].endswith("] faster (median of 24 pairs).")
     assert told[1].startswith("batch_size explains ")
-    assert "Possibly only noise: inter_op_threads." in told
+    assert "Possibly only noise in the throughput: inter_op_threads." in told
     assert told[-1].startswith("Noise between repetitions is ")
 
 

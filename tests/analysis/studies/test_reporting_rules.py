@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
 from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
-from hpcbench.analysis.cases.quantities import QUANTITIES, Quantity
+from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, Quantity
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation
+from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation, not_applicable
 from hpcbench.analysis.studies.rule_checks import CHECKS, check
 from tests.examples import examples
 
@@ -89,7 +89,7 @@ def test_rule_1_the_base_that_was_taken_is_said_where_none_was_named(case: Case,
     assert "the first case, case-0 (0.1 s)" in finding.lacking
     assert finding.remedy == "set one with --base"
     (finding,) = judged([*case(0), *case(1), *case(2, model="lstm"), *case(3, model="lstm")], base=None)
-    assert "the first case of each of 2 workloads (1.00x)" in finding.lacking
+    assert "the first case of each of 2 workloads or problem sizes (1.00x)" in finding.lacking
 
 
 def test_rule_1_cases_that_are_compared_with_nothing_need_no_base(case: Case, judged: Judged) -> None:
@@ -361,3 +361,36 @@ def test_rule_5_what_was_not_steady_is_said(case: Case, judged: Judged, changes:
     (finding,) = judged([*case(0), *case(1, **changes)])
     assert finding.rule == 5
     assert "1 of 2 cases was not steady" in finding.lacking
+
+
+@pytest.fixture
+def results(table: Table) -> Callable[..., Results]:
+    def make(*rows: dict[str, Any], **more: Any) -> Results:
+        repetitions = table(*rows)
+        replicates = Replicates(by_case(repetitions))
+        cases = ranked(add_speedup(case_table(repetitions), replicates), THROUGHPUT)
+        return Results(repetitions, cases, THROUGHPUT, [], replicates, **more)
+
+    return make
+
+
+def test_rules_without_anything_to_check_do_not_apply(case: Case, results: Callable[..., Results]) -> None:
+    alone = not_applicable(Evidence(results(*case(0))))
+    assert set(alone) == {1, 4, 7, 8, 10, 11, 12}
+    assert alone[7] == "no workload has two measured cases"
+    assert set(not_applicable(Evidence(results(*case(0), *case(1))))) == {8, 10}
+    failed = not_applicable(Evidence(results(*case(0, status="failed"))))
+    assert set(failed) == set(RULES) - {2}
+    assert set(failed.values()) == {"no case was measured"}
+
+
+def test_rule_2_resume_is_not_recommended_for_what_would_fail_again(
+    case: Case, results: Callable[..., Results]
+) -> None:
+    rows = [*case(0), *case(1, status="failed"), *case(2, status="failed")]
+    keys = [("sweep-1", f"case-{number}") for number in (1, 2)]
+    (first, *_) = check(Evidence(results(*rows, fails_again=keys)))
+    change = "correct the cause of the failures and start a new sweep"
+    assert first.remedy == f"{change}, or say why they are left out"
+    (first, *_) = check(Evidence(results(*rows, fails_again=keys[:1])))
+    assert first.remedy.startswith(f"hpcbench resume sweep-1; 1 case would fail again: {change}, or say")

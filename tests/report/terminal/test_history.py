@@ -144,3 +144,8 @@ def test_numbers_that_json_has_not_are_null() -> None:
     made = history(point(0), point(1, None, high=np.inf), shifts=(shift(limits=(0.0, np.inf)),))
     assert '"ratio_ci_high": null' in history_json(made)
     assert history_table(made)["is_change"].tolist() == [False, True]
+
+
+def test_a_change_over_runs_with_interference_says_so() -> None:
+    noisy = shift()._replace(disturbed=5)
+    assert size(noisy) == "1.12x [1.10, 1.14] slower (interference in all runs of 5 values next to the change)"

@@ -17,7 +17,10 @@ def printed(findings: list[RuleViolation], *, every: bool = False, color: bool =
     console = Console(
         file=file, width=40, highlight=False, force_terminal=color, color_system="standard" if color else None
     )
-    (print_rules if every else print_violations)(findings, console)
+    if every:
+        print_rules(findings, {11: "there is no speedup over another case"}, console)
+    else:
+        print_violations(findings, console)
     return file.getvalue()
 
 
@@ -50,7 +53,7 @@ def test_every_rule_is_shown_on_request_in_order_with_all_that_is_lacking() -> N
         RuleViolation(9, "dirty", "commit"),
     ]
     lines = printed(findings, every=True).splitlines()
-    shown = [re.match(r" ?(\d+) (.+?)  +((?:not )?kept): (.+)", line) for line in lines]
+    shown = [re.match(r" ?(\d+) (.+?)  +((?:not )?kept|not applicable): (.+)", line) for line in lines]
     rules = [match.groups() for match in shown if match]
     assert [int(number) for number, *_ in rules] == sorted([*RULES, 9])
     assert [text for _, _, kept, text in rules if kept == "not kept"] == [
@@ -59,6 +62,9 @@ def test_every_rule_is_shown_on_request_in_order_with_all_that_is_lacking() -> N
         "dirty; commit",
     ]
     assert all(text == RULES[int(number)].kept for number, _, kept, text in rules if kept == "kept")
+    assert [(number, text) for number, _, kept, text in rules if kept == "not applicable"] == [
+        ("11", "there is no speedup over another case")
+    ]
 
 
 @pytest.mark.parametrize("every", [False, True])

@@ -49,7 +49,7 @@ def printed(
     system: Literal["standard"] | None = "standard" if color else None
     console = Console(file=file, width=width, highlight=False, force_terminal=color, color_system=system)
     shown = telling_apart(cases, CANDIDATES if candidates is None else candidates)
-    nothing = pd.DataFrame()
+    nothing = pd.DataFrame({"sweep": cases["sweep"]})
     print_report(Results(nothing, cases, QUANTITIES[metric], shown, Replicates({})), top, console)
     return file.getvalue()
 
@@ -143,7 +143,7 @@ def test_what_failed_for_one_reason_is_told_in_one_line(make_cases: MakeCases) -
 
 
 def test_of_many_reasons_the_most_frequent_are_told_and_how_many_cases_are_left(make_cases: MakeCases) -> None:
-    rows = [{"nodes": nodes, "status": "failed", "error": f"reason {nodes % 7}"} for nodes in range(13)]
+    rows = [{"nodes": nodes, "status": "failed", "error": f"reason {'abcdefg'[nodes % 7]}"} for nodes in range(13)]
     text = printed(make_cases(*rows))
     assert len(re.findall("^failed ", text, re.MULTILINE)) == 4
     assert "... and 5 more for other reasons" in text
@@ -318,3 +318,16 @@ def test_the_metric_that_the_cases_are_ranked_by_can_be_seen(make_cases: MakeCas
         cases["time_median_s"], cases[metric] = [0.1, 0.1], [0.3, 0.5]
     lines = [line for line in printed(cases, metric=metric).splitlines() if " ms" in line]
     assert re.search({"peak_memory_bytes": r"\b3(\.\d+)? Gi?B"}.get(metric, r"\b3( |00 ms|\.00x|0\.0)"), lines[0])
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 90, 100])
+def test_a_speedup_is_never_without_its_interval(make_cases: MakeCases, width: int) -> None:
+    limits = {"speedup_ci_low": 1.9, "speedup_ci_high": 2.1}
+    rows = [{"nodes": n, "execution": f"mode-{n}", "speedup": 2.0, **limits} for n in (1, 2)]
+    text = printed(make_cases(*rows), width=width, candidates=["nodes", "execution"])
+    assert ("2.00x" in text) == ("1.90x - 2.10x" in text)
+
+
+def test_unmonitored_runs_that_count_instead_of_disturbed_ones_are_named(make_cases: MakeCases) -> None:
+    text = printed(make_cases({"disturbed": 4, "unmonitored": 1, "repetitions": 1, "interference": "unmonitored"}, {}))
+    assert "4 left out, 1 unmonitored" in text

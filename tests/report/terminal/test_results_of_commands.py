@@ -12,10 +12,11 @@ from rich.console import Console
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
 from hpcbench.analysis.cases.labels import telling_apart
-from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.results import Results
 from hpcbench.report.terminal.results import print_report
 from hpcbench.report.text.numbers import figure, memory
+from hpcbench.report.text.ranking_notes import ranking_notes
 
 MakeCases = Callable[..., pd.DataFrame]
 METRICS = {
@@ -39,7 +40,7 @@ def command(rate: float, **changes: Any) -> dict[str, Any]:
 
 def printed(cases: pd.DataFrame, metrics: dict[str, Quantity] | None = None) -> str:
     file = io.StringIO()
-    nothing, known = pd.DataFrame(), metrics or METRICS
+    nothing, known = pd.DataFrame({"sweep": cases["sweep"]}), metrics or METRICS
     quantity = next(iter(known.values()))
     results = Results(nothing, cases, quantity, telling_apart(cases, CANDIDATES), Replicates({}), metrics=known)
     print_report(results, 40, Console(file=file, width=120))
@@ -123,3 +124,20 @@ def test_a_figure_has_four_digits_or_its_whole_part(value: float, text: str) -> 
 )
 def test_a_size_has_the_unit_that_fits_it_when_it_is_rounded(size: int | None, text: str) -> None:
     assert memory(size) == text
+
+
+def test_a_ranking_by_time_for_lack_of_a_direction_says_so(make_cases: MakeCases) -> None:
+    known = {"metric_rate_it_per_s": Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=None)}
+    cases = make_cases(command(1.0, batch_size=1), command(2.0, batch_size=2))
+    results = Results(cases, cases, THROUGHPUT, ["batch_size"], Replicates({}), metrics=known)
+    (note,) = ranking_notes(results)
+    assert note.startswith("Commands are ranked by time, because the better direction of rate is unknown: ")
+    assert note.endswith("--metric rate:higher or --metric rate:lower.")
+
+
+def test_commands_that_are_ranked_separately_say_why_and_how_to_rank_them_together(make_cases: MakeCases) -> None:
+    cases = make_cases(*(command(1.0, tag_size=size, user_workload=f"size={size}") for size in (1, 2)))
+    results = Results(cases, cases, THROUGHPUT, ["tag_size"], Replicates({}))
+    (note,) = ranking_notes(results)
+    assert note.startswith("Commands are ranked separately, because their work may depend on: size. If it does not: ")
+    assert note.endswith("--same-workload size, or same_workload in the experiment.")

@@ -247,3 +247,23 @@ def test_a_setting_that_may_change_results_asks_to_check_them() -> None:
     assert both == "    results may differ by dtype and flush_denormals: check the accuracy"
     assert "may differ by flush_denormals: check" in last({**usual, "flush_denormals": True}, usual)
     assert "may differ" not in last({**usual, "flush_denormals": False}, usual)
+
+
+def test_a_gain_over_runs_with_interference_says_so() -> None:
+    few = replace(FINDING, answer=replace(ANSWER, disturbed=2))
+    gain = "1.50x [1.40, 1.60] faster than the default (2 of 6 runs of the comparison had interference)"
+    assert f"  gain       {gain}" in told(few)
+    assert headline(few, THROUGHPUT).endswith(gain)
+    most = replace(FINDING, answer=replace(ANSWER, disturbed=5, certain=False, best=DEFAULT))
+    assert "  gain       unknown: 5 of 6 runs of the comparison had interference; intra_op_threads=2 was 1.50x" in told(
+        most
+    )
+    assert headline(most, THROUGHPUT) == "Keep the default, nothing set: most runs of the comparison had interference"
+
+
+def test_one_cause_of_failure_is_one_line() -> None:
+    failed = [Failure(f"c{n}", {"intra_op_threads": n}, f"rank 0 on node{n} was killed after {n} s") for n in (2, 3, 4)]
+    lines_of = [line for line in told(replace(FINDING, failed=tuple(failed))).splitlines() if "failed " in line]
+    assert lines_of == [
+        "  failed     intra_op_threads=2 and 2 other configurations: rank 0 on node2 was killed after 2 s"
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hpcbench.report.text.insights import MAX_SERIES, insights
-from tests.report.synthetic_results import results, threads
+from tests.report.synthetic_results import METRIC, OF_COMMAND, case, results, threads
 
 MODELS = ("lstm", "mlp", "vgg16")
 
@@ -28,3 +28,16 @@ def test_of_two_numbers_of_processors_the_answer_says_all() -> None:
 
 def test_nothing_is_said_where_nothing_was_measured() -> None:
     assert insights(results(*(threads(n, status="failed") for n in (1, 2, 4)))) == []
+
+
+def test_factors_are_of_the_metric_that_ranks() -> None:
+    """The time of each command is the same, and its rate doubles with the batch size, on one node and on two."""
+    points = [{"batch_size": size, "nodes": nodes} for size in (1, 2, 4, 8) for nodes in (1, 2)]
+    rates = [10.0 * point["batch_size"] * (1 + point["nodes"] / 100) for point in points]
+    cases = [
+        case(0.1, **{**OF_COMMAND, **point, METRIC.column: rate}) for point, rate in zip(points, rates, strict=True)
+    ]
+    told = insights(results(*cases, repetitions=4, spread=0.0, quantity=METRIC, metrics=[METRIC]))
+    assert told[0].startswith("batch_size explains ")
+    assert "of the variation of the rate: 8 instead of 1 is 8.00x" in told[0]
+    assert "better (median of 2 pairs)" in told[0]

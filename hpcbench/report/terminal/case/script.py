@@ -11,6 +11,7 @@ from hpcbench.core import ranges
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.terminal.status_summary import from_workspace
+from hpcbench.status.fails_again import failing_again
 from hpcbench.store import packs
 from hpcbench.util.text import plural, printable
 
@@ -65,7 +66,7 @@ def _again(view: CaseView) -> Iterator[str]:
     if paths.archive:
         yield f"hpcbench sweep --from {shlex.quote(str(paths.archive))}"
         return
-    if view.progress.to_do():
+    if len(view.progress.to_do()) > len(failing_again(view.progress)):
         yield f"hpcbench resume {shlex.quote(paths.name)}"
     elif any(run.is_disturbed for run in view.runs) and view.sweep.tuning is None:
         yield f"hpcbench resume {shlex.quote(paths.name)} --disturbed"

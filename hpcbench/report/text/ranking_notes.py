@@ -1,0 +1,32 @@
+"""Sentences on why workloads are ranked separately, and by which quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hpcbench.analysis.cases.case_table import differing_work
+from hpcbench.analysis.cases.labels import plain
+from hpcbench.analysis.cases.user_workload import differing_user_parameters
+from hpcbench.analysis.results import Results
+
+
+def ranking_notes(results: Results) -> Iterator[str]:
+    """Yield the differences between workloads, then the metrics that rank nothing, since their direction is unknown."""
+    if len(results.workloads) > 1:
+        differing = differing_work(results.cases)
+        if differing:
+            yield f"Ranked separately, because their work differs in: {', '.join(differing)}."
+        names = [plain(name) for name in differing_user_parameters(results.cases)]
+        if names:
+            options = " ".join(f"--same-workload {name}" for name in names)
+            yield (
+                f"Commands are ranked separately, because their work may depend on: {', '.join(names)}. "
+                f"If it does not: {options}, or same_workload in the experiment."
+            )
+    unknown = [metric for work in results.workloads for metric in results.undirected(work)]
+    if unknown:
+        names = list(dict.fromkeys(metric.title for metric in unknown))
+        yield (
+            f"Commands are ranked by time, because the better direction of {', '.join(names)} is unknown: "
+            f"--metric {names[0]}:higher or --metric {names[0]}:lower."
+        )

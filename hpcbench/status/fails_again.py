@@ -1,0 +1,68 @@
+"""Failed runs that another attempt would not change, and what to change instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hpcbench.core import status
+from hpcbench.core.record import Record
+from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.util.causes import cause
+from hpcbench.util.text import plural
+
+_DEPENDS_ON_RUN = (status.FAILED, status.OUT_OF_MEMORY, status.TIMEOUT)
+# What to change, by the status or the type of the error. Errors of these types do not depend on the attempt.
+_BY_TYPE = {
+    "setup": "correct the environment, or `setup` in the site file",
+    "metric": "correct `metrics` or `expect` in the experiment",
+    "data": "correct the data file",
+    **dict.fromkeys(("ImportError", "ModuleNotFoundError"), "install what is missing in the environment"),
+    **dict.fromkeys(("SyntaxError", "NameError"), "correct the program"),
+}
+_BY_STATUS = {
+    status.OUT_OF_MEMORY: "request more memory, or use smaller cases",
+    status.TIMEOUT: "increase the time limit",
+}
+_OTHER = "correct what the message names"
+
+
+def failing_again(progress: Progress) -> list[RunProgress]:
+    """Return the runs that `resume` would start although they would fail again.
+
+    Their error does not depend on the attempt, or all attempts of their case, at least two, failed for one cause.
+    """
+    cases: dict[str, list[Record]] = {}
+    for run in progress.runs:
+        cases.setdefault(run.planned.case_id, []).extend(run.attempts or ([run.record] if run.record else []))
+    return [run for run in progress.to_do() if run.record and _fails_again(run.record, cases[run.planned.case_id])]
+
+
+def _fails_again(record: Record, attempts: list[Record]) -> bool:
+    if record.status not in _DEPENDS_ON_RUN:
+        return False
+    if record.error_type in _BY_TYPE:
+        return True
+    return len(attempts) > 1 and len({_kind(attempt) for attempt in attempts}) == 1
+
+
+def _kind(record: Record) -> tuple[str, str]:
+    return record.status, cause(record.error_message or "", [node.hostname for node in record.nodes])
+
+
+def what_to_change(runs: Iterable[RunProgress]) -> str:
+    """Return what to change before a new sweep of runs that would fail again, for each kind of failure."""
+    records = [run.record for run in runs if run.record]
+    advice = [_BY_TYPE.get(each.error_type or "") or _BY_STATUS.get(each.status, _OTHER) for each in records]
+    return f"{'; '.join(dict.fromkeys(advice))}; then start a new sweep"
+
+
+def how_to_continue(progress: Progress) -> str:
+    """Return the command that runs what did not complete, and what to change for what would fail again.
+
+    An empty text if nothing is left.
+    """
+    again = failing_again(progress)
+    to_do = len(progress.to_do()) - len(again)
+    command = f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}" if to_do else ""
+    change = f"{plural(len(again), 'repetition')} would fail again: {what_to_change(again)}" if again else ""
+    return "; ".join(filter(None, (command, change)))

@@ -1,0 +1,47 @@
+"""Workloads of commands: user parameters tell them apart, unless they leave the work the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.cases.case_table import case_table, work_groups
+from hpcbench.analysis.cases.labels import titles
+from hpcbench.analysis.cases.user_workload import differing_user_parameters
+
+Rep = Callable[..., dict[str, Any]]
+Table = Callable[..., pd.DataFrame]
+UNKNOWN = dict.fromkeys(("model", "task", "parameter_count", "flops_per_item", "items_per_step", "dtype", "math_mode"))
+
+
+def commands(repetition: Rep, table: Table, *points: dict[str, Any], same: tuple[str, ...] = ()) -> pd.DataFrame:
+    own = {**UNKNOWN, "framework": "command", "command": "./bench"}
+    return case_table(table(*(repetition(n, 0, [0.1], **own, **each) for n, each in enumerate(points))), None, same)
+
+
+def test_commands_that_differ_in_a_user_parameter_are_other_workloads_with_other_titles(
+    repetition: Rep, table: Table
+) -> None:
+    points = [{"tag_size": size, "tag_note": "x", "nodes": nodes} for size in (10, 200) for nodes in (1, 2)]
+    cases = commands(repetition, table, *points)
+    assert work_groups(cases).tolist() == [0, 0, 1, 1]
+    assert differing_user_parameters(cases) == ["tag_size"]
+    assert titles([cases.iloc[:2], cases.iloc[2:]]) == [
+        "study: ./bench (study with size=10)",
+        "study: ./bench (study with size=200)",
+    ]
+
+
+def test_a_parameter_that_leaves_the_workload_the_same_is_compared(repetition: Rep, table: Table) -> None:
+    cases = commands(repetition, table, {"tag_algo": "a"}, {"tag_algo": "b"}, same=("algo",))
+    assert work_groups(cases).tolist() == [0, 0]
+    assert differing_user_parameters(cases) == []
+
+
+def test_networks_of_other_options_are_other_workloads_even_with_the_same_counts(repetition: Rep, table: Table) -> None:
+    options = ['{"layers": 1}', '{"layers": 2}']
+    cases = case_table(table(*(repetition(n, 0, [0.1], model_options=each) for n, each in enumerate(options))))
+    assert work_groups(cases).tolist() == [0, 1]
+    assert len(set(titles([cases.iloc[:1], cases.iloc[1:]]))) == 2

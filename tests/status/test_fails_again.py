@@ -1,0 +1,80 @@
+"""Which failures another attempt would not change, and what to change instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.core.record import Record
+from hpcbench.core.run_spec import PlannedRun
+from hpcbench.status.fails_again import failing_again, how_to_continue
+from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
+
+MakeProgress = Callable[..., Progress]
+KILLED = {"type": "killed", "message": "rank 0 on n1 was killed after 12 s", "last_lines": []}
+AGAIN = {**KILLED, "message": "rank 3 on n2 was killed after 7 s"}
+
+
+@pytest.fixture
+def progress(
+    tmp_path: Path, make_planned: Callable[..., PlannedRun], make_record: Callable[..., Record]
+) -> MakeProgress:
+    """A run per case and repetition; each has the records of its attempts, given by status and error."""
+
+    def make(*runs: tuple[int, list[tuple[str, dict[str, Any] | None]]]) -> Progress:
+        sweep = Sweep(Workspace(tmp_path).paths("sweep-1"), {})
+        found = []
+        for number, (case, attempts) in enumerate(runs):
+            records = tuple(make_record(case, number, status=status, error=error) for status, error in attempts)
+            run = RunProgress("job-1", number, make_planned(case, number), records[-1].status)
+            found.append(replace(run, record=records[-1], attempts=records))
+        return Progress(sweep, tuple(found), ())
+
+    return make
+
+
+@pytest.mark.parametrize("kind", ["setup", "metric", "data", "ModuleNotFoundError", "SyntaxError"])
+def test_an_error_that_does_not_depend_on_the_attempt_is_not_resumed(progress: MakeProgress, kind: str) -> None:
+    found = progress((0, [("failed", {**KILLED, "type": kind})]))
+    assert len(failing_again(found)) == 1
+    said = how_to_continue(found)
+    assert "hpcbench resume" not in said
+    assert said.startswith("1 repetition would fail again: ")
+    assert said.endswith("; then start a new sweep")
+
+
+def test_a_failure_of_one_attempt_may_be_chance(progress: MakeProgress) -> None:
+    found = progress((0, [("failed", KILLED)]))
+    assert failing_again(found) == []
+    assert how_to_continue(found) == "to run 1 repetition: hpcbench resume sweep-1"
+
+
+def test_the_same_failure_in_each_attempt_is_not_whatever_numbers_it_has(progress: MakeProgress) -> None:
+    assert len(failing_again(progress((0, [("failed", KILLED), ("failed", AGAIN)])))) == 1
+    assert len(failing_again(progress((0, [("failed", KILLED)]), (0, [("failed", AGAIN)])))) == 2
+    assert failing_again(progress((0, [("failed", KILLED)]), (1, [("failed", AGAIN)]))) == []
+
+
+@pytest.mark.parametrize("other", [("completed", None), ("failed", {**KILLED, "message": "it broke"})])
+def test_different_outcomes_of_a_case_are_resumed(progress: MakeProgress, other: Any) -> None:
+    assert failing_again(progress((0, [("failed", KILLED)]), (0, [other]))) == []
+
+
+@pytest.mark.parametrize("status", ["cancelled", "node_failure", "preempted"])
+def test_what_the_program_did_not_cause_is_resumed(progress: MakeProgress, status: str) -> None:
+    found = progress((0, [(status, KILLED), (status, KILLED)]))
+    assert failing_again(found) == []
+
+
+def test_both_kinds_are_told(progress: MakeProgress) -> None:
+    found = progress((0, [("failed", KILLED)]), (1, [("out_of_memory", KILLED), ("out_of_memory", AGAIN)]))
+    assert how_to_continue(found) == (
+        "to run 1 repetition: hpcbench resume sweep-1; 1 repetition would fail again: request more memory, or use "
+        "smaller cases; then start a new sweep"
+    )
