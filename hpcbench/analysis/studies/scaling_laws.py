@@ -72,14 +72,16 @@ class Fit:
 def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) -> Fit | None:
     """Fit a law to rates by numbers of processors; intervals are from `replicates` of the rates, (draws, points).
 
-    Return None with too few different numbers of processors, or if the parameters of the solution are not finite.
+    Return None with too few different numbers of processors, or if a rate or the parameters of the solution are not
+    finite: a measured time of 0 is an infinite rate.
     """
-    if np.unique(processors).size < law.fewest:
+    if np.unique(processors).size < law.fewest or not np.isfinite(rates).all():
         return None
+    replicates = None if replicates is None else replicates[np.isfinite(replicates).all(axis=1)]
     found = _parts(law, processors, rates[None])
     if not len(found):
         return None
-    plausible = None if replicates is None else _parts(law, processors, replicates)
+    plausible = None if replicates is None or not len(replicates) else _parts(law, processors, replicates)
     error = float(np.abs(law.rates(found[0], processors) / rates - 1).max())
     fitted = Fit(law, found[0], {}, error, plausible if plausible is not None and len(plausible) else None)
     for place, name in enumerate(law.parameters):

@@ -104,3 +104,18 @@ def test_the_interval_of_a_parameter_holds_it_as_often_as_it_says() -> None:
         assert high is not None
         hits += low <= 0.05 <= high
     assert 0.88 <= hits / trials <= 1
+
+
+def test_an_infinite_rate_has_no_law_and_infinite_replicates_are_left_out() -> None:
+    """Of a measured time of 0."""
+    rates = 1 / (0.05 + 0.95 / P)
+    infinite = rates.copy()
+    infinite[2] = np.inf
+    assert fit(AMDAHL, P, infinite, None) is None
+    found = fit(AMDAHL, P, rates, np.array([infinite, rates, rates]))
+    assert found is not None
+    assert found.plausible is not None
+    assert len(found.plausible) == 2
+    none_left = fit(AMDAHL, P, rates, np.array([infinite]))
+    assert none_left is not None
+    assert none_left.plausible is None

@@ -164,7 +164,10 @@ def test_very_many_kinds_of_work_are_in_the_table_and_the_page_says_so() -> None
     cases = (repetitions_of(case, 0.2, parameter_count=case, noise=[1.0]) for case in range(14))
     page = drawn(results(*cases))
     assert len(page.rankings) == build_page.MAX_WORKS
-    assert page.notices == ("There are 14 workloads: rankings are of the first 12; the table has all.",)
+    assert page.notices == (
+        "There are 14 workloads: rankings are of the first 12; the table has all.",
+        "Ranked separately, because their work differs in: parameter_count.",
+    )
     assert len(page.table.rows) == 14
 
 
@@ -260,7 +263,11 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
 
 def test_failures_are_told_by_why_and_only_the_first_of_very_many() -> None:
     failing = [repetitions_of(case, 0, status="failed", nodes=case + 1) for case in range(1, 31)]
-    others = [repetitions_of(case, 0, status="timeout", nodes=case + 1, error=f"{case}") for case in range(31, 91)]
+    reasons = ["".join(chr(ord("a") + int(digit)) for digit in str(case)) for case in range(31, 91)]  # ca, cb, ...
+    others = [
+        repetitions_of(case, 0, status="timeout", nodes=case + 1, error=reason)
+        for case, reason in enumerate(reasons, 31)
+    ]
     page = said(results(repetitions_of(0, 0.2, nodes=1), *failing, *others))
     assert [(failure.count, len(failure.cases)) for failure in page.failures][:2] == [
         (30, build_page.MAX_NAMED),
@@ -388,8 +395,8 @@ def test_of_too_many_cases_the_table_has_the_best_of_each_kind_and_all_are_told_
         ("lstm", 1),
         ("lstm", 2),
     ]
-    assert len(page.notices) == 1
     assert page.notices[0].startswith("There are 9 cases: the table has the best 6 of them")
+    assert page.notices[1:] == ("Ranked separately, because their work differs in: model.",)
     assert page.aggregates is not None
     assert page.aggregates.title == "All 9 cases by axis"
     of_mlp_too, of_lstm_too = page.aggregates.tables
