@@ -11,8 +11,9 @@ import pandas as pd
 
 from hpcbench.analysis.cases import labels
 from hpcbench.analysis.cases.bootstrap_replicates import Key, Replicates
-from hpcbench.analysis.cases.case_table import NOT_FOUND, WORK, ranked_by, work_groups
-from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.ranking import ranked_by
+from hpcbench.analysis.cases.workloads import WORK, work_groups
 from hpcbench.core.status import COMPLETED
 
 
@@ -62,7 +63,7 @@ class Results:
         return [name for name in self.shown if name not in WORK and alike[name].notna().all()]
 
     def ranked_by(self, work: Workload) -> Quantity:
-        """Return the quantity that ranks a workload (see case_table.ranked_by)."""
+        """Return the quantity that ranks a workload (see ranking.ranked_by)."""
         return ranked_by(work.cases, self.quantity, self.metrics.values())
 
     def undirected(self, work: Workload) -> list[Quantity]:

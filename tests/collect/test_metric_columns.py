@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import by_case, case_table, differing_work, ranked, ranked_by, work_groups
+from hpcbench.analysis.cases.case_table import by_case, case_table
 from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
+from hpcbench.analysis.cases.ranking import ranked, ranked_by
 from hpcbench.analysis.cases.speedup import add_speedup
+from hpcbench.analysis.cases.workloads import differing_work, work_groups
 from hpcbench.collect.table import MetricColumn, metric_columns, repetition_table
 from hpcbench.core.samples import of_whole
 from hpcbench.core.typed_json import to_json

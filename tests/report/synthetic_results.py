@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
+from hpcbench.analysis.cases.case_table import by_case, case_table
 from hpcbench.analysis.cases.cost import add_costs
 from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.cases.pareto import pareto
 from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
+from hpcbench.analysis.cases.ranking import ranked
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.config.metrics import PREFIX

@@ -9,24 +9,14 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, latency
-from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.quantities import NOT_FOUND
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD, user_workload
 from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import effective_size_of, interval_of_values, median_interval
 from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.config.metrics import PREFIX, interval_columns
-from hpcbench.core.frameworks import TIME_TO_ACCURACY
-from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import CLEAN, DISTURBED, SAMPLES, UNMONITORED
 from hpcbench.core.status import COMPLETED
-
-# Cases have the same workload, and can be compared, only if all of these columns agree.
-WORK = (
-    *("model", "model_options", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data"),
-    "target_accuracy",
-)
-
-NOT_FOUND = ("metrics_not_found", "metrics_not_found_reason")  # names of metrics of commands, and the reasons
 
 EFFECTIVE = "effective_samples"  # effective number of independent samples, of a case and of each row of by_case
 
@@ -269,68 +259,6 @@ def _measured(rows: list[Row]) -> Row:
     return measured
 
 
-def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
-    """Return a number per case, equal for the same workload; -1 for cases that were not measured."""
-    # Lists are faster than a groupby for few cases, and reports call this several times.
-    columns = ([None if pd.isna(value) else value for value in column] for column in _work(cases).values())
-    known: dict[tuple[Any, ...], int] = {}
-    works = zip(cases["time_median_s"].notna().tolist(), zip(*columns, strict=True), strict=True)
-    numbers = [known.setdefault(work, len(known)) if measured else -1 for measured, work in works]
-    return pd.Series(numbers, cases.index, "int64")
-
-
-def _work(cases: pd.DataFrame) -> dict[str, list[Any]]:
-    """Return the columns that define the workload; of commands, experiment and user parameters (user_workload.py)."""
-    commands = [name == COMMAND for name in cases["framework"]]
-    learning = [task == TIME_TO_ACCURACY for task in cases["task"]]
-    models = [not is_command for is_command in commands]
-    asked = {**dict.fromkeys(WORK, models), "held_out": learning, "experiment": commands, USER_WORKLOAD: commands}
-    return {
-        name: [value if counts else None for value, counts in zip(cases[name].tolist(), where, strict=True)]
-        for name, where in asked.items()
-    }
-
-
-def differing_work(cases: pd.DataFrame) -> list[str]:
-    """Return the columns in which the workloads of the measured cases differ."""
-    measured = cases[cases["time_median_s"].notna()]
-    work = {name: {None if pd.isna(value) else value for value in values} for name, values in _work(measured).items()}
-    return [name for name, values in work.items() if name != USER_WORKLOAD and len(values) > 1]
-
-
 def case_names(cases: pd.DataFrame) -> pd.Series[str]:
     """Return a name per case, `SWEEP/CASE`, that is unique across sweeps."""
     return cases["sweep"] + "/" + cases["case"]
-
-
-def speed_of(cases: pd.DataFrame) -> pd.Series[float]:
-    """Return items per second, or the inverse of the time if samples have no items; missing if the time is 0."""
-    times = cases["time_median_s"].astype(float).replace(0, np.nan)
-    return cases["throughput_items_per_s"].astype(float).fillna(1 / times)
-
-
-def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity]) -> Quantity:
-    """Return the quantity that ranks cases of one workload.
-
-    This is `quantity`, unless it is the throughput and no case has one: then it is the first metric that a case has or
-    should have, or the time.
-    """
-    if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
-        return quantity
-    lacking = {name for names in cases[NOT_FOUND[0]].dropna() for name in names.split(", ")}
-    known = [each for each in metrics if cases[each.column].notna().any() or each.title in lacking]
-    return next((each for each in known if each.more_is_better is not None), TIME)
-
-
-def ranked(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity] = ()) -> pd.DataFrame:
-    """Return the cases by workload, best first by the quantity of ranked_by. Cases that were not measured come last."""
-    groups = work_groups(cases)
-    key = (speed_of(cases) if quantity == THROUGHPUT else cases[quantity.column]).copy()
-    for _, rows in cases[cases["framework"] == COMMAND].groupby(groups[groups >= 0]) if metrics else ():
-        own = ranked_by(rows, quantity, metrics)
-        if own in metrics and own != quantity:
-            key[rows.index] = rows[own.column].astype(float) * (1 if own.more_is_better else -1)
-    order = cases.assign(_group=groups.replace(-1, np.iinfo(np.int64).max), _key=key)
-    ascending = [True, not quantity.more_is_better]
-    order = order.sort_values(["_group", "_key"], ascending=ascending, kind="stable", na_position="last")
-    return order.drop(columns=["_group", "_key"]).reset_index(drop=True)

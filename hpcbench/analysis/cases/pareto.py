@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.analysis.cases import cost
-from hpcbench.analysis.cases.case_table import work_groups
+from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.config.metrics import interval_columns
 

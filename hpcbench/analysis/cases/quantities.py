@@ -9,6 +9,8 @@ import pandas as pd
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.config.metrics import PREFIX, interval_columns
 
+NOT_FOUND = ("metrics_not_found", "metrics_not_found_reason")  # columns: names of metrics of commands, and the reasons
+
 
 @dataclass(frozen=True)
 class Quantity:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import Row, speed_of
+from hpcbench.analysis.cases.case_table import Row
 from hpcbench.analysis.cases.latency import latency
 from hpcbench.analysis.cases.quantities import PRICE, SPEEDUP, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.ranking import speed_of
 from hpcbench.analysis.stats.intervals import Floats, median_of
 from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.core.samples import SAMPLES

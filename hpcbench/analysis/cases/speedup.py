@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import case_names, speed_of, work_groups
+from hpcbench.analysis.cases.case_table import case_names
+from hpcbench.analysis.cases.ranking import speed_of
+from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.core.frameworks import TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND

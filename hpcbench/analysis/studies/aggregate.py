@@ -1,6 +1,6 @@
 """Summaries of large sweeps: numbers of cases and quartiles of the quantity by the values of their axes.
 
-A case that was not measured has no workload (see case_table.work_groups), since its work is unknown. It is added to the
+A case that was not measured has no workload (see workloads.work_groups), since its work is unknown. It is added to the
 only workload with the same planned columns; if there are none or several, to a separate aggregate.
 """
 
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import work_groups
 from hpcbench.analysis.cases.labels import varying
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
+from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.factor_levels import factor_of, text
 from hpcbench.analysis.stats.intervals import Floats, quantile_of_sorted

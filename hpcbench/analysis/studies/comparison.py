@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import NOT_FOUND, WORK, Row, by_case, case_table, valid_rows
-from hpcbench.analysis.cases.quantities import TIME, Quantity
+from hpcbench.analysis.cases.case_table import Row, by_case, case_table, valid_rows
+from hpcbench.analysis.cases.quantities import NOT_FOUND, TIME, Quantity
+from hpcbench.analysis.cases.workloads import WORK
 from hpcbench.analysis.stats import equivalence
 from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
 from hpcbench.analysis.stats.intervals import Floats, median_of

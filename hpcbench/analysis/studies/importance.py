@@ -24,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import Row, by_case, valid_rows, work_groups
+from hpcbench.analysis.cases.case_table import Row, by_case, valid_rows
 from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.cases.run_values import logarithmic_costs, rises, value_of_run
+from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.analysis.stats import anova
 from hpcbench.analysis.stats.anova import CaseMeans, Sum
 from hpcbench.analysis.stats.factor_levels import MAX_LEVELS, Codes, Factor, crossed, factor_of, joined

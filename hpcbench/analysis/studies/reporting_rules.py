@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import case_names, valid_repetitions, work_groups
+from hpcbench.analysis.cases.case_table import case_names, valid_repetitions
 from hpcbench.analysis.cases.confounders import WORK
 from hpcbench.analysis.cases.quantities import LATENCIES, OF_TIME, SPEEDUP, THROUGHPUT, TIME
+from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.analysis.results import Results
 from hpcbench.core.frameworks import FORWARD_TASKS
 from hpcbench.core.samples import SAMPLES

@@ -10,7 +10,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import case_names, speed_of, work_groups
+from hpcbench.analysis.cases.case_table import case_names
+from hpcbench.analysis.cases.ranking import speed_of
+from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.analysis.stats.factor_levels import Codes, text
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.analysis.studies.rule_conditions import Booleans

@@ -8,8 +8,8 @@ from itertools import groupby
 
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import work_groups
 from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.aggregate import Aggregate, Level, aggregates
 from hpcbench.report.html import page_model

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
+from hpcbench.analysis.cases.case_table import by_case, case_table
 from hpcbench.analysis.cases.cost import add_costs, incomparable
 from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.cases.pareto import pareto
 from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
+from hpcbench.analysis.cases.ranking import ranked
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.collect.table import MetricColumn, identifying_columns, metric_columns, repetition_table

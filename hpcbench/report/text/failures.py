@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import NOT_FOUND
+from hpcbench.analysis.cases.quantities import NOT_FOUND
 from hpcbench.analysis.results import Results
 from hpcbench.core.status import COMPLETED, METRIC_NOT_FOUND
 from hpcbench.util.causes import cause

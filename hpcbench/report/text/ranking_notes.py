@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hpcbench.analysis.cases.case_table import differing_work
 from hpcbench.analysis.cases.labels import plain
 from hpcbench.analysis.cases.user_workload import differing_user_parameters
+from hpcbench.analysis.cases.workloads import differing_work
 from hpcbench.analysis.results import Results
 
 

@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import WORK, case_table, differing_work, ranked, valid_repetitions, work_groups
+from hpcbench.analysis.cases.case_table import case_table, valid_repetitions
 from hpcbench.analysis.cases.labels import varying
 from hpcbench.analysis.cases.quantities import MEMORY, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.ranking import ranked
 from hpcbench.analysis.cases.speedup import add_speedup
+from hpcbench.analysis.cases.workloads import WORK, differing_work, work_groups
 from hpcbench.analysis.stats.intervals import median_interval
 from tests.examples import examples
 

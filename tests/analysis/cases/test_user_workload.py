@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import case_table, work_groups
+from hpcbench.analysis.cases.case_table import case_table
 from hpcbench.analysis.cases.labels import titles
 from hpcbench.analysis.cases.user_workload import differing_user_parameters
+from hpcbench.analysis.cases.workloads import work_groups
 
 Rep = Callable[..., dict[str, Any]]
 Table = Callable[..., pd.DataFrame]

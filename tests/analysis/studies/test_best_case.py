@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
+from hpcbench.analysis.cases.case_table import by_case, case_table
 from hpcbench.analysis.cases.quantities import MEMORY, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.ranking import ranked
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.best_case import BestCase, best_cases

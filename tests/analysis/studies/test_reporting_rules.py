@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
+from hpcbench.analysis.cases.case_table import by_case, case_table
 from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, Quantity
+from hpcbench.analysis.cases.ranking import ranked
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation, not_applicable

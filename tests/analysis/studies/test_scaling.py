@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
-from hpcbench.analysis.cases.case_table import by_case, case_table, ranked
+from hpcbench.analysis.cases.case_table import by_case, case_table
 from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.cases.quantities import THROUGHPUT
+from hpcbench.analysis.cases.ranking import ranked
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.scaling import MAX_ERROR, STRONG, WEAK, Scaling, scaling, series_of

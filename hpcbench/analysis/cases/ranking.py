@@ -1,0 +1,45 @@
+"""The ranking of cases within each workload, and the quantity that ranks them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.workloads import work_groups
+from hpcbench.core.run_spec import COMMAND
+
+
+def speed_of(cases: pd.DataFrame) -> pd.Series[float]:
+    """Return items per second, or the inverse of the time if samples have no items; missing if the time is 0."""
+    times = cases["time_median_s"].astype(float).replace(0, np.nan)
+    return cases["throughput_items_per_s"].astype(float).fillna(1 / times)
+
+
+def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity]) -> Quantity:
+    """Return the quantity that ranks cases of one workload.
+
+    This is `quantity`, unless it is the throughput and no case has one: then it is the first metric that a case has or
+    should have, or the time.
+    """
+    if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
+        return quantity
+    lacking = {name for names in cases[NOT_FOUND[0]].dropna() for name in names.split(", ")}
+    known = [each for each in metrics if cases[each.column].notna().any() or each.title in lacking]
+    return next((each for each in known if each.more_is_better is not None), TIME)
+
+
+def ranked(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity] = ()) -> pd.DataFrame:
+    """Return the cases by workload, best first by the quantity of ranked_by. Cases that were not measured come last."""
+    groups = work_groups(cases)
+    key = (speed_of(cases) if quantity == THROUGHPUT else cases[quantity.column]).copy()
+    for _, rows in cases[cases["framework"] == COMMAND].groupby(groups[groups >= 0]) if metrics else ():
+        own = ranked_by(rows, quantity, metrics)
+        if own in metrics and own != quantity:
+            key[rows.index] = rows[own.column].astype(float) * (1 if own.more_is_better else -1)
+    order = cases.assign(_group=groups.replace(-1, np.iinfo(np.int64).max), _key=key)
+    ascending = [True, not quantity.more_is_better]
+    order = order.sort_values(["_group", "_key"], ascending=ascending, kind="stable", na_position="last")
+    return order.drop(columns=["_group", "_key"]).reset_index(drop=True)

@@ -1,0 +1,46 @@
+"""The workload of each case: cases of one workload can be compared, others are ranked separately."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
+from hpcbench.core.frameworks import TIME_TO_ACCURACY
+from hpcbench.core.run_spec import COMMAND
+
+# Cases have the same workload, and can be compared, only if all of these columns agree.
+WORK = (
+    *("model", "model_options", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data"),
+    "target_accuracy",
+)
+
+
+def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
+    """Return a number per case, equal for the same workload; -1 for cases that were not measured."""
+    # Lists are faster than a groupby for few cases, and reports call this several times.
+    columns = ([None if pd.isna(value) else value for value in column] for column in _work(cases).values())
+    known: dict[tuple[Any, ...], int] = {}
+    works = zip(cases["time_median_s"].notna().tolist(), zip(*columns, strict=True), strict=True)
+    numbers = [known.setdefault(work, len(known)) if measured else -1 for measured, work in works]
+    return pd.Series(numbers, cases.index, "int64")
+
+
+def _work(cases: pd.DataFrame) -> dict[str, list[Any]]:
+    """Return the columns that define the workload; of commands, experiment and user parameters (user_workload.py)."""
+    commands = [name == COMMAND for name in cases["framework"]]
+    learning = [task == TIME_TO_ACCURACY for task in cases["task"]]
+    models = [not is_command for is_command in commands]
+    asked = {**dict.fromkeys(WORK, models), "held_out": learning, "experiment": commands, USER_WORKLOAD: commands}
+    return {
+        name: [value if counts else None for value, counts in zip(cases[name].tolist(), where, strict=True)]
+        for name, where in asked.items()
+    }
+
+
+def differing_work(cases: pd.DataFrame) -> list[str]:
+    """Return the columns in which the workloads of the measured cases differ."""
+    measured = cases[cases["time_median_s"].notna()]
+    work = {name: {None if pd.isna(value) else value for value in values} for name, values in _work(measured).items()}
+    return [name for name, values in work.items() if name != USER_WORKLOAD and len(values) > 1]
