@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from hpcbench.core import ranges
+from hpcbench.core import ranges, status
 from hpcbench.errors import UserError
+from hpcbench.slurm import states
 from hpcbench.slurm.client import NoAnswerError, failure, quoted, run
 from hpcbench.slurm.job_entry import Element, JobEntry, time_of
 
@@ -52,11 +53,11 @@ def accounted(elements: Collection[Element], cluster: str | None) -> dict[Elemen
             "" if nodes == NO_NODES else nodes,
             exit_code,
             uid=int(uid) if uid.isdecimal() else None,
-            started=time_of(start) is not None,
+            started=time_of(start) is not None or nodes not in ("", NO_NODES),
             ended_at=time_of(end),
             overdue=_is_overdue(elapsed_s, limit_minutes),
         )
-        found.update((element, entry) for element in _elements(job_id, elements))
+        found.update((element, entry) for element in _elements(job_id, entry, elements))
     return found
 
 
@@ -70,11 +71,15 @@ def find_in_accounting(name: str, uid: int, cluster: str | None) -> str | None:
     return next((array_id for array_id in found if array_id.isdecimal()), None)
 
 
-def _elements(job_id: str, elements: Collection[Element]) -> Iterable[Element]:
-    """Return the elements that `7_3`, `7_[8-99%4]`, or `7`, if no element of the array has started, stands for."""
+def _elements(job_id: str, entry: JobEntry, elements: Collection[Element]) -> Iterable[Element]:
+    """Return the elements that `7_3` or `7_[8-99%4]` stands for, or `7` for an array that was cancelled as a whole.
+
+    Slurm 20.11 and 22.05 also print `7` for one element whose start is not in the database yet.
+    """
     array_id, underscore, indices = job_id.partition("_")
     if not underscore:
-        return [element for element in elements if element[0] == array_id]
+        is_whole = entry.started is False and states.outcome_of(entry.state) == status.CANCELLED
+        return [element for element in elements if element[0] == array_id] if is_whole else []
     try:
         return [(array_id, index) for index in ranges.expand(indices.strip("[]").partition("%")[0])]
     except ValueError:  # a long list that Slurm has cut off

@@ -26,7 +26,7 @@ that is unknown stays unknown until there is evidence, or until `hpcbench resume
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from hpcbench.slurm import states
@@ -69,6 +69,8 @@ class JobState:
 def conclude(evidence: Evidence, my_uid: int, now: float, delay_s: float) -> JobState:
     """Return the conclusion at the time `now`, by the table of this module."""
     listed, accounted = evidence.controlled, evidence.accounted
+    if accounted is not None and accounted.uid not in (None, evidence.uid):  # the ID was of another job, long ago
+        evidence, accounted = replace(evidence, accounted=None), None
     if listed is not None and listed.uid not in (None, evidence.uid):
         return _unknown(evidence, now, "Slurm reports a job of another user under this ID")
     if listed is not None and not listed.ended:

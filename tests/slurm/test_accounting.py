@@ -65,6 +65,14 @@ def test_an_array_that_was_cancelled_before_any_of_it_started_has_one_line_for_a
     assert {(entry.state, entry.started) for entry in found.values()} == {("CANCELLED by 0", False)}
 
 
+def test_an_element_whose_start_the_database_lacks_is_not_the_whole_array_with_fake_slurm_commands(
+    fake_commands: Fake,
+) -> None:
+    """As Slurm 20.11 and 22.05 print it, by the number of the job without its index."""
+    fake_commands(sacct=says(told("7", "FAILED", "3:0", elapsed="0", start="Unknown"), told("8", "RUNNING")))
+    assert accounted({("7", 0), ("7", 1), ("8", 0)}, None) == {}
+
+
 def test_a_list_of_indices_that_slurm_has_cut_off_says_nothing_with_fake_slurm_commands(fake_commands: Fake) -> None:
     fake_commands(sacct=says(told("7_[1,3,5,...]", "CANCELLED by 0")))
     assert accounted({("7", 1), ("7", 7)}, None) == {}

@@ -46,6 +46,8 @@ def entry(state: str, ended_s_ago: float | None = None, **changes: object) -> Jo
         (Evidence(ME, None, entry("RUNNING", overdue=True), NOW - 900), "ended", ""),
         (Evidence(ME, None, entry("PENDING"), NOW - 900), "ended", ""),
         (Evidence(ME, None, entry("PENDING")), "unknown", "squeue does not list it"),
+        (Evidence(ME, None, entry("FAILED", 900, uid=OTHER)), "unknown", "squeue does not list it"),
+        (Evidence(ME, None, entry("RUNNING", uid=OTHER), NOW - 900), "ended", ""),
         (Evidence(ME, None, entry("RUNNING", overdue=True)), "unknown", "squeue does not list it"),
         (Evidence(ME, words="squeue printed: squeue: error: Invalid user: 1000"), "unknown", "Invalid user: 1000"),
         (Evidence(ME), "unknown", "squeue does not list it"),
