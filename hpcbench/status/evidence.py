@@ -53,12 +53,16 @@ class Evidence:
 
 @dataclass(frozen=True)
 class JobState:
-    """The conclusion about an element: active, ended, or unknown since a time; `words` gives the reason."""
+    """The conclusion about an element: active, ended, or unknown since a time; `words` gives the reason.
+
+    Without new evidence, an element counts as ended at the time `until`, if there is one.
+    """
 
     kind: Kind
     entry: JobEntry | None = None
     since: float | None = None
     words: str = ""
+    until: float | None = None
 
     @property
     def in_words(self) -> str:
@@ -93,8 +97,7 @@ def _ended(evidence: Evidence, entry: JobEntry, now: float, delay_s: float) -> J
     if states.is_success(entry.state):
         return JobState(UNKNOWN, entry, since, f"Slurm reports {entry.state}, but its record is not visible here")
     if now - since < delay_s:
-        words = f"Slurm reports {entry.state}; a record may become visible until {_clock(since + delay_s)}"
-        return JobState(UNKNOWN, entry, since, words)
+        return _awaited(entry, since, since + delay_s, f"Slurm reports {entry.state}")
     return JobState(ENDED, entry, since)
 
 
@@ -108,9 +111,12 @@ def _not_in_slurm(evidence: Evidence, since: float, now: float, delay_s: float) 
         return JobState(UNKNOWN, accounted, since, words)
     since = max(since, evidence.changed_at or 0.0)
     if now - since < delay_s:
-        words = f"{evidence.words}; a record may become visible until {_clock(since + delay_s)}"
-        return JobState(UNKNOWN, None, since, words)
+        return _awaited(None, since, since + delay_s, evidence.words)
     return JobState(ENDED, accounted if accounted is not None and accounted.overdue else None, since)
+
+
+def _awaited(entry: JobEntry | None, since: float, until: float, words: str) -> JobState:
+    return JobState(UNKNOWN, entry, since, f"{words}; a record may become visible until {_clock(until)}", until)
 
 
 def _unknown(evidence: Evidence, now: float, words: str) -> JobState:

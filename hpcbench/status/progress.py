@@ -39,6 +39,7 @@ class RunProgress:
     record: Record | None = None
     attempts: tuple[Record, ...] = ()  # all, the oldest first
     in_queue: bool = False  # Slurm has it, and it has not ended
+    awaited_until: float | None = None  # its record may become visible until then, in seconds since the epoch
     is_concluded: bool = False  # its job left no record: `record` was concluded from other files and is not saved yet
 
     @property
@@ -84,6 +85,11 @@ class Progress:
     follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
     slurm_responded: bool = True  # otherwise only the records are counted
     complaint: str = ""  # of squeue, if it did not list all jobs
+
+    @property
+    def awaited_until(self) -> float | None:
+        """Return until when records of runs whose job has ended may become visible; None if there are none."""
+        return max((run.awaited_until for run in self.runs if run.awaited_until is not None), default=None)
 
     @property
     def follows_on(self) -> bool:

@@ -127,7 +127,7 @@ class _Run:
         if job is None:
             return self._at(UNKNOWN, place)
         if job.kind == evidence.UNKNOWN:
-            return self._at(UNKNOWN, place, job.in_words)
+            return replace(self._at(UNKNOWN, place, job.in_words), awaited_until=job.until)
         if self._had_no_turn(place) and not (job.entry and states.outcome_of(job.entry.state) == status.CANCELLED):
             ended = f" ({job.entry.state})" if job.entry else ""
             return self._at(PLANNED, place, f"its job ended{ended} before its turn")

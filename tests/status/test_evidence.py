@@ -59,6 +59,9 @@ def test_each_conclusion_rests_on_evidence(found: Evidence, kind: str, words: st
     assert (state.kind == "unknown") == bool(state.words)
     if kind == "unknown":
         assert state.in_words.startswith("since ")
+    assert (state.until is not None) == ("may become visible until" in state.words)
+    if state.until is not None:
+        assert conclude(found, ME, state.until, DELAY).kind in ("ended", "unknown")
 
 
 def test_without_a_delay_an_end_counts_at_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -101,7 +102,7 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
     check_available(sweep.other_cluster)
     journal = Journal.read(sweep.paths)
     adopt_orphans(sweep, journal)
-    progress = reconcile(sweep)
+    progress = reconcile(sweep) if force else _with_late_records(sweep)
     runs = _to_run(progress, workspace, disturbed, missing, force)
     if runs and progress.complaint and not force:
         raise UserError(
@@ -111,6 +112,19 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
     if runs:
         _give_up([run for run in runs if run.state == UNKNOWN], journal)
         submit_with_progress(sweep, workspace, _arrays(progress, runs), journal, lease)
+
+
+def _with_late_records(sweep: Sweep) -> Progress:
+    """Return the state of each run after the time in which the record of a job that has ended may become visible."""
+    progress = reconcile(sweep)
+    if progress.awaited_until is None:
+        return progress
+    missing = sum(run.awaited_until is not None for run in progress.runs)
+    wait_s = max(0.0, progress.awaited_until - time.time()) + 0.5
+    what = f"{plural(missing, 'repetition')} ended without a visible record"
+    err.print(f"{what}; waiting {wait_s:.0f} s (limits.record_delay_s)", soft_wrap=True)
+    time.sleep(wait_s)
+    return reconcile(sweep)
 
 
 def _give_up(runs: list[RunProgress], journal: Journal) -> None:

@@ -346,7 +346,7 @@ def test_results_on_a_full_file_system(cluster, small_results, sweep, settle, wa
     name = sweep(
         "[ -e mended ] || head -c 200000 /dev/zero > results/filled; true", seeds=[1, 2, 3], slurm={"max_running": 1}
     )
-    wait_until(lambda: not {"pending", "running"} & states(cluster).keys())
+    wait_until(lambda: not {"pending", "running", "unknown"} & states(cluster).keys())
     told = cluster("status")
     assert "No space left on device" in told.stdout + told.stderr
     small_results("size=10M")
