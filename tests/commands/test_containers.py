@@ -38,7 +38,7 @@ def test_a_command_runs_in_the_container_and_in_the_workspace(in_container):
     content = {
         "name": "inside",
         "parameters": {"framework": "command", "command": command, "seed": 7},
-        "metrics": {"debian": {"regex": r"debian: 12\.(\d+)"}},
+        "metrics": {"debian": {"regex": r"debian: (12\.\d+)"}},
         "measure": {"repetitions": 1},
     }
     (in_container.workspace / "inside.yaml").write_text(json.dumps(content))
