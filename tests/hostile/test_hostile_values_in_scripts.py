@@ -98,7 +98,8 @@ def test_words_of_modules_and_containers_arrive_unchanged(
             names = [word for word in words if not word.startswith("-")]
             environment = {"python": str(witness), "modules": names, "module_paths": names}
             sweep = swept({"environments": {"command": environment}})
-            module = {"BASH_FUNC_module%%": f"""() {{ printf '%s\\0' "$#" "$@" >> "{calls}"; }}"""}
+            loads = "MODULEPATH=$MODULEPATH:$2 LOADEDMODULES=$LOADEDMODULES:$2"
+            module = {"BASH_FUNC_module%%": f"""() {{ printf '%s\\0' "$#" "$@" >> "{calls}"; {loads}; }}"""}
             calls.write_bytes(b"")
             bash(str(sweep.paths.script("job-001")), "0", PATH=path, **module)
             expected = [["2", kind, name] for kind in ("use", "load") for name in names]
