@@ -98,8 +98,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call() -> Iterator[None]:
-    """Without the variable that names the test: a Python's packages are asked for once for equal environments."""
+    """Without the variable that names the test: a Python's packages are asked for once for equal environments.
+
+    And without variables of OpenMP that scikit-learn sets when another test imports it: they change measurements.
+    """
     name = os.environ.pop("PYTEST_CURRENT_TEST", "")
+    for variable in ("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"):
+        os.environ.pop(variable, None)
     try:
         return (yield)
     finally:

@@ -23,9 +23,10 @@ SERVER.set_forkserver_preload(["tests.preloaded"])
 
 
 def of_a_user() -> dict[str, str]:
-    """The environment of the tests without what a user's shell does not have. scikit-learn sets variables of OpenMP."""
-    others = ("SLURM_", "HPCBENCH_", "PYTEST_", "KMP_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+    """The environment of the tests without what a user's shell does not have."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "HPCBENCH_", "PYTEST_"))
+    }
     return {**kept, "COLUMNS": "200"}
 
 

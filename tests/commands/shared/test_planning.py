@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -66,11 +65,7 @@ def test_secrets_in_the_experiment_its_settings_and_the_site_are_refused(
         planned(source, SweepOptions(), here)
 
 
-def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in os.environ if name.startswith(("KMP_", "OMP_"))]:  # set by libraries of other tests
-        monkeypatch.delenv(name)
+def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(source: Path, tmp_path: Path) -> None:
     plan, _ = planned(source, SweepOptions(), here)
     workspace = Workspace(tmp_path)
     paths, environments, warnings = placed(plan, workspace, "mine", only_shown=True)
