@@ -105,6 +105,7 @@ def test_a_real_sweep_of_commands(
         "matrix": {"size": [1, 2, 3], "text": [HOSTILE, LONG]},
         "include": [{"size": 9, "text": HOSTILE, "command": "echo 'a </script> that fails' >&2; exit 3"}],
         "tags": ["size", "text", "note"],
+        "same_workload": ["size", "text", "note"],
         "metrics": {"rate": {"regex": "rate: ([0-9]+)", "unit": "it/s", "better": "higher"}},
         "measure": {"repetitions": 2, "retries": 0, "quiet": "ignore"},
     }
