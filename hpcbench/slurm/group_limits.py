@@ -43,7 +43,7 @@ def with_never(
 
 
 def _exceeded(job_id: str, is_qos: bool, config: Mapping[str, str], cluster: str | None) -> str:
-    """Return the group limit that a job exceeds alone, in words; an empty text if there is none, or it is unknown."""
+    """Return the group limit that a job exceeds alone, in words; an empty text if none is known."""
     lines = output_or_none(["scontrol", "--all", "--oneliner", "show", "job", job_id], cluster)
     fields = dict(reversed(_FIELD.findall((lines or [""])[0].partition(" Command=")[0])))
     asked = _amounts(fields.get("ReqTRES") or fields.get("TRES", ""))

@@ -64,23 +64,26 @@ def reconcile(sweep: Sweep) -> Progress:
     if not (snapshot.first_unknown or ended_without_record(snapshot)):
         return survey(snapshot)
     with alone(sweep) as reason:
-        if not reason:
-            _note_unknown(snapshot)
+        noted = [] if reason else _note_unknown(snapshot)
         concluded = conclude(snapshot)
         progress = survey(with_conclusions(snapshot, concluded))
         unsaved = [concluded[run.job, run.element] for run in progress.runs if run.is_concluded]
-        warnings = save(sweep, unsaved, reason)
+        warnings = [*noted, *save(sweep, unsaved, reason)]
     return replace(progress, warnings=(*progress.warnings, *warnings))
 
 
-def _note_unknown(snapshot: Snapshot) -> None:
-    """Save in the journal since when slurmctld has not known the jobs that it does not know."""
+def _note_unknown(snapshot: Snapshot) -> list[str]:
+    """Save in the journal since when slurmctld has not known the jobs that it does not know; return warnings."""
     indices: dict[str, list[int]] = {}
     for array_id, index in snapshot.first_unknown:
         indices.setdefault(array_id, []).append(index)
     journal = Journal(snapshot.sweep.paths)
-    for array_id, found in sorted(indices.items()):
-        journal.unknown_to_slurm(array_id, found)
+    try:
+        for array_id, found in sorted(indices.items()):
+            journal.unknown_to_slurm(array_id, found)
+    except OSError as error:
+        return [f"{journal.paths.journal}: {error.strerror}; jobs that Slurm does not know stay unknown"]
+    return []
 
 
 def conclude(snapshot: Snapshot) -> dict[RunKey, ConcludedRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from hpcbench.status.query import query
 from hpcbench.status.reconcile import ConcludedRecord, alone, concluded_record, reconcile, save
 from hpcbench.status.snapshot import ArrayIndex, Snapshot, take_snapshot
 from hpcbench.status.survey import EndedWithoutRecord
-from hpcbench.store.journal import Batch
+from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.records import RECONCILED, Record, read_file
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
@@ -182,6 +183,16 @@ def test_a_record_that_comes_while_the_accounting_is_asked_counts(
     progress = ask(cluster.sweep)
     assert (progress.runs[3].state, progress.warnings) == ("completed", ())
     assert cluster.saved == []
+
+
+def test_a_journal_that_cannot_be_written_is_a_warning(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Journal, "unknown_to_slurm", full)
+    progress = cluster.reconcile("", "")
+    (warning,) = progress.warnings
+    assert warning.endswith("journal.jsonl: No space left on device; jobs that Slurm does not know stay unknown")
 
 
 @pytest.mark.integration

@@ -75,7 +75,7 @@ def _is_cut_off(text: str, start: int) -> bool:
 
 
 def _decoded(text: str, start: int) -> Optional[Tuple[Any, int]]:
-    """Return the JSON document that begins at a place, and its end; None if there is none."""
+    """Return the JSON document that begins at a place, and its end, or None if no document begins there."""
     try:
         return _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
