@@ -100,14 +100,19 @@ def pytest_collection_finish() -> None:
 def pytest_pyfunc_call() -> Iterator[None]:
     """Without the variable that names the test: a Python's packages are asked for once for equal environments.
 
-    And without variables of OpenMP that scikit-learn sets when another test imports it: they change measurements.
+    What a test sets ends with it: a variable of a library, e.g. of scikit-learn's OpenMP or of gloo, would change the
+    measurements of the next. scikit-learn sets its two also where a fixture imports it.
     """
     name = os.environ.pop("PYTEST_CURRENT_TEST", "")
     for variable in ("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"):
         os.environ.pop(variable, None)
+    before = dict(os.environ)
     try:
         return (yield)
     finally:
+        for variable in os.environ.keys() - before.keys():
+            del os.environ[variable]
+        os.environ.update(before)
         os.environ["PYTEST_CURRENT_TEST"] = name
 
 

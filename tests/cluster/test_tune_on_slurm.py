@@ -39,12 +39,13 @@ def until(cluster, words: str) -> str:
 
 
 def ended(slurm) -> list[str]:
-    """What the accounting says of all jobs, once none runs."""
+    """What the accounting says of all jobs, once it knows the search, and none runs."""
     question = ("sacct", "--noheader", "--allocations", "--parsable2", "--starttime=now-1hour")
     deadline = time.monotonic() + MOST_S
     while time.monotonic() < deadline:
         jobs = slurm(*question, "--format=JobName,State,AllocCPUS").splitlines()
-        if jobs and not any("|RUNNING|" in job or "|PENDING|" in job for job in jobs):
+        known = any(job.startswith("found.search.") for job in jobs)
+        if known and not any("|RUNNING|" in job or "|PENDING|" in job for job in jobs):
             return jobs
         time.sleep(0.3)
     raise AssertionError(jobs)

@@ -16,6 +16,7 @@ import pytest
 from hpcbench.config.parameters import Parameters
 from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun, read
+from hpcbench.core.variables.performance import effect
 from hpcbench.node.host.open_files import Files
 from hpcbench.node.host.sysfs import System
 from hpcbench.node.monitor.processes import OwnProcesses
@@ -267,8 +268,9 @@ def make_folder(tmp_path: Path, zipapp: Path, make_planned: Callable[..., Planne
 
 @pytest.fixture
 def clean_environment() -> dict[str, str]:
-    """This process's environment, without what a launcher or a Slurm job around it has set."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "HPCBENCH_"))}
+    """This process's environment, without what a launcher or a Slurm job around it has set, or changes measurements."""
+    launched = ("SLURM_", "HPCBENCH_")
+    return {name: os.environ[name] for name in os.environ if not (name.startswith(launched) or effect(name))}
 
 
 @pytest.fixture
