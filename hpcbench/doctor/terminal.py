@@ -14,9 +14,9 @@ _MIN_WIDTH = 20
 _HostResult = tuple[str, CheckResult]  # the name of the host
 
 
-def print_hosts(site: CheckedHost, machines: list[CheckedHost], console: Console) -> None:
-    """Print the results of the site, those of all machines together, and the number of results of each level."""
-    for hosts in ([site], machines):
+def print_hosts(console: Console, *places: list[CheckedHost]) -> None:
+    """Print the results of each place, those of its hosts together, and the number of results of each level."""
+    for hosts in places:
         for host in hosts:
             facts = f": {host.facts}" if host.facts else ""
             _print(Text(""), Text.assemble((host.title, "bold"), facts), console)
@@ -24,7 +24,7 @@ def print_hosts(site: CheckedHost, machines: list[CheckedHost], console: Console
             _print(Text(" "), Text(group, style="italic"), console)
             results = [(host.name, result) for host in hosts for result in host.groups.get(group, [])]
             _print_group(results, len(hosts), console)
-    counted = counts([site, *machines])
+    counted = counts([host for hosts in places for host in hosts])
     console.print(Text(", ".join(_counted(level, count) for level, count in counted.items())))
 
 

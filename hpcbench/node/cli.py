@@ -1,8 +1,8 @@
 """The commands of the zipapp that each sweep carries to its nodes.
 
 A job script calls `job`, which starts `monitor` on each node, and `rank` for each task of a run, which starts `work`.
-`hpcbench doctor --on-node` calls `checkup`, `peaks` and `placement`. Each imports what it needs when it is called: a
-run waits for the start of its tasks.
+The jobs of `hpcbench doctor` call `checkup`, `peaks`, `speed` and `placement`. Each imports what it needs when it is
+called: a run waits for the start of its tasks.
 """
 
 import importlib
@@ -76,16 +76,18 @@ def _add_tasks(commands: Any) -> None:
 
 
 def _add_doctor(commands: Any) -> None:
-    """Add the commands of `hpcbench doctor --on-node`."""
+    """Add the commands that the jobs of `hpcbench doctor` call."""
     doctor = commands.add_parser("checkup", help="check this machine, and print the results as lines of JSON")
     doctor.add_argument("--seconds", type=int, required=True, help="duration of the noise measurement, in seconds")
     doctor.add_argument("--turns", required=True, help="folder with the lock by which checkups take turns on a node")
     doctor.set_defaults(function=_calls(".checks.commands", "checkup"))
 
-    measurer = commands.add_parser("peaks", help="measure the peak performance of this machine, as a line of JSON")
-    measurer.add_argument("--turns", required=True, help="folder with the lock by which checkups take turns on a node")
-    measurer.add_argument("--python", action="append", default=[], help="another Python to try for numpy or torch")
-    measurer.set_defaults(function=_calls(".checks.commands", "peaks"))
+    measured = {"peaks": "the peak performance of this machine", "speed": "the speed of this node, to compare nodes"}
+    for name, what in measured.items():
+        measurer = commands.add_parser(name, help="measure %s, and print it as a line of JSON" % what)
+        measurer.add_argument("--turns", required=True, help="folder with the lock by which jobs take turns on a node")
+        measurer.add_argument("--python", action="append", default=[], help="another Python to try for numpy or torch")
+        measurer.set_defaults(function=_calls(".checks.commands", name))
 
     task = commands.add_parser("placement", help="print the CPUs and GPUs of this task as a line of JSON")
     task.set_defaults(function=_calls(".checks.commands", "placement"))

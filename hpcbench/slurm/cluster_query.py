@@ -15,10 +15,8 @@ from hpcbench.config.site import Site
 from hpcbench.errors import UserError
 from hpcbench.slurm.client import QUERY_TIMEOUT_S, output_or_none, quoted, rows_or_none, run
 from hpcbench.slurm.cluster_config import has_accounting, query_config
+from hpcbench.slurm.nodes import accepts_jobs, gpus_in
 
-# States of sinfo(1), NODE STATE CODES, of nodes that accept jobs now or after other jobs. A suffix may follow, e.g. for
-# power saving; an asterisk marks a node that does not respond.
-_ACCEPTS_JOBS = ("idle", "mixed", "allocated", "completing", "planned", "reserved")
 # What the commands print if there is no slurm.conf, and a DNS that responds has no record of a controller. If the DNS
 # does not respond, there may be a cluster.
 _NOT_CONFIGURED = ("res_nsearch error: Unknown host", "res_nsearch error: No address associated with name")
@@ -164,7 +162,7 @@ def _query_nodes(cluster: str | None) -> dict[str, Nodes]:
     rows = rows_or_none([*_SINFO, "--format=%P|%T|%D|%h"], 4, cluster) or []
     for partition, state, count, sharing in (row for row in rows if row[2].isdecimal()):
         before = found.get(partition.rstrip("*"), Nodes())
-        usable = int(count) if state.startswith(_ACCEPTS_JOBS) and "*" not in state else 0
+        usable = int(count) if accepts_jobs(state) else 0
         found[partition.rstrip("*")] = Nodes(before.total + int(count), before.usable + usable, sharing)
     return found
 
@@ -210,7 +208,7 @@ def _add_partitions(result: Probe, cluster: str | None) -> None:
         # A line is one kind of node: a case fits if the largest kind is large enough.
         _store_largest(partition, "cpus_per_node", _number(cpus))
         _store_largest(partition, "memory_mb_per_node", _number(memory))
-        _store_largest(partition, "gpus_per_node", _gpus(gres))
+        _store_largest(partition, "gpus_per_node", gpus_in(gres))
 
 
 def _add_associations(associations: tuple[Association, ...] | None, result: Probe) -> None:
@@ -233,11 +231,6 @@ def _store_largest(partition: dict[str, Any], key: str, value: int | None) -> No
 def _number(text: str) -> int | None:
     match = re.match(r"\d+", text)
     return int(match.group()) if match and int(match.group()) > 0 else None
-
-
-def _gpus(gres: str) -> int:
-    """Return 2 for `gpu:v100:2(S:0),license:3`."""
-    return sum(int(count) for count in re.findall(r"gpu(?::[^:,(]+)?:(\d+)", gres))
 
 
 def _plain(name: str) -> str:

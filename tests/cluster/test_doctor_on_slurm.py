@@ -84,6 +84,28 @@ def test_a_job_measures_what_its_node_can_do_at_most(cluster):
     assert found["peaks"]["found"].startswith("saved in results/.machines/")
 
 
+@pytest.mark.versions("doctor")
+def test_the_speed_of_each_node_is_measured_by_a_job_on_it(cluster, slurm):
+    site = cluster.site("cluster", scheduler="slurm", environments=MINE)
+    slurm("scontrol", "update", "NodeName=n4", "State=DRAIN", "Reason=test")
+    try:
+        words = ("doctor", "--no-peaks", "--site", site, "--each-node", "--partition", "debug", "--json")
+        found = json.loads(cluster(*words, expect=0).stdout)
+    finally:
+        slurm("scontrol", "update", "NodeName=n4", "State=RESUME")
+    assert [node["host"] for node in found["nodes"]] == ["n1", "n2", "n3"]
+    for node in found["nodes"]:
+        kernels = {rate["kernel"]: rate for rate in node["rates"]}
+        assert kernels["float32 products"]["value"] > 1e8
+        assert kernels["float32 products"]["measured_by"].startswith("numpy ")
+    nodes = found["places"][-1]
+    assert (nodes["place"], nodes["machine"]) == ("nodes", "3 of 4 nodes measured")
+    (drained,) = [finding for finding in nodes["findings"] if finding["subject"] == "not available"]
+    assert drained["found"] in ("n4: drained: test", "n4: draining: test")
+    assert slurm("squeue", "--noheader", "--name=hpcbench-doctor") == ""
+    assert not (cluster.workspace / "jobs").exists()
+
+
 @several_cpus
 def test_tasks_that_are_not_bound_are_a_problem(cluster):
     sections = {"launcher": {"srun": ["--cpu-bind=none"]}}

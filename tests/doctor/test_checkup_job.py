@@ -125,11 +125,11 @@ def test_what_a_job_found_is_read(site, tmp_path: Path) -> None:
 
 def test_a_job_that_found_nothing_is_a_problem_with_what_it_printed(site, tmp_path: Path) -> None:
     job = Checkup("cpu", tmp_path, 0, resources_for(site(), "cpu", Partition()), CheckupOptions(10))
-    job.log.write_text("one\n\nsrun: error: no such thing\n")
+    job.script.with_suffix(".log").write_text("one\n\nsrun: error: no such thing\n")
     (finding,) = job.read().groups["node"]
     assert finding.level == PROBLEM
     assert finding.found == "the job ended without a result: one / srun: error: no such thing"
-    job.log.unlink()
+    job.script.with_suffix(".log").unlink()
     assert "it printed nothing" in job.read().groups["node"][0].found
 
 

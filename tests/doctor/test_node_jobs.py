@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.config.site import Partition
 from hpcbench.core.check_result import PROBLEM, WARNING
-from hpcbench.doctor import node_jobs
+from hpcbench.doctor import node_jobs, small_jobs
 from hpcbench.doctor.checked_host import CheckedHost
 from hpcbench.doctor.checkup_job import CheckupOptions
 from hpcbench.store.workspace import Workspace
@@ -18,12 +18,13 @@ ONE = {"cpu": Partition()}
 
 
 def shown(state: str, reason: str, nodes: str) -> str:
-    """An scontrol that shows a job."""
-    return f"echo 'JobId=71 JobState={state} Reason={reason} NodeList={nodes}'"
+    """A squeue that lists a job."""
+    return f"echo '71|0|{state}|0|N/A|N/A|{nodes}|{reason}|hpcbench-doctor|/a/script'"
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_jobs, "POLL_S", 0.05)
     monkeypatch.setattr(node_jobs, "POLL_S", 0.05)
     monkeypatch.setattr(node_jobs, "SETTLE_S", 0.0)
 
@@ -54,7 +55,7 @@ def test_a_job_that_does_not_start_is_cancelled_and_told_with_fake_slurm_command
     fake_commands, tmp_path: Path, site
 ) -> None:
     commands = fake_commands(
-        sbatch="echo 'Hello!'; echo '71;big'", scontrol=shown("PENDING", "Resources", ""), scancel=""
+        sbatch="echo 'Hello!'; echo '71;big'", squeue=shown("PENDING", "Resources", ""), scancel=""
     )
     (host,) = looked_at(tmp_path, site)
     (finding,) = host.results
@@ -65,7 +66,7 @@ def test_a_job_that_does_not_start_is_cancelled_and_told_with_fake_slurm_command
 
 def test_a_job_that_ended_is_not_cancelled_with_fake_slurm_commands(fake_commands, tmp_path: Path, site) -> None:
     """What it found is not there, and that is a problem."""
-    commands = fake_commands(sbatch="echo 71", scontrol=shown("FAILED", "None", "n1"), scancel="")
+    commands = fake_commands(sbatch="echo 71", squeue=shown("FAILED", "None", "n1"), scancel="")
     (host,) = looked_at(tmp_path, site)
     assert [finding.level for finding in host.groups["node"]] == [PROBLEM]
     assert not (commands / "scancel.called").exists()
@@ -73,7 +74,7 @@ def test_a_job_that_ended_is_not_cancelled_with_fake_slurm_commands(fake_command
 
 def test_a_job_that_slurm_has_forgotten_has_ended_with_fake_slurm_commands(fake_commands, tmp_path: Path, site) -> None:
     forgotten = "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1"
-    fake_commands(sbatch="echo 71", scontrol=forgotten, scancel="exit 1")
+    fake_commands(sbatch="echo 71", squeue=forgotten, scontrol=forgotten, scancel="exit 1")
     (host,) = looked_at(tmp_path, site)
     assert "ended without a result" in host.groups["node"][0].found
 
@@ -81,19 +82,20 @@ def test_a_job_that_slurm_has_forgotten_has_ended_with_fake_slurm_commands(fake_
 def test_a_queue_that_gives_no_answer_is_asked_again_with_fake_slurm_commands(
     fake_commands, tmp_path: Path, site
 ) -> None:
-    shows = 'echo "JobId=71 JobState=COMPLETED NodeList=n1"'
-    answers = f'[ -e asked ] && {{ {shows}; exit; }}; : > asked; echo "timed out" >&2; exit 1'
-    commands = fake_commands(sbatch="echo 71", scontrol=answers, scancel="exit 1")
+    answers = (
+        f'[ -e asked ] && {{ {shown("COMPLETED", "None", "n1")}; exit; }}; : > asked; echo "timed out" >&2; exit 1'
+    )
+    commands = fake_commands(sbatch="echo 71", squeue=answers, scancel="exit 1")
     (host,) = looked_at(tmp_path, site, timeout_s=30)
     assert "ended without a result" in host.groups["node"][0].found
-    assert (commands / "scontrol.called").read_text().count("--oneliner") == 2
+    assert (commands / "squeue.called").read_text().count("--jobs=71") == 2
 
 
 def test_one_partition_that_refuses_leaves_the_others_with_fake_slurm_commands(
     fake_commands, tmp_path: Path, site
 ) -> None:
     refuses = 'case "$(cat "$2")" in *partition=gpu*) echo no >&2; exit 1;; esac; echo 71'
-    fake_commands(sbatch=refuses, scontrol=shown("PENDING", "Priority", ""), scancel="")
+    fake_commands(sbatch=refuses, squeue=shown("PENDING", "Priority", ""), scancel="")
     gpu, cpu = looked_at(tmp_path, site, {"gpu": Partition(), "cpu": Partition()})
     assert [(host.name, host.results[0].level) for host in (gpu, cpu)] == [("gpu", PROBLEM), ("cpu", WARNING)]
 
@@ -101,7 +103,7 @@ def test_one_partition_that_refuses_leaves_the_others_with_fake_slurm_commands(
 def test_what_interrupts_the_waiting_cancels_the_jobs_with_fake_slurm_commands(
     fake_commands, tmp_path: Path, site
 ) -> None:
-    commands = fake_commands(sbatch="echo 71", scontrol=shown("RUNNING", "None", "n1"), scancel="")
+    commands = fake_commands(sbatch="echo 71", squeue=shown("RUNNING", "None", "n1"), scancel="")
 
     def interrupt(what: str, how_far: str) -> None:
         raise KeyboardInterrupt

@@ -18,7 +18,7 @@ def loud(cpus: float) -> CheckResult:
 
 def printed(machines: list[CheckedHost], width: int = 80, *, colours: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=colours, highlight=False)
-    print_hosts(SITE, machines, console)
+    print_hosts(console, [SITE], machines)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 

@@ -20,6 +20,7 @@ from hpcbench.core.check_result import LEAST_SECONDS, NOTE, PROBLEM, SECONDS, Ch
 from hpcbench.doctor import environments, node_jobs, slurm_checks
 from hpcbench.doctor.checked_host import CheckedHost, counts
 from hpcbench.doctor.checkup_job import CheckupOptions
+from hpcbench.doctor.each_node import EachNode, SpeedOptions, check_each_node
 from hpcbench.doctor.peaks import candidate_pythons, save_peaks
 from hpcbench.doctor.terminal import print_hosts
 from hpcbench.doctor.this_machine import check_this_machine
@@ -40,6 +41,7 @@ Examples:
   hpcbench doctor --on-node                      check a node of each partition with a small job
   hpcbench doctor --on-node --partition gpu --wait 600
   hpcbench doctor --on-node --whole-node         use all CPUs of these nodes, and measure their peak performance
+  hpcbench doctor --each-node --partition gpu    measure the speed of every node, and list slow ones to exclude
   hpcbench doctor --json | jq '.places[].findings[] | select(.level == "problem")'
 
 Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
@@ -50,7 +52,15 @@ Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
 @site_option()
 @click.option("--on-node", is_flag=True, help="Check a node of each partition with a small job.")
 @click.option(
-    "--partition", "partitions", multiple=True, help="Check only this partition; may be repeated. Requires --on-node."
+    "--each-node",
+    is_flag=True,
+    help="Measure the speed of every node by a small job on each, and list slow nodes to exclude.",
+)
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    help="Check only this partition; may be repeated. Requires --on-node or --each-node.",
 )
 @click.option(
     "--wait",
@@ -58,7 +68,7 @@ Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
     type=click.IntRange(min=1),
     default=WAIT_S,
     show_default=True,
-    help="Cancel jobs that have not started after this time, in seconds. Applies to --on-node.",
+    help="Cancel jobs that have not started after this time, in seconds. Applies to --on-node and --each-node.",
 )
 @click.option(
     "--seconds",
@@ -67,7 +77,11 @@ Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
     show_default=True,
     help="Measure the noise floor for this time, in seconds; longer measurements show rarer events.",
 )
-@click.option("--whole-node", is_flag=True, help="Request whole nodes, with all of their CPUs. Requires --on-node.")
+@click.option(
+    "--whole-node",
+    is_flag=True,
+    help="Request whole nodes, with all of their CPUs. Requires --on-node or --each-node.",
+)
 @click.option("--peaks/--no-peaks", default=True, help="Measure FLOP/s and bandwidth, for rooflines.  [default: peaks]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -75,6 +89,7 @@ def doctor_command(
     context: click.Context,
     site: str | None,
     on_node: bool,
+    each_node: bool,
     partitions: tuple[str, ...],
     wait_s: int,
     seconds: int,
@@ -94,8 +109,8 @@ def doctor_command(
     problem  cases fail, or their results would be wrong
     """
     for option, given in (("--partition", partitions), ("--whole-node", whole_node)):
-        if given and not on_node:
-            raise click.UsageError(f"{option} requires --on-node", context)
+        if given and not (on_node or each_node):
+            raise click.UsageError(f"{option} requires --on-node or --each-node", context)
     workspace = workspace_of(context)
     state = _slurm_state()
     chosen = choose_site(workspace, site, local=state == "silent" and not _named(site))
@@ -104,18 +119,25 @@ def doctor_command(
     cluster = query_cluster(chosen.cluster) if state == "up" and chosen.scheduler == "slurm" else None
     with _progress() as progress, ended_like_ctrl_c():
         site_host = _site(workspace, chosen, cluster, state, progress)
-        options = CheckupOptions(seconds, whole_node, candidate_pythons(workspace, chosen) if peaks else None)
-        if on_node:
+        pythons = candidate_pythons(workspace, chosen)
+        options = CheckupOptions(seconds, whole_node, pythons if peaks else None)
+        machines: list[CheckedHost] = []
+        speeds: EachNode | None = None
+        if on_node or each_node:
             selected = _select(_require_slurm(chosen, cluster), chosen, partitions)
             check_root(workspace.root, "slurm")
             with hidden_folder(workspace) as folder:
-                machines = node_jobs.check_nodes(workspace, chosen, selected, folder, options, wait_s, progress)
+                if on_node:
+                    machines = node_jobs.check_nodes(workspace, chosen, selected, folder, options, wait_s, progress)
+                if each_node:
+                    how = SpeedOptions(whole_node, pythons, wait_s)
+                    speeds = check_each_node(workspace, chosen, selected, folder, how, progress)
         else:
             machines = [check_this_machine(chosen, cluster, options, progress)]
     for machine in machines:
         save_peaks(workspace, machine)
-    _print(chosen, site_host, machines, as_json)
-    return int(PROBLEM in counts([site_host, *machines]))
+    _print(chosen, site_host, machines, speeds, as_json)
+    return int(PROBLEM in counts([site_host, *machines, *([speeds.host] if speeds else [])]))
 
 
 def _named(site: str | None) -> bool:
@@ -149,8 +171,8 @@ def _site(workspace: Workspace, site: Site, cluster: Cluster | None, state: str,
 
 def _require_slurm(site: Site, cluster: Cluster | None) -> Cluster:
     if cluster is None:
-        what = f"--on-node requires Slurm, and the site '{site.name}' has none that responds"
-        raise UserError(what, hint="remove --on-node to check this machine")
+        what = f"--on-node and --each-node require Slurm, and the site '{site.name}' has none that responds"
+        raise UserError(what, hint="without these options, doctor checks this machine")
     return cluster
 
 
@@ -202,11 +224,17 @@ def _progress() -> Iterator[Progress]:
     yield print_new
 
 
-def _print(chosen: Site, site: CheckedHost, machines: list[CheckedHost], as_json: bool) -> None:
+def _print(
+    chosen: Site, site: CheckedHost, machines: list[CheckedHost], speeds: EachNode | None, as_json: bool
+) -> None:
+    nodes = [speeds.host] if speeds else []
     now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     if as_json:
         content = {"hpcbench_version": hpcbench.__version__, "created_at": now, "site": chosen.name}
-        click.echo(json.dumps({**content, "places": [host.as_data() for host in (site, *machines)]}, indent=1))
+        places = [host.as_data() for host in (site, *machines, *nodes)]
+        click.echo(json.dumps({**content, "places": places, **(speeds.as_data() if speeds else {})}, indent=1))
         return
     out.print(f"hpcbench {hpcbench.__version__} doctor, {now}")
-    print_hosts(site, machines, out)
+    print_hosts(out, [site], machines, nodes)
+    if speeds and speeds.exclude:
+        out.print(f"For the experiment:\nslurm:\n  exclude: {speeds.exclude!r}", markup=False, highlight=False)

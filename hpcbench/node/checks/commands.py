@@ -1,4 +1,4 @@
-"""The commands of the zipapp that `hpcbench doctor --on-node` calls."""
+"""The commands of the zipapp that the jobs of `hpcbench doctor` call."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from . import peaks as peak_performance
 from . import placement as given
 from . import run_checks
 from .node_lock import node_lock
+from .speed import measure_speed
 
 
 def checkup(arguments: Any) -> int:
@@ -28,6 +29,14 @@ def peaks(arguments: Any) -> int:
         result = peak_performance.measure_peaks(this_system(), [sys.executable, *arguments.python])
     findings = [finding._asdict() for finding in result.findings]
     print(json.dumps({"machine": result.machine.as_data(), "findings": findings}))
+    return 0
+
+
+def speed(arguments: Any) -> int:
+    """Print the speed of this node as a line of JSON."""
+    with node_lock(arguments.turns):
+        measured = measure_speed(this_system(), [sys.executable, *arguments.python])
+    print(json.dumps(measured.as_data()))
     return 0
 
 

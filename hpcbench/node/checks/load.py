@@ -31,7 +31,7 @@ def check(system: System) -> List[CheckResult]:
     before, start = snapshot(system), time.monotonic()
     time.sleep(OBSERVE_S)
     after, seconds = snapshot(system), time.monotonic() - start
-    return [_judged(system, before, after, seconds), *_waiting(system)]
+    return [judge(system, before, after, seconds), *_waiting(system)]
 
 
 def snapshot(system: System) -> Snapshot:
@@ -46,10 +46,11 @@ def snapshot(system: System) -> Snapshot:
     return Snapshot(cpus, processes)
 
 
-def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -> CheckResult:
-    on_ours = _busy(before, after, seconds, set(system.cpus))
-    beside = _busy(before, after, seconds, set(after.cpus) - set(system.cpus))
-    found = "%.2f of %d usable CPUs busy" % (on_ours, len(system.cpus))
+def judge(system: System, before: Snapshot, after: Snapshot, seconds: float, ours: float = 0.0) -> CheckResult:
+    """Return the load of other processes between two snapshots, `seconds` apart; `ours` is our own, in CPUs."""
+    on_ours = max(0.0, busy(before, after, seconds, set(system.cpus)) - ours)
+    beside = busy(before, after, seconds, set(after.cpus) - set(system.cpus))
+    found = "%.2f of %d usable CPUs busy" % (on_ours, len(system.cpus)) + (" with other work" if ours else "")
     others = len(after.cpus) - len(system.cpus)
     if others > 0:
         found += ", %.2f of the other %d" % (beside, others)
@@ -66,7 +67,8 @@ def _judged(system: System, before: Snapshot, after: Snapshot, seconds: float) -
     return CheckResult("background load", NOTE, found, means, _REMEDY, numbers)
 
 
-def _busy(before: Snapshot, after: Snapshot, seconds: float, cpus: Set[int]) -> float:
+def busy(before: Snapshot, after: Snapshot, seconds: float, cpus: Set[int]) -> float:
+    """Return how many of these CPUs were busy on average between two snapshots, `seconds` apart."""
     both = cpus & set(before.cpus) & set(after.cpus)
     return sum(after.cpus[cpu] - before.cpus[cpu] for cpu in both) / seconds
 

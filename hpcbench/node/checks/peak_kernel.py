@@ -63,7 +63,7 @@ class Numpy:
 
 
 class Torch:
-    """The kernels in PyTorch, on `cpu` or on `cuda` (also AMD's GPUs), with float32 products not in TF32."""
+    """The kernels in PyTorch, on `cpu` or on a GPU such as `cuda:0` (also AMD's), with float32 products not in TF32."""
 
     def __init__(self, device: str) -> None:
         import torch
@@ -71,10 +71,11 @@ class Torch:
         self.torch: Any = torch
         self.device = device
         self.gpu_model = None
-        if device == "cuda":
+        if on_gpu(device):
             if not torch.cuda.is_available():
                 raise ImportError("torch %s sees no GPU" % torch.__version__)
-            self.gpu_model = torch.cuda.get_device_name(0)
+            torch.cuda.set_device(device)
+            self.gpu_model = torch.cuda.get_device_name(device)
             torch.backends.cuda.matmul.allow_tf32 = False
 
     def name(self) -> str:
@@ -94,11 +95,16 @@ class Torch:
         return lambda: self._finished(self.torch.add(left, right, out=result))
 
     def _finished(self, result: Any) -> None:
-        if self.device == "cuda":
+        if on_gpu(self.device):
             self.torch.cuda.synchronize()
 
 
 LIBRARIES = {"numpy": Numpy, "torch": Torch}
+
+
+def on_gpu(device: str) -> bool:
+    """Return whether a device of PyTorch is a GPU."""
+    return device.startswith("cuda")
 
 
 def measure(request: Dict[str, Any]) -> Dict[str, Any]:
@@ -111,7 +117,7 @@ def measure(request: Dict[str, Any]) -> Dict[str, Any]:
         library: Any = LIBRARIES[request["library"]](request["device"])
     except ImportError as error:
         return {"missing": str(error)}
-    places: List[Optional[int]] = [None] if request["device"] == "cuda" else request["cpus"]
+    places: List[Optional[int]] = [None] if on_gpu(request["device"]) else request["cpus"]
     size, length = request["size"], request["length"]
     flops = {}
     for dtype in request["dtypes"]:

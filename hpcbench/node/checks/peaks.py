@@ -74,16 +74,31 @@ def measure_peaks(system: System, pythons: Sequence[str], progress: Progress = s
     return PeakResult(MachinePeaks(node["cpu_model"], node["cpu_count"], gpu_model, tuple(peaks)), findings)
 
 
-def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent) -> DevicePeaks:
-    """Return the peaks of CPUs on different cores, since hyperthreads share arithmetic units. Raise NotMeasured."""
+def usable_cores(system: System) -> List[int]:
+    """Return one CPU of each core that this process may use, as many as its CPU quota allows.
+
+    The second hyperthread of a core has no arithmetic units of its own.
+    """
     placed = topology.read(system)
     cores = {cpu.core for cpu in placed}
     cpus = [cpu.number for cpu in topology.cores_first(placed)[: len(cores)]]
     whole = tightest(system)
-    most = min(len(cpus), max(1, int(whole.cpus))) if whole else len(cpus)
+    return cpus[: max(1, int(whole.cpus))] if whole else cpus
+
+
+def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent) -> DevicePeaks:
+    """Return the peaks of 1, 2, 4 and so on up to all usable cores. Raise NotMeasured."""
+    cpus = usable_cores(system)
+    return of_counts(system, cpus, counts(len(cpus)), pythons, progress)
+
+
+def of_counts(
+    system: System, cpus: List[int], numbers: Sequence[int], pythons: Sequence[str], progress: Progress = silent
+) -> DevicePeaks:
+    """Return the peaks of the first of `cpus`, for each of these numbers of CPUs. Raise NotMeasured."""
     by = [(library, python) for library in ("numpy", "torch") for python in dict.fromkeys(pythons)]
     peaks: List[Peak] = []
-    for count in counts(most):
+    for count in numbers:
         progress("peaks", counted(count, "CPU"))
         request = {"device": "cpu", "cpus": cpus[:count], "dtypes": ON_CPU, **sizes(system, cpus[:count])}
         answer, chosen = _first_answer(by, request)
@@ -92,8 +107,8 @@ def of_cpus(system: System, pythons: Sequence[str], progress: Progress = silent)
     return DevicePeaks(peaks)
 
 
-def of_gpu(system: System, pythons: Sequence[str], progress: Progress = silent, device: str = "cuda") -> DevicePeaks:
-    """Return the peaks of the first visible GPU. Raise NotMeasured if no Python can measure them."""
+def of_gpu(system: System, pythons: Sequence[str], progress: Progress = silent, device: str = "cuda:0") -> DevicePeaks:
+    """Return the peaks of a visible GPU, by default of the first. Raise NotMeasured if no Python can measure them."""
     progress("peaks", "GPU")
     request = {"device": device, "cpus": system.cpus, "dtypes": ON_GPU, "size": SIZE_ON_GPU, "length": LENGTH_ON_GPU}
     answer, _ = _first_answer([("torch", python) for python in dict.fromkeys(pythons)], request)

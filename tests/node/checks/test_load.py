@@ -16,14 +16,20 @@ SECONDS = 2.0
 IDLE = Snapshot({0: 10.0, 1: 10.0, 2: 10.0, 3: 10.0}, {7: 5.0, 8: 1.0})
 
 
-def judged(lay, cpus: dict[int, float], processes: dict[int, float] | None = None, usable: list[int] | None = None):
+def judged(
+    lay,
+    cpus: dict[int, float],
+    processes: dict[int, float] | None = None,
+    usable: list[int] | None = None,
+    ours: float = 0.0,
+):
     """What is found where these seconds were used by CPUs and processes since `IDLE`."""
     after = Snapshot(
         {cpu: before + cpus.get(cpu, 0.0) for cpu, before in IDLE.cpus.items()},
         {pid: before + (processes or {}).get(pid, 0.0) for pid, before in IDLE.processes.items()},
     )
     files = {"proc/7/comm": "hog\x1b[31m\n", "proc/8/comm": "daemon\n"}
-    return load._judged(lay(files, usable or [0, 1]), IDLE, after, SECONDS)
+    return load.judge(lay(files, usable or [0, 1]), IDLE, after, SECONDS, ours)
 
 
 def test_a_quiet_machine_is_ok(lay) -> None:
@@ -43,6 +49,13 @@ def test_work_beside_the_usable_cpus_is_a_note(lay) -> None:
     finding = judged(lay, {2: 2.0, 3: 2.0})
     assert finding.level == NOTE
     assert finding.found.endswith("2.00 of the other 2; by whom cannot be seen from here")
+
+
+def test_what_this_process_used_itself_is_not_other_work(lay) -> None:
+    finding = judged(lay, {0: 2.0, 1: 2.0}, ours=1.9)
+    assert (finding.level, finding.found) == (OK, "0.10 of 2 usable CPUs busy with other work, 0.00 of the other 2")
+    assert judged(lay, {0: 2.0, 1: 2.0}, ours=1.0).level == WARNING
+    assert judged(lay, {}, ours=1.0).numbers["busy_own_cpus"] == 0.0, "clock ticks are coarse"
 
 
 def test_a_machine_without_other_cpus_names_none(lay) -> None:
