@@ -38,10 +38,11 @@ def gpus_in(gres: str) -> int:
 
 def query_nodes(partitions: Sequence[str], cluster: str | None) -> list[Node]:
     """Return the nodes of these partitions, each once, in the order of sinfo. Raise UserError if sinfo fails."""
-    chosen = f"--partition={','.join(partitions)}"
-    lines = output_of(["sinfo", "--noheader", "--all", "--Node", chosen, "--format=%N|%P|%c|%G|%T|%E"], cluster)
+    # Of all partitions: sinfo does not accept --partition together with --all, which includes hidden ones.
+    lines = output_of(["sinfo", "--noheader", "--all", "--Node", "--format=%N|%P|%c|%G|%T|%E"], cluster)
     rows = [line.split("|", 5) for line in lines]
-    listed = [_node(row) for row in rows if len(row) == 6 and row[2].isdecimal()]  # a site may print a greeting
+    every = [_node(row) for row in rows if len(row) == 6 and row[2].isdecimal()]  # a site may print a greeting
+    listed = [node for node in every if node.partition in partitions]
     nodes: dict[str, Node] = {}
     for node in sorted(listed, key=lambda node: partitions.index(node.partition)):
         nodes.setdefault(node.name, node)

@@ -20,7 +20,7 @@ PARTITIONS = {"cpu": Partition(), "debug": Partition()}
 SINFO = """
 echo 'Welcome to the cluster!'
 for node in n1 n2 n3 n4; do echo "$node|cpu*|64|(null)|idle|none"; echo "$node|debug|64|(null)|idle|none"; done
-echo 'n5|cpu*|64|(null)|drained|bad memory | since Monday'
+echo 'n5|cpu*|64|(null)|drained|bad memory | since Monday'; echo 'g1|gpu|64|gpu:a100:4(S:0)|idle|none'
 """
 # The job of a node gets the number of the node as its ID; its result is there if the test has laid one down.
 SBATCH = r"""

@@ -82,9 +82,8 @@ def test_a_job_that_slurm_has_forgotten_has_ended_with_fake_slurm_commands(fake_
 def test_a_queue_that_gives_no_answer_is_asked_again_with_fake_slurm_commands(
     fake_commands, tmp_path: Path, site
 ) -> None:
-    answers = (
-        f'[ -e asked ] && {{ {shown("COMPLETED", "None", "n1")}; exit; }}; : > asked; echo "timed out" >&2; exit 1'
-    )
+    ended = shown("COMPLETED", "None", "n1")
+    answers = f'[ -e asked ] && {{ {ended}; exit; }}; : > asked; echo "timed out" >&2; exit 1'
     commands = fake_commands(sbatch="echo 71", squeue=answers, scancel="exit 1")
     (host,) = looked_at(tmp_path, site, timeout_s=30)
     assert "ended without a result" in host.groups["node"][0].found

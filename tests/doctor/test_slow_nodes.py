@@ -8,9 +8,10 @@ from hpcbench.core.node_speed import MEMORY, NodeSpeed, Rate, node_speed
 from hpcbench.doctor.slow_nodes import compare_nodes, in_words
 
 
-def speeds(
-    *values: float, kernel: str = "float32 products", model: str = "EPYC", by: str = "numpy 2"
-) -> list[NodeSpeed]:
+PRODUCTS = "float32 products"
+
+
+def speeds(*values: float, kernel: str = PRODUCTS, model: str = "EPYC", by: str = "numpy 2") -> list[NodeSpeed]:
     return [
         NodeSpeed(f"n{number}", (Rate(model, 4, None, kernel, value, by),), (), ())
         for number, value in enumerate(values, start=1)
@@ -36,21 +37,15 @@ def test_rates_far_below_the_others_are_outliers(values: tuple[float, ...], slow
 
 
 def test_only_equal_hardware_and_libraries_are_compared() -> None:
-    mixed = [
-        *speeds(100, 100, 100),
-        *speeds(10, 10, model="Xeon"),
-        *speeds(10, by="torch 2"),
-        *speeds(10, kernel=MEMORY),
-    ]
-    compared = compare_nodes(mixed)
+    others = [*speeds(10, 10, model="Xeon"), *speeds(10, by="torch 2"), *speeds(10, kernel=MEMORY)]
+    compared = compare_nodes([*speeds(100, 100, 100), *others])
     assert [len(each.rates) for each in compared] == [3, 2, 1, 1]
     assert [each.slow for each in compared] == [()] * 4
 
 
 def test_each_gpu_of_a_node_is_compared() -> None:
-    rates = [
-        Rate("H100", None, index, "bfloat16 products", 5e14 if index == 2 else 7e14, "torch 2") for index in range(4)
-    ]
+    values = (7e14, 7e14, 5e14, 7e14)
+    rates = [Rate("H100", None, gpu, "bfloat16 products", value, "torch 2") for gpu, value in enumerate(values)]
     (compared,) = compare_nodes([NodeSpeed("g1", tuple(rates), (), ())])
     (slow,) = compared.slow
     assert slow.where == "g1 GPU 2"
