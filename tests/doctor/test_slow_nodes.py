@@ -7,7 +7,6 @@ import pytest
 from hpcbench.core.node_speed import MEMORY, NodeSpeed, Rate, node_speed
 from hpcbench.doctor.slow_nodes import compare_nodes, in_words
 
-
 PRODUCTS = "float32 products"
 
 
