@@ -21,8 +21,10 @@ class CheckedHost:
     peaks: MachinePeaks | None = None  # measured peak performance, not saved yet
 
     def add(self, group: str, results: Iterable[CheckResult]) -> None:
-        """Append results to a group."""
-        self.groups.setdefault(group, []).extend(results)
+        """Append results, if there are any, to a group."""
+        added = list(results)
+        if added:
+            self.groups.setdefault(group, []).extend(added)
 
     @property
     def results(self) -> list[CheckResult]:
