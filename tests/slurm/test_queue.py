@@ -210,7 +210,7 @@ def test_a_search_whose_job_squeue_does_not_list_is_asked_for_by_its_id_with_fak
         squeue="exit 0", scontrol=f'case "$*" in *config*) echo "ClusterName = here"; exit 0;; esac\n{scontrol}'
     )
     if expected is None:
-        with pytest.raises(NoAnswerError, match="whether job 31 has ended is unknown: .* printed nothing"):
+        with pytest.raises(NoAnswerError, match=r"whether job 31 has ended is unknown: .* printed nothing"):
             searching(sweep_of(journal), journal)
     else:
         assert list(searching(sweep_of(journal), journal)) == expected
