@@ -19,6 +19,7 @@ class Lookup(NamedTuple):
     entry: JobEntry | None
     is_unknown: bool
     words: str
+    has_timed_out: bool = False
 
 
 def look_up(job_id: str, cluster: str | None) -> Lookup:
@@ -28,7 +29,7 @@ def look_up(job_id: str, cluster: str | None) -> Lookup:
     try:
         reply = run(command, cluster)
     except NoAnswerError as error:
-        return Lookup(None, False, error.what)
+        return Lookup(None, False, error.what, has_timed_out=True)
     said = [*reply.errors, *reply.lines]
     words = f"{question} printed: {quoted(said)}" if said else f"{question} printed nothing"
     if reply.status and _is_unknown(reply, job_id):
