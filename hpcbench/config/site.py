@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -195,3 +197,19 @@ class Site(Model):
 def load_site(document: Document) -> Site:
     """Return the checked site of a document. Raise UserError, with file, line and key, if it is not valid."""
     return build(Site, document)
+
+
+def check_environment_names(document: Document, site: Site, known: Collection[str]) -> None:
+    """Raise UserError for an environment whose name is nearly one of the `known` ones: no case would use it.
+
+    A name with fewer or more words, or with a version, is one of its own: `torch`, `pytorch-ngc`, `keras3-torch`.
+    """
+    for name in sorted(site.environments.keys() - known):
+        for close in difflib.get_close_matches(name, known, n=1, cutoff=0.8):
+            if not (close in name or close.endswith(name) or _letters(close) == _letters(name)):
+                path = ("environments", name)
+                raise document.error(f"unknown environment '{name}'", path, f"did you mean '{close}'?")
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalpha, name))

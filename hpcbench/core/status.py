@@ -27,4 +27,5 @@ METRIC_NOT_FOUND = "metric not found"  # begins the message of a run that comple
 TOO_LARGE = "monotone"  # error type: skipped, because a smaller case ran out of memory
 LAST_LINES = 30  # of a log or a traceback, in a record
 GAVE_UP = "hpcbench: gave up: "  # begins the line in which a job script or the node code prints why it cannot continue
+INTERNAL = "hpcbench"  # error type: hpcbench itself failed when it evaluated what a run had left
 SETUP = "setup"  # type of the error of a run whose job or rank gave up

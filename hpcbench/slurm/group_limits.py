@@ -44,8 +44,8 @@ def with_never(
 
 def _exceeded(job_id: str, is_qos: bool, config: Mapping[str, str], cluster: str | None) -> str:
     """Return the group limit that a job exceeds alone, in words; an empty text if none is known."""
-    lines = output_or_none(["scontrol", "--all", "--oneliner", "show", "job", job_id], cluster)
-    fields = dict(reversed(_FIELD.findall((lines or [""])[0].partition(" Command=")[0])))
+    line = _shown(["--all", "show", "job", job_id], "JobId=", cluster)
+    fields = dict(reversed(_FIELD.findall(line.partition(" Command=")[0])))
     asked = _amounts(fields.get("ReqTRES") or fields.get("TRES", ""))
     limits = _qos_limits(fields, cluster) if is_qos else _account_limits(fields.get("Account", ""), config)
     for owner, allowed in limits:
@@ -57,11 +57,17 @@ def _exceeded(job_id: str, is_qos: bool, config: Mapping[str, str], cluster: str
 
 def _qos_limits(fields: Mapping[str, str], cluster: str | None) -> Iterator[tuple[str, str]]:
     """Yield the group limits of the QOS of a job, and of the QOS of its partition."""
-    partition = output_or_none(["scontrol", "--oneliner", "show", "partition", fields.get("Partition", "")], cluster)
-    names = {fields.get("QOS", ""), *re.findall(r" QoS=(\S+)", (partition or [""])[0])} - {"", "N/A"}
+    partition = _shown(["show", "partition", fields.get("Partition", "")], "PartitionName=", cluster)
+    names = {fields.get("QOS", ""), *re.findall(r" QoS=(\S+)", partition)} - {"", "N/A"}
     for name, limit in rows_or_none([*_SACCTMGR, "qos", "format=name,grptres"], 2) or []:
         if name in names:
             yield f"QOS {name}", limit
+
+
+def _shown(words: list[str], begins: str, cluster: str | None) -> str:
+    """Return the first line of scontrol that begins like this; an empty text without one. A site may print others."""
+    lines = output_or_none(["scontrol", "--oneliner", *words], cluster) or []
+    return next((line for line in lines if line.startswith(begins)), "")
 
 
 def _account_limits(account: str, config: Mapping[str, str]) -> Iterable[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hpcbench.slurm.client import NoAnswerError, quoted, run
+from hpcbench.slurm.client import NoAnswerError, Reply, quoted, run
 from hpcbench.slurm.job_entry import JobEntry, time_of
 from hpcbench.slurm.states import outcome_of
 
@@ -19,6 +19,7 @@ class Lookup(NamedTuple):
     entry: JobEntry | None
     is_unknown: bool
     words: str
+    has_timed_out: bool = False
 
 
 def look_up(job_id: str, cluster: str | None) -> Lookup:
@@ -28,14 +29,20 @@ def look_up(job_id: str, cluster: str | None) -> Lookup:
     try:
         reply = run(command, cluster)
     except NoAnswerError as error:
-        return Lookup(None, False, error.what)
+        return Lookup(None, False, error.what, has_timed_out=True)
     said = [*reply.errors, *reply.lines]
     words = f"{question} printed: {quoted(said)}" if said else f"{question} printed nothing"
-    unknown = ("Invalid job id specified", f"Job {job_id} not found")
-    if reply.status and said and all(any(text in line for text in unknown) for line in said):
+    if reply.status and _is_unknown(reply, job_id):
         return Lookup(None, True, words)
     entry = next(filter(None, map(_entry, reply.lines)), None) if not reply.status else None
     return Lookup(entry, False, words)
+
+
+def _is_unknown(reply: Reply, job_id: str) -> bool:
+    """Return whether scontrol says that there is no such job, and no other error. A site may print a greeting."""
+    texts = ("Invalid job id specified", f"Job {job_id} not found")
+    says_so = [any(text in line for text in texts) for line in (*reply.errors, *reply.lines)]
+    return any(says_so) and all(says_so[: len(reply.errors)])
 
 
 def _entry(line: str) -> JobEntry | None:

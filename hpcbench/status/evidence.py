@@ -9,7 +9,7 @@ the end of its job. The first row that applies decides. `delay` is `limits.recor
 | slurmctld: the ID belongs to another user                          | unknown                           |
 | slurmctld: a state of a job in the queue                           | pending or running                |
 | another user submitted it, and slurmctld has no such state         | unknown                           |
-| slurmctld or sacct: it ended, and had not started                  | ended, as Slurm reports           |
+| slurmctld or sacct: it ended, had not started, and has no files    | ended, as Slurm reports           |
 | slurmctld or sacct: COMPLETED, i.e. with records                   | unknown: the record is not visible |
 | ... it ended less than `delay` ago, or its files changed since     | unknown                           |
 | slurmctld or sacct: it ended                                       | ended, as Slurm reports           |
@@ -91,7 +91,7 @@ def conclude(evidence: Evidence, my_uid: int, now: float, delay_s: float) -> Job
 
 def _ended(evidence: Evidence, entry: JobEntry, now: float, delay_s: float) -> JobState:
     """Return the conclusion about a job that ended by Slurm."""
-    if entry.started is False:
+    if entry.started is False and evidence.changed_at is None:  # a requeued job has not started again, but has files
         return JobState(ENDED, entry)
     since = max((at for at in (entry.ended_at, evidence.changed_at) if at is not None), default=now)
     if states.is_success(entry.state):

@@ -45,6 +45,7 @@ class _Found:
     controlled: dict[Element, JobEntry]
     words: dict[Element, str] = field(default_factory=dict)
     unknown: set[Element] = field(default_factory=set)
+    silent: bool = False  # slurmctld did not respond in time: each further question would take as long
 
 
 def ask_for(
@@ -99,6 +100,10 @@ def _ask_arrays(missing: set[Element], found: _Found, cluster: str | None) -> No
         elements = {element for element in missing if element[0] == array_id}
         answer = look_up(array_id, cluster)
         found.words.update(dict.fromkeys(elements, answer.words))
+        if answer.has_timed_out:
+            found.silent = True
+            found.words.update((element, answer.words) for element in missing if element not in found.words)
+            return
         if answer.is_unknown:
             found.unknown |= elements
             continue
@@ -123,9 +128,14 @@ def _ask_accounting(
 
 
 def _ask_elements(elements: Sequence[Element], found: _Found, cluster: str | None) -> None:
+    if found.silent:
+        return
     found.words.update(dict.fromkeys(elements[MAX_LOOKUPS:], NOT_ASKED))
-    for element in elements[:MAX_LOOKUPS]:
+    for place, element in enumerate(elements[:MAX_LOOKUPS]):
         answer = look_up(f"{element[0]}_{element[1]}", cluster)
+        if answer.has_timed_out:
+            found.words.update(dict.fromkeys(elements[place:], answer.words))
+            return
         found.words[element] = answer.words
         if answer.is_unknown:
             found.unknown.add(element)

@@ -87,9 +87,15 @@ def _note_unknown(snapshot: Snapshot) -> list[str]:
 
 
 def conclude(snapshot: Snapshot) -> dict[RunKey, ConcludedRecord]:
-    """Return a record for each run that ended without one, from its ranks, its log and Slurm. Write nothing."""
-    ended = ended_without_record(snapshot)
-    return {key: concluded_record(snapshot.sweep, remains) for key, remains in ended.items()}
+    """Return a record for each run that ended without one, from its ranks, its log and Slurm. Write nothing.
+
+    A run whose files cannot be read now, e.g. because of an error of the file system, has none.
+    """
+    found: dict[RunKey, ConcludedRecord] = {}
+    for key, remains in ended_without_record(snapshot).items():
+        with suppress(OSError):
+            found[key] = concluded_record(snapshot.sweep, remains)
+    return found
 
 
 def with_conclusions(snapshot: Snapshot, concluded: Mapping[RunKey, ConcludedRecord]) -> Snapshot:

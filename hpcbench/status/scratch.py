@@ -14,14 +14,17 @@ Scratch = Mapping[int, Sequence[Path]]  # by element: a folder for each attempt,
 
 
 def find_scratch(running: Path) -> Scratch:
-    """Return the files of unrecorded attempts in the folder of a batch, by element."""
+    """Return the files of unrecorded attempts in the folder of a batch, by element; none if it does not exist.
+
+    Raise OSError if it cannot be read: the outcome of its runs is unknown then.
+    """
     found: dict[int, list[Path]] = {}
     try:
         for path in running.iterdir():
             number = path.name.partition("-")[0]
             if number.isdecimal():
                 found.setdefault(int(number), []).append(path)
-    except OSError:
+    except FileNotFoundError:
         return {}
     return found
 
@@ -30,7 +33,7 @@ def latest_change(paths: Iterable[Path]) -> float | None:
     """Return when one of these files, or a file in one of these folders, last changed, in seconds since the epoch."""
     times: list[float] = []
     for path in paths:
-        with suppress(OSError):
+        with suppress(FileNotFoundError):
             times.append(path.stat().st_mtime)
             if path.is_dir():
                 times += [entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(path)]

@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,7 @@ class Batch:
     rejected: bool = False
     uid: int = field(default_factory=os.getuid)
     cluster: str | None = None  # of sbatch, as `scontrol show config` names it
+    begun_at: float = field(default_factory=time.time, compare=False)  # when sbatch was called, s since the epoch
 
     @property
     def job(self) -> str:
@@ -86,7 +88,8 @@ class Journal:
             if kind == "submitting":
                 cluster = event.get("cluster")
                 known = cluster if isinstance(cluster, str) else None
-                found[name] = Batch(paths, name, uid=event.get("uid", os.getuid()), cluster=known)
+                uid = event.get("uid", os.getuid())
+                found[name] = Batch(paths, name, uid=uid, cluster=known, begun_at=_time(event) or time.time())
             elif kind == "submitted" and name in found and "slurm_id" in event:
                 _check(paths, event["slurm_id"], _SLURM_ID)
                 found[name] = replace(found[name], slurm_id=event["slurm_id"])
@@ -152,13 +155,23 @@ class Journal:
 
 def _add_unknown(known: dict[str, dict[int, float]], event: dict[str, Any]) -> None:
     """Add the elements of an event to those that Slurm does not know, at their earliest time. Skip a damaged event."""
+    at = _time(event)
     try:
-        at = datetime.datetime.fromisoformat(event["at"]).timestamp()
         indices = ranges.expand(event["indices"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return
+    if at is None:
+        return
     since = known.setdefault(str(event.get("slurm_id")), {})
     since.update((index, min(at, since.get(index, at))) for index in indices)
+
+
+def _time(event: dict[str, Any]) -> float | None:
+    """Return the time of an event in seconds since the epoch; None if it is damaged."""
+    try:
+        return datetime.datetime.fromisoformat(event["at"]).timestamp()
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _check(paths: SweepPaths, value: object, pattern: re.Pattern[str]) -> None:

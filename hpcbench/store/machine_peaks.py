@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def keep_peaks(workspace: Workspace, machine: MachinePeaks) -> Path:
     For each device, number of CPUs and dtype, the higher rates are kept. The file is replaced atomically; if two
     processes write it at the same time, the last one wins. Raise OSError if it cannot be written.
     """
-    path = workspace.machines / f"{node_type(machine)}.json"
+    path = _path(workspace, machine)
     merged: dict[tuple[str, int, str], Peak] = {}
     for peak in (*_before(path, machine), *machine.measurements):
         merged[_kind(peak)] = _best(merged.get(_kind(peak), peak), peak)
@@ -51,6 +52,17 @@ def keep_peaks(workspace: Workspace, machine: MachinePeaks) -> Path:
     data = {"schema": SCHEMA, **machine._replace(measurements=measurements).as_data()}
     write_whole(str(path), json.dumps(data, indent=1) + "\n")
     return path
+
+
+def _path(workspace: Workspace, machine: MachinePeaks) -> Path:
+    """Return the file of a type of node; its name has a checksum if another type has the plain one."""
+    name = node_type(machine)
+    path = workspace.machines / f"{name}.json"
+    try:
+        is_free = _read(path)[:3] == machine[:3]
+    except (OSError, ValueError):  # no file, or a damaged one
+        is_free = True
+    return path if is_free else workspace.machines / f"{name}-{zlib.crc32(repr(machine[:3]).encode()):08x}.json"
 
 
 def node_type(machine: MachinePeaks) -> str:

@@ -7,6 +7,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.submit.script import LOG
+from hpcbench.util.console import err
 from hpcbench.util.locking.flock import as_standard_input
 from hpcbench.util.locking.lease import Lease
 
@@ -203,37 +205,60 @@ def _options(sweep: Sweep, batch: Batch, array: Array) -> list[str]:
 
 
 def _find(sweep: Sweep, batch: Batch) -> str | None:
-    """Return the ID of the job of a batch by its name, or None. Raise NoAnswerError if Slurm does not respond.
+    """Return the ID of the job of a batch by its logs or its name, or None. Raise NoAnswerError if Slurm fails.
 
     The queue is queried again at the end: while the accounting answers, a late sbatch may arrive.
     """
     name, cluster = batch.slurm_name, sweep.other_cluster
-    queued = find_by_name(name, batch.uid, cluster)
-    return queued or find_in_accounting(name, batch.uid, cluster) or find_by_name(name, batch.uid, cluster)
+    found = _logged_id(batch) or find_by_name(name, batch.uid, cluster)
+    return found or find_in_accounting(name, batch.uid, cluster) or find_by_name(name, batch.uid, cluster)
+
+
+def _logged_id(batch: Batch) -> str | None:
+    """Return the ID of the array of a batch by the names of its logs, or None: a user may have renamed the job."""
+    ids = {path.name.partition("_")[0] for path in batch.paths.logs(batch.name).glob("*_0_log.out")}
+    return min(filter(str.isdecimal, ids), default=None)
 
 
 def adopt_orphans(sweep: Sweep, journal: Journal) -> None:
     """Complete batches whose hpcbench died between sbatch and the journal: find their ids in Slurm by job name.
 
-    Raise UserError if this is impossible, because Slurm may hide the jobs of other users, if Slurm does not respond, or
-    if its commands reach another cluster.
+    A batch counts as refused if its job is still not found `limits.record_delay_s` after its sbatch has ended: an
+    earlier answer of squeue may be older than the job. The caller holds the lock of the sweep, which sbatch holds while
+    it runs. Raise UserError if this is impossible, because Slurm may hide the jobs of other users, if
+    Slurm does not respond, or if its commands reach another cluster.
     """
-    orphans = [batch for batch in journal.accepted if batch.slurm_id is None]
-    if orphans:
+    if any(batch.slurm_id is None for batch in journal.accepted):
         check_cluster(sweep, journal)
-    for batch in orphans:
+        _adopt_found(sweep, journal)
+    lost = [batch for batch in journal.accepted if batch.slurm_id is None]
+    if not lost:
+        return
+    delay_s = sweep.site.limits.record_delay_s
+    ended_at = max(batch.begun_at for batch in lost) + SBATCH_LIMIT_S + KILL_AFTER_S  # at the latest
+    wait_s = min(delay_s, ended_at + delay_s - time.time())
+    if wait_s > 0:
+        names = ", ".join(batch.name for batch in lost)
+        err.print(f"whether Slurm accepted {names} is unknown; waiting {wait_s:.0f} s", soft_wrap=True)
+        time.sleep(wait_s)
+        _adopt_found(sweep, journal)
+    for batch in (batch for batch in journal.accepted if batch.slurm_id is None):
+        journal.rejected(batch, "hpcbench died before Slurm accepted it")
+
+
+def _adopt_found(sweep: Sweep, journal: Journal) -> None:
+    """Record the IDs of the batches without one whose jobs are found. Raise UserError for one of another user."""
+    for batch in (batch for batch in journal.accepted if batch.slurm_id is None):
         slurm_id = _find(sweep, batch)
-        if slurm_id is None and not batch.ours:
+        if slurm_id is not None:
+            journal.submitted(batch, slurm_id)
+        elif not batch.ours:
             raise UserError(
                 f"the hpcbench of the user with uid {batch.uid} died while it submitted {batch.name}; only this user "
                 "can find out whether Slurm accepted it",
                 where=str(batch.paths.journal),
                 hint=f"ask this user to run: hpcbench resume {batch.paths.name}",
             )
-        if slurm_id is None:
-            journal.rejected(batch, "hpcbench died before Slurm accepted it")
-        else:
-            journal.submitted(batch, slurm_id)
 
 
 def cancel(sweep: Sweep, arrays: Iterable[str], journal: Journal) -> None:

@@ -118,6 +118,13 @@ def test_a_python_that_does_not_exist_is_found_before_anything_is_written(invoke
     assert not list(invoke.workspace.glob("jobs/*"))
 
 
+def test_a_misspelt_environment_in_the_site_file_is_refused(invoke):
+    site = invoke.site(environments={"pytroch": {"modules": ["pytorch"]}})
+    done = invoke("sweep", invoke.experiment(), "--site", site, "--dry-run", expect=2)
+    assert "environments.pytroch: unknown environment 'pytroch'" in done.stderr
+    assert "did you mean 'pytorch'?" in done.stderr
+
+
 def test_a_partition_that_the_site_does_not_have_is_refused(invoke):
     site = invoke.site(scheduler="slurm", partitions={"main": {}})
     experiment = invoke.experiment(slurm={"partition": "mian"})

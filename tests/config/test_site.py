@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.config.site import Environment, Site, load_site
+from hpcbench.config.site import Environment, Site, check_environment_names, load_site
 from hpcbench.config.yaml_document import load_yaml, parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.util.package_data import shipped
@@ -55,6 +55,27 @@ def test_a_mistake_in_a_site_file_is_refused_with_file_line_and_key(text: str, w
         site(text)
     assert str(caught.value).startswith(where)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *(("pytroch", "pytorch"), ("pytorc", "pytorch"), ("tensroflow", "tensorflow"), ("comand", "command")),
+        ("horovod-pytroch", "horovod-pytorch"),
+        *((name, None) for name in ("pytorch", "torch", "pytorch-ngc", "pytorch2", "keras3-torch", "my-jax", "own")),
+    ],
+)
+def test_a_misspelt_environment_is_refused_with_the_nearest(name: str, meant: str | None) -> None:
+    document = parse_yaml(f"name: cluster\nscheduler: slurm\nenvironments:\n  {name}: {{}}\n", "site.yaml")
+    known = {path.stem for path in (shipped("configs") / "environments").glob("*.yaml")} | {"command"}
+    if meant is None:
+        check_environment_names(document, load_site(document), known)
+        return
+    with pytest.raises(UserError) as caught:
+        check_environment_names(document, load_site(document), known)
+    assert str(caught.value) == (
+        f"site.yaml:4: environments.{name}: unknown environment '{name}'\n  did you mean '{meant}'?"
+    )
 
 
 def test_an_unknown_scheduler_is_refused() -> None:

@@ -15,7 +15,8 @@ CONFIG = {"ClusterName": "here"}
 
 def never(fake_commands: Fake, reason: str, tres: str, qos: str = "normal", state: str = "PENDING") -> str:
     fake_commands(
-        scontrol=f"""case "$*" in
+        scontrol=f"""echo Welcome
+case "$*" in
 *partition*) echo 'PartitionName=cpu AllowAccounts=ALL QoS=part Nodes=n1';;
 *) echo '{JOB.format(tres=tres, qos=qos)}';;
 esac""",

@@ -20,6 +20,8 @@ SHOWN = (
     [
         ("echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1", "Invalid job id specified"),
         ("echo 'Job 7_3 not found'; exit 1", "Job 7_3 not found"),
+        ("echo 'Job 7_3 not found'; echo 'Maintenance on Monday'; exit 1", "Job 7_3 not found"),
+        ("echo Welcome; echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1", "Invalid job id"),
     ],
 )
 def test_slurm_says_that_it_does_not_know_an_id_with_fake_slurm_commands(
@@ -41,6 +43,7 @@ def test_slurm_says_that_it_does_not_know_an_id_with_fake_slurm_commands(
         "printf 'cached\\nslurm_load_jobs error: Invalid job id specified\\n' >&2; exit 1",
         "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 0",
         "echo 'Job 7_4 not found'; exit 1",
+        "echo 'Job 7_3 not found'; echo 'error: timed out' >&2; exit 1",
         "exit 1",
         "exit 0",
         "exec sleep 5",

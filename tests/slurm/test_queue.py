@@ -192,6 +192,31 @@ def test_a_search_whose_job_is_ending_is_searched_no_more_with_fake_slurm_comman
 
 
 @pytest.mark.parametrize(
+    ("scontrol", "expected"),
+    [
+        ("echo 'JobId=31 ArrayJobId=31 JobState=RUNNING Reason=None NodeList=n1'", ["31"]),
+        ("echo 'JobId=31 ArrayJobId=31 JobState=TIMEOUT Reason=TimeLimit NodeList=n1'", []),
+        ("echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1", []),
+        ("exit 0", None),
+    ],
+)
+def test_a_search_whose_job_squeue_does_not_list_is_asked_for_by_its_id_with_fake_slurm_commands(
+    scontrol: str, expected: list[str] | None, fake_commands: Fake, journal: Journal
+) -> None:
+    """Otherwise resume would submit a second job of it."""
+    journal.submitting(Batch(journal.paths, "search.cc"))
+    journal.submitted(journal.batches[-1], "31")
+    fake_commands(
+        squeue="exit 0", scontrol=f'case "$*" in *config*) echo "ClusterName = here"; exit 0;; esac\n{scontrol}'
+    )
+    if expected is None:
+        with pytest.raises(NoAnswerError, match=r"whether job 31 has ended is unknown: .* printed nothing"):
+            searching(sweep_of(journal), journal)
+    else:
+        assert list(searching(sweep_of(journal), journal)) == expected
+
+
+@pytest.mark.parametrize(
     ("squeue", "words"),
     [
         ("echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "Unable to contact slurm"),

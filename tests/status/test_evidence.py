@@ -31,6 +31,7 @@ def entry(state: str, ended_s_ago: float | None = None, **changes: object) -> Jo
         (Evidence(OTHER, unknown_since=0.0), "unknown", "only the user who submitted it"),
         (Evidence(ME, entry("CANCELLED by 7", 1, started=False)), "ended", ""),
         (Evidence(ME, None, entry("CANCELLED", 1, started=False)), "ended", ""),
+        (Evidence(ME, entry("CANCELLED", 1, started=False), changed_at=NOW - 5), "unknown", "may become visible"),
         (Evidence(ME, entry("COMPLETED", 9_000)), "unknown", "Slurm reports COMPLETED, but its record is not visible"),
         (Evidence(ME, entry("FAILED", 119)), "unknown", "Slurm reports FAILED; a record may become visible until"),
         (Evidence(ME, entry("FAILED", 121)), "ended", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import shutil
 import subprocess
 import sys
@@ -114,6 +115,30 @@ def test_the_outcome_of_a_run_without_a_record_is_saved_once_and_its_folder_remo
         progress = cluster.reconcile(OTHERS_RUN, LOST)
         assert (progress.runs[3].state, progress.warnings) == ("node_failure", ())
         assert cluster.saved == [3]
+    assert not scratch.exists()
+
+
+def test_what_hpcbench_cannot_evaluate_has_failed_and_the_others_have_their_outcomes(cluster: Cluster) -> None:
+    rank = {"rank": 0, "host": "n1", "exit_code": 1, "signal": None, "stopped_by": None, "facts": None}
+    rest = {"started_at": 1.0, "ended_at": "soon", "node": {"hostname": "n1"}, "oom_kills": 0, "last_lines": []}
+    (cluster.begin(0) / "rank-0.json").write_text(json.dumps({**rank, **rest}))
+    progress = cluster.reconcile(sacct=accounted("0|FAILED|1:0|n1", "1|FAILED|1:0|n1", "2|FAILED|1:0|n1"))
+    assert "hpcbench cannot evaluate what the run left: ValueError" in progress.runs[0].reason
+    assert [run.state for run in progress.runs] == ["failed", "planned", "planned", *3 * ["node_failure"]]
+
+
+def test_files_that_cannot_be_read_now_are_evaluated_later(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(scratch: str) -> object:
+        raise OSError(errno.EIO, "Input/output error")
+
+    scratch = cluster.begin(3)
+    ended = accounted("0|FAILED|1:0|n1", "1|FAILED|1:0|n1", "2|FAILED|1:0|n1")
+    with monkeypatch.context() as broken:
+        broken.setattr(reconciling.node_record, "read_ranks", fail)
+        progress = cluster.reconcile(sacct=ended)
+    assert (progress.runs[3].state, progress.runs[3].record) == ("failed", None)
+    assert scratch.exists()
+    assert cluster.reconcile(sacct=ended).runs[3].record is not None
     assert not scratch.exists()
 
 

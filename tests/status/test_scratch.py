@@ -41,6 +41,14 @@ def test_the_latest_change_is_that_of_the_newest_file(tmp_path: Path) -> None:
     assert scratch.latest_change([tmp_path / "gone"]) is None
 
 
+def test_a_folder_that_cannot_be_read_is_not_an_empty_one(tmp_path: Path) -> None:
+    """Otherwise a run that has ended well would be concluded without the files of its ranks."""
+    (tmp_path / "running").touch()
+    with pytest.raises(NotADirectoryError):
+        scratch.find_scratch(tmp_path / "running")
+    assert scratch.find_scratch(tmp_path / "absent") == {}
+
+
 def test_files_and_folders_are_removed_and_what_is_gone_is_no_error(tmp_path: Path) -> None:
     folder, log = tmp_path / "3-8-0-1", tmp_path / "3-8.log"
     folder.mkdir()

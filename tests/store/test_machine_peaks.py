@@ -121,12 +121,13 @@ def test_a_damaged_file_is_replaced_by_a_new_measurement(workspace: Workspace) -
     assert [each.cpus for each in read(workspace)[0].measurements] == [2]
 
 
-def test_what_another_type_with_the_same_name_had_is_not_taken_over(workspace: Workspace) -> None:
+def test_another_type_with_the_same_name_has_a_file_of_its_own(workspace: Workspace) -> None:
     one, other = machine(peak(1, 1e11), cpu="a CPU"), machine(peak(2, 2e11), cpu="a-cpu")
     assert node_type(one) == node_type(other)
-    keep_peaks(workspace, one)
-    keep_peaks(workspace, other)
-    assert read(workspace) == [other]
+    for _ in range(2):
+        keep_peaks(workspace, one)
+        keep_peaks(workspace, other)
+    assert sorted(read(workspace)) == [one, other]
 
 
 def test_a_link_in_its_place_is_not_followed(workspace: Workspace, tmp_path: Path) -> None:

@@ -45,6 +45,21 @@ def test_it_runs_nothing_of_the_folder_where_the_sweep_was_submitted(tmp_path: P
     assert " resume " in done.stdout
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize(("restarts", "requeues"), [("", True), ("19", True), ("20", False)])
+def test_if_the_sweep_stays_locked_slurm_starts_it_again_later(tmp_path: Path, restarts: str, requeues: bool) -> None:
+    script = Template(shipped("templates") / "follow-on.sh.j2").render(
+        version=hpcbench.__version__, options=[], sweep="study-1", python="/bin/false", workspace=tmp_path
+    )
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text('#!/bin/sh\necho "scontrol $@"\n')
+    scontrol.chmod(0o755)
+    job = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_ID": "42", "SLURM_RESTART_COUNT": restarts}
+    done = subprocess.run(["bash", "-c", f"sleep() {{ :; }}\n{script}"], env=job, capture_output=True, text=True)
+    assert done.stdout.count("trying again in") == 5
+    assert ("scontrol requeue 42" in done.stdout, done.returncode) == (requeues, 0 if requeues else 1)
+
+
 @pytest.mark.parametrize(
     ("partition", "time"),
     [

@@ -199,7 +199,7 @@ def test_outside_of_a_container_where_the_python_that_rendered_is_missing_the_no
         script(sweep).replace(f"python={sys.executable}", "python=/no/such/python")
     )
     run(sweep, PATH=f"{show.parent}:{os.environ['PATH']}")
-    assert seen(show)[:3] == ["-I", str(sweep.paths.jobs / "node.pyz"), "job"]
+    assert seen(show)[:3] == ["-Es", str(sweep.paths.jobs / "node.pyz"), "job"]
 
 
 def test_srun_starts_a_container_of_pyxis_with_a_fake_srun(make_sweep: MakeSweep, show: Path) -> None:
@@ -532,8 +532,22 @@ def test_a_component_of_a_heterogeneous_job_gives_up_by_name(make_sweep: MakeSwe
     assert (done.returncode, done.stderr) == (1, "hpcbench: gave up: heterogeneous jobs are not supported\n")
 
 
+@pytest.mark.parametrize("version", ["2.7", "3.6"])
+def test_an_old_python_of_a_node_gives_up_with_the_version_that_is_required(
+    version: str, make_sweep: MakeSweep
+) -> None:
+    found = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    if not found:
+        pytest.skip(f"no Python {version} here; not run: a job script under it")
+    sweep = make_sweep(site=f"python: {sys.executable}", scheduler="local")
+    text = script(sweep).replace(f"python={sys.executable}", f"python={found[0]}")
+    sweep.paths.script("job-001").write_text(text)
+    said = run(sweep).stderr
+    assert said.startswith(f"hpcbench: gave up: Python 3.8 or newer is required; {found[0]} is {version}.")
+
+
 @pytest.mark.parametrize("site", ["modules: [a, b]\n    module_paths: [/m]\n    env: {A: b}", "setup: [x, y]", "{}"])
 def test_a_script_is_what_a_person_would_write(site: str, make_sweep: MakeSweep) -> None:
     text = script(make_sweep("slurm: {partition: gpu, account: me, exclusive: true}", site))
     assert len(text.splitlines()) <= 80
-    assert text.count('exec "$python" -I "$sweep/node.pyz" job ') == 1, "one line starts the driver"
+    assert text.count('exec "$python" -Es "$sweep/node.pyz" job ') == 1, "one line starts the driver"

@@ -223,7 +223,7 @@ def test_nothing_is_submitted_where_the_shell_asks_for_another_cluster_with_fake
 @pytest.fixture
 def orphan(make_sweep: MakeSweep) -> Sweep:
     """A sweep whose hpcbench died between its intent to submit a batch and the id."""
-    sweep = make_sweep()
+    sweep = make_sweep(site="{}\nlimits: {record_delay_s: 2}\n")
     Journal(sweep.paths).submitting(Batch(sweep.paths, "job-001.ab12"))
     return sweep
 
@@ -262,6 +262,28 @@ def test_an_orphan_is_left_alone_while_slurm_does_not_answer_with_fake_slurm_com
     with pytest.raises(UserError, match=f"{failed} failed"):
         slurm_executor.adopt_orphans(orphan, Journal.read(orphan.paths))
     assert states(orphan) == [("job-001", None, False)]
+
+
+def test_an_orphan_that_an_old_answer_of_squeue_does_not_list_is_found_later_with_fake_slurm_commands(
+    fake_commands: Fake, orphan: Sweep, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its job may run already: submitted again, it would run twice."""
+    old = "for time in 1 2; do [ -e $time ] || { : > $time; exit 0; }; done"
+    fake_commands(squeue=f"{old}\n{IN_QUEUE}", sacct="exit 0")
+    slurm_executor.adopt_orphans(orphan, Journal.read(orphan.paths))
+    assert states(orphan) == [("job-001", "42", False)]
+    assert "whether Slurm accepted job-001.ab12 is unknown; waiting 2 s" in capfd.readouterr().err
+
+
+def test_an_orphan_that_was_renamed_is_found_by_its_log_with_fake_slurm_commands(
+    fake_commands: Fake, orphan: Sweep
+) -> None:
+    fake_commands(squeue="exit 0", sacct="exit 0")
+    log = orphan.paths.logs("job-001.ab12") / "42_1_0_log.out"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    slurm_executor.adopt_orphans(orphan, Journal.read(orphan.paths))
+    assert states(orphan) == [("job-001", "42", False)]
 
 
 def test_an_orphan_of_somebody_else_whose_jobs_slurm_may_hide_is_left_alone_with_fake_slurm_commands(

@@ -1,9 +1,8 @@
 """The speedup of a case over its base case, with its interval.
 
 Both have the same workload and problem size: the same batch size per task, or, if no other case has it, the same items
-per step. So a case on
-more nodes has the base of its weak or strong scaling. The batch size is no part of the problem of a training to an
-accuracy.
+per step. So a case on more nodes has the base of its weak or strong scaling. The batch size is not part of the problem
+of a training to an accuracy.
 """
 
 from __future__ import annotations

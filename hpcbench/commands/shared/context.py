@@ -12,8 +12,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from hpcbench.config.shell_defaults import with_shell_defaults
-from hpcbench.config.site import Site, load_site
+from hpcbench.config.site import Site, check_environment_names, load_site
 from hpcbench.config.yaml_document import load_yaml
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError, nearest
 from hpcbench.store.archive.pack import SUFFIX
 from hpcbench.store.archive.unpack import unpacked
@@ -134,9 +135,9 @@ def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
     """
     name = name or os.environ.get("HPCBENCH_SITE") or None
     if name:
-        site = load_site(load_yaml(file_in(workspace, "sites", name)))
+        site = _site_in(workspace, file_in(workspace, "sites", name))
     elif local:
-        site = load_site(load_yaml(file_in(workspace, "sites", "laptop")))
+        site = _site_in(workspace, file_in(workspace, "sites", "laptop"))
     else:
         site = _found_site(workspace)
     if local:
@@ -151,11 +152,21 @@ def _found_site(workspace: Workspace) -> Site:
     from hpcbench.slurm import cluster_query
 
     if not cluster_query.slurm_responds():
-        return load_site(load_yaml(file_in(workspace, "sites", "laptop")))
+        return _site_in(workspace, file_in(workspace, "sites", "laptop"))
     own = workspace.root / "configs" / "sites" / f"{cluster_query.cluster_name()}.yaml"
     if own.is_file():
-        return load_site(load_yaml(own))
+        return _site_in(workspace, own)
     return Site.model_validate(cluster_query.probe().site)
+
+
+def _site_in(workspace: Workspace, file: Path) -> Site:
+    """Return the checked site of a file. Raise UserError if it is not valid."""
+    from hpcbench.environments.recipes import recipe_files
+
+    document = load_yaml(file)
+    site = load_site(document)
+    check_environment_names(document, site, {COMMAND, *recipe_files(workspace)})
+    return site
 
 
 @contextmanager

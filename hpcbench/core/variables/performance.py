@@ -11,7 +11,10 @@ _EFFECTS = {
         r"\w+THREADS|OMP_(?:DYNAMIC|NESTED|THREAD_LIMIT|MAX_ACTIVE_LEVELS)|MKL_DYNAMIC|BLIS_[IJ][CR]_NT|GOMAXPROCS"
         r"|TOKENIZERS_PARALLELISM"
     ),
-    "CPU binding": r"OMP_PROC_BIND|OMP_PLACES|KMP_AFFINITY|KMP_HW_SUBSET|GOMP_CPU_AFFINITY",
+    "CPU binding": (
+        r"OMP_PROC_BIND|OMP_PLACES|KMP_AFFINITY|KMP_HW_SUBSET|GOMP_CPU_AFFINITY|I_MPI_PIN\w*"
+        r"|MV2_(?:ENABLE_AFFINITY|CPU_\w+)"
+    ),
     "OpenMP runtime": r"(?:OMP|KMP|GOMP)_\w+",
     "arithmetic precision": (
         r"NVIDIA_TF32_OVERRIDE|TORCH_ALLOW_TF32_CUBLAS_OVERRIDE|ONEDNN_DEFAULT_FPMATH_MODE|JAX_ENABLE_X64"
@@ -24,7 +27,7 @@ _EFFECTS = {
     ),
     "preloaded libraries": r"LD_PRELOAD",
     "GPU": r"(?:CUDA|CUBLAS|CUDNN|HIP|HSA|ROCR|ROCBLAS|MIOPEN)_\w+|GPU_MAX_HW_QUEUES",
-    "communication": r"(?:NCCL|RCCL|GLOO|UCX|HOROVOD)_\w+",
+    "communication": r"(?:NCCL|RCCL|GLOO|UCX|HOROVOD|OMPI_MCA|I_MPI|MV2|MPICH|FI)_\w+",  # FI: libfabric
     "framework": (
         r"(?:TORCH|PYTORCH|TORCHINDUCTOR|TORCHDYNAMO|TRITON|XLA|JAX|KERAS|MXNET)_\w+"
         r"|TF_(?:NUM|XLA|GPU|FORCE|ENABLE|DISABLE|USE|CUDNN)_\w+"
@@ -32,8 +35,11 @@ _EFFECTS = {
 }
 _NAMES = {effect: re.compile(names) for effect, names in _EFFECTS.items()}
 # Of these families, but where something is, which version it has, or which devices are visible: the record has the
-# devices themselves.
-_PLACES = re.compile(r"\w+_(?:HOME|PATH|ROOT|DIR|DIRECTORY|CACHE|VERSION|BUILD_NUMBER|ARCH_LIST|VISIBLE_DEVICES)")
+# devices themselves. Slurm gives each job a key for Open MPI.
+_PLACES = re.compile(
+    r"\w+_(?:HOME|PATH|ROOT|DIR|DIRECTORY|CACHE|VERSION|BUILD_NUMBER|ARCH_LIST|VISIBLE_DEVICES|PMI_LIBRARY)"
+    r"|OMPI_MCA_orte_precondition_transports"
+)
 SET_UP = "HPCBENCH_SET_UP"  # variable of a job script: the names of those that its modules and shell lines have set
 _ALSO_RECORDED = re.compile(r"LOADEDMODULES|LD_LIBRARY_PATH|PYTHONHASHSEED|NVIDIA_\w+|\w+_VISIBLE_DEVICES")
 

@@ -48,9 +48,14 @@ def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: s
         try:
             found.metrics[name] = _measured(name, spec, complete, read, scratch, found.warnings)
         except MetricError as error:
-            known = {"unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"]}
-            found.metrics[name] = {"value": None, **known, "reason": str(error)}
+            found.metrics[name] = _not_found(spec, str(error))
+        except Exception as error:  # unforeseen output, which is kept: the run has completed
+            found.metrics[name] = _not_found(spec, "hpcbench failed: %s: %s" % (type(error).__name__, error))
     return found
+
+
+def _not_found(spec: Spec, reason: str) -> Dict[str, Any]:
+    return {"value": None, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], "reason": reason}
 
 
 def _measured(

@@ -12,6 +12,7 @@ from ...core.status import (
     COMPLETED,
     FAILED,
     GAVE_UP,
+    INTERNAL,
     JOB_TIME,
     KILLED,
     LAST_LINES,
@@ -98,6 +99,26 @@ def conclude(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
 ) -> Outcome:
     """Return the outcome of a run. A command that succeeded must also have printed the expected text."""
+    try:
+        return _concluded(planned, sweep, ranks, ending, scratch)
+    except OSError:
+        raise
+    except Exception as error:  # unforeseen content of a file must not end the job: other runs follow
+        return not_evaluated(error)
+
+
+def not_evaluated(error: Exception) -> Outcome:
+    """Return the outcome of a run whose files made hpcbench raise this error, which is being handled."""
+    import traceback
+
+    message = "hpcbench cannot evaluate what the run left: %s: %s" % (type(error).__name__, error)
+    lines = traceback.format_exc().splitlines()[-LAST_LINES:]
+    return Outcome(FAILED, {"type": INTERNAL, "message": message, "last_lines": lines})
+
+
+def _concluded(
+    planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
+) -> Outcome:
     if ending.too_large and not ending.stopped:
         return _skipped(TOO_LARGE, ending.too_large)
     if ending.noise and not ending.stopped:

@@ -18,11 +18,12 @@ from ...core.samples import Samples
 from ...core.typed_json import InvalidError, from_json, to_json
 from ...core.variables import performance
 from . import kept_output, monitor_summary
-from .outcome import Outcome
+from .outcome import Outcome, not_evaluated
 
 TIMELINES = "timelines"  # folder next to that of the records, with one file per file of records
 _NOT_MONITORED = monitor_summary.Monitored()
 _UNEQUAL = 0.1  # relative difference in speed between independent ranks that causes a warning
+_NO_RANK = (ValueError, LookupError, TypeError, AttributeError)  # raised for JSON that is not of a rank
 _Part = TypeVar("_Part")
 _OF_FACTS: Dict[str, Any] = {"samples": Samples, "learning": Learning, "work": Work, "threads": Threads, "error": Error}
 
@@ -42,9 +43,8 @@ def write(
     Raise OSError on a full disk.
     """
     monitored = monitor_summary.of_run(ranks, scratch, planned.on_gpus)
-    record = without_secrets(
-        assemble(planned, sweep, key, ranks, outcome, elapsed_s, os.environ, monitored), os.environ
-    )
+    made = assemble(planned, sweep, key, ranks, outcome, elapsed_s, os.environ, monitored)
+    record = without_secrets(made, os.environ)
     append(record, path)
     oom_pruning.note(planned, outcome.status, os.path.normpath(os.path.join(os.path.dirname(path), "..", "..")))
     monitor_summary.keep(scratch, timelines_beside(path))
@@ -68,7 +68,26 @@ def assemble(
     environment: Mapping[str, str],
     monitored: monitor_summary.Monitored = _NOT_MONITORED,
 ) -> Record:
-    """Return the record of a run from the files of its ranks, for any outcome."""
+    """Return the record of a run from the files of its ranks, for any outcome; without these if they are not valid."""
+    try:
+        return _assembled(planned, sweep, key, ranks, outcome, elapsed_s, environment, monitored)
+    except Exception as error:
+        if not ranks:
+            raise
+        known = not_evaluated(error) if outcome.status == status.COMPLETED else outcome
+        return _assembled(planned, sweep, key, [], known, elapsed_s, environment, _NOT_MONITORED)
+
+
+def _assembled(
+    planned: PlannedRun,
+    sweep: Dict[str, Any],
+    key: RecordKey,
+    ranks: List[Dict[str, Any]],
+    outcome: Outcome,
+    elapsed_s: float,
+    environment: Mapping[str, str],
+    monitored: monitor_summary.Monitored,
+) -> Record:
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
     completed = outcome.status == status.COMPLETED
     now = time.time()
@@ -222,17 +241,18 @@ def read_ranks(scratch: str) -> List[Dict[str, Any]]:
     """Return the content of the files that the supervisors of a run wrote to its scratch folder, by rank.
 
     A rank whose result does not have the types of a record counts as failed, with the name of the field in its error. A
-    file that is not JSON counts as missing: its node may have failed before the file system had its content.
+    file without JSON of a rank counts as missing: its node may have failed before the file system had its content.
     """
     ranks = []
     for name in os.listdir(scratch) if os.path.isdir(scratch) else []:
         if name.endswith(".json"):
-            with open(os.path.join(scratch, name), encoding="utf-8") as file, contextlib.suppress(ValueError):
+            with open(os.path.join(scratch, name), encoding="utf-8") as file, contextlib.suppress(*_NO_RANK):
                 ranks.append(_checked(json.load(file)))
     return sorted(ranks, key=lambda rank: int(rank["rank"]))
 
 
 def _checked(rank: Dict[str, Any]) -> Dict[str, Any]:
+    int(rank["rank"])
     facts = rank["facts"] or {}
     try:
         for name, kind in _OF_FACTS.items():

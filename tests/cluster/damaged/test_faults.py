@@ -311,7 +311,7 @@ def test_clocks_that_differ_where_that_of_one_node_is_faked(cluster, sweep, slur
     (tmp_path / "clock" / "sitecustomize.py").write_text(CLOCK)
     site = json.loads(Path(cluster.environment["HPCBENCH_SITE"]).read_text())
     python = tmp_path / "clock" / "python"  # the driver, which dates the record, passes PYTHONPATH over
-    python.write_text(f'#!/bin/sh\n[ "$1" != -I ] || shift\nPYTHONPATH={python.parent} exec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\n[ "$1" != -Es ] || shift\nPYTHONPATH={python.parent} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
     site["environments"]["command"] = {"python": str(python)}
     Path(cluster.environment["HPCBENCH_SITE"]).write_text(json.dumps(site))

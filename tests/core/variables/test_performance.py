@@ -31,12 +31,20 @@ EFFECTS = {
     "CUDA_LAUNCH_BLOCKING": "GPU",
     "CUDA_DEVICE_ORDER": "GPU",
     "NCCL_ALGO": "communication",
+    "OMPI_MCA_btl": "communication",
+    "I_MPI_FABRICS": "communication",
+    "MV2_USE_CUDA": "communication",
+    "MPICH_GPU_SUPPORT_ENABLED": "communication",
+    "FI_PROVIDER": "communication",
+    "I_MPI_PIN_DOMAIN": "CPU binding",
+    "MV2_ENABLE_AFFINITY": "CPU binding",
     "XLA_FLAGS": "framework",
     "TORCH_LOGS": "framework",
 }
 WITHOUT = (
     *("CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TORCH_HOME", "NCCL_VERSION", "PYTORCH_BUILD_NUMBER", "TRITON_CACHE_DIR"),
     *("LD_LIBRARY_PATH", "LOADEDMODULES", "NVIDIA_VISIBLE_DEVICES", "PATH", "SLURM_JOB_ID", "TF_CPP_MIN_LOG_LEVEL"),
+    *("I_MPI_ROOT", "FI_PROVIDER_PATH", "OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_precondition_transports"),
 )
 
 

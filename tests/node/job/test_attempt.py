@@ -125,6 +125,33 @@ def test_the_monitors_begin_before_the_tasks_and_end_after_them(tried: Tried) ->
     assert not list(tried.folder.running.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("rank", "error"),
+    [
+        ({"exit_code": 1, "ended_at": "soon"}, "ValueError: could not convert string to float: 'soon'"),
+        ({"node": {"hostname": 7}}, "InvalidError: "),
+    ],
+)
+def test_what_hpcbench_cannot_evaluate_is_a_failure_and_does_not_end_the_job(
+    tried: Tried, make_rank: Any, rank: dict[str, Any], error: str
+) -> None:
+    tried.ranks = [make_rank(**rank)]
+    step, completed, record = tried()
+    assert record is not None
+    assert (step, completed, record["status"], record["error"]["type"]) == (NextStep.DONE, False, "failed", "hpcbench")
+    assert record["error"]["message"].startswith(f"hpcbench cannot evaluate what the run left: {error}")
+    assert record["error"]["last_lines"][0].startswith("Traceback")
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "7", '{"rank": null, "facts": null}'])
+def test_a_file_that_is_not_of_a_rank_counts_as_none(tried: Tried, content: str) -> None:
+    tried.ranks = []
+    tried.timeline = lambda scratch: (scratch / "rank-0.json").write_text(content)
+    _, _, record = tried()
+    assert record is not None
+    assert record["error"]["message"] == "1 of 1 tasks left no result; the launcher exited with 1"
+
+
 def test_the_time_that_is_left_is_the_limit_of_the_tasks(tried: Tried) -> None:
     tried(elapsed_s=21.0)
     assert tried.launched[0].words()[-2:] == ["--limit", "39"]
