@@ -92,7 +92,8 @@ def _cells_apart_by_blanks(name: str, lines: Sequence[str]) -> Iterator[str]:
     A line is a row if half of its cells or more are numbers. The table ends at any other line; comments, rulers and
     lines of units below the header are skipped.
     """
-    header = _next_header(name, lines, 0)
+    following = _following(lines)
+    header = _next_header(name, lines, following, 0)
     inside = True
     for at in range(header.line + 1 if header else len(lines), len(lines)):
         cells = lines[at].split()
@@ -106,16 +107,26 @@ def _cells_apart_by_blanks(name: str, lines: Sequence[str]) -> Iterator[str]:
                 raise MetricError("a row has %d cells and its header %d: %s" % (len(cells), header.width, shown))
         elif not _is_aside(lines[at]):
             inside = False
-            header = _next_header(name, lines, at, at + 1) or header
+            header = _next_header(name, lines, following, at, at + 1) or header
 
 
-def _next_header(name: str, lines: Sequence[str], start: int, end: Optional[int] = None) -> Optional[_Header]:
+def _following(lines: Sequence[str]) -> List[int]:
+    """Return for each line the place of the next one that is not an aside; the number of lines if none follows."""
+    found = [len(lines)] * len(lines)
+    for at in range(len(lines) - 2, -1, -1):
+        found[at] = found[at + 1] if _is_aside(lines[at + 1]) else at + 1
+    return found
+
+
+def _next_header(
+    name: str, lines: Sequence[str], following: Sequence[int], start: int, end: Optional[int] = None
+) -> Optional[_Header]:
     """Return the first line from `start` on that is a header with the name, or None."""
     word = _without_place(name)
     for at in range(start, len(lines) if end is None else end):
         if word not in lines[at]:
             continue
-        below = next((lines[row].split() for row in range(at + 1, len(lines)) if not _is_aside(lines[row])), [])
+        below = lines[following[at]].split() if following[at] < len(lines) else []
         for header in _readings(lines[at]):
             if len(header) == len(below) and _is_row(below):
                 place = _place(name, header)

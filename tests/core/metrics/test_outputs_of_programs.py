@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +258,20 @@ def test_a_number_is_doubted_rather_than_half_taken(metric: str, output: str, wo
 )
 def test_other_marks_next_to_a_number_do_not_belong_to_it(metric: str, output: str, value: float) -> None:
     assert found(metric, output) == value
+
+
+@pytest.mark.parametrize(
+    ("metric", "line"),
+    [
+        ("{json: rate}", "[2026-11-26 10:00:00] step 5 loss 0.5\n"),
+        ("{json: rate}", 'options {"a" : b}\n'),
+        ("{csv: loss}", "# step loss\n"),
+        ("{csv: loss}", "step loss\n\n"),
+    ],
+)
+def test_the_time_for_a_long_output_is_proportional_to_its_length(metric: str, line: str) -> None:
+    """A log of 20 MB must not take hours, in which the nodes of the job wait."""
+    before_s = time.process_time()
+    with pytest.raises(MetricError, match="was not found"):
+        found(metric, 40_000 * line)
+    assert time.process_time() - before_s < 15
