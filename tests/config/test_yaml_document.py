@@ -137,9 +137,9 @@ def test_the_place_of_a_merged_key_is_the_line_on_which_it_was_written() -> None
 @pytest.mark.parametrize(
     ("used", "words"),
     [
-        ("{<<: 1}", "f.yaml:3: used.<<: a merge key takes a mapping or a list of mappings"),
-        ("{<<: [*base, 1]}", "f.yaml:3: used.<<: a merge key takes a mapping or a list of mappings"),
-        ("{<<: [[*base]]}", "f.yaml:3: used.<<: a merge key takes a mapping or a list of mappings"),
+        ("{<<: 1}", "f.yaml:3: used.<<: a merge key requires a mapping or a list of mappings"),
+        ("{<<: [*base, 1]}", "f.yaml:3: used.<<: a merge key requires a mapping or a list of mappings"),
+        ("{<<: [[*base]]}", "f.yaml:3: used.<<: a merge key requires a mapping or a list of mappings"),
         ("{<<: *base, x: 1, x: 2}", "f.yaml:3: used.x: duplicate key 'x'"),
         ("{<<: *base, <<: *other}", "f.yaml:3: used.<<: duplicate key '<<'"),
         ("&u {<<: *u}", "contains itself"),
