@@ -106,7 +106,7 @@ def _sbatch(script: Path, cluster: str | None) -> str:
     lines = output_of(["sbatch", "--parsable", str(script)], cluster)
     slurm_id = job_id_in("\n".join(lines))
     if slurm_id is None:
-        raise UserError(f"sbatch printed {quoted(lines)!r}, which has no clear job ID")
+        raise UserError(f"no clear job ID in the output of sbatch: {quoted(lines)!r}")
     return slurm_id
 
 

@@ -124,7 +124,7 @@ def test_a_sweep_of_another_cluster_is_left_alone(three, plain_cluster):
     there = three.cluster.environment
     three.await_states(running=CASES)
     three.cluster.environment = {**there, "SLURM_CONF": plain_cluster["SLURM_CONF"]}
-    words = "three belongs to cluster 'accounting', but the Slurm commands here reach cluster 'plain'"
+    words = "sweep 'three' belongs to cluster 'accounting', but the Slurm commands here reach cluster 'plain'"
     assert words in three.cluster("status").stderr
     assert words in three.cluster("report", expect=1).stderr
     for command in ("resume", "cancel"):
@@ -205,7 +205,7 @@ def test_a_run_of_unknown_state_is_repeated_only_with_force_with_a_wrapper_of_sq
     assert three.cluster.states() == {"unknown": CASES}
     told = three.cluster("resume", "three").stderr
     assert "0 repetitions to run" in told
-    assert f"not run again: {CASES} repetitions in an unknown state since " in told
+    assert f"not run again: {CASES} repetitions, state unknown since " in told
     assert "`scontrol show job" in told
     three.cluster("resume", "three", "--force")
     journal = (three.cluster.workspace / "jobs/three/journal.jsonl").read_text()
