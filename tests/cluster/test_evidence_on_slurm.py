@@ -191,7 +191,7 @@ def test_a_request_above_the_limit_of_its_qos_never_starts(three, slurm):
         three.sweep("--set", "cpus_per_task=2", qos="tiny")
         done = three.cluster("resume", "three", "--wait", expect=1)
         assert "never_started" in done.stderr
-        words = "it asks for cpu=2, and QOS tiny allows cpu=1 for all jobs together (QOSGrpCpuLimit)"
+        words = "it requests cpu=2, but QOS tiny allows cpu=1 for all jobs together (QOSGrpCpuLimit)"
         assert words in three.cluster("status").stdout
         three.cluster("cancel", "three")
     finally:

@@ -56,7 +56,7 @@ def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
 
 
 def _failures(finding: TuningResult) -> Iterator[str]:
-    """Yield a line per cause, with the message of the first configuration and the number of the others."""
+    """Yield a line for each cause of failure: the first configuration, the number of others, and its message."""
     causes: dict[str, list[Failure]] = {}
     for each in finding.failed:
         causes.setdefault(cause(each.why), []).append(each)
