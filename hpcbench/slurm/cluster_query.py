@@ -19,8 +19,8 @@ from hpcbench.slurm.cluster_config import has_accounting, query_config
 # States of sinfo(1), NODE STATE CODES, of nodes that accept jobs now or after other jobs. A suffix may follow, e.g. for
 # power saving; an asterisk marks a node that does not respond.
 _ACCEPTS_JOBS = ("idle", "mixed", "allocated", "completing", "planned", "reserved")
-# What the commands print if there is no slurm.conf, and a DNS that responds has no record of a controller. If the DNS
-# does not respond, there may be a cluster.
+# Errors of the commands if there is no slurm.conf, and the DNS has no record of a controller. If the DNS does not
+# respond, there may be a cluster.
 _NOT_CONFIGURED = ("res_nsearch error: Unknown host", "res_nsearch error: No address associated with name")
 _SINFO = ("sinfo", "--noheader", "--all")  # also hidden partitions: their users may submit to them
 _SACCTMGR = ["sacctmgr", "--noheader", "--parsable2", "show"]
@@ -246,7 +246,7 @@ def _plain(name: str) -> str:
 
 
 def _user_name() -> str | None:
-    """Return the user's name in Slurm, or None if the number has no name on this machine.
+    """Return the user's name in Slurm, or None if the UID has no name on this machine.
 
     After su, USER and LOGNAME may name another user.
     """
