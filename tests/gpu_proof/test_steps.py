@@ -63,7 +63,7 @@ def test_a_step_without_enough_time_is_not_run_and_says_so(run: Callable[..., li
         Step("a", "", 1, 90, taking(80)), Step("b", "", 30, 90, taking(1)), Step("c", "", 10, 20, taking(1), 0)
     )
     assert late.outcome.status == NOT_RUN
-    assert late.outcome.problems == ("it needs 30 s, and 0 s of the time were left",)
+    assert late.outcome.problems == ("requires 30 s; time left: 0 s",)
     assert short.outcome.status == PASSED
 
 
