@@ -32,7 +32,7 @@ def test_variables_of_sbatch_are_defaults_and_those_without_effect_are_named() -
     ]
 
 
-def test_on_a_machine_without_slurm_they_say_nothing() -> None:
+def test_without_slurm_they_have_no_effect_and_no_note() -> None:
     assert with_shell_defaults(site("local"), SHELL) == (site("local"), [])
 
 

@@ -122,7 +122,7 @@ def test_a_merge_key_adds_the_keys_that_a_mapping_does_not_have_itself(used: str
 @pytest.mark.parametrize(
     ("used", "keys"), [("{a: 1, <<: *base, b: 2}", "axyb"), ("{y: 1, <<: *base}", "yx"), ("{<<: *base, x: 1}", "xy")]
 )
-def test_merged_keys_stand_in_the_place_of_their_merge_key(used: str, keys: str) -> None:
+def test_merged_keys_are_at_the_position_of_their_merge_key(used: str, keys: str) -> None:
     """The order of axes is the order of cases."""
     assert "".join(parse_yaml(MERGED % used, "f.yaml").data["used"]) == keys
 
@@ -148,7 +148,7 @@ def test_the_place_of_a_merged_key_is_the_line_on_which_it_was_written() -> None
         ("{<<: !!set {x}}", "is not allowed"),
     ],
 )
-def test_a_merge_that_is_not_one_of_mappings_is_refused(used: str, words: str) -> None:
+def test_a_merge_of_anything_but_mappings_is_refused(used: str, words: str) -> None:
     assert words in refusal(MERGED % used)
 
 

@@ -1,4 +1,4 @@
-"""The environment of a proof: this Python's packages, hpcbench of this repository, and wheels for the rest."""
+"""The environment of gpu-proof: this Python's packages, hpcbench of this repository, and wheels for missing ones."""
 
 from __future__ import annotations
 

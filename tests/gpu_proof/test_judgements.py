@@ -1,4 +1,4 @@
-"""What the steps conclude from records, readings of NVML and output: each conclusion for a good and a bad case."""
+"""The conclusions of steps from records, readings of NVML and output: each for a good and a bad case."""
 
 from __future__ import annotations
 

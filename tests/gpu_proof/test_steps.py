@@ -1,4 +1,4 @@
-"""Steps share a time budget, and none keeps another from running."""
+"""Steps share a time budget, and a failed step does not prevent others from running."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_deadline_is_the_limit_of_the_step_or_what_its_reserve_leaves(
     assert deadlines == [120, 170]
 
 
-def test_the_steps_of_the_issue_are_there_and_their_names_are_unique() -> None:
+def test_every_step_is_listed_and_the_names_are_unique() -> None:
     names = [step.name for step in STEPS]
     assert len(set(names)) == len(names)
     assert {"nvml", "tests", "energy", "throttling", "foreign", "eager", "compiled", "doctor", "page"} <= set(names)

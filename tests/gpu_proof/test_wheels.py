@@ -1,4 +1,4 @@
-"""Which wheels `tools/gpu-proof wheels` collects, with a made-up pip."""
+"""The wheels that `tools/gpu-proof wheels` collects, with a fake pip."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_a_request_above_a_group_limit_never_starts_with_fake_slurm_commands(
         ("AssocGrpCPULimit", "TRES=cpu=64"),
         ("QOSGrpCpuLimit", ""),
         ("Priority", "TRES=cpu=5"),
-        ("QOSGrpCPUMinutesLimit", "TRES=cpu=5"),  # a budget of the past
+        ("QOSGrpCPUMinutesLimit", "TRES=cpu=5"),  # a budget, of which earlier jobs used a part
     ],
 )
 def test_any_other_request_may_start_with_fake_slurm_commands(fake_commands: Fake, reason: str, tres: str) -> None:
@@ -66,7 +66,7 @@ def test_a_job_that_runs_is_not_asked_for_with_fake_slurm_commands(fake_commands
     assert never(fake_commands, "QOSGrpCpuLimit", "TRES=cpu=5", state="RUNNING") == ""
 
 
-def test_the_elements_of_an_array_are_one_question_with_fake_slurm_commands(fake_commands: Fake) -> None:
+def test_the_elements_of_an_array_are_one_query_with_fake_slurm_commands(fake_commands: Fake) -> None:
     entries = {("7", index): JobEntry("PENDING", "QOSGrpCpuLimit") for index in range(50)}
     folder = fake_commands(
         scontrol=f"echo '{JOB.format(tres='TRES=cpu=5', qos='normal')}'", sacctmgr="echo 'normal|cpu=4'"

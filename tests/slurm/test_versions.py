@@ -1,4 +1,4 @@
-"""What hpcbench makes of the output of each version of Slurm: recorded, or reconstructed (samples/README.md)."""
+"""How hpcbench reads the output of each version of Slurm, which is recorded or reconstructed (samples/README.md)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_cluster_is_described(version: str, slurm: Path) -> None:
     assert found.qos_limits == {"few": 2}
 
 
-def test_a_cluster_without_accounting_is_told_from_one_with(version: str, slurm: Path) -> None:
+def test_a_cluster_without_accounting_is_recognised(version: str, slurm: Path) -> None:
     config = slurm / "config"
     config.mkdir()
     (config / "config.txt").write_text(read(version, "no-accounting.txt"))
@@ -101,7 +101,7 @@ def test_each_job_of_a_sweep_has_its_state(slurm: Path, invoke: Any) -> None:
     }
 
 
-def test_refusals_for_too_many_jobs_are_told_from_others(version: str) -> None:
+def test_refusals_for_too_many_jobs_are_recognised(version: str) -> None:
     limits = {name: exceeded_limit(text) for name, text in messages(version).items() if exceeded_limit(text)}
     assert set(limits) == {
         "AssocMaxSubmitJobLimit",

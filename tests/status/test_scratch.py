@@ -41,7 +41,7 @@ def test_the_latest_change_is_that_of_the_newest_file(tmp_path: Path) -> None:
     assert scratch.latest_change([tmp_path / "gone"]) is None
 
 
-def test_files_and_folders_are_removed_and_what_is_gone_is_no_error(tmp_path: Path) -> None:
+def test_files_and_folders_are_removed_and_missing_ones_are_no_error(tmp_path: Path) -> None:
     folder, log = tmp_path / "3-8-0-1", tmp_path / "3-8.log"
     folder.mkdir()
     log.touch()

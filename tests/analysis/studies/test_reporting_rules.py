@@ -243,7 +243,7 @@ def test_rule_9_a_factor_that_nobody_asked_for_is_told_with_its_levels(case: Cas
     assert judged(many)[0].lacking.endswith("kernel (5 values)")
 
 
-def test_rule_9_an_axis_that_ran_on_one_kind_of_machine_each_is_told(case: Case, judged: Judged) -> None:
+def test_rule_9_names_an_axis_whose_values_each_ran_on_one_kind_of_machine(case: Case, judged: Judged) -> None:
     (finding,) = judged(
         [*case(0, batch_size=64), *case(1, cpu_model="another CPU", batch_size=32)], shown=("batch_size",)
     )

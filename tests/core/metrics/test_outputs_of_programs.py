@@ -1,4 +1,4 @@
-"""One line of YAML for outputs as programs of the field print them; the samples were written for this test."""
+"""Metrics of one line of YAML for outputs as HPC and ML programs print them; the samples were written for this test."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_the_output_of_a_program_is_read_with_one_line_of_yaml(sample: str) -> N
     assert found(metric, output) == pytest.approx(value, rel=1e-4)
 
 
-def test_the_documentation_has_lines_that_were_tried() -> None:
+def test_the_examples_of_the_documentation_are_tested() -> None:
     rows = re.findall(r"(?m)^\| [^|]+ \| `(\{.*\})` \|$", DOCUMENTATION.read_text())
     assert len(rows) == 13
     assert {row.replace("\\|", "|") for row in rows} <= {metric for metric, _, _ in SAMPLES.values()}
@@ -233,7 +233,7 @@ def test_the_documentation_has_lines_that_were_tried() -> None:
         ("{json: loss, reduce: mean}", TRAINER, "has a value that is not finite"),
     ],
 )
-def test_a_number_is_doubted_rather_than_half_taken(metric: str, output: str, words: str) -> None:
+def test_a_doubtful_value_is_an_error(metric: str, output: str, words: str) -> None:
     with pytest.raises(MetricError) as caught:
         found(metric, output)
     assert words in str(caught.value)
