@@ -27,7 +27,7 @@ class JobEntry:
     started: bool | None = None
     ended_at: float | None = None
     never: str = ""  # why a pending job will never start, although Slurm's reason suggests that it waits for others
-    overdue: bool = False  # beyond its time limit: sacct reports a job that Slurm lost as running for ever
+    overdue: bool = False  # beyond its time limit: sacct reports a job that Slurm lost as running forever
 
     @property
     def ended(self) -> bool:

@@ -131,7 +131,7 @@ def _gain(answer: Recommendation, quantity: Quantity) -> str:
         failed = "the default could not be measured" if answer.certain else "the default or the best candidate failed"
         return f"unknown: {failed}"
     if answer.is_mostly_disturbed:
-        seemed = f"{in_words(answer.winner.parameters)} was {in_brackets(answer.gain)} as good in them"
+        seemed = f"{in_words(answer.winner.parameters)} was {in_brackets(answer.gain)} as good in the comparison"
         return f"unknown: {_disturbed(answer)}; {seemed}; search again on an idle machine"
     if answer.certain:
         more = f" ({_disturbed(answer)})" if answer.disturbed else ""

@@ -247,7 +247,7 @@ def test_rule_9_names_an_axis_whose_values_each_ran_on_one_kind_of_machine(case:
     (finding,) = judged(
         [*case(0, batch_size=64), *case(1, cpu_model="another CPU", batch_size=32)], shown=("batch_size",)
     )
-    words = "cpu_model (a CPU, another CPU); cpu_model follows batch_size, whose effect cannot be told from that of"
+    words = "cpu_model (a CPU, another CPU); cpu_model is confounded with batch_size: their effects"
     assert words in finding.lacking
 
 
