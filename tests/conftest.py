@@ -98,10 +98,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call() -> Iterator[None]:
-    """Without the variable that names the test: a Python's packages are asked for once for equal environments.
+    """Remove the variable that names the test: the packages of a Python are queried once per equal environment.
 
-    What a test sets ends with it: a variable of a library, e.g. of scikit-learn's OpenMP or of gloo, would change the
-    measurements of the next. scikit-learn sets its two also where a fixture imports it.
+    Restore the environment after each test: variables that a library sets, e.g. scikit-learn for OpenMP, or gloo, would
+    change the measurements of the next test. scikit-learn also sets its two variables if a fixture imports it.
     """
     name = os.environ.pop("PYTEST_CURRENT_TEST", "")
     for variable in ("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"):
@@ -245,7 +245,7 @@ esac"""
 def fake_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Put shell scripts of these names on a PATH that has nothing else but a few tools. They run in the folder
     that is returned, where each also writes its arguments, a line for each, to NAME.called. With a squeue, there is
-    an scontrol of a slurmctld that does not know any job."""
+    also an scontrol, whose slurmctld does not know any job."""
     for name in [name for name in os.environ if name.startswith(("SLURM_", "SBATCH_"))]:
         monkeypatch.delenv(name)
     folder = tmp_path / "fake commands"

@@ -1,4 +1,4 @@
-"""What tools/slurm_versions.py makes of the tests of a release, with a made-up Slurm and made-up tests."""
+"""The results of tools/slurm_versions.py for the tests of a release, with a fake Slurm and fake tests."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_each_marked_test_has_an_outcome_with_its_feature(project: Path) -> None
     )
 
 
-def test_a_suite_that_cannot_be_had_is_not_run_and_never_passed(
+def test_an_unavailable_suite_is_not_run_and_never_passed(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["slurm_versions.py", "potato"])

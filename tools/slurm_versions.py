@@ -1,6 +1,6 @@
-"""Run the tests marked `versions` on the Slurm of each Debian suite; write the results to docs/slurm-versions.json.
+"""Run the tests with the marker `versions` on the Slurm of each Debian suite; save results in docs/slurm-versions.json.
 
-`make docs` makes the table of docs/slurm-versions.md from that file.
+`make docs` generates the table of docs/slurm-versions.md from this file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Release:
-    """The results of one suite; if its Slurm could not be had, the reason."""
+    """The results of one suite, or the reason if its Slurm is not available."""
 
     suite: str
     version: str = ""
@@ -75,7 +75,7 @@ def _tests(file: Path) -> Iterator[Outcome]:
 
 
 def merged(before: Release | None, now: Release) -> Release:
-    """Return the results of a run of some of the tests, with those that other tests had on the same version."""
+    """Return the results of a run of some tests, with the earlier results of other tests on the same version."""
     if before is None or before.version != now.version:
         return now
     new = {test.name: test for test in now.tests}
@@ -90,7 +90,7 @@ def saved() -> list[Release]:
 
 
 def version_table() -> list[str]:
-    """Return the saved results as the lines of a Markdown table, followed by the reasons of what was not run."""
+    """Return the saved results as lines of a Markdown table, followed by what did not pass, with the reasons."""
     releases = saved()
     features = sorted({test.feature for release in releases for test in release.tests})
     heads = [f"{release.version or 'unknown version'} ({release.suite})" for release in releases]
@@ -137,7 +137,7 @@ def main() -> int:
         counts = Counter(test.outcome for test in release.tests)
         told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or NOT_RUN
         print(f"{release.suite}: Slurm {release.version or 'unknown'}: {told} {release.reason}".rstrip())
-        # Without the mirror, nothing can be run: an error only where CI promises it.
+        # Without the mirror, no test can run. This is an error only in CI, where the mirror must be reachable.
         incomplete = bool(release.reason or counts[NOT_RUN])
         failed |= bool(counts[FAILED]) or (incomplete and os.environ.get("CI") == "true")
     return 1 if failed else 0

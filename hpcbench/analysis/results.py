@@ -67,7 +67,7 @@ class Results:
         return ranked_by(work.cases, self.quantity, self.metrics.values())
 
     def undirected(self, work: Workload) -> list[Quantity]:
-        """Return the metrics of a workload that is ranked by time only because their better direction is unknown."""
+        """Return the metrics that do not rank a workload only because their better direction is unknown."""
         if self.quantity != THROUGHPUT or self.ranked_by(work) != TIME:
             return []
         unknown = [metric for metric in self.metrics.values() if metric.more_is_better is None]
@@ -93,7 +93,7 @@ class Results:
 
     @property
     def lacking(self) -> pd.DataFrame:
-        """Return the cases with a repetition that completed, and in whose output a metric was not found."""
+        """Return the cases with a completed repetition in whose output a metric was not found."""
         return self.cases[self.cases[NOT_FOUND[0]].notna()]
 
     def label(self, case: pd.Series[Any]) -> str:

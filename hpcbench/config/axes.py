@@ -56,7 +56,7 @@ class Range(Model):
     ) -> Iterator[int | float]:
         """Yield the numbers after the first, computed in decimal: 0.3 instead of 0.30000000000000004.
 
-        A number that is within 1e-9 steps of the end is the end: 0.9999999999 of three steps of 0.3333333333.
+        A number within 1e-9 steps of the end becomes the end: three steps of 0.3333333333 end at 1.
         """
         end, value = Decimal(str(last)), Decimal(str(first))
         grown = Decimal(str(step if factor is None else factor))

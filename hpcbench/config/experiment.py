@@ -87,8 +87,8 @@ class Experiment(Model):
     tags: list[str] = Field(default_factory=list, description="names of user parameters, columns of the table")
     same_workload: list[str] = Field(
         default_factory=list,
-        description="user parameters that leave the workload of a command the same, so that cases that differ in them "
-        "are ranked together",
+        description="user parameters that do not change the workload of a command; cases that differ in them are "
+        "ranked together",
     )
     measure: Measure = Field(default_factory=Measure, description="how each repetition is measured")
     tune: Tune = Field(default_factory=Tune, description="additional measurements of `hpcbench tune`")

@@ -31,14 +31,14 @@ class Metric(Model):
         alias="json",
         min_length=1,
         description="a path such as `runs[0].rate`, or `runs[*].rate` for all; "
-        "JSON may stand between other output, also at the end of a line or over several lines",
+        "also within other output, at the end of a line or over several lines",
     )
-    mllog: str | None = Field(default=None, min_length=1, description="a key of MLPerf's log, e.g. `eval_accuracy`")
+    mllog: str | None = Field(default=None, min_length=1, description="a key of an MLPerf log, e.g. `eval_accuracy`")
     csv: str | None = Field(
         default=None,
         min_length=1,
-        description="name of a column in the header of a table, with commas, semicolons, tabs, bars or blanks between "
-        "cells; `NAME[1]` is the second of this name",
+        description="name of a column in the header of a table, with commas, semicolons, tabs, vertical bars or spaces "
+        "between cells; `NAME[1]` is the second column with this name",
     )
     decimal: Literal[".", ","] | None = Field(
         default=None, description="decimal mark; unset: `3,14` and `1,234.5` are numbers, `1,234` is ambiguous"
@@ -73,7 +73,7 @@ class Metric(Model):
     @classmethod
     def _begins_with_key(cls, value: str | None) -> str | None:
         if value is not None and not isinstance((path_steps(value) or [None])[0], str):
-            raise ValueError("begin with a key of MLPerf's log, e.g. eval_accuracy")
+            raise ValueError("must begin with a key of an MLPerf log, e.g. eval_accuracy")
         return value
 
     @field_validator("file")

@@ -1,4 +1,4 @@
-"""Relate the locations of pydantic's errors to the keys that a file has, and to the keys that a schema allows."""
+"""Relate the locations of pydantic's errors to the keys in a file, and to the keys that a schema allows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KeyPath = tuple[str | int, ...]
 
 
 def written_part(location: KeyPath, data: Any, prefix: KeyPath) -> KeyPath:
-    """Return `location` without the names of union members that pydantic adds."""
+    """Return `location` in the file, without the names of union members that pydantic adds."""
     here = data
     for part in prefix:
         here = _inside(here, part)

@@ -1,7 +1,7 @@
 """Variables of sbatch in the user's shell, such as SBATCH_ACCOUNT, as defaults of the `slurm` section.
 
-hpcbench starts sbatch without them, since they would override the options of its scripts: sbatch(1), INPUT ENVIRONMENT
-VARIABLES. Sites tell their users to set those that choose whom to charge and where to run.
+hpcbench starts sbatch without these variables, since they would override the options of job scripts: sbatch(1), INPUT
+ENVIRONMENT VARIABLES. Many sites ask users to set those for account, partition, QOS, reservation or constraint.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CLUSTERS = "SBATCH_CLUSTERS"  # submit/slurm_executor.py checks it
 
 
 def with_shell_defaults(site: Site, variables: Mapping[str, str]) -> tuple[Site, list[str]]:
-    """Return the site with the defaults of these variables, and a note on each of them that has an effect or none.
+    """Return the site with the defaults from the variables of a shell, and notes on which variables have an effect.
 
     The site file takes precedence. Raise UserError if the value of a variable is not valid.
     """
@@ -39,7 +39,7 @@ def with_shell_defaults(site: Site, variables: Mapping[str, str]) -> tuple[Site,
         notes.append(f"{name}={value} is the default of slurm.{option}")
     given.pop(_CLUSTERS, None)
     if given:
-        notes.append(f"no effect: {', '.join(given)}; set such options under `slurm:`")
+        notes.append(f"no effect: {', '.join(given)}; set these options under `slurm:`")
     return site.model_copy(update={"slurm": slurm}), notes
 
 

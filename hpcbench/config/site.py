@@ -83,8 +83,8 @@ class Limits(Model):
     record_delay_s: int = Field(
         default=120,
         ge=0,
-        description="maximum time in s after the end of a job until its record is visible here: longer than network "
-        "file systems and Slurm's commands cache; an earlier absence of a record is not evidence of a failure",
+        description="maximum time in s from the end of a job until its record is visible here; must be longer than "
+        "network file systems and Slurm's commands cache data",
     )
 
 
@@ -147,8 +147,8 @@ class Site(Model):
     scheduler: Literal["slurm", "local"] = Field(description="slurm, or local (this machine without a scheduler)")
     cluster: str | None = Field(
         default=None,
-        description="another cluster of the same slurmdbd, to which jobs are submitted (sbatch --clusters); unset: the "
-        "cluster of the machine that runs hpcbench",
+        description="submit to another cluster of the same slurmdbd (sbatch --clusters); unset: the cluster of the "
+        "machine that runs hpcbench",
     )
     partitions: dict[str, Partition] = Field(default_factory=dict, description="partitions and their limits")
     limits: Limits = Field(default_factory=Limits, description="limits of the cluster")

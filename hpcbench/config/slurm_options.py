@@ -15,7 +15,7 @@ OPTION_PATTERN = re.compile(r"[A-Za-z0-9_.,:/@%+=*&|()\[\]!~^-]*\Z")
 _TIME = re.compile(r"(?:\d+-\d{1,2}(?::\d{1,2}(?::\d{1,2})?)?|\d+(?::\d{1,2}){0,2})\Z", re.ASCII)
 _MEMORY = re.compile(r"\d+[KMGT]?\Z", re.ASCII)
 _COMPONENTS = re.compile("hetjob|packjob", re.IGNORECASE)
-COMPONENT_OPTIONS = ("het-group", "pack-group")  # of srun: which components of a heterogeneous job run a step
+COMPONENT_OPTIONS = ("het-group", "pack-group")  # srun options for components of heterogeneous jobs
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 # Options that hpcbench sets: a second value would break the script or lose its log.
 OWN_OPTIONS = {
@@ -44,8 +44,8 @@ class SlurmOptions(Model):
     gpu_type: str | None = Field(default=None, description="type of the GPUs, e.g. v100")
     gpu_option: Literal["gres", "gpus-per-node", "gpus-per-task", "none"] = Field(
         default="gres",
-        description="sbatch option that requests GPUs; none for a site without GRES, where jobs of GPU cases use the "
-        "GPUs that they find and should be `exclusive`",
+        description="sbatch option that requests GPUs; none for a cluster without GRES, where cases use the GPUs that "
+        "the driver shows and should be `exclusive`",
     )
     exclusive: bool = Field(default=False, description="whole nodes, not shared with other jobs")
     hint: Literal["compute_bound", "memory_bound", "multithread", "nomultithread"] | None = Field(
@@ -71,7 +71,7 @@ class SlurmOptions(Model):
 
     @property
     def placement(self) -> str:
-        """Return the options that choose or configure nodes, e.g. `partition=gpu constraint=a100`."""
+        """Return the options that may choose or configure nodes, e.g. `partition=gpu constraint=a100`."""
         named = {name: getattr(self, name) for name in _PLACING}
         return " ".join(f"{name}={value}" for name, value in {**named, **self.options}.items() if value is not None)
 

@@ -187,7 +187,7 @@ class _Builder:
         return self._scalar(node, path)
 
     def _enter(self, node: yaml.Node, path: KeyPath, parents: Parents) -> None:
-        """Count a node. Raise UserError for too many or too deep ones, an alias to itself, and objects."""
+        """Count a node. Raise UserError for too many or too deep nodes, a cyclic alias, or a custom tag."""
         self.count += 1
         if self.count > MAX_VALUES:
             raise self._error(node, path, f"more than {MAX_VALUES:,} values once aliases are expanded")
@@ -206,7 +206,7 @@ class _Builder:
         return data
 
     def _items(self, node: yaml.MappingNode, path: KeyPath, parents: Parents) -> dict[str, _Item]:
-        """Return the items of a mapping by key. Merged keys stand in the place of their `<<`; its own keys win."""
+        """Return the items of a mapping by key. Merged keys are at the position of `<<`; the mapping's own keys win."""
         items: dict[str, _Item] = {}
         own: dict[str, int] = {}
         for key_node, child in node.value:
@@ -216,8 +216,8 @@ class _Builder:
             self._check_writable(key_node, path)
             line = key_node.start_mark.line + 1
             if key in own:
-                hint = f"it is first on line {own[key]}"
-                hint = f"{hint}; several mappings are merged by <<: [*one, *other]" if _is_merge(key_node) else hint
+                hint = f"first on line {own[key]}"
+                hint = f"{hint}; to merge several mappings: <<: [*one, *other]" if _is_merge(key_node) else hint
                 raise self._error(key_node, (*path, key), f"duplicate key '{key}'", hint)
             own[key] = line
             if _is_merge(key_node):
@@ -231,8 +231,8 @@ class _Builder:
         items: dict[str, _Item] = {}
         for source in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(source, yaml.MappingNode):
-                hint = "if '<<' is meant as a key, write it in quotes"
-                raise self._error(source, (*path, "<<"), "a merge key takes a mapping or a list of mappings", hint)
+                hint = "to use << as an ordinary key, write it in quotes"
+                raise self._error(source, (*path, "<<"), "a merge key requires a mapping or a list of mappings", hint)
             self._enter(source, (*path, "<<"), parents)
             items = {**self._items(source, path, (*parents, id(source))), **items}
             self.count += len(items)

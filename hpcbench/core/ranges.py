@@ -1,4 +1,4 @@
-"""Ranges of numbers as Linux and Slurm write them: `0-3,7`, with a step `0-8:2`."""
+"""Ranges of numbers as Linux and Slurm write them: `0-3,7`, or `0-8:2` with a step."""
 
 from typing import Iterable, List, Optional, Tuple
 

@@ -233,7 +233,7 @@ class Record:
     slurm: Mapping[str, str] = described("variables of the Slurm job")
     environment: Mapping[str, str] = described("environment variables of rank 0 that affect performance")
     outside: Mapping[str, str] = described(
-        "those that change a measurement, and that neither the experiment nor the environment in the site file sets"
+        "variables that change a measurement, and that neither the experiment nor the environment in the site file sets"
     )
     started_at: str = described("start of the first rank, ISO 8601", "started_at")
     ended_at: str = described("end of the run, ISO 8601", "ended_at")
@@ -250,7 +250,7 @@ class Record:
 
     @property
     def metrics_not_found(self) -> Mapping[str, str]:
-        """Return the metrics that a completed command lacks, with the reasons."""
+        """Return the metrics that were not found in the output of a completed command, with the reasons."""
         return {name: metric.reason or "" for name, metric in (self.metrics or {}).items() if metric.value is None}
 
     @property

@@ -1,4 +1,4 @@
-"""Redaction of secrets, which no record and no log has. variables/performance.py lists what records have."""
+"""Redact secrets, which no record or log may contain. variables/performance.py lists the recorded variables."""
 
 import os
 import re

@@ -83,7 +83,9 @@ def _gpus(resources: Resources, tasks: list[Task]) -> CheckResult:
         return CheckResult("GPU binding", PROBLEM, found, means, f"Check the driver on the node. {_CONFIGURE}")
     if len(visible) < resources.gpus:
         means = "Tasks would share a GPU: hpcbench refuses to measure that."
-        return CheckResult("GPU binding", PROBLEM, found, means, f"slurm: {{gpu_option: gpus-per-task}}. {_CONFIGURE}")
+        return CheckResult(
+            "GPU binding", PROBLEM, found, means, f"Set slurm: {{gpu_option: gpus-per-task}}. {_CONFIGURE}"
+        )
     if len(visible) > resources.gpus and not resources.slurm.exclusive:  # a job with whole nodes has all their GPUs
         means = "A job sees GPUs of other jobs, and may compute on one that is in use."
         return CheckResult("GPU binding", WARNING, found, means, _CONFIGURE)

@@ -103,7 +103,7 @@ def _submit(job: SmallJob, wait: bool) -> bool:
     job.slurm_id = job_id_in("\n".join(lines)) or ""
     job.submitted_at = time.monotonic()
     if not job.slurm_id:
-        job.refused = f"sbatch printed {quoted(lines)!r}, which has no clear job ID"
+        job.refused = f"no clear job ID in the output of sbatch: {quoted(lines)!r}"
     return True
 
 

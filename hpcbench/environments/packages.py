@@ -27,7 +27,7 @@ ANSWER_S = 10.0
 AT_ONCE = 8
 
 _TOO_OLD = 3  # exit status
-# Runs the code in the first argument. Must parse on any Python.
+# Runs the code in the first argument, unless Python is too old. Must parse on any Python.
 _UNLESS_TOO_OLD = f"""import sys
 if sys.version_info < (3, 8):
     sys.stdout.write("%d.%d.%d" % sys.version_info[:3])
@@ -92,5 +92,5 @@ def _asked(python: str, variables: tuple[tuple[str, str], ...]) -> Packages | No
         return None
     if done.returncode == _TOO_OLD:
         what = f"Python 3.8 or newer is required; {python} is {done.stdout.decode(errors='replace')}"
-        raise UserError(what, hint="set `python` of the environment to a newer one in the site file")
+        raise UserError(what, hint="set `python` of the environment in the site file to a newer Python")
     return packages

@@ -62,7 +62,7 @@ _AFTER = (
     r"|\S+:\d+: \w*Warning: |(?:srun|slurmstepd)\S*: "
 )
 
-# The beginning of an error of slurmstepd in the log of a job; since Slurm 26.05 it may be the time.
+# The beginning of an error of slurmstepd in the log of a job; since Slurm 26.05, it may be the time.
 SLURMSTEPD = r"(?:slurmstepd\S*:|^\[[^\]]*\]) error: "
 # From cgroups, or from periodic checks of each process (JobAcctGather); Slurm 17.11 to 26.05.
 _BY_SLURM = (

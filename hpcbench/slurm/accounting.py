@@ -1,4 +1,4 @@
-"""The jobs of a sweep in Slurm's accounting: elements of arrays that have left the queue, with one sacct."""
+"""The jobs of a sweep in Slurm's accounting: array elements that have left the queue, with one call of sacct."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sacct(arguments: list[str], cluster: str | None) -> list[list[str]]:
 
 
 def accounted(elements: Collection[Element], cluster: str | None) -> dict[Element, JobEntry]:
-    """Return the state of elements in the accounting, with one sacct. Raise NoAnswerError if sacct fails."""
+    """Return the state of elements in the accounting, with one call of sacct. Raise NoAnswerError if sacct fails."""
     found: dict[Element, JobEntry] = {}
     if not elements:
         return found
@@ -66,7 +66,7 @@ def accounted(elements: Collection[Element], cluster: str | None) -> dict[Elemen
 def find_in_accounting(name: str, uid: int, cluster: str | None) -> str | None:
     """Return the ID of the latest array with this unique job name, or None. Raise NoAnswerError if sacct fails.
 
-    sacct looks the name of a user up, and its default is the user who runs it, so that the jobs of all are queried.
+    The jobs of all users are queried, because sacct fails for a UID that has no name.
     """
     chosen = ["--allocations", "--allusers", "--name", name, "--starttime=now-30days", "--format=JobID,UID"]
     found = [job_id.partition("_")[0] for job_id, owner in sacct(chosen, cluster) if owner == str(uid)]
@@ -90,6 +90,6 @@ def _elements(job_id: str, entry: JobEntry, elements: Collection[Element]) -> It
 
 
 def _is_overdue(elapsed_s: str, limit_minutes: str) -> bool:
-    """Return whether a job has exceeded its time limit: Slurm counts a lost job as running for ever."""
+    """Return whether a job has exceeded its time limit: the accounting reports a lost job as running forever."""
     known = elapsed_s.isdecimal() and limit_minutes.isdecimal()
     return known and int(elapsed_s) > 60 * int(limit_minutes) + OVERTIME_S

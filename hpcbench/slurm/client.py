@@ -11,7 +11,7 @@ from hpcbench.errors import UserError
 TIMEOUT_S = 60
 QUERY_TIMEOUT_S = 10  # for facts that hpcbench can do without
 MAX_QUOTED = 300  # characters of a message
-_KEPT = ("SLURM_CONF", "SLURM_JWT")  # they choose the controller, and authenticate the user
+_KEPT = ("SLURM_CONF", "SLURM_JWT")  # select the controller, and authenticate the user
 _DROPPED = ("SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SCONTROL_", "SINFO_", "SLURM_")
 
 
@@ -40,9 +40,8 @@ def client_environment() -> dict[str, str]:
 def run(command: list[str], cluster: str | None = None, timeout_s: float | None = None) -> Reply:
     """Run a Slurm command, for `cluster` if it is given, otherwise for the cluster of this machine.
 
-    Bytes that are not UTF-8 are replaced: job names and greetings of a site can have any. Raise UserError if the
-    command is not found or cannot be started, and NoAnswerError if it takes more than `timeout_s` seconds, by default
-    TIMEOUT_S.
+    Bytes that are not UTF-8, e.g. in job names or greetings of a site, are replaced. Raise UserError if the command is
+    not found or cannot be started, and NoAnswerError if it takes more than `timeout_s` seconds, by default TIMEOUT_S.
     """
     timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
     program = command[0]
@@ -80,7 +79,7 @@ def output_of(command: list[str], cluster: str | None = None, timeout_s: float |
 
 
 def failure(program: str, reply: Reply) -> NoAnswerError:
-    """Return the error for a command that failed, with its message. scontrol prints some on its standard output."""
+    """Return the error for a command that failed, with its message. scontrol prints some to standard output."""
     said = quoted(reply.errors) or quoted(reply.lines) or f"exit status {reply.status}"
     return NoAnswerError(f"{program} failed: {said}")
 

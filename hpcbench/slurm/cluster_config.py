@@ -23,5 +23,5 @@ def query_config(cluster: str | None = None) -> dict[str, str]:
 
 
 def has_accounting(config: Mapping[str, str]) -> bool:
-    """Return whether a cluster stores accounting data: `(null)` since Slurm 23.11 and `.../none` before mean no."""
+    """Return whether a cluster has accounting: without it, the type is `(null)`, before Slurm 23.11 `.../none`."""
     return not config.get("AccountingStorageType", "").endswith(("none", "(null)"))

@@ -17,8 +17,8 @@ from hpcbench.slurm.client import QUERY_TIMEOUT_S, output_or_none, quoted, rows_
 from hpcbench.slurm.cluster_config import has_accounting, query_config
 from hpcbench.slurm.nodes import accepts_jobs, gpus_in
 
-# What the commands print if there is no slurm.conf, and a DNS that responds has no record of a controller. If the DNS
-# does not respond, there may be a cluster.
+# Errors of the commands if there is no slurm.conf, and the DNS has no record of a controller. If the DNS does not
+# respond, there may be a cluster.
 _NOT_CONFIGURED = ("res_nsearch error: Unknown host", "res_nsearch error: No address associated with name")
 _SINFO = ("sinfo", "--noheader", "--all")  # also hidden partitions: their users may submit to them
 _SACCTMGR = ["sacctmgr", "--noheader", "--parsable2", "show"]
@@ -239,7 +239,7 @@ def _plain(name: str) -> str:
 
 
 def _user_name() -> str | None:
-    """Return the user's name in Slurm, or None if the number has no name on this machine.
+    """Return the user's name in Slurm, or None if the UID has no name on this machine.
 
     After su, USER and LOGNAME may name another user.
     """

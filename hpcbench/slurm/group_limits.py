@@ -1,4 +1,4 @@
-"""Group limits of a QOS or an account that a pending job exceeds alone: it never starts, whatever other jobs end.
+"""Group limits of a QOS or an account that the request of one pending job exceeds: the job never starts.
 
 Slurm keeps such a job pending with the same reason as one that waits for others, e.g. QOSGrpCpuLimit. Sources: the page
 "Job Reason Codes" of Slurm's documentation; sacctmgr(1), GrpTRES.
@@ -24,9 +24,9 @@ _SACCTMGR = ("sacctmgr", "--noheader", "--parsable2", "show")
 def with_never(
     entries: Mapping[Element, JobEntry], config: Mapping[str, str], cluster: str | None
 ) -> dict[Element, JobEntry]:
-    """Return the entries, those that a group limit will never let start with `never`, which names the limit.
+    """Return the entries, with `never` set to the exceeded group limit for elements that can never start.
 
-    The elements of an array ask for the same resources: one question for each array and reason.
+    Elements of an array request the same resources: Slurm is queried once for each array and reason.
     """
     found: dict[tuple[str, str], str] = {}
     changed = dict(entries)
@@ -43,7 +43,7 @@ def with_never(
 
 
 def _exceeded(job_id: str, is_qos: bool, config: Mapping[str, str], cluster: str | None) -> str:
-    """Return the group limit that a job exceeds alone, in words; an empty text if none is known."""
+    """Return which group limit the request of a job exceeds, as a sentence; an empty text if none is known."""
     line = _shown(["--all", "show", "job", job_id], "JobId=", cluster)
     fields = dict(reversed(_FIELD.findall(line.partition(" Command=")[0])))
     asked = _amounts(fields.get("ReqTRES") or fields.get("TRES", ""))
@@ -51,7 +51,7 @@ def _exceeded(job_id: str, is_qos: bool, config: Mapping[str, str], cluster: str
     for owner, allowed in limits:
         for name, amount in _amounts(allowed).items():
             if asked.get(name, 0.0) > amount:
-                return f"it asks for {name}={asked[name]:g}, and {owner} allows {name}={amount:g} for all jobs together"
+                return f"it requests {name}={asked[name]:g}, but {owner} allows {name}={amount:g} for all jobs together"
     return ""
 
 
@@ -76,7 +76,7 @@ def _account_limits(account: str, config: Mapping[str, str]) -> Iterable[tuple[s
     rows = [row for row in rows_or_none([*_SACCTMGR, "assoc", *chosen], 4) or [] if not row[1].strip()]
     by_name = {name.strip(): (parent.strip(), limit) for name, _, parent, limit in rows}
     while account in by_name:
-        parent, limit = by_name.pop(account)  # once each, whatever the database says
+        parent, limit = by_name.pop(account)  # each account once, even if the parents form a cycle
         yield f"account {account}", limit
         account = parent
 

@@ -13,10 +13,10 @@ Element = tuple[str, int]  # array job ID, index
 
 @dataclass(frozen=True)
 class JobEntry:
-    """The state of an array element by one of Slurm's commands.
+    """The state of an array element as one of Slurm's commands reports it.
 
-    `uid` is the user whose job it is, `started` and `ended_at` are None if Slurm does not report them; `ended_at` is in
-    seconds since the epoch.
+    `uid` is the owner of the job; `ended_at` is in seconds since the epoch. `started` and `ended_at` are None if Slurm
+    does not report them.
     """
 
     state: str
@@ -26,17 +26,17 @@ class JobEntry:
     uid: int | None = None
     started: bool | None = None
     ended_at: float | None = None
-    never: str = ""  # why a job that seems to wait for others will never start
-    overdue: bool = False  # beyond its time limit: sacct reports a job that Slurm lost as running for ever
+    never: str = ""  # why a pending job will never start, although Slurm's reason suggests that it waits for others
+    overdue: bool = False  # beyond its time limit: sacct reports a job that Slurm lost as running forever
 
     @property
     def ended(self) -> bool:
-        """Return whether the state is one in which a job has ended. An unknown state is not."""
+        """Return whether a job in this state has ended. False for a state that hpcbench does not know."""
         return states.outcome_of(self.state) is not None
 
     @property
     def in_words(self) -> str:
-        """Return the state; for a pending element with the reason."""
+        """Return the state in lower case, for a pending element followed by the reason."""
         state = self.state.lower()
         return f"{state}: {self.why_pending}" if self.why_pending else state
 
@@ -58,7 +58,7 @@ class JobEntry:
     def could_not_log(self) -> bool:
         """Return whether slurmd may have failed to open the output file of the job.
 
-        Slurm reports this as exit code 0:53, or as a reason that it also gives for a script that was killed.
+        Slurm reports this as exit code 0:53, or as reason JobLaunchFailure, also if the script was killed.
         """
         return self.exit_code == "0:53" or self.reason == "JobLaunchFailure"
 

@@ -1,17 +1,17 @@
-"""The ID of a job in what sbatch prints."""
+"""Find the ID of a job in the output of sbatch."""
 
 from __future__ import annotations
 
 import re
 
-# As --parsable prints it, or as sbatch does without, if a wrapper drops the option.
+# With --parsable, or without it, if a wrapper of sbatch drops the option.
 _JOB_ID = re.compile(r"\s*(?:Submitted batch job )?([0-9]+)(?:;\S+| on cluster \S+)?\s*\Z")
 
 
 def job_id_in(output: str) -> str | None:
-    """Return the ID that exactly one line of sbatch is, otherwise None.
+    """Return the only job ID in the output of sbatch, or None if there is none, or more than one.
 
-    A site may print a greeting before it, and a balance after it.
+    A site may print other lines before and after it, e.g. a greeting or the balance of the account.
     """
     found = {match[1] for match in map(_JOB_ID.match, output.splitlines()) if match}
     return found.pop() if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""Ask slurmctld for one job by its ID: the only question whose negative answer is about that job."""
+"""Query slurmctld for one job by its ID: the only query whose negative result is about this job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UID = re.compile(r"\((\d+)\)\Z")
 
 
 class Lookup(NamedTuple):
-    """The answer for one ID: the job, or that slurmctld does not know it; `words` quotes question and answer."""
+    """The result for one ID: the job, or that slurmctld does not know the ID; `words` quotes command and output."""
 
     entry: JobEntry | None
     is_unknown: bool
@@ -23,7 +23,7 @@ class Lookup(NamedTuple):
 
 
 def look_up(job_id: str, cluster: str | None) -> Lookup:
-    """Ask slurmctld for a job, an array (`7`) or an element of an array (`7_3`). A failure is an answer in `words`."""
+    """Query slurmctld for a job, an array (`7`) or an element of an array (`7_3`). If that fails, `words` says why."""
     command = ["scontrol", "--all", "--oneliner", "show", "job", job_id]
     question = f"`scontrol show job {job_id}`"
     try:
@@ -46,7 +46,7 @@ def _is_unknown(reply: Reply, job_id: str) -> bool:
 
 
 def _entry(line: str) -> JobEntry | None:
-    fields = dict(reversed(_FIELD.findall(line)))  # the first of each counts: a command may contain such words
+    fields = dict(reversed(_FIELD.findall(line)))  # the first of each counts: the command may contain such text
     if "JobState" not in fields:
         return None
     state, nodes = fields["JobState"], fields.get("NodeList", "")

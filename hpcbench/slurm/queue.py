@@ -1,6 +1,6 @@
-"""The jobs of a sweep in squeue: by their IDs, and those that hpcbench did not submit by user and name.
+"""The jobs of a sweep in squeue: by ID, or by user and name if hpcbench did not submit them.
 
-What squeue lists is in the queue. What it does not list may have ended, or be hidden: status/evidence.py decides.
+Jobs that squeue lists are in the queue. Others may have ended or be hidden: status/evidence.py decides.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FOLLOW_ON = "follow-on"  # the batch of the continuation job, which submits the 
 SEARCH = "search"  # the batch of the job that runs a search
 COMPLETING = "COMPLETING"  # its processes have ended
 UNKNOWN_ID = "Invalid job id specified"  # slurmctld has no job of this ID
-INVALID_USER = "Invalid user"  # the number of the user has no name on this machine
+INVALID_USER = "Invalid user"  # the UID has no name on this machine
 IDS_AT_ONCE = 1000  # in one squeue
 # Every job, also in hidden partitions and ended ones, with a line for each element of an array.
 _SQUEUE = ("squeue", "--noheader", "--all", "--array", "--states=all")
@@ -31,7 +31,7 @@ _FIELDS = "%F|%K|%T|%U|%S|%e|%N|%r|%j|%o"
 
 @dataclass(frozen=True)
 class Queue:
-    """What squeue lists of a sweep. With a `complaint`, squeue did not list everything, and this is its message."""
+    """The jobs of a sweep that squeue lists. If `complaint` is not empty, it is squeue's error: jobs may be missing."""
 
     entries: Mapping[Element, JobEntry] = field(default_factory=dict)
     bare: tuple[tuple[str, str], ...] = ()  # job and array ID of each bare sbatch by the user
@@ -66,7 +66,7 @@ class _Line:
 
     @classmethod
     def parse(cls, line: str) -> _Line | None:
-        """Return the line, or None for a line that is not of squeue, e.g. a greeting of the site."""
+        """Return the parsed line, or None for a line that squeue did not print, e.g. a greeting of the site."""
         fields = line.split("|", 9)
         if len(fields) != 10 or not fields[0].isdecimal():
             return None
@@ -85,7 +85,7 @@ class _Line:
 def query(sweep: Sweep, journal: Journal, ids: Iterable[str] | None = None, jobs: Sequence[str] | None = None) -> Queue:
     """Return the jobs of a sweep in the queue: those that hpcbench submitted by ID, others by user and name.
 
-    `ids` are those of arrays, by default of all that the journal has; `jobs` are those of the sweep, by default all.
+    `ids` are array IDs, by default all in the journal; `jobs` are names of jobs of the sweep, by default all.
     Raise NoAnswerError if squeue fails: a failure is not an empty queue.
     """
     names = (*sweep.job_names, FOLLOW_ON) if jobs is None else jobs
@@ -152,7 +152,7 @@ def _of_users(sweep: Sweep, journal: Journal, jobs: Sequence[str]) -> Queue:
 def _squeue_of_users(uids: set[int], names: Sequence[str], cluster: str | None) -> tuple[list[_Line], str]:
     """Return the jobs of these users, and the complaint of squeue.
 
-    squeue looks each number of a user up. If one of them has no name, query the jobs with these names of all users.
+    squeue rejects a UID that has no name. In this case, query the jobs of all users by `names`.
     """
     lines, complaint = _squeue([f"--user={','.join(map(str, sorted(uids)))}"], cluster)
     if INVALID_USER in complaint:
@@ -161,9 +161,9 @@ def _squeue_of_users(uids: set[int], names: Sequence[str], cluster: str | None) 
 
 
 def _squeue(chosen: list[str], cluster: str | None) -> tuple[list[_Line], str]:
-    """Return the lines of squeue, and its complaint, which means that jobs may be missing among the lines.
+    """Return the lines of squeue, and its complaint: an error after which jobs may be missing among the lines.
 
-    That an ID is unknown is not a complaint. Raise NoAnswerError if squeue fails.
+    An unknown job ID is not a complaint. Raise NoAnswerError if squeue fails.
     """
     reply = run([*_SQUEUE, *chosen, f"--format={_FIELDS}"], cluster)
     errors = [line for line in reply.errors if UNKNOWN_ID not in line]

@@ -70,12 +70,12 @@ def read_capacity(site: Site) -> Capacity:
 
 
 def jobs_of_user(cluster: str | None) -> set[str]:
-    """Return the IDs of this user's pending and running jobs; of an array one ID. Raise UserError if squeue fails."""
+    """Return the IDs of this user's pending and running jobs, one per array. Raise UserError if squeue fails."""
     return {job for uid, _, job in _rows(cluster, "--states=PENDING,RUNNING") if uid == str(os.getuid())}
 
 
 def _rows(cluster: str | None, chosen: str) -> list[list[str]]:
-    """Return the user, state and ID of each job in the queue, also of hidden partitions."""
+    """Return the UID, state and ID of each job in the queue, also in hidden partitions."""
     lines = output_of(["squeue", "--noheader", "--all", "--array", chosen, "--format=%U|%T|%F"], cluster)
     rows = [line.split("|") for line in lines]
     return [row for row in rows if len(row) == 3 and row[0].isdecimal()]  # a site may print a greeting

@@ -1,6 +1,6 @@
-"""The cluster to which a sweep belongs: what Slurm says about a job ID counts only there.
+"""The cluster to which a sweep belongs: job IDs are valid only there.
 
-Centres mount one home directory on the login nodes of several clusters, and each of them numbers its jobs from 1.
+Some centres mount one home directory on the login nodes of several clusters, each of which numbers its jobs from 1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def check_cluster(sweep: Sweep, journal: Journal) -> Mapping[str, str]:
     if own is not None and here.lower() != own.lower():  # the accounting has it in lower case
         name = sweep.paths.name
         raise UserError(
-            f"{name} belongs to cluster '{own}', but the Slurm commands here reach cluster '{here}'",
+            f"sweep '{name}' belongs to cluster '{own}', but the Slurm commands here reach cluster '{here}'",
             hint=f"run hpcbench on a login node of '{own}'",
         )
     return config

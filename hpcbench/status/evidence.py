@@ -45,17 +45,17 @@ class Evidence:
     uid: int  # of the user who submitted it
     controlled: JobEntry | None = None  # by slurmctld: squeue or scontrol
     accounted: JobEntry | None = None  # by sacct
-    unknown_since: float | None = None  # slurmctld has certainly had no job of this ID since then
+    unknown_since: float | None = None  # slurmctld has had no job with this ID since then
     changed_at: float | None = None  # the latest change of a file of its runs
     sacct_failed: bool = False
-    words: str = ""  # what was asked and answered
+    words: str = ""  # the command and its output
 
 
 @dataclass(frozen=True)
 class JobState:
     """The conclusion about an element: active, ended, or unknown since a time; `words` gives the reason.
 
-    Without new evidence, an element counts as ended at the time `until`, if there is one.
+    Without new evidence, an unknown element counts as ended from the time `until` on, unless it is None.
     """
 
     kind: Kind
@@ -80,7 +80,7 @@ def conclude(evidence: Evidence, my_uid: int, now: float, delay_s: float) -> Job
     if listed is not None and not listed.ended:
         return JobState(ACTIVE, listed)
     if evidence.uid != my_uid:
-        return _unknown(evidence, now, "only the user who submitted it can find out how it ended")
+        return _unknown(evidence, now, "only the user who submitted the job can determine its outcome")
     ended = next((entry for entry in (listed, accounted) if entry is not None and entry.ended), None)
     if ended is not None:
         return _ended(evidence, ended, now, delay_s)
@@ -90,7 +90,7 @@ def conclude(evidence: Evidence, my_uid: int, now: float, delay_s: float) -> Job
 
 
 def _ended(evidence: Evidence, entry: JobEntry, now: float, delay_s: float) -> JobState:
-    """Return the conclusion about a job that ended by Slurm."""
+    """Return the conclusion about a job that Slurm reports as ended."""
     if entry.started is False and evidence.changed_at is None:  # a requeued job has not started again, but has files
         return JobState(ENDED, entry)
     since = max((at for at in (entry.ended_at, evidence.changed_at) if at is not None), default=now)
@@ -120,7 +120,7 @@ def _awaited(entry: JobEntry | None, since: float, until: float, words: str) -> 
 
 
 def _unknown(evidence: Evidence, now: float, words: str) -> JobState:
-    said = ": ".join(filter(None, [words, evidence.words])) or "squeue does not list it"
+    said = ": ".join(filter(None, [words, evidence.words])) or "squeue does not list the job"
     return JobState(UNKNOWN, None, now, said)
 
 

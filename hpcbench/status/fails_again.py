@@ -16,20 +16,20 @@ _BY_TYPE = {
     "setup": "correct the environment, or `setup` in the site file",
     "metric": "correct `metrics` or `expect` in the experiment",
     "data": "correct the data file",
-    **dict.fromkeys(("ImportError", "ModuleNotFoundError"), "install what is missing in the environment"),
+    **dict.fromkeys(("ImportError", "ModuleNotFoundError"), "install the missing package in the environment"),
     **dict.fromkeys(("SyntaxError", "NameError"), "correct the program"),
 }
 _BY_STATUS = {
     status.OUT_OF_MEMORY: "request more memory, or use smaller cases",
     status.TIMEOUT: "increase the time limit",
 }
-_OTHER = "correct what the message names"
+_OTHER = "correct the reported error"
 
 
 def failing_again(progress: Progress) -> list[RunProgress]:
     """Return the runs that `resume` would start although they would fail again.
 
-    Their error does not depend on the attempt, or all attempts of their case, at least two, failed for one cause.
+    Their error does not depend on the attempt, or all of at least two attempts of the case failed for the same cause.
     """
     cases: dict[str, list[Record]] = {}
     for run in progress.runs:
@@ -50,16 +50,16 @@ def _kind(record: Record) -> tuple[str, str]:
 
 
 def what_to_change(runs: Iterable[RunProgress]) -> str:
-    """Return what to change before a new sweep of runs that would fail again, for each kind of failure."""
+    """Return what to change, for each kind of failure, before a new sweep of runs that would fail again."""
     records = [run.record for run in runs if run.record]
     advice = [_BY_TYPE.get(each.error_type or "") or _BY_STATUS.get(each.status, _OTHER) for each in records]
     return f"{'; '.join(dict.fromkeys(advice))}; then start a new sweep"
 
 
 def how_to_continue(progress: Progress) -> str:
-    """Return the command that runs what did not complete, and what to change for what would fail again.
+    """Return the command that runs the incomplete runs, and what to change for those that would fail again.
 
-    An empty text if nothing is left.
+    The text is empty if all runs completed.
     """
     again = failing_again(progress)
     to_do = len(progress.to_do()) - len(again)

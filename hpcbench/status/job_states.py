@@ -1,4 +1,4 @@
-"""Ask Slurm about the jobs of runs that have no outcome yet, each by its own ID, and conclude their states."""
+"""Query Slurm for the jobs of runs that have no outcome yet, each by its own ID, and conclude their states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hpcbench.store.sweep import Sweep
 
 MAX_LOOKUPS = 100  # of single elements, in one survey; the others stay unknown until the next one
-NOT_ASKED = f"squeue does not list it; hpcbench asks for at most {MAX_LOOKUPS} jobs by ID at a time"
+NOT_ASKED = f"squeue does not list the job; hpcbench queries at most {MAX_LOOKUPS} jobs by ID at a time"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def ask_for(
 
 
 def _ask_arrays(missing: set[Element], found: _Found, cluster: str | None) -> None:
-    """Ask slurmctld for the array of each missing element: it may not know any, or the list may have been cut off."""
+    """Query slurmctld for the array of each missing element, which may be unknown, or missing in a truncated list."""
     for array_id in sorted({array for array, _ in missing}, key=int):
         elements = {element for element in missing if element[0] == array_id}
         answer = look_up(array_id, cluster)
@@ -146,6 +146,6 @@ def _ask_elements(elements: Sequence[Element], found: _Found, cluster: str | Non
 
 
 def _purged_by(config: Mapping[str, str], now: float) -> float:
-    """Return when a job that slurmctld does not know has ended at the latest: it keeps each job for MinJobAge."""
+    """Return the latest time at which a job unknown to slurmctld can have ended: slurmctld keeps jobs for MinJobAge."""
     age = config.get("MinJobAge", "").partition(" ")[0]
     return now - int(age) if age.isdecimal() else now

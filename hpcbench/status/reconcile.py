@@ -73,7 +73,7 @@ def reconcile(sweep: Sweep) -> Progress:
 
 
 def _note_unknown(snapshot: Snapshot) -> list[str]:
-    """Save in the journal since when slurmctld has not known the jobs that it does not know; return warnings."""
+    """Save in the journal which jobs slurmctld does not know, with the current time; return warnings."""
     indices: dict[str, list[int]] = {}
     for array_id, index in snapshot.first_unknown:
         indices.setdefault(array_id, []).append(index)

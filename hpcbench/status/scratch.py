@@ -1,4 +1,4 @@
-"""The temporary files of runs that have no record yet, and the decision who may delete them, and when."""
+"""The temporary files of runs that have no record yet: find them, and decide who may delete them and when."""
 
 from __future__ import annotations
 

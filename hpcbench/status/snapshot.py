@@ -99,13 +99,13 @@ class Snapshot:
         return any(each.status == status.COMPLETED or array_of(each) == array for each in records)
 
     def gone(self) -> list[RunKey]:
-        """Return the runs whose job has certainly ended without a record."""
+        """Return the runs whose job has ended without a record, according to evidence.py."""
         jobs = ((key, self.job(key)) for key in self.array_indices if key in self.runs)
         return [key for key, job in jobs if job is not None and job.kind == ENDED and not self.has_outcome(key)]
 
 
 def take_snapshot(sweep: Sweep, *, ask_slurm: bool = True) -> Snapshot:
-    """Return a snapshot of a sweep: the records first, then Slurm about the jobs of runs that have no outcome.
+    """Return a snapshot of a sweep: first its records, then what Slurm reports on the jobs of runs without an outcome.
 
     Read new records again after Slurm has responded, so that a job that ends in between has its record. Raise UserError
     if Slurm does not respond, or if its commands reach another cluster than that of the sweep.

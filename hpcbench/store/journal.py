@@ -71,7 +71,7 @@ class Journal:
 
     paths: SweepPaths
     batches: list[Batch] = field(default_factory=list)
-    unknown_since: dict[str, dict[int, float]] = field(default_factory=dict)  # by array ID and index, s since the epoch
+    unknown_since: dict[str, dict[int, float]] = field(default_factory=dict)  # s since the epoch, by array ID and index
 
     @classmethod
     def read(cls, paths: SweepPaths) -> Journal:
@@ -135,7 +135,7 @@ class Journal:
         self._append("given up", batch, indices=ranges.compact(indices))
 
     def unknown_to_slurm(self, slurm_id: str, indices: Iterable[int]) -> None:
-        """Record that slurmctld has no job of these elements of an array, and when this was first seen."""
+        """Record, with the current time, that slurmctld has no job for these elements of an array."""
         self._append("unknown to Slurm", "", slurm_id=slurm_id, indices=ranges.compact(indices))
 
     def cancelled(self, slurm_id: str) -> None:
@@ -154,7 +154,7 @@ class Journal:
 
 
 def _add_unknown(known: dict[str, dict[int, float]], event: dict[str, Any]) -> None:
-    """Add the elements of an event to those that Slurm does not know, at their earliest time. Skip a damaged event."""
+    """Add the elements of an event to those that Slurm does not know, with the earliest time. Skip a damaged event."""
     at = _time(event)
     try:
         indices = ranges.expand(event["indices"])

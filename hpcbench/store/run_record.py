@@ -14,7 +14,7 @@ class RunRecord(Record):
 
     attempts: int | None = described("attempts at the run by all jobs", "attempts", default=None)
     placement: str | None = described(
-        "Slurm options of the job that choose its nodes or change them, such as `partition=gpu`",
+        "Slurm options of the job that may choose or configure its nodes, such as `partition=gpu`",
         "placement",
         default=None,
     )

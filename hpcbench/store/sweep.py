@@ -41,13 +41,13 @@ class Sweep:
 
     @property
     def cluster(self) -> str | None:
-        """Return the Slurm cluster for which the sweep was created; None if Slurm did not respond then."""
+        """Return the Slurm cluster for which the sweep was created, or None if Slurm did not respond."""
         name: str | None = self.description.get("cluster")
         return name
 
     @property
     def other_cluster(self) -> str | None:
-        """Return the name for `--clusters` of Slurm's commands; None for the cluster of this machine."""
+        """Return the cluster for the option `--clusters` of Slurm commands, or None for the cluster of this machine."""
         name: str | None = self.description["site"].get("cluster")
         return name
 

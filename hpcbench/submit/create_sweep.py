@@ -44,7 +44,7 @@ def create(
 
     `template` replaces the script template of the workspace and the shipped one. With `ask_packages`, start the Python
     of each environment to list its packages; otherwise the first run in each lists them. `cluster` is the Slurm cluster
-    to which the sweep belongs, None if Slurm does not respond. The sweep of a search
+    to which the sweep belongs, or None if Slurm does not respond. The sweep of a search
     (`tuning`) has no runs yet: add_run() adds them. The folder is created under another name and renamed, so a folder
     with its final name is always complete. Raise UserError if a Python is missing or the disk is full.
     """

@@ -1,4 +1,4 @@
-"""Variables of the shell that submits: jobs inherit them, and some change a measurement although no file sets them."""
+"""Warn of variables that jobs inherit from the submitting shell, and that change measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hpcbench.core.variables.worker import for_worker
 
 
 class Submission(NamedTuple):
-    """What decides which variables of the shell reach a run: its resolved parameters, environment and options."""
+    """The resolved parameters, environment and Slurm options of a run: which variables of the shell reach it."""
 
     parameters: Mapping[str, Any]
     environment: Environment
@@ -20,10 +20,10 @@ class Submission(NamedTuple):
 
 
 def warning(submissions: Iterable[Submission], shell: Mapping[str, str]) -> str | None:
-    """Return a warning about the variables of the shell that change a measurement of some run; None if none do.
+    """Return a warning about the variables of the shell that change the measurement of a run, or None.
 
-    A variable does not count if the experiment or the environment in the site file sets it, or if `export` of the
-    Slurm options keeps it from the job.
+    Variables that the experiment or the environment in the site file sets are left out, and those that the Slurm option
+    `export` does not pass to the job.
     """
     variables = performance.of(performance.allowed_variables(shell))
     if not variables:

@@ -174,9 +174,9 @@ def resource_options(resources: Resources, time: str, width: int = 1) -> list[st
 
 
 def _gpu_options(resources: Resources, width: int = 1) -> list[str]:
-    """Return the option that requests the GPUs of `width` concurrent runs; none if they use no GPU.
+    """Return the option that requests the GPUs of `width` concurrent runs; empty if they use no GPU.
 
-    It is the same for sbatch and srun: Slurm 26.05 rejects --gres=gpu together with --gpus-per-node.
+    sbatch and srun need the same option: Slurm 26.05 rejects --gres=gpu together with --gpus-per-node.
     """
     r, option = resources, resources.slurm.gpu_option
     if not r.gpus_per_task or option == "none":

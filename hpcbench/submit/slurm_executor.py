@@ -71,7 +71,7 @@ class ScriptExecutor(SlurmExecutor):
             return str(self._submit_command("").job_id)
 
     def _submit_command(self, command: str) -> Job[Any]:
-        """Run sbatch. submitit itself kills an sbatch whose output is not UTF-8, after Slurm has accepted the job."""
+        """Run sbatch. submitit itself kills an sbatch whose output is not UTF-8, though Slurm has accepted the job."""
         words = self._make_submission_command(self._script)
         done = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace")
         if done.returncode:
@@ -90,14 +90,14 @@ class ScriptExecutor(SlurmExecutor):
         text = string.decode("utf-8", "replace") if isinstance(string, bytes) else string
         job_id = job_id_in(text)
         if job_id is None:
-            raise FailedSubmissionError(f"sbatch printed {quoted(text.splitlines())!r}, which has no clear job ID")
+            raise FailedSubmissionError(f"no clear job ID in the output of sbatch: {quoted(text.splitlines())!r}")
         return job_id
 
 
 def check_available(cluster: str | None) -> None:
-    """Raise UserError if a Slurm command is missing, or if the shell chooses another cluster than the site.
+    """Raise UserError if a Slurm command is missing, or if the shell selects a cluster other than `cluster`.
 
-    `cluster` is that of the site file; None means the cluster of this machine.
+    `cluster` is the one in the site file; None means the cluster of this machine.
     """
     for command in ("sbatch", "srun", "squeue", "scancel"):
         if shutil.which(command) is None:
@@ -112,7 +112,7 @@ def check_available(cluster: str | None) -> None:
             raise UserError(
                 f"set to {chosen}, but hpcbench submits to {target}",
                 where=variable,
-                hint=f"write `cluster: NAME` in the site file to submit to another one; otherwise: unset {variable}",
+                hint=f"to submit to another cluster, set `cluster: NAME` in the site file; otherwise: unset {variable}",
             )
 
 
@@ -176,7 +176,9 @@ def _refusal(array: Array, batch: Batch, journal: Journal, error: FailedJobError
         return UserError(f"sbatch did not respond for {array.job} within {SBATCH_LIMIT_S} s", where=script, hint=hint)
     if _UNCERTAIN.search(message):
         what = f"whether sbatch accepted {array.job} is unknown: {message}"
-        return UserError(what, where=script, hint=f"hpcbench resume {paths.name} finds out, and submits no job twice")
+        return UserError(
+            what, where=script, hint=f"hpcbench resume {paths.name} looks for the job before it submits again"
+        )
     journal.rejected(batch, message)
     hint = f"correct the experiment or the site file and start a new sweep; otherwise run: hpcbench resume {paths.name}"
     return UserError(f"sbatch refused {array.job}: {message}", where=script, hint=hint)
@@ -207,7 +209,7 @@ def _options(sweep: Sweep, batch: Batch, array: Array) -> list[str]:
 def _find(sweep: Sweep, batch: Batch) -> str | None:
     """Return the ID of the job of a batch by its logs or its name, or None. Raise NoAnswerError if Slurm fails.
 
-    The queue is queried again at the end: while the accounting answers, a late sbatch may arrive.
+    The queue is queried again at the end, because a late sbatch may arrive during the query of the accounting.
     """
     name, cluster = batch.slurm_name, sweep.other_cluster
     found = _logged_id(batch) or find_by_name(name, batch.uid, cluster)
@@ -225,8 +227,8 @@ def adopt_orphans(sweep: Sweep, journal: Journal) -> None:
 
     A batch counts as refused if its job is still not found `limits.record_delay_s` after its sbatch has ended: an
     earlier answer of squeue may be older than the job. The caller holds the lock of the sweep, which sbatch holds while
-    it runs. Raise UserError if this is impossible, because Slurm may hide the jobs of other users, if
-    Slurm does not respond, or if its commands reach another cluster.
+    it runs. Raise UserError if this is impossible, because Slurm may hide the jobs of other users, if Slurm does not
+    respond, or if its commands reach another cluster than that of the sweep.
     """
     if any(batch.slurm_id is None for batch in journal.accepted):
         check_cluster(sweep, journal)
@@ -262,7 +264,7 @@ def _adopt_found(sweep: Sweep, journal: Journal) -> None:
 
 
 def cancel(sweep: Sweep, arrays: Iterable[str], journal: Journal) -> None:
-    """Cancel complete arrays by their IDs; those of ended jobs have no effect. Raise UserError if scancel fails."""
+    """Cancel whole arrays by their IDs, ignoring those that have ended. Raise UserError if scancel fails."""
     for slurm_id in arrays:
         reply = run(["scancel", slurm_id], sweep.other_cluster)
         has_ended = bool(reply.errors) and all(UNKNOWN_ID in line for line in reply.errors)

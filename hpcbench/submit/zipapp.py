@@ -21,7 +21,7 @@ CARRIED = "hpcbench_carried"  # not the name of the installed package
 PARTS = ("core", "models", "node")
 # Without bytecode: loading a framework takes seconds, and some frameworks need the source of what they compile.
 ADAPTERS = f"{CARRIED}/node/frameworks/"
-# Must parse on any Python, including 3.6 and older. In the words of a job script that cannot continue.
+# Must parse on any Python, including 3.6 and older. The message begins like those of the job script (core/status.py).
 _MAIN = f"""import sys
 
 if sys.version_info < (3, 8):

@@ -79,7 +79,7 @@ class Measurements:
         return [cost for cost in costs if cost is not None]
 
     def disturbed_of(self, case: Case, last: int) -> int:
-        """Return how many of the `last` completed measurements of full length of a case had interference."""
+        """Return how many of the last `last` completed, full-length measurements of a case had interference."""
         full = [each.record for each in self._by_case[case.id] if _is_full(each)]
         known = [record for record in full if self.objective.cost_of(record) is not None]
         return sum(map(is_disturbed, known[-last:])) if last else 0

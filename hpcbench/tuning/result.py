@@ -39,10 +39,10 @@ class Recommendation:
     """The recommended configuration: `best` is the default unless another one is significantly better.
 
     `gain` is the gain of `winner` over the default, from this number of `pairs`; `certain` is True if it is
-    significant. `disturbed` of the runs of these pairs had interference: no gain is significant if that are more than
-    half. `beats` is the number of other configurations that seem worse, of all `of`; most were measured briefly.
+    significant. `disturbed` of the runs of these pairs had interference; if these are more than half, no gain is
+    significant. `beats` is the number of other configurations that seem worse, of all `of`; most were measured briefly.
     `usage` applies the best outside hpcbench. `differs` has both values of each difference between the work of the best
-    and of the default. `inherited` are the variables that only the surroundings of the default's job set.
+    and of the default. `inherited` are the variables from outside (core/variables) in the default's runs.
     """
 
     best: ConfigurationResult

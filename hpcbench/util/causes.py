@@ -1,4 +1,4 @@
-"""The cause that messages of failures share, whatever numbers, nodes, times and paths of one run they contain."""
+"""Recognise messages of failures with the same cause, which may differ in numbers, nodes, times and temporary paths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 _SOME = "#"
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-# Applied in this order. Names of dtypes stay, because another one may be another cause.
+# Applied in this order. Names of dtypes stay, because another dtype may be another cause.
 _VARYING = (
     (re.compile(rf"(?:\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?\b(?:{_MONTHS})\w* +(?=\d)"), ""),
     (re.compile(r"(?<=/)(?:tmp[\w.]{6,}|(?=\w*[a-z]\w*[A-Z])\w{8,})(?=[/\s'\":,;)]|$)"), _SOME),
@@ -33,10 +33,10 @@ def _general(message: str) -> str:
 
 
 def cause(message: str, nodes: Collection[str] = ()) -> str:
-    """Return the message with a mark instead of what varies between runs: equal for messages of one cause.
+    """Return the message with a mark instead of everything that varies between runs: equal for the same cause.
 
-    That are numbers and words with digits (job ids, pids, addresses, times, sizes), names of temporary files, and the
-    names in `nodes`.
+    The mark replaces numbers and words with digits (job IDs, PIDs, addresses, times, sizes), names of temporary files,
+    and the names in `nodes`.
     """
     if nodes:
         names = "|".join(re.escape(name) for name in sorted(nodes, key=len, reverse=True) if name)

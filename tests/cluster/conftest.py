@@ -15,7 +15,7 @@ from tests.cluster.polling import ask_often
 
 TOOL = Path(__file__).parents[2] / "tools" / "cluster"
 FAULTS = Path(__file__).parent / "faults"
-# Of Slurm, as tools/slurm_versions.py sets it: its clusters may run at the same time as those of the installed Slurm.
+# The Slurm release, set by tools/slurm_versions.py: its clusters may run next to those of the installed Slurm.
 RELEASE = os.environ.get("CLUSTER_RELEASE", "")
 # Of a case that may run anything: no framework, whose import would take seconds.
 PROGRAM = {"framework": "command", "command": "true", "model": None, "model_options": {}}
@@ -67,7 +67,7 @@ def plain_cluster() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def other_cluster(accounting_cluster: dict[str, str]) -> Iterator[dict[str, str]]:
-    """A second cluster, `other`, of the slurmdbd of the one with accounting: `-M other` reaches it from there."""
+    """A second cluster, `other`, with the slurmdbd of the cluster with accounting: `-M other` reaches it from there."""
     yield from start_cluster("other", 12000, "yes", CLUSTER_DBD=accounting_cluster["CLUSTER_DIR"], CLUSTER_NODES="1")
 
 

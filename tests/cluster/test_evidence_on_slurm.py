@@ -1,7 +1,7 @@
-"""A sweep on a real Slurm whose answers mislead: nothing runs twice, is lost, or counts as ended while it runs.
+"""A sweep on a real Slurm with misleading output: no run starts twice, is lost, or counts as ended while it is active.
 
-The wrappers of Slurm's commands stand in for a site: hidden partitions, which root sees, users without a name, and
-greetings. A background process stands in for a network file system.
+Wrappers of Slurm's commands simulate a site: hidden partitions, which root would see, users without a name, and
+greetings. A background process simulates a network file system.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import pytest
 CASES = 3
 # What squeue and sinfo print to an ordinary user if the partition is hidden, unless --all is given.
 HIDES = 'case " $* " in *" --all "*) ;; *) exit 0;; esac'
-# What squeue does if the directory service has no name for the number of the user: status 0, and no jobs.
+# What squeue does if the directory service has no name for the UID: status 0, and no jobs.
 NO_NAME = """for word; do
   case $word in --user=*[0-9]*) echo "squeue: error: Invalid user: ${word#--user=}" >&2; exit 0;; esac
 done"""
 GREETS = r"printf 'squeue: Gr\374\337e vom Betrieb\n' >&2"
-# Records that a job has written come into sight some seconds later.
+# Records of a job become visible some seconds after they were written.
 LATE = """
 import os, sys, time
 from pathlib import Path
@@ -53,7 +53,7 @@ class Three:
         self.tools.mkdir()
 
     def wrap(self, **wrappers: str) -> None:
-        """Put a wrapper of a command first in PATH: what it does before it runs the command itself."""
+        """Put a wrapper of a command first in PATH, which runs shell code before the command."""
         for name, text in wrappers.items():
             real = subprocess.check_output(["which", name], text=True).strip()
             (self.tools / name).write_text(f'#!/bin/bash\n{text}\nexec {real} "$@"\n')
@@ -81,7 +81,7 @@ class Three:
 
     @property
     def ran(self) -> list[str]:
-        """How often each case ran."""
+        """Return how often each case ran."""
         files = sorted(self.cluster.workspace.glob("ran-*.txt"))
         return [file.read_text() for file in files]
 
@@ -124,7 +124,7 @@ def test_a_sweep_of_another_cluster_is_left_alone(three, plain_cluster):
     there = three.cluster.environment
     three.await_states(running=CASES)
     three.cluster.environment = {**there, "SLURM_CONF": plain_cluster["SLURM_CONF"]}
-    words = "three belongs to cluster 'accounting', but the Slurm commands here reach cluster 'plain'"
+    words = "sweep 'three' belongs to cluster 'accounting', but the Slurm commands here reach cluster 'plain'"
     assert words in three.cluster("status").stderr
     assert words in three.cluster("report", expect=1).stderr
     for command in ("resume", "cancel"):
@@ -136,7 +136,7 @@ def test_a_sweep_of_another_cluster_is_left_alone(three, plain_cluster):
     assert three.ran == ["run\n"] * CASES
 
 
-def test_records_that_come_into_sight_late_are_waited_for_with_a_background_process(three, tmp_path):
+def test_late_records_are_waited_for_with_a_background_process(three, tmp_path):
     results = three.cluster.workspace / "results" / "three"
     late = subprocess.Popen([sys.executable, "-c", LATE, str(results), "4"])
     try:
@@ -191,7 +191,7 @@ def test_a_request_above_the_limit_of_its_qos_never_starts(three, slurm):
         three.sweep("--set", "cpus_per_task=2", qos="tiny")
         done = three.cluster("resume", "three", "--wait", expect=1)
         assert "never_started" in done.stderr
-        words = "it asks for cpu=2, and QOS tiny allows cpu=1 for all jobs together (QOSGrpCpuLimit)"
+        words = "it requests cpu=2, but QOS tiny allows cpu=1 for all jobs together (QOSGrpCpuLimit)"
         assert words in three.cluster("status").stdout
         three.cluster("cancel", "three")
     finally:
@@ -205,7 +205,7 @@ def test_a_run_of_unknown_state_is_repeated_only_with_force_with_a_wrapper_of_sq
     assert three.cluster.states() == {"unknown": CASES}
     told = three.cluster("resume", "three").stderr
     assert "0 repetitions to run" in told
-    assert f"not run again: {CASES} repetitions in an unknown state since " in told
+    assert f"not run again: {CASES} repetitions, state unknown since " in told
     assert "`scontrol show job" in told
     three.cluster("resume", "three", "--force")
     journal = (three.cluster.workspace / "jobs/three/journal.jsonl").read_text()

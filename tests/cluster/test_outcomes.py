@@ -60,7 +60,7 @@ def test_an_array_on_a_cluster_without_accounting_ends_the_same_way(bare_cluster
     assert statuses == {0: "completed", RAISES: "failed", HOARDS: "out_of_memory"}
 
 
-def test_sruns_own_sentence_is_the_reason_that_a_step_was_not_created(bare_cluster):
+def test_the_error_of_srun_is_the_reason_that_a_step_was_not_created(bare_cluster):
     for name, option in (("wide", "--cpus-per-task=7"), ("large", "--mem=999G"), ("odd", "--cpu-bnd=cores")):
         site = bare_cluster.site(name, scheduler="slurm", launcher={"srun": [option]})
         experiment = bare_cluster.experiment(name, parameters=PROGRAM)
@@ -110,7 +110,7 @@ def gpus_seen(cluster, key, tasks=1, seeds=(1,), **slurm):
 @pytest.mark.versions("GPU requests")
 @pytest.mark.parametrize("option", ["gres", "gpus-per-node", "gpus-per-task", "none"])
 def test_the_tasks_of_a_run_see_the_gpus_of_their_job(cluster, slurm, option):
-    """Or each its own, with --gpus-per-task, since Slurm 21.08. The devices are made up."""
+    """With --gpus-per-task, since Slurm 21.08, each task sees only its own GPUs. The devices are fake."""
     found = gpus_seen(cluster, "$SLURM_PROCID", tasks=2, gpu_option=option)
     binds = option == "gpus-per-task" and slurm("sinfo", "--version").split()[1] >= "21.08"
     assert found == (["-", "-"] if option == "none" else ["0", "1"] if binds else ["0,1", "0,1"])

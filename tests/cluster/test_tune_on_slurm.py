@@ -39,7 +39,7 @@ def until(cluster, words: str) -> str:
 
 
 def ended(slurm) -> list[str]:
-    """What the accounting says of all jobs, once it knows the search, and none runs."""
+    """Return all jobs in the accounting, as soon as the search is among them and no job is active."""
     question = ("sacct", "--noheader", "--allocations", "--parsable2", "--starttime=now-1hour")
     deadline = time.monotonic() + MOST_S
     while time.monotonic() < deadline:

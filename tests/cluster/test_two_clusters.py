@@ -1,4 +1,4 @@
-"""Two real clusters of one slurmdbd, where -M reaches the other one."""
+"""Two real clusters with one slurmdbd, so that -M reaches the other cluster."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_a_module_command_of_the_shell_is_taken_as_it_is(with_modules):
 
 
 def test_a_load_that_fails_with_status_0_is_a_failure_with_a_fake_module(command_line, tmp_path):
-    """As in Environment Modules 3.2: no Debian that is still distributed has it."""
+    """Like Environment Modules 3.2, which no supported Debian release contains."""
     (tmp_path / "init").mkdir()
     words = "ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for"
     (tmp_path / "init" / "bash").write_text(f"module() {{ echo \"{words} '$2'\" >&2; }}\n")

@@ -1,4 +1,4 @@
-"""OMP_NUM_THREADS and the like in a start-up file, which nobody has written into an experiment or a site file."""
+"""Variables such as OMP_NUM_THREADS in a start-up file, which neither an experiment nor a site file sets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_variable_of_the_shell_is_in_the_sweep_the_report_and_the_comparison(c
     assert "warning" not in again, "nothing is left to run"
 
 
-def test_a_variable_of_the_site_file_is_asked_for_and_still_a_difference(command_line, sweep):
+def test_a_variable_of_the_site_file_is_no_warning_but_a_difference(command_line, sweep):
     sweep("base")
     of_site = {"command": {"env": {"OMP_NUM_THREADS": "1"}, "setup": ["export OMP_PLACES=cores"]}}
     assert "warning" not in sweep("new", OF_A_START_UP_FILE, environments=of_site).stderr

@@ -74,14 +74,16 @@ def test_numbers_of_any_size_are_the_decimals_that_a_person_would_write(
 @pytest.mark.parametrize(
     ("first", "last", "step"), [(1e16, 1e16 + 64, 0.25), (1, 2, 1e-17), (1.0, 2.0, "*1.00000000000000000001")]
 )
-def test_a_step_that_no_float_can_make_is_refused(first: float, last: float, step: float | str) -> None:
+def test_a_step_too_small_for_floats_is_refused(first: float, last: float, step: float | str) -> None:
     with pytest.raises(ValueError, match=r"never reaches the end|is too small for numbers such as 1"):
         Range(range=(first, last), step=step)
 
 
 @settings(derandomize=True, deadline=None)
 @given(st.integers(1, 999), st.integers(1, 99), st.integers(1, 40), st.integers(-300, 300))
-def test_a_range_of_any_magnitude_counts_as_its_digits_do(start: int, step: int, length: int, power: int) -> None:
+def test_a_range_of_any_magnitude_has_the_digits_of_the_integers(
+    start: int, step: int, length: int, power: int
+) -> None:
     """The numbers of a range times a power of ten are those of the range of integers, times this power."""
     whole = Range(range=(start, start + length * step), step=step).values()
     first, last, each = (float(f"{digits}e{power}") for digits in (start, start + length * step, step))

@@ -41,7 +41,7 @@ def test_metrics_are_read_by_name(load: Load) -> None:
         ("{csv: a, json: a}", "metrics.m: give exactly one of regex, json, mllog and csv"),
         ("{csv: a, reduce: average}", "metrics.m.reduce: 'average' is not valid: should be 'last', 'first'"),
         ("{csv: a, better: more}", "metrics.m.better: 'more' is not valid: should be 'higher' or 'lower'"),
-        ("{mllog: $}", "metrics.m.mllog: '$' is not valid: begin with a key of MLPerf's log"),
+        ("{mllog: $}", "metrics.m.mllog: '$' is not valid: must begin with a key of an MLPerf log"),
         ("{mllog: a..b}", "metrics.m.mllog: 'a..b' is not valid: 'a..b' is not a path"),
         ("{csv: a, decimal: x}", "metrics.m.decimal: 'x' is not valid: should be '.' or ','"),
         ("{csv: a, file: /tmp/x}", "metrics.m.file: '/tmp/x' is not valid: the file must be in $HPCBENCH_RUN"),

@@ -28,11 +28,11 @@ def test_variables_of_sbatch_are_defaults_and_those_without_effect_are_named() -
         "SBATCH_ACCOUNT=other is the default of slurm.account",
         "SBATCH_PARTITION=gpu has no effect: the site file has slurm.partition: cpu",
         "SBATCH_QOS=long is the default of slurm.qos",
-        "no effect: SBATCH_TIMELIMIT; set such options under `slurm:`",
+        "no effect: SBATCH_TIMELIMIT; set these options under `slurm:`",
     ]
 
 
-def test_on_a_machine_without_slurm_they_say_nothing() -> None:
+def test_without_slurm_they_have_no_effect_and_no_note() -> None:
     assert with_shell_defaults(site("local"), SHELL) == (site("local"), [])
 
 

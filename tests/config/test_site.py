@@ -14,7 +14,7 @@ def site(text: str = "") -> Site:
     return load_site(parse_yaml(f"name: cluster\nscheduler: slurm\n{text}", "site.yaml"))
 
 
-def test_environments_may_share_what_they_have_by_a_merge_key() -> None:
+def test_environments_may_share_settings_by_a_merge_key() -> None:
     found = site("environments:\n  pytorch: &own {modules: [gcc], env: {A: b}}\n  jax: {<<: *own, modules: [clang]}\n")
     assert found.environments["jax"].env == found.environments["pytorch"].env == {"A": "b"}
     assert found.environments["jax"].modules == ["clang"]

@@ -122,7 +122,7 @@ def test_a_merge_key_adds_the_keys_that_a_mapping_does_not_have_itself(used: str
 @pytest.mark.parametrize(
     ("used", "keys"), [("{a: 1, <<: *base, b: 2}", "axyb"), ("{y: 1, <<: *base}", "yx"), ("{<<: *base, x: 1}", "xy")]
 )
-def test_merged_keys_stand_in_the_place_of_their_merge_key(used: str, keys: str) -> None:
+def test_merged_keys_are_at_the_position_of_their_merge_key(used: str, keys: str) -> None:
     """The order of axes is the order of cases."""
     assert "".join(parse_yaml(MERGED % used, "f.yaml").data["used"]) == keys
 
@@ -137,9 +137,9 @@ def test_the_place_of_a_merged_key_is_the_line_on_which_it_was_written() -> None
 @pytest.mark.parametrize(
     ("used", "words"),
     [
-        ("{<<: 1}", "f.yaml:3: used.<<: a merge key takes a mapping or a list of mappings"),
-        ("{<<: [*base, 1]}", "f.yaml:3: used.<<: a merge key takes a mapping or a list of mappings"),
-        ("{<<: [[*base]]}", "f.yaml:3: used.<<: a merge key takes a mapping or a list of mappings"),
+        ("{<<: 1}", "f.yaml:3: used.<<: a merge key requires a mapping or a list of mappings"),
+        ("{<<: [*base, 1]}", "f.yaml:3: used.<<: a merge key requires a mapping or a list of mappings"),
+        ("{<<: [[*base]]}", "f.yaml:3: used.<<: a merge key requires a mapping or a list of mappings"),
         ("{<<: *base, x: 1, x: 2}", "f.yaml:3: used.x: duplicate key 'x'"),
         ("{<<: *base, <<: *other}", "f.yaml:3: used.<<: duplicate key '<<'"),
         ("&u {<<: *u}", "contains itself"),
@@ -148,7 +148,7 @@ def test_the_place_of_a_merged_key_is_the_line_on_which_it_was_written() -> None
         ("{<<: !!set {x}}", "is not allowed"),
     ],
 )
-def test_a_merge_that_is_not_one_of_mappings_is_refused(used: str, words: str) -> None:
+def test_a_merge_of_anything_but_mappings_is_refused(used: str, words: str) -> None:
     assert words in refusal(MERGED % used)
 
 

@@ -54,7 +54,7 @@ def test_one_that_does_not_answer_is_left_to_the_nodes(tmp_path: Path, monkeypat
 OLD = "Python 3.8 or newer is required; {} is {}"
 
 
-def test_one_that_is_too_old_is_refused_with_a_fake_python(tmp_path: Path) -> None:
+def test_a_python_that_is_too_old_is_refused_with_a_fake_python(tmp_path: Path) -> None:
     python = tmp_path / "python3"
     python.write_text("#!/bin/sh\nprintf 3.6.8\nexit 3\n")
     python.chmod(0o755)
@@ -63,7 +63,7 @@ def test_one_that_is_too_old_is_refused_with_a_fake_python(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
-def test_one_that_is_too_old_is_refused(version: str) -> None:
+def test_a_python_that_is_too_old_is_refused(version: str) -> None:
     found = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
     if not found:
         pytest.skip(f"no Python {version} here; not run: asking it for its packages")

@@ -1,4 +1,4 @@
-"""Commands of a proof end at their deadline, and leave what they have printed."""
+"""Commands of gpu-proof end at their deadline, and their output is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment of a proof: this Python's packages, hpcbench of this repository, and wheels for the rest."""
+"""The environment of gpu-proof: this Python's packages, hpcbench of this repository, and wheels for missing ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_it_has_the_packages_of_this_virtual_environment_the_wheels_and_hpcbench
 
 def test_a_missing_module_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "CORE", (*install.CORE, "made_up_package"))
-    with pytest.raises(install.NotReadyError, match="modules not found: made_up_package; on a machine"):
+    with pytest.raises(install.NotReadyError, match="modules not found: made_up_package; collect them on a machine"):
         install.prepare(tmp_path / "venv", None)
     (tmp_path / "empty").mkdir()
     with pytest.raises(install.NotReadyError, match="no wheels in"):

@@ -1,4 +1,4 @@
-"""What the steps conclude from records, readings of NVML and output: each conclusion for a good and a bad case."""
+"""The conclusions of steps from records, readings of NVML and output: each for a good and a bad case."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_equal_energy_passes_and_the_evidence_has_both_numbers() -> None:
     assert outcome.status == PASSED, outcome.problems
     text = " ".join(outcome.evidence)
     assert "4000.0 J +- 9.0 J by counter" in text
-    assert "counter over the same window: 4000.0 J, so the record is off by +0.00%" in text
+    assert "counter over the same window: 4000.0 J; the record differs by +0.00%" in text
     assert "independently: 400.0 W" in text
 
 
@@ -103,7 +103,7 @@ def test_readings_that_are_too_far_apart_fail(tmp_path: Path) -> None:
     apart_s = readings.longest_gap_s(timeline, energy.ENERGY)
     assert apart_s == 1.5
     problems = energy.compared(record(), read(), apart_s).problems
-    assert problems == ["readings 1.50 s apart leave runs of 10 s, the default, without energy"]
+    assert problems == ["runs of 10 s, the default, have no energy if readings are 1.50 s apart"]
 
 
 def test_throttle_reasons_must_be_those_that_nvml_gave() -> None:
@@ -140,7 +140,7 @@ def test_another_process_must_be_counted_and_be_in_the_interference() -> None:
 def test_without_process_ids_of_this_container_it_is_not_run_with_the_reason() -> None:
     outcome = foreign.noticed(beside(None), None, 77, "[]", False)
     assert outcome.status == NOT_RUN
-    assert "the driver's process IDs are not ours" in outcome.problems[0]
+    assert "the driver reports process IDs of another PID namespace" in outcome.problems[0]
 
 
 def test_models_without_a_record_are_named_and_failures_show_their_message() -> None:
@@ -172,7 +172,7 @@ def test_strategies_and_frameworks_must_do_the_same_work() -> None:
     outcome = frameworks.of_strategies(found[:2], False, "")
     assert (outcome.status, outcome.problems) == (PARTLY, ("not run for lack of time: fsdp",))
     found[2]["work"]["parameter_count"] = 2
-    assert frameworks.of_strategies(found, False, "").problems == ["fsdp does other work than single"]
+    assert frameworks.of_strategies(found, False, "").problems == ["fsdp has another workload than single"]
 
 
 def test_a_difference_between_jax_and_pytorch_is_named() -> None:
@@ -185,7 +185,7 @@ def test_a_difference_between_jax_and_pytorch_is_named() -> None:
     pairs[-1]["work"]["math_mode"] = "tf32"
     assert frameworks.of_pairs(pairs, False, "").problems == ["resnet50: math_mode is 1 in PyTorch and tf32 in JAX"]
     outcome = frameworks.of_pairs(pairs[:3], False, "")
-    assert (outcome.status, outcome.problems) == (PARTLY, ("in the time, only these were run: resnet50 in pytorch",))
+    assert (outcome.status, outcome.problems) == (PARTLY, ("not enough time; run only: resnet50 in pytorch",))
 
 
 def findings(**numbers: float) -> list[dict[str, Any]]:

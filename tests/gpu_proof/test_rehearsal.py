@@ -65,7 +65,10 @@ def test_without_a_gpu_it_says_what_is_missing_and_ends_at_once(tmp_path: Path) 
     except OSError:
         done = subprocess.run([str(PROGRAM)], cwd=tmp_path, capture_output=True, text=True, timeout=30)
         assert done.returncode == 2
-        assert "error: this machine cannot be proven: the NVIDIA driver: its library libnvidia-ml.so.1" in done.stderr
+        assert (
+            "error: gpu-proof cannot run on this machine: the NVIDIA driver: its library libnvidia-ml.so.1"
+            in done.stderr
+        )
         assert list(tmp_path.iterdir()) == []
     else:
         pytest.skip("this machine has an NVIDIA driver")
@@ -75,7 +78,7 @@ def test_an_unknown_step_is_a_usage_error(tmp_path: Path) -> None:
     words = [str(PROGRAM), "--steps", "nvml,other"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=30)
     assert done.returncode == 2
-    assert "error: unknown step 'other'; the steps are: nvml, tests," in done.stderr
+    assert "error: unknown step 'other'; steps: nvml, tests," in done.stderr
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Steps share a time budget, and none keeps another from running."""
+"""Steps share a time budget, and a failed step does not prevent others from running."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_step_without_enough_time_is_not_run_and_says_so(run: Callable[..., li
         Step("a", "", 1, 90, taking(80)), Step("b", "", 30, 90, taking(1)), Step("c", "", 10, 20, taking(1), 0)
     )
     assert late.outcome.status == NOT_RUN
-    assert late.outcome.problems == ("it needs 30 s, and 0 s of the time were left",)
+    assert late.outcome.problems == ("requires 30 s; time left: 0 s",)
     assert short.outcome.status == PASSED
 
 
@@ -75,7 +75,7 @@ def test_a_deadline_is_the_limit_of_the_step_or_what_its_reserve_leaves(
     assert deadlines == [120, 170]
 
 
-def test_the_steps_of_the_issue_are_there_and_their_names_are_unique() -> None:
+def test_every_step_is_listed_and_the_names_are_unique() -> None:
     names = [step.name for step in STEPS]
     assert len(set(names)) == len(names)
     assert {"nvml", "tests", "energy", "throttling", "foreign", "eager", "compiled", "doctor", "page"} <= set(names)

@@ -1,4 +1,4 @@
-"""Which wheels `tools/gpu-proof wheels` collects, with a made-up pip."""
+"""The wheels that `tools/gpu-proof wheels` collects, with a fake pip."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_exceeds_the_limit_is_named_and_what_sweeps_need_comes_first(
     shown = capsys.readouterr().out
     assert "not collected, for tables: pandas>=2.1, pyarrow>=14, scipy>=1.11" in shown
     assert "not collected, for figures" in shown, "they need tables"
-    assert "it must bring itself: torch, pandas, pyarrow, scipy, altair, vl-convert-python" in shown
+    assert "must be installed on the machine: torch, pandas, pyarrow, scipy, altair, vl-convert-python" in shown
 
 
 def test_what_the_machine_has_is_left_out_so_that_more_fits(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The words that explain a failure, in outputs as srun, mpirun and container runtimes print them."""
+"""The message that explains a failure, in outputs as srun, mpirun and container runtimes print them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ RULER = 74 * "-"
         ("my program says srun: error: nothing\n", ""),
     ],
 )
-def test_the_reason_is_slurms_own_sentence_and_not_what_follows_from_it(log: str, reason: str) -> None:
+def test_the_reason_is_an_error_of_slurm_and_not_its_consequence(log: str, reason: str) -> None:
     assert complaint.of_slurm(log.splitlines()) == reason
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S python3 -I
-"""A Slurm that answers as recorded: symbolic links to this file, named like Slurm's commands, in a folder `commands`.
+"""A Slurm that prints recorded output: symbolic links to this file in a folder `commands`, named like its commands.
 
 Next to it are the folder `sample`, of one version, the folder `base`, whose files count where `sample` has none, and
 `arrays.json` with the names of the arrays that sbatch was given. The IDs are those of the recording. With a file `uid`,

@@ -22,7 +22,7 @@ def told(job: str, state: str, exit_code: str = "0:0", elapsed: str = "60", node
     return f"{job}|{state}|{exit_code}|{elapsed}|5|1000|{start}|{AT}|None|{nodes}"
 
 
-def test_how_elements_ended_is_found_in_one_sacct_with_fake_slurm_commands(fake_commands: Fake) -> None:
+def test_one_sacct_finds_how_elements_ended_with_fake_slurm_commands(fake_commands: Fake) -> None:
     folder = fake_commands(
         sacct=says(
             "Project 7 expires in 3 days",
@@ -85,7 +85,7 @@ def test_an_element_whose_start_the_database_lacks_is_not_the_whole_array_with_f
     assert accounted({("7", 0), ("7", 1), ("8", 0)}, None) == {}
 
 
-def test_a_list_of_indices_that_slurm_has_cut_off_says_nothing_with_fake_slurm_commands(fake_commands: Fake) -> None:
+def test_a_truncated_list_of_indices_is_ignored_with_fake_slurm_commands(fake_commands: Fake) -> None:
     fake_commands(sacct=says(told("7_[1,3,5,...]", "CANCELLED by 0")))
     assert accounted({("7", 1), ("7", 7)}, None) == {}
 
@@ -99,7 +99,7 @@ def test_a_list_of_indices_that_slurm_has_cut_off_says_nothing_with_fake_slurm_c
         None,
     ],
 )
-def test_a_site_without_accounting_has_just_no_more_to_say_with_fake_slurm_commands(
+def test_without_accounting_nothing_is_found_and_nothing_fails_with_fake_slurm_commands(
     sacct: str | None, fake_commands: Fake
 ) -> None:
     fake_commands(**({"sacct": sacct} if sacct else {}))
@@ -113,7 +113,7 @@ def test_an_accounting_that_does_not_answer_is_an_error_with_fake_slurm_commands
         accounted({("7", 0)}, None)
 
 
-def test_nothing_is_asked_where_nothing_has_left_the_queue_with_fake_slurm_commands(fake_commands: Fake) -> None:
+def test_sacct_is_not_called_without_elements_with_fake_slurm_commands(fake_commands: Fake) -> None:
     fake_commands()
     assert accounted([], None) == {}
 

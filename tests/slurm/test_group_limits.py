@@ -31,12 +31,12 @@ esac""",
 @pytest.mark.parametrize(
     ("reason", "tres", "words"),
     [
-        ("QOSGrpCpuLimit", "TRES=cpu=5,mem=1G,node=1", "it asks for cpu=5, and QOS normal allows cpu=4"),
-        ("QOSGrpCpuLimit", "ReqTRES=cpu=5,mem=1G AllocTRES=(null)", "it asks for cpu=5"),
-        ("QOSGrpMemLimit", "TRES=cpu=1,mem=8193M,node=1", "it asks for mem=8193, and QOS normal allows mem=8192"),
-        ("QOSGrpNodeLimit", "TRES=cpu=3,mem=1G,node=3", "it asks for node=3, and QOS part allows node=2"),
-        ("AssocGrpGRES", "TRES=cpu=1,gres/gpu=2", "it asks for gres/gpu=2, and account lab allows gres/gpu=1"),
-        ("AssocGrpCPULimit", "TRES=cpu=65", "it asks for cpu=65, and account root allows cpu=64"),
+        ("QOSGrpCpuLimit", "TRES=cpu=5,mem=1G,node=1", "it requests cpu=5, but QOS normal allows cpu=4"),
+        ("QOSGrpCpuLimit", "ReqTRES=cpu=5,mem=1G AllocTRES=(null)", "it requests cpu=5"),
+        ("QOSGrpMemLimit", "TRES=cpu=1,mem=8193M,node=1", "it requests mem=8193, but QOS normal allows mem=8192"),
+        ("QOSGrpNodeLimit", "TRES=cpu=3,mem=1G,node=3", "it requests node=3, but QOS part allows node=2"),
+        ("AssocGrpGRES", "TRES=cpu=1,gres/gpu=2", "it requests gres/gpu=2, but account lab allows gres/gpu=1"),
+        ("AssocGrpCPULimit", "TRES=cpu=65", "it requests cpu=65, but account root allows cpu=64"),
     ],
 )
 def test_a_request_above_a_group_limit_never_starts_with_fake_slurm_commands(
@@ -56,7 +56,7 @@ def test_a_request_above_a_group_limit_never_starts_with_fake_slurm_commands(
         ("AssocGrpCPULimit", "TRES=cpu=64"),
         ("QOSGrpCpuLimit", ""),
         ("Priority", "TRES=cpu=5"),
-        ("QOSGrpCPUMinutesLimit", "TRES=cpu=5"),  # a budget of the past
+        ("QOSGrpCPUMinutesLimit", "TRES=cpu=5"),  # a budget, of which earlier jobs used a part
     ],
 )
 def test_any_other_request_may_start_with_fake_slurm_commands(fake_commands: Fake, reason: str, tres: str) -> None:
@@ -67,7 +67,7 @@ def test_a_job_that_runs_is_not_asked_for_with_fake_slurm_commands(fake_commands
     assert never(fake_commands, "QOSGrpCpuLimit", "TRES=cpu=5", state="RUNNING") == ""
 
 
-def test_the_elements_of_an_array_are_one_question_with_fake_slurm_commands(fake_commands: Fake) -> None:
+def test_the_elements_of_an_array_are_one_query_with_fake_slurm_commands(fake_commands: Fake) -> None:
     entries = {("7", index): JobEntry("PENDING", "QOSGrpCpuLimit") for index in range(50)}
     folder = fake_commands(
         scontrol=f"echo '{JOB.format(tres='TRES=cpu=5', qos='normal')}'", sacctmgr="echo 'normal|cpu=4'"

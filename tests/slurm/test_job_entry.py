@@ -26,7 +26,7 @@ def test_a_job_that_could_not_open_its_log_is_recognised(entry: JobEntry, could_
         (JobEntry("BRAND_NEW", "JobHeldUser"), "brand_new", False),
     ],
 )
-def test_an_element_says_how_it_stands(entry: JobEntry, words: str, for_ever: bool) -> None:
+def test_an_element_describes_its_state(entry: JobEntry, words: str, for_ever: bool) -> None:
     assert (entry.in_words, entry.waits_for_ever) == (words, for_ever)
 
 
@@ -38,11 +38,11 @@ def test_what_is_held_waits_for_ever() -> None:
 
 
 @pytest.mark.parametrize("state", ["BRAND_NEW", "RUNNING", "COMPLETING", "REQUEUED", ""])
-def test_a_state_that_hpcbench_does_not_know_is_no_end(state: str) -> None:
+def test_a_state_that_hpcbench_does_not_know_is_not_final(state: str) -> None:
     assert not JobEntry(state).ended
 
 
-def test_a_time_is_that_of_this_machine_and_words_are_none() -> None:
+def test_a_time_is_local_and_other_text_is_none() -> None:
     first, second = time_of("2026-03-11T10:15:00"), time_of("2026-03-11T10:15:01")
     assert first is not None
     assert second == first + 1

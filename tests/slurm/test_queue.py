@@ -93,7 +93,7 @@ def test_when_a_job_started_and_ended_is_read_with_fake_slurm_commands(
     assert (entry.started, entry.ended_at is not None) == expected
 
 
-def test_a_reason_of_many_words_is_one_with_fake_slurm_commands(fake_commands: Fake) -> None:
+def test_a_reason_of_several_words_is_read_as_a_whole_with_fake_slurm_commands(fake_commands: Fake) -> None:
     reason = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
     fake_commands(squeue=says(told("job-001.aa", "7", "0", "PENDING", reason)))
     assert by_id(["7"], None).entries["7", 0].reason == reason
@@ -138,9 +138,7 @@ def test_what_a_bare_sbatch_has_submitted_is_found_by_name_or_script_with_fake_s
     assert asked(journal).bare == (("job-001", "12"), ("job-002", "14"))
 
 
-def test_the_job_that_will_submit_the_rest_is_found_with_fake_slurm_commands(
-    fake_commands: Fake, journal: Journal
-) -> None:
+def test_the_continuation_job_is_found_with_fake_slurm_commands(fake_commands: Fake, journal: Journal) -> None:
     fake_commands(
         squeue=says(
             told("follow-on", "20", "N/A", "COMPLETED", nodes="n1"),
@@ -233,7 +231,7 @@ def test_no_answer_is_not_taken_for_an_empty_queue_with_fake_slurm_commands(
         asked(journal)
 
 
-def test_what_is_printed_as_an_error_makes_a_list_incomplete_with_fake_slurm_commands(
+def test_an_error_message_makes_a_list_incomplete_with_fake_slurm_commands(
     fake_commands: Fake, journal: Journal
 ) -> None:
     running = told("job-001.aa", "7", "0", "RUNNING", nodes="n1")

@@ -1,4 +1,4 @@
-"""What hpcbench makes of the output of each version of Slurm: recorded, or reconstructed (samples/README.md)."""
+"""How hpcbench reads the output of each version of Slurm, which is recorded or reconstructed (samples/README.md)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def remove_accounting(version: str, slurm: Path) -> None:
     (slurm / "sample").symlink_to(config)
 
 
-def test_a_cluster_without_accounting_is_told_from_one_with(version: str, slurm: Path) -> None:
+def test_a_cluster_without_accounting_is_recognised(version: str, slurm: Path) -> None:
     remove_accounting(version, slurm)
     assert not Cluster(cluster_query.query_config(), Site(name="here", scheduler="slurm")).has_accounting
 
@@ -120,7 +120,7 @@ def test_a_job_of_a_user_without_a_name_is_found(slurm: Path) -> None:
     assert find_by_name("study-1.job-002.dd", 54322, None) is None
 
 
-def test_refusals_for_too_many_jobs_are_told_from_others(version: str) -> None:
+def test_refusals_for_too_many_jobs_are_recognised(version: str) -> None:
     limits = {name: exceeded_limit(text) for name, text in messages(version).items() if exceeded_limit(text)}
     assert set(limits) == {
         "AssocMaxSubmitJobLimit",

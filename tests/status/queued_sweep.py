@@ -49,7 +49,7 @@ def _says(text: str) -> str:
 
 
 def queued(*told: str, name: str = f"sweep-1.{BATCH}", array: str = "7", uid: int | None = None) -> str:
-    """What squeue prints of elements that are told as INDEX|STATE|REASON|NODES, and that ended long ago."""
+    """Return the output of squeue for elements given as INDEX|STATE|REASON|NODES, which ended long ago."""
     lines = []
     for each in told:
         index, state, reason, nodes = each.split("|")
@@ -60,7 +60,7 @@ def queued(*told: str, name: str = f"sweep-1.{BATCH}", array: str = "7", uid: in
 
 
 def accounted(*told: str, array: str = "7", uid: int | None = None) -> str:
-    """What sacct prints of elements that are told as INDEX|STATE|EXIT_CODE|NODES, and that ended long ago."""
+    """Return the output of sacct for elements given as INDEX|STATE|EXIT_CODE|NODES, which ended long ago."""
     lines = []
     for each in told:
         index, state, exit_code, nodes = each.split("|")

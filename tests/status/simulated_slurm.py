@@ -1,6 +1,6 @@
-"""A Slurm with simulated jobs and clock, whose answers can be lost, old, cut off, incomplete or contradictory.
+"""A Slurm with simulated jobs and clock, whose output can be lost, old, truncated, incomplete or contradictory.
 
-It stands in for the processes of squeue, scontrol and sacct, and for the network file system of the records.
+It replaces the processes of squeue, scontrol and sacct, and the network file system with the records.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class SimulatedSlurm:
         return f"JobId=9{job.index} UserId=x({os.getuid()}) JobState={state} Reason=None {times} NodeList={node}\n"
 
     def _sacct(self, words: list[str], at: float) -> str:
-        """The accounting keeps every job, has heard of each change up to a minute late, and knows only the last run."""
+        """The accounting keeps every job, gets each change up to a minute late, and has only the last run of a job."""
         ids = next((word.partition("=")[2].split(",") for word in words if word.startswith("--jobs=")), [])
         heard = at - self.chance.choice([0.0, 0.0, CACHED_S / 2])
         jobs = (
@@ -146,7 +146,7 @@ class SimulatedSlurm:
 
 @dataclass
 class SimulatedNodes:
-    """What the nodes write: a folder while a run goes on, and a record at its end, which is seen late."""
+    """The files of the nodes: a folder during a run, and a record at its end, which becomes visible late."""
 
     folder_of: Callable[[Job], Path]
     write_record: Callable[[Job], None]

@@ -1,4 +1,4 @@
-"""Which failures another attempt would not change, and what to change instead."""
+"""Failures that another attempt would not change, and what to change instead."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_failure_of_one_attempt_may_be_chance(progress: MakeProgress) -> None:
     assert how_to_continue(found) == "to run 1 repetition: hpcbench resume sweep-1"
 
 
-def test_the_same_failure_in_each_attempt_is_not_whatever_numbers_it_has(progress: MakeProgress) -> None:
+def test_the_same_failure_in_each_attempt_is_not_resumed_whatever_its_numbers(progress: MakeProgress) -> None:
     assert len(failing_again(progress((0, [("failed", KILLED), ("failed", AGAIN)])))) == 1
     assert len(failing_again(progress((0, [("failed", KILLED)]), (0, [("failed", AGAIN)])))) == 2
     assert failing_again(progress((0, [("failed", KILLED)]), (1, [("failed", AGAIN)]))) == []
@@ -72,7 +72,7 @@ def test_what_the_program_did_not_cause_is_resumed(progress: MakeProgress, statu
     assert failing_again(found) == []
 
 
-def test_both_kinds_are_told(progress: MakeProgress) -> None:
+def test_both_kinds_are_named(progress: MakeProgress) -> None:
     found = progress((0, [("failed", KILLED)]), (1, [("out_of_memory", KILLED), ("out_of_memory", AGAIN)]))
     assert how_to_continue(found) == (
         "to run 1 repetition: hpcbench resume sweep-1; 1 repetition would fail again: request more memory, or use "

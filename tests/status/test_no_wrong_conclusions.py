@@ -1,4 +1,4 @@
-"""Random histories of a sweep on a simulated Slurm: no run is repeated, deleted or counted as ended while it lives."""
+"""Random histories of a sweep on a simulated Slurm: no active run is repeated, deleted or counted as ended."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def history(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[[int]
     return make
 
 
-def test_no_run_is_repeated_or_deleted_or_counted_as_ended_while_it_lives_on_a_simulated_slurm(
+def test_no_run_is_repeated_or_deleted_or_counted_as_ended_while_it_is_active_on_a_simulated_slurm(
     history: Callable[[int], History],
 ) -> None:
     concluded = sum(history(seed).live() for seed in range(100))
@@ -149,7 +149,7 @@ def test_no_run_is_repeated_or_deleted_or_counted_as_ended_while_it_lives_on_a_s
 
 
 @pytest.mark.soak
-def test_of_thousands_of_histories_on_a_simulated_slurm_none_ends_in_a_wrong_conclusion(
+def test_none_of_thousands_of_histories_on_a_simulated_slurm_ends_in_a_wrong_conclusion(
     history: Callable[[int], History],
 ) -> None:
     concluded = sum(history(seed).live() for seed in range(100, 2100))

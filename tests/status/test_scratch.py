@@ -49,7 +49,7 @@ def test_a_folder_that_cannot_be_read_is_not_an_empty_one(tmp_path: Path) -> Non
     assert scratch.find_scratch(tmp_path / "absent") == {}
 
 
-def test_files_and_folders_are_removed_and_what_is_gone_is_no_error(tmp_path: Path) -> None:
+def test_files_and_folders_are_removed_and_missing_ones_are_no_error(tmp_path: Path) -> None:
     folder, log = tmp_path / "3-8-0-1", tmp_path / "3-8.log"
     folder.mkdir()
     log.touch()

@@ -187,7 +187,7 @@ def test_only_the_user_who_submitted_it_says_how_a_job_ended(queued_sweep: Queue
     progress = queued_sweep.survey(entries("0|RUNNING", "2|RUNNING"), ended("FAILED", 0, array="9"))
     run = progress.runs[3]
     assert run.state == "unknown"
-    assert "only the user who submitted it can find out how it ended" in run.reason
+    assert "only the user who submitted the job can determine its outcome" in run.reason
     assert elements(progress.to_do()) == []
 
 

@@ -1,4 +1,4 @@
-"""Which variables of the shell reach a job and change its measurement, although no file sets them."""
+"""The variables of the shell that reach a job and change its measurement, although no file sets them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of one cause, whatever of a run is in them, and messages of several."""
+"""Messages with the same cause, whatever data of a run they contain, and messages with different causes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_messages_that_differ_in_what_a_run_has_are_of_one_cause(one: str, other
     assert cause(one) == cause(other)
 
 
-def test_names_of_nodes_without_digits_are_given() -> None:
+def test_names_of_nodes_without_digits_must_be_given() -> None:
     assert cause("alpha does not answer", ["alpha"]) == cause("beta does not answer", ["alpha", "beta"])
     assert cause("alphabet is unknown", ["alpha"]) == "alphabet is unknown"
 

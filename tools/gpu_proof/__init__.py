@@ -1,4 +1,4 @@
-"""The steps of `tools/gpu-proof`. They use the standard library only, and call hpcbench as users do.
+"""The steps of `tools/gpu-proof`. They use only the standard library, and call hpcbench as users do.
 
-Whatever touches the GPU is a process of its own with a time limit, so that a driver that hangs ends only its step.
+Everything that uses the GPU is a separate process with a time limit, so that a driver that hangs fails only one step.
 """

@@ -1,4 +1,4 @@
-"""What the steps share: the machine, a workspace of hpcbench, and commands with a deadline, whose output is logged."""
+"""What all steps share: the machine, a workspace of hpcbench, and logged commands with a deadline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent
 GRACE_S = 15.0  # for hpcbench to end the current run and write its record
 MOST_CPUS = 8
-# Runs are short: what is proven is that they work, and what their records say.
+# Runs are short: the steps check that they work and what their records contain, not how fast they are.
 BRIEF = {"repetitions": 1, "retries": 0, "min_samples": 5, "min_time_s": 0.3, "max_time_s": 0.5, "max_warmup_s": 0.5}
 
 Record = dict[str, Any]
@@ -39,14 +39,14 @@ class Done:
 
 @dataclass
 class Bench:
-    """A machine under proof."""
+    """The machine that is tested, and the workspace of the tests."""
 
-    python: str  # that has hpcbench and torch
+    python: str  # a Python with hpcbench and torch
     workspace: Path
     log: Path
     device: str  # gpu; cpu in a rehearsal
     modules: frozenset[str]  # that this Python can import
-    sweeps: list[str] = field(default_factory=list)  # those with records, in order
+    sweeps: list[str] = field(default_factory=list)  # sweeps with records, in order
     compiling: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)  # by model
 
     @property
@@ -74,7 +74,7 @@ class Bench:
         )
 
     def run(self, words: Sequence[str], deadline_s: float, **variables: str) -> Done:
-        """Run a command; after the deadline end it as Ctrl-C would, then kill it. Its output is logged."""
+        """Run a command and log its output. After the deadline, interrupt it as Ctrl-C does, then kill it."""
         output = self.log.with_name("output")
         with output.open("wb") as file:
             process = self.start(words, file, **variables)
@@ -91,11 +91,11 @@ class Bench:
 
     def program(self, name: str, *arguments: str) -> list[str]:
         """Return the command of one of the programs next to this file."""
-        own_folder_off = ["-P"] if sys.version_info >= (3, 11) else []  # its modules are not for others to import
+        own_folder_off = ["-P"] if sys.version_info >= (3, 11) else []  # names of its modules may hide others
         return [self.python, *own_folder_off, str(PROGRAMS / f"{name}.py"), *arguments]
 
     def sweep(self, name: str, experiment: Mapping[str, Any], deadline_s: float) -> tuple[list[Record], Done]:
-        """Run a sweep on this machine; return the records that it has at the deadline, and how the command ended."""
+        """Run a sweep on this machine; return its records at the deadline, and how the command ended."""
         cpus = 1 if self.is_rehearsal else min(MOST_CPUS, len(os.sched_getaffinity(0)))
         parameters = {"device": self.device, "cpus_per_task": cpus}
         whole = {"name": name, "measure": BRIEF, **experiment}
@@ -115,7 +115,7 @@ class Bench:
 
 
 def stopped(process: subprocess.Popen[bytes], deadline_s: float) -> int | None:
-    """Wait for a process; after the deadline interrupt it, then kill its group. Return its status, None if stopped."""
+    """Wait for a process; after the deadline, interrupt it, then kill its group. Return its status, None if stopped."""
     try:
         return process.wait(max(deadline_s - time.monotonic(), 0.1))
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""What `hpcbench doctor` says of this machine, and the page with the rooflines that its peaks give."""
+"""The results of `hpcbench doctor` on this machine, and the page with rooflines from the peaks that it measured."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ DTYPES = ("float32", "bfloat16", "float16")
 TABLES = ("pandas", "numpy", "scipy", "pyarrow")
 FIGURES = ("altair", "vl_convert")
 PAGE, TABLE = "page.html", "cases.csv"
-MOST = 1.05  # of what is attainable: a roofline that a case exceeds by more is too low
+MOST = 1.05  # of the attainable performance: if a case exceeds this, the roofline is too low
 
 
 def doctor(bench: Bench, deadline_s: float) -> Outcome:
-    """Run doctor with its shortest noise floor, and with the peaks."""
+    """Run doctor with its shortest measurement of the noise floor, and with peaks."""
     done = bench.hpcbench("doctor", "--json", "--seconds", "3", deadline_s=deadline_s)
     start = done.output.find("{\n")
     if done.status is None or start < 0:
-        return judged([], [f"doctor gave no result: {done.last_line}"])
+        return judged([], [f"doctor printed no result: {done.last_line}"])
     data, _ = json.JSONDecoder().raw_decode(done.output[start:])
     return of_findings([each for place in data["places"] for each in place["findings"]], bench.is_rehearsal)
 
 
 def of_findings(findings: Sequence[dict[str, Any]], on_cpu: bool) -> Outcome:
-    """Return whether doctor checked GPU, energy and peaks, in plausible relations."""
+    """Return whether doctor checked GPU, energy and peaks, and whether the peaks are plausible."""
     evidence = [f"{each['level']}: {each['subject']}: {each['found']}" for each in findings]
     problems = [f"{each['subject']}: {each['found']}" for each in findings if each["level"] == "problem"]
     wanted = ("CPU peaks",) if on_cpu else GPU_CHECKS
@@ -60,7 +60,7 @@ def page(bench: Bench, deadline_s: float) -> Outcome:
     with table.open(newline="") as file:
         evidence = [f"{TABLE}: {sum(1 for _ in csv.DictReader(file))} cases of {', '.join(bench.sweeps)}"]
     if figures:
-        return not_run(f"the page: not installed: {', '.join(figures)}; make it from the records", evidence)
+        return not_run(f"page not written: not installed: {', '.join(figures)}; make it from the records", evidence)
     return of_page(target, evidence, bench.is_rehearsal)
 
 

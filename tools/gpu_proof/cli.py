@@ -16,25 +16,25 @@ from .bench import Bench
 from .steps import FAILED, Ended, Step, run_steps
 
 DESCRIPTION = """\
-Prove on a machine with one NVIDIA GPU, Python 3.10 or newer and torch that hpcbench works there. No network is needed.
-It writes summary.md, summary.json, log.txt, cases.csv, page.html and workspace.tar.gz (all records) into one folder.
-A step that fails, or that cannot run, does not keep others from running. Clocks and power limits are not changed.
+Test hpcbench on a machine with an NVIDIA GPU, Python 3.10 or newer and torch. No network is needed.
+Write summary.md, summary.json, log.txt, cases.csv, page.html and workspace.tar.gz (all records) into one folder.
+If a step fails or cannot run, the others still run. Clocks and power limits are not changed.
 
-Packages that the machine lacks: on a machine with a network, `tools/gpu-proof wheels DIR`; here, `--wheels DIR`.
+If packages are missing: run `tools/gpu-proof wheels DIR` on a machine with a network, then use `--wheels DIR` here.
 """
 EPILOG = "Exit status: 0 no step failed; 1 a step failed; 2 usage error, or the machine lacks what every step needs."
 BUDGET_S = 520.0
 
 
-# First what shows most in little time, and what measures no time; the page is made of all others.
+# Steps that show most in little time, or that measure no time, come first; the page uses the results of all others.
 STEPS: tuple[Step[Bench], ...] = (
     Step("nvml", "each function of NVML that hpcbench calls", 5, 30, driver.nvml),
     Step("tests", "the tests of the PyTorch adapter on a GPU", 30, 90, gpu_tests.adapter),
     Step("strategies", "single, DDP and FSDP on one device", 30, 60, frameworks.sharded),
-    Step("cache", "compilations next to these steps, for the step compiled", 0, 45, models.finish_compiling),
-    Step("energy", "power and energy against the device's energy counter", 50, 80, energy.power_and_energy),
-    Step("throttling", "throttle reasons against NVML's", 0, 10, energy.throttle_reasons),
-    Step("foreign", "another process on the GPU is noticed", 35, 70, foreign.foreign_process),
+    Step("cache", "compilations during the steps above, for the step compiled", 0, 45, models.finish_compiling),
+    Step("energy", "power and energy compared with the device's energy counter", 50, 80, energy.power_and_energy),
+    Step("throttling", "throttle reasons compared with those of NVML", 0, 10, energy.throttle_reasons),
+    Step("foreign", "another process on the GPU is detected", 35, 70, foreign.foreign_process),
     Step("doctor", "the checks of doctor, and peaks", 45, 100, checkup.doctor),
     Step("eager", "all models, training, eager, float32 and bfloat16", 40, 170, models.eager),
     Step("jax", "JAX and PyTorch with the same workload", 40, 90, frameworks.jax_and_pytorch),
@@ -50,18 +50,22 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["wheels"]:
         return _wheels(arguments[1:])
     parser = argparse.ArgumentParser("gpu-proof", description=DESCRIPTION, epilog=EPILOG, formatter_class=_Plain)
-    parser.add_argument("--out", type=Path, default=Path("gpu-proof"), help="folder for the results [gpu-proof]")
-    parser.add_argument("--wheels", type=Path, help="folder of `gpu-proof wheels`, for packages that are missing")
-    parser.add_argument("--budget", type=float, default=BUDGET_S, help="total time in seconds [%(default)g]")
+    parser.add_argument(
+        "--out", type=Path, default=Path("gpu-proof"), help="folder for the results [default: gpu-proof]"
+    )
+    parser.add_argument("--wheels", type=Path, help="folder of `gpu-proof wheels`, for missing packages")
+    parser.add_argument("--budget", type=float, default=BUDGET_S, help="total time in seconds [default: %(default)g]")
     parser.add_argument("--steps", help="run only these steps, separated by commas")
     parser.add_argument("--list", action="store_true", help="list the steps")
-    parser.add_argument("--device", choices=["gpu", "cpu"], default="gpu", help="cpu: rehearse with a mock NVML [gpu]")
+    parser.add_argument(
+        "--device", choices=["gpu", "cpu"], default="gpu", help="cpu: rehearse with a mock NVML [default: gpu]"
+    )
     given = parser.parse_args(arguments)
     end_s = time.monotonic() + given.budget
     try:
         return _prove(given, end_s)
     except install.NotReadyError as missing:
-        print(f"error: this machine cannot be proven: {missing}", file=sys.stderr)
+        print(f"error: gpu-proof cannot run on this machine: {missing}", file=sys.stderr)
         return 2
 
 
@@ -69,9 +73,9 @@ def _wheels(arguments: Sequence[str]) -> int:
     about = "Collect the packages that a machine without a network lacks. Needs pip, a network and Python 3.11."
     parser = argparse.ArgumentParser("gpu-proof wheels", description=about)
     parser.add_argument("folder", type=Path, help="an empty or new folder")
-    parser.add_argument("--python", default="3.12", help="version of Python there [%(default)s]")
-    parser.add_argument("--installed", type=Path, help="output of `pip list` there: these packages are left out")
-    parser.add_argument("--limit", type=float, default=60.0, help="limit of the total size in MiB [%(default)g]")
+    parser.add_argument("--python", default="3.12", help="version of Python there [default: %(default)s]")
+    parser.add_argument("--installed", type=Path, help="output of `pip list` there: leave these packages out")
+    parser.add_argument("--limit", type=float, default=60.0, help="maximum total size in MiB [default: %(default)g]")
     given = parser.parse_args(arguments)
     installed = wheels.installed_in(given.installed.read_text()) if given.installed else frozenset()
     return wheels.collect(given.folder, given.python, installed, given.limit)
@@ -85,7 +89,7 @@ def _prove(given: argparse.Namespace, end_s: float) -> int:
     chosen = given.steps.split(",") if given.steps else names
     unknown = [name for name in chosen if name not in names]
     if unknown:
-        print(f"error: unknown step '{unknown[0]}'; the steps are: {', '.join(names)}", file=sys.stderr)
+        print(f"error: unknown step '{unknown[0]}'; steps: {', '.join(names)}", file=sys.stderr)
         return 2
     install.check_machine(given.device)
     given.out.mkdir(parents=True, exist_ok=True)
@@ -107,7 +111,7 @@ def _prove_in(scratch: Path, given: argparse.Namespace, chosen: Sequence[str], e
     site = {"name": "gpu-proof", "scheduler": "local", "environments": environments}
     (workspace / "site.yaml").write_text(json.dumps(site))
     bench = Bench(python, workspace, out / summary.LOG, given.device, modules)
-    for name in (*summary.FILES, checkup.TABLE, checkup.PAGE):  # of an earlier proof
+    for name in (*summary.FILES, checkup.TABLE, checkup.PAGE):  # of an earlier call
         (out / name).unlink(missing_ok=True)
     bench.log.write_text("")
     ended: list[Ended] = []

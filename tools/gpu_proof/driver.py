@@ -1,4 +1,4 @@
-"""What NVML says of the GPU, function by function: the evidence for everything that a later step cannot measure."""
+"""The result of each function of NVML that hpcbench calls, as evidence for what later steps cannot measure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def nvml(bench: Bench, deadline_s: float) -> Outcome:
 
 
 def of_functions(found: dict[str, Any]) -> Outcome:
-    """Return which functions have a value. Of the functions that were renamed, one is enough."""
+    """Return whether each function returns a value. Of the functions that were renamed, one is enough."""
     problems = [f"{name}: {_error(found, name)}" for name in REQUIRED if _error(found, name)]
     if all(_error(found, name) for name in REASONS):
         problems.append(f"throttle reasons: {_error(found, REASONS[0])}")
@@ -49,5 +49,5 @@ def of_functions(found: dict[str, Any]) -> Outcome:
 def _error(found: dict[str, Any], name: str) -> str | None:
     value = found.get(name)
     if value is None:
-        return "this pynvml lacks it"
+        return "missing in this version of pynvml"
     return value["error"] if isinstance(value, dict) and "error" in value else None

@@ -1,4 +1,4 @@
-"""Power and energy of one run against the device's own energy counter, and its throttle reasons."""
+"""Compare power, energy and throttle reasons of one run with independent readings of NVML."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .steps import Outcome, judged, not_run
 SWEEP, READINGS = "energy", "readings.jsonl"
 ENERGY = "nvidia_energy"  # hpcbench's source of power and energy
 MEASURED_S = 20.0
-MOST_APART_S = 0.9  # between hpcbench's readings: it gives no energy if a run is shorter than ten times that and 0.1 s
-TOLERANCE = 0.03  # both read the same counter: only the ends of the window differ
+MOST_APART_S = 0.9  # between readings: runs shorter than ten times the longest interval and 0.1 s have no energy
+TOLERANCE = 0.03  # relative; both read the same counter, so that only the ends of the window differ
 USAGE = ("utilisation_percent", "memory_used_bytes", "clock_sm_mhz", "temperature_c", "throttle_reasons", "power_w")
 
 
 def power_and_energy(bench: Bench, deadline_s: float) -> Outcome:
-    """Measure one model for ten seconds while probe.py reads the GPU, and compare."""
+    """Measure one model for MEASURED_S while probe.py reads the GPU, and compare."""
     target = bench.workspace / READINGS
     with (bench.workspace / "probe.log").open("wb") as log:
         probe = bench.start(bench.program("probe", str(target)), log)
@@ -44,7 +44,7 @@ def throttle_reasons(bench: Bench, deadline_s: float) -> Outcome:
     """Compare the throttle reasons in the record of that run with those that probe.py read."""
     records = bench.records(SWEEP) if SWEEP in bench.sweeps else []
     if not records or records[0]["status"] != "completed":
-        return not_run("it uses the run of the step energy, which has no completed record")
+        return not_run("requires the run of the step energy, which has no completed record")
     return throttling(records[0], readings.read(bench.workspace / READINGS))
 
 
@@ -78,7 +78,7 @@ def compared(record: Record, read: Sequence[dict[str, Any]], apart_s: float | No
     if apart_s is not None:
         evidence.append(f"hpcbench read the GPU's energy at most {apart_s:.2f} s apart")
         if apart_s > MOST_APART_S:
-            problems.append(f"readings {apart_s:.2f} s apart leave runs of 10 s, the default, without energy")
+            problems.append(f"runs of 10 s, the default, have no energy if readings are {apart_s:.2f} s apart")
     problems += [f"gpu0.{name} has no reading" for name in USAGE if f"gpu0.{name}" not in monitor["usage"]]
     if part["joules"] is None:
         return judged(evidence, [*problems, f"no energy in the record: {part['reason']}"])
@@ -91,7 +91,7 @@ def compared(record: Record, read: Sequence[dict[str, Any]], apart_s: float | No
         return judged(evidence, [*problems, "the device's energy counter was not read over the whole window"])
     joules = (counter.at(end_s) - counter.at(start_s)) / 1e3
     off = part["joules"] / joules - 1 if joules else float("inf")
-    evidence.append(f"the device's counter over the same window: {joules:.1f} J, so the record is off by {off:+.2%}")
+    evidence.append(f"the device's counter over the same window: {joules:.1f} J; the record differs by {off:+.2%}")
     if abs(off) > TOLERANCE:
         problems.append(f"the record's energy differs from the counter by {off:+.1%}, more than {TOLERANCE:.0%}")
     return judged(evidence, problems)

@@ -1,4 +1,4 @@
-"""Another process on the GPU: hpcbench must notice it, and name it only then."""
+"""Check that hpcbench detects another process on the GPU, and only if there is one."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def _is_ready(load: subprocess.Popen[bytes], output: Path, deadline_s: float) ->
 
 
 def noticed(record: Record, alone: Record | None, pid: int, listed: str, on_cpu: bool) -> Outcome:
-    """Return whether the record next to another process shows it, and the one of a run alone does not.
+    """Return whether the record of a run next to another process shows this process, and that of a run alone does not.
 
-    `listed` is what NVML listed meanwhile. Evidence on GPUs enters the verdict only of runs on GPUs.
+    `listed` is NVML's list during the run. Evidence on GPUs affects the verdict only for runs on GPUs.
     """
     problems = problems_of([record], on_cpu)
     if problems:
@@ -64,9 +64,12 @@ def noticed(record: Record, alone: Record | None, pid: int, listed: str, on_cpu:
     shown = record["monitors"][0]["usage"].get(COLUMN)
     evidence = [f"process {pid} in NVML's list: {f'[{pid},' in listed}"]
     if shown is None:
-        reason = record["monitors"][0]["absent"].get("nvidia_processes") or "the driver's process IDs are not ours"
+        absent = record["monitors"][0]["absent"].get("nvidia_processes")
+        reason = absent or "the driver reports process IDs of another PID namespace"
         unseen = ", ".join(record["interference"]["unseen"])
-        return not_run(f"other processes cannot be seen here: {reason}; the record names as unseen: {unseen}", evidence)
+        return not_run(
+            f"other processes cannot be detected here: {reason}; unmonitored in the record: {unseen}", evidence
+        )
     evidence.append(f"other processes, minimum, mean, maximum: {readings_of(shown)}")
     found = [each for each in record["interference"]["found"] if "gpu" in each["causes"]]
     evidence += [f"interference: {each['what']} in {each['windows']} windows" for each in found]

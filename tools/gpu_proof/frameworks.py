@@ -27,7 +27,7 @@ def sharded(bench: Bench, deadline_s: float) -> Outcome:
 
 
 def of_strategies(records: Sequence[Record], on_cpu: bool, last_line: str) -> Outcome:
-    """Return whether all strategies completed with the same work."""
+    """Return whether all strategies completed with the same workload."""
     ended = [record for record in records if record["status"] != "cancelled"]
     found = {record["parameters"]["strategy"]: record for record in ended}
     wanted = [(record["parameters"]["model"], record["parameters"]["dtype"]) for record in ended]
@@ -35,7 +35,7 @@ def of_strategies(records: Sequence[Record], on_cpu: bool, last_line: str) -> Ou
     missing = [name for name in STRATEGIES if name not in found]
     works = {name: _work(record) for name, record in found.items() if record["work"]}
     usual = works.get("single")
-    differing = [f"{name} does other work than single" for name in works if usual and works[name] != usual]
+    differing = [f"{name} has another workload than single" for name in works if usual and works[name] != usual]
     checksums = {name: record["weights_crc32"] for name, record in found.items()}
     evidence = [*outcome.evidence, f"checksums of the trained weights: {checksums}"]
     whole = judged(evidence, [*outcome.problems, *differing])
@@ -55,7 +55,7 @@ def jax_and_pytorch(bench: Bench, deadline_s: float) -> Outcome:
 
 
 def of_pairs(records: Sequence[Record], on_cpu: bool, last_line: str) -> Outcome:
-    """Return whether both frameworks did the same work for each model, on the same GPU."""
+    """Return whether both frameworks had the same workload for each model, on the same GPU."""
     ended = [record for record in records if record["status"] != "cancelled"]
     if not ended:
         return judged([], [f"no record: {last_line}"])
@@ -72,9 +72,9 @@ def of_pairs(records: Sequence[Record], on_cpu: bool, last_line: str) -> Outcome
         for name, values in {**_both(one, other), "gpus": (one["gpus"], other["gpus"])}.items():
             if values[0] != values[1]:
                 problems.append(f"{model}: {name} is {values[0]} in PyTorch and {values[1]} in JAX")
-        evidence.append(f"{model}: work in PyTorch: {_work(one)}")
+        evidence.append(f"{model}: workload in PyTorch: {_work(one)}")
     outcome = judged(evidence, problems)
-    return outcome.cut_short(f"in the time, only these were run: {'; '.join(missing)}") if missing else outcome
+    return outcome.cut_short(f"not enough time; run only: {'; '.join(missing)}") if missing else outcome
 
 
 def _both(one: Record, other: Record) -> dict[str, tuple[Any, Any]]:

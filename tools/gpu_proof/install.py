@@ -1,4 +1,4 @@
-"""A virtual environment with hpcbench, the packages of this Python, and wheels for what it lacks. No network."""
+"""Create a virtual environment with hpcbench, the packages of this Python, and wheels for missing ones, offline."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda, "gpus"
 
 
 class NotReadyError(Exception):
-    """This machine lacks something; the message names it."""
+    """This machine lacks something that every step needs; the message names it."""
 
 
 def check_machine(device: str) -> None:
-    """Raise NotReadyError, at once, without an NVIDIA driver or without torch."""
+    """Raise NotReadyError if the NVIDIA driver or torch is missing."""
     missing = []
     try:
         ctypes.CDLL(NVML)
@@ -67,20 +67,20 @@ def prepare(folder: Path, wheels: Path | None) -> tuple[str, frozenset[str]]:
     missing = [name for name in CORE if name not in found]
     if missing:
         raise NotReadyError(
-            f"modules not found: {', '.join(missing)}; on a machine with a network, collect them by "
-            "`tools/gpu-proof wheels DIR`, and pass --wheels DIR here"
+            f"modules not found: {', '.join(missing)}; collect them on a machine with a network: "
+            "tools/gpu-proof wheels DIR; then use --wheels DIR here"
         )
     return str(python), found
 
 
 def describe(python: str, device: str) -> dict[str, Any]:
-    """Return what matters of this machine for GPUs and compilers. Raise NotReadyError if torch sees no GPU."""
+    """Return a description of this machine, for GPUs and compilers. Raise NotReadyError if torch finds no GPU."""
     try:
         torch: dict[str, Any] = _json(python, _TORCH)
     except subprocess.SubprocessError as error:
         raise NotReadyError(f"torch cannot be imported: {error}") from error
     if device == "gpu" and not torch["gpus"]:
-        raise NotReadyError(f"torch {torch['torch']} sees no GPU (built for CUDA {torch['cuda']})")
+        raise NotReadyError(f"torch {torch['torch']} finds no GPU (built for CUDA {torch['cuda']})")
     return {
         **torch,
         "python": sys.version.split()[0],

@@ -1,4 +1,4 @@
-"""A program: keep a GPU busy with matrix products until it is terminated. It prints `ready` when it begins."""
+"""A program that keeps a GPU busy with matrix products until it is terminated. It prints `ready` when it begins."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""The shipped models on the device: eager and compiled, in float32 and bfloat16, and one that does not fit."""
+"""Run the models on the device: eager and compiled, in float32 and bfloat16, and one that does not fit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from .bench import Bench, Done, Record, stopped
 from .steps import FAILED, Outcome, judged, not_run
 
-DTYPES = ("bfloat16", "float32")  # what time is left for, in this order
-LEAST_S = 40.0  # of a sweep
+DTYPES = ("bfloat16", "float32")  # in this order, as far as the time allows
+LEAST_S = 40.0  # shortest time left with which a sweep is started
 # Small versions of every model, for a rehearsal on CPUs.
 SMALL: dict[str, dict[str, Any]] = {
     "mlp": {"hidden_size": 64},
@@ -32,7 +32,7 @@ def options(bench: Bench, model: str) -> dict[str, Any]:
 
 
 def dtypes(bench: Bench) -> Sequence[str]:
-    """Return the dtypes to run: in a rehearsal only the one that every CPU computes in."""
+    """Return the dtypes to run: in a rehearsal, only the one that every CPU supports."""
     return ("float32",) if bench.is_rehearsal else DTYPES
 
 
@@ -42,7 +42,7 @@ def eager(bench: Bench, deadline_s: float) -> Outcome:
 
 
 def compiled(bench: Bench, deadline_s: float) -> Outcome:
-    """Infer with every model by torch.compile, in one dtype after the other."""
+    """Run inference with every model by torch.compile, in one dtype after the other."""
     parameters = {"task": "inference", "execution": "compiled"}
     evidence: list[str] = []
     problems: list[str] = []
@@ -69,7 +69,7 @@ def _sweep(bench: Bench, name: str, kinds: Sequence[str], parameters: dict[str, 
 
 
 def of_models(records: Sequence[Record], wanted: Sequence[tuple[str, str]], on_cpu: bool, last_line: str) -> Outcome:
-    """Return the outcome of a sweep over models and dtypes: what is missing was not run, for lack of time."""
+    """Return the outcome of a sweep over models and dtypes. Missing ones were not run for lack of time."""
     ended = [record for record in records if record["status"] != "cancelled"]
     there = {(record["parameters"]["model"], record["parameters"]["dtype"]) for record in ended}
     missing = [f"{model} in {dtype}" for model, dtype in wanted if (model, dtype) not in there]
@@ -92,7 +92,7 @@ def _row(record: Record) -> str:
 
 
 def problems_of(records: Sequence[Record], on_cpu: bool = True) -> list[str]:
-    """Return what is wrong with records: an outcome other than completed, or a GPU or its memory that is missing."""
+    """Return the problems of records: a status other than completed, or a missing GPU or device memory."""
     problems = []
     for record in records:
         names = "{framework} {model} {task} {strategy} {dtype} {execution}".format(**record["parameters"])
@@ -108,7 +108,7 @@ def problems_of(records: Sequence[Record], on_cpu: bool = True) -> list[str]:
 
 
 def without_record(records: Sequence[Record], done: Done) -> Outcome | None:
-    """Return the outcome of a sweep of one case without a result; None if it has one."""
+    """Return the outcome of a sweep of one case that has no record of a result, or None if it has one."""
     if not records:
         return judged([], [f"no record: {done.last_line}"])
     if records[0]["status"] == "cancelled":
@@ -120,7 +120,7 @@ def out_of_memory(bench: Bench, deadline_s: float) -> Outcome:
     """Train with a batch that does not fit on the GPU: the outcome must be out_of_memory."""
     if bench.is_rehearsal:
         return not_run("a rehearsal has no GPU memory to fill")
-    parameters = {"model": "transformer", "task": "training", "batch_size": 4096}  # some 470 GB of activations
+    parameters = {"model": "transformer", "task": "training", "batch_size": 4096}  # about 470 GB of activations
     records, done = bench.sweep("memory", {"parameters": parameters}, deadline_s)
     missing = without_record(records, done)
     if missing:
@@ -140,9 +140,9 @@ def start_compiling(bench: Bench) -> None:
 
 
 def finish_compiling(bench: Bench, deadline_s: float) -> Outcome:
-    """Wait for these processes, and stop those that have not ended at the deadline."""
+    """Wait for the processes of start_compiling, and stop those that have not ended at the deadline."""
     if not bench.compiling:
-        return not_run("it needs a GPU, and a CPU for each model")
+        return not_run("requires a GPU, and a CPU for each model")
     ended = {model: stopped(process, deadline_s) for model, process in bench.compiling.items()}
     lines = {model: (_log(bench, model).read_text().strip().splitlines() or [""])[-1] for model in ended}
     problems = [f"{model}: {lines[model]}" for model, status in ended.items() if status]

@@ -1,4 +1,4 @@
-"""A program: compile a model as hpcbench's runs do, to fill torch.compile's cache: `prime.py DEVICE MODEL DTYPE...`."""
+"""A program that fills the cache of torch.compile with a model as runs compile it: `prime.py DEVICE MODEL DTYPE...`."""
 
 import sys
 
@@ -10,7 +10,7 @@ from hpcbench.node.workload import problem
 
 
 def main(device, model, dtypes):
-    """Infer once in each dtype."""
+    """Run inference once in each dtype."""
     for dtype in dtypes:
         given = {"framework": "pytorch", "model": model, "task": "inference", "dtype": dtype, "device": device}
         more = {"gpus_per_task": int(device == "gpu"), "batch_size": 32, "execution": "compiled"}

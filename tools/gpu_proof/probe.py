@@ -1,4 +1,4 @@
-"""A program: read NVML for one GPU directly, without hpcbench.
+"""A program that reads NVML for one GPU directly, without hpcbench.
 
 `probe.py once` prints one JSON object: each function that hpcbench calls, with its value or its error, and its cost.
 `probe.py FILE` appends a JSON line with readings every PERIOD_S until it is terminated.
@@ -57,12 +57,12 @@ def functions():
 
 
 def processes(gpu):
-    """Return id and memory of each process that computes on the GPU."""
+    """Return the ID and the memory of each process that computes on the GPU."""
     return [[each.pid, each.usedGpuMemory] for each in pynvml.nvmlDeviceGetComputeRunningProcesses(gpu)]
 
 
 def fields(gpu):
-    """Return return code, type and value of instantaneous power and of energy."""
+    """Return the return code, type and value of instantaneous power and of energy."""
     found = pynvml.nvmlDeviceGetFieldValues(gpu, list(FIELDS.values()))
     values = [each.value.uiVal if each.valueType == 1 else each.value.ullVal for each in found]
     return {
@@ -71,7 +71,7 @@ def fields(gpu):
 
 
 def reasons(gpu):
-    """Return the throttle reasons, by the function's new name or by its old one."""
+    """Return the throttle reasons, by the new or the old name of the function."""
     try:
         return pynvml.nvmlDeviceGetCurrentClocksEventReasons(gpu)
     except pynvml.NVMLError:
@@ -114,7 +114,7 @@ def reading(gpu):
 
 
 def main(target):
-    """Print what NVML says once, or append it to a file until this process ends."""
+    """Print the results of NVML once, or append readings to a file until this process ends."""
     gpu = handle()
     if target == "once":
         known = {name: function for name, function in functions().items() if function}

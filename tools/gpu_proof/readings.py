@@ -1,4 +1,4 @@
-"""The independent readings of probe.py, and what they say about a time window."""
+"""The independent readings of probe.py, and their values in a time window."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def series(readings: Sequence[dict[str, Any]], name: str) -> Series:
 
 
 def named(bits: int) -> str:
-    """Return throttle reasons in words."""
+    """Return the names of throttle reasons."""
     names = [name for bit, name in REASONS.items() if bits & bit]
     other = bits & ~sum(REASONS)
     return ", ".join([*names, *([hex(other)] if other else [])]) or "none"

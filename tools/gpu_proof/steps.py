@@ -1,4 +1,4 @@
-"""Steps with outcomes, run one after another within a time budget."""
+"""Run steps with outcomes, one after another, within a time budget."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Context = TypeVar("Context")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step has shown: the evidence, and the problems if it has failed or the reason if it was not run."""
+    """The status of a step, its evidence, and the problems if it failed or the reason if it was not run."""
 
     status: str
     evidence: Sequence[str] = ()
     problems: Sequence[str] = ()
 
     def cut_short(self, why: str) -> Outcome:
-        """Return it with a part that was not run, and why: what had passed has passed in part."""
+        """Return the outcome with the reason why a part was not run. A passed step has then passed in part."""
         return Outcome(PARTLY if self.status == PASSED else self.status, self.evidence, (*self.problems, why))
 
 
@@ -32,13 +32,13 @@ def judged(evidence: Sequence[str], problems: Sequence[str]) -> Outcome:
 
 
 def not_run(why: str, evidence: Sequence[str] = ()) -> Outcome:
-    """Return the outcome of a step, or of all its parts, that could not run."""
+    """Return the outcome of a step that could not run."""
     return Outcome(NOT_RUN, evidence, (why,))
 
 
 @dataclass(frozen=True)
 class Step(Generic[Context]):
-    """One thing to prove. `run` gets the context and its deadline (time.monotonic), and may raise anything."""
+    """A test of one subject. `run` gets the context and a deadline (time.monotonic), and may raise any exception."""
 
     name: str
     title: str
@@ -70,7 +70,7 @@ def run_steps(
         start_s = clock()
         left_s = end_s - step.reserve_s - start_s
         if left_s < step.needs_s:
-            outcome = not_run(f"it needs {step.needs_s:.0f} s, and {max(left_s, 0.0):.0f} s of the time were left")
+            outcome = not_run(f"requires {step.needs_s:.0f} s; time left: {max(left_s, 0.0):.0f} s")
         else:
             outcome = _run(step, context, start_s + min(left_s, step.limit_s))
         ended(Ended(step.name, step.title, outcome, clock() - start_s))

@@ -1,4 +1,4 @@
-"""The files of a proof: a summary to read, the same as JSON, and the workspace with all records, packed."""
+"""Write the results: a summary in Markdown, the same as JSON, and an archive of the workspace with all records."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .steps import FAILED, NOT_RUN, PARTLY, PASSED, Ended
 SUMMARY, DATA, PACKED, LOG = "summary.md", "summary.json", "workspace.tar.gz", "log.txt"
 FILES = (SUMMARY, DATA, PACKED, LOG)
 NODE_CODE = "/node.pyz"  # of each sweep: reports do not need it
-REHEARSAL = "Rehearsal on CPUs with a mock NVML: it proves nothing about a GPU."
+REHEARSAL = "Rehearsal on CPUs with a mock NVML: not a test of a GPU."
 
 
 def write(folder: Path, machine: Mapping[str, Any], ended: Sequence[Ended], is_rehearsal: bool) -> None:
-    """Write the summary in both forms."""
+    """Write the summary in Markdown and as JSON."""
     text = markdown(machine, ended, is_rehearsal)
     (folder / SUMMARY).write_text(text)
     data = {"rehearsal": is_rehearsal, "machine": machine, "steps": [asdict(each) for each in ended]}
@@ -26,7 +26,7 @@ def write(folder: Path, machine: Mapping[str, Any], ended: Sequence[Ended], is_r
 
 
 def markdown(machine: Mapping[str, Any], ended: Sequence[Ended], is_rehearsal: bool) -> str:
-    """Return the summary: counts, a table of all steps, what failed, and the evidence of each step."""
+    """Return the summary: counts, a table of all steps, and problems and evidence of each step, failed steps first."""
     counts = {
         kind: [each for each in ended if each.outcome.status == kind] for kind in (FAILED, NOT_RUN, PARTLY, PASSED)
     }
@@ -45,7 +45,7 @@ def markdown(machine: Mapping[str, Any], ended: Sequence[Ended], is_rehearsal: b
 
 
 def pack(folder: Path, workspace: Path) -> None:
-    """Pack the workspace: unpacked, `hpcbench report` makes tables and pages from it."""
+    """Pack the workspace, from which `hpcbench report` can later make tables and pages."""
     part = folder / (PACKED + ".part")
     with tarfile.open(part, "w:gz", compresslevel=6) as archive:
         archive.add(workspace, "workspace", filter=lambda file: None if file.name.endswith(NODE_CODE) else file)

@@ -1,4 +1,4 @@
-"""Collect the wheels that a machine without a network lacks, within a limit of size."""
+"""Collect the wheels that a machine without a network lacks, up to a total size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Group(NamedTuple):
 
 
 def groups(dependencies: Sequence[str]) -> list[Group]:
-    """Return hpcbench's dependencies by purpose, what is needed most first."""
+    """Return hpcbench's dependencies by purpose, the most needed first."""
 
     def of(names: Sequence[str]) -> list[str]:
         return [each for each in dependencies if name_of(each) in names]
@@ -44,7 +44,7 @@ def groups(dependencies: Sequence[str]) -> list[Group]:
 
 
 def collect(folder: Path, python: str, installed: frozenset[str], limit_mib: float) -> int:
-    """Download the wheels into a folder; print what they are, and what exceeds the limit. Return the exit status."""
+    """Download the wheels into a folder; print their names, and what exceeds the limit. Return the exit status."""
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         print(f"error: '{folder}' is not empty", file=sys.stderr)
@@ -64,10 +64,10 @@ def collect(folder: Path, python: str, installed: frozenset[str], limit_mib: flo
                         kept[file.name] = size
                     continue
         missing += lacking
-        print(f"not collected, for {group.purpose}: {', '.join(lacking)} (over {limit_mib:g} MiB, or unavailable)")
+        print(f"not collected, for {group.purpose}: {', '.join(lacking)} (above {limit_mib:g} MiB, or not available)")
     print("".join(f"{size / MIB:8.2f} MiB  {name}\n" for name, size in kept.items()), end="")
-    print(f"{sum(kept.values()) / MIB:8.2f} MiB in '{folder}'; it must bring itself: torch{_more(missing)}")
-    print(f"Next: copy the repository and '{folder}' there; tools/gpu-proof --wheels {folder}")
+    print(f"{sum(kept.values()) / MIB:8.2f} MiB in '{folder}'; must be installed on the machine: torch{_more(missing)}")
+    print(f"Next: copy the repository and '{folder}' to the machine; there: tools/gpu-proof --wheels {folder}")
     return 0
 
 
@@ -92,7 +92,7 @@ def download_options(python: str, machine: str) -> list[str]:
 def _downloaded(
     scratch: Path, requirements: Sequence[str], python: str, installed: frozenset[str], kept: Mapping[str, int]
 ) -> dict[Path, int] | None:
-    """Return the new wheels with their sizes in bytes; None if pip fails, whose message is printed."""
+    """Return the new wheels with their sizes in bytes; if pip fails, print its message and return None."""
     if not requirements:
         return {}
     options = download_options(python, platform.machine())

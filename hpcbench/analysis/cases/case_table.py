@@ -80,8 +80,8 @@ def case_table(
     """Return one row per case, in the order of sweeps and cases; `speedup` is left empty for speedup.py.
 
     A case has completed if all its repetitions have. Its times are from the valid repetitions. `grouped` is the result
-    of by_case, if already computed; `same_workload` are the user parameters that leave the workload of commands the
-    same.
+    of by_case, if already computed; `same_workload` are the user parameters that do not change the workload of
+    commands.
     """
     groups = by_case(repetitions) if grouped is None else grouped
     cleaned = only_times(repetitions)
@@ -179,7 +179,7 @@ def _outcomes(rows: pd.DataFrame, used: pd.DataFrame) -> dict[str, pd.Series[Any
 
 
 def _not_found(used: pd.DataFrame) -> dict[str, pd.Series[Any]]:
-    """Return the metrics that the first repetition of each case with a metric missing lacks, and why."""
+    """Return the metrics that were not found, and the reasons, in the first repetition of each case that lacks any."""
     lacking = used[used[NOT_FOUND[0]].notna()]
     lacking = lacking[~lacking.index.duplicated()]
     return {name: lacking[name] for name in NOT_FOUND}

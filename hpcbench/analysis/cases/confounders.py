@@ -13,8 +13,8 @@ WORK = "work"  # column of the workload, within which repetitions are compared
 PLACE = "nodes_used"
 _SOFTWARE = ("framework", "strategy", "environment")
 _MACHINE = ("site", "device", "gpus_per_task", "nodes", "placement")
-# Each factor, and the columns that may determine it. User parameters (tags) may determine software, too. They choose
-# a machine by Slurm options, which are `placement`: otherwise it is chance that a value has run on one kind of machine.
+# Each factor, and the columns that may determine it. User parameters (tags) may determine software, too. They choose a
+# machine only by Slurm options, i.e. `placement`; otherwise a value has run on one kind of machine by chance.
 FACTORS = {
     "framework_version": _SOFTWARE,
     "software": (*_SOFTWARE, "framework_version"),  # reported once, as framework_version
@@ -55,9 +55,9 @@ def _differing(repetitions: pd.DataFrame, factor: str, setters: tuple[str, ...])
 
 
 def confounded_with(repetitions: pd.DataFrame, factor: str, axes: Sequence[str]) -> list[str]:
-    """Return the axes whose value determines the factor: their effects cannot be told from those of the factor.
+    """Return the axes that are confounded with a factor, because each of their values ran with one value of the factor.
 
-    Each value of the axis ran with one value of the factor, in several repetitions, unless both have as many values.
+    Each value must have several repetitions, unless axis and factor have the same number of values.
     """
     known = repetitions[repetitions[factor].notna()]
     found = []

@@ -14,7 +14,7 @@ from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
 MAX_NAMED = 6  # columns that a sentence names
-# Columns that tell workloads apart, with their units.
+# Columns that distinguish workloads, with their units.
 _COUNTS = {
     "parameter_count": "parameters",
     "flops_per_item": "FLOPs per item",
@@ -71,7 +71,7 @@ def phrase(case: pd.Series[Any], shown: list[str]) -> str:
 
 
 def titles(works: Sequence[pd.DataFrame]) -> list[str]:
-    """Return the title of each workload; titles that are equal are followed by the short titles, which differ."""
+    """Return the title of each workload. Equal titles are followed by the short titles, which differ."""
     names, short = [title(cases) for cases in works], short_titles(works)
     return [f"{name} ({own})" if names.count(name) > 1 else name for name, own in zip(names, short, strict=True)]
 

@@ -19,10 +19,10 @@ def speed_of(cases: pd.DataFrame) -> pd.Series[float]:
 
 
 def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity]) -> Quantity:
-    """Return the quantity that ranks cases of one workload.
+    """Return the quantity that ranks the cases of one workload.
 
-    This is `quantity`, unless it is the throughput and no case has one: then it is the first metric that a case has or
-    should have, or the time.
+    This is `quantity`, unless it is the throughput and no case has one. In this case, it is the first metric with a
+    known better direction that a case has or lacks, otherwise the time.
     """
     if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
         return quantity
@@ -32,7 +32,7 @@ def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quant
 
 
 def ranked(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity] = ()) -> pd.DataFrame:
-    """Return the cases by workload, best first by the quantity of ranked_by. Cases that were not measured come last."""
+    """Return the cases by workload, sorted by the quantity of ranked_by, best first. Unmeasured cases come last."""
     groups = work_groups(cases)
     key = (speed_of(cases) if quantity == THROUGHPUT else cases[quantity.column]).copy()
     for _, rows in cases[cases["framework"] == COMMAND].groupby(groups[groups >= 0]) if metrics else ():

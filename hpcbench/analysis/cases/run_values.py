@@ -1,4 +1,4 @@
-"""The value of a ranking quantity in one run, for statistics that need the variation between runs."""
+"""The value of a ranking quantity in a single run, for statistics on the variation between runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OF_SPEED = (THROUGHPUT, SPEEDUP)
 
 
 def rises(quantity: Quantity) -> bool:
-    """Return whether a larger value of value_of_run is better: speeds are times per item, for which it is not."""
+    """Return whether a larger result of value_of_run is better; false for speeds, which are times per item there."""
     return bool(quantity.more_is_better) and quantity not in _OF_SPEED
 
 
 def value_of_run(row: Row, quantity: Quantity) -> float:
-    """Return the value of a quantity in a valid repetition; for throughput and speedup the time per item in s.
+    """Return the value of a quantity in a valid repetition; for throughput and speedup, the time per item in s.
 
-    Without items, that is the time of a sample. NaN if the run has no value.
+    Without items, this is the time of a sample. Return NaN if the run has no value.
     """
     if quantity.column in PERCENTILES:
         return _number(latency([row])[quantity.column] if row[SAMPLES].size else None)
@@ -42,7 +42,7 @@ def value_of_run(row: Row, quantity: Quantity) -> float:
 
 
 def logarithmic_costs(cases: pd.DataFrame, quantity: Quantity) -> Floats:
-    """Return the logarithm of the quantity of each case, or of its inverse if more is better; NaN for 0 or less."""
+    """Return the logarithm of the quantity of each case, or of its inverse if more is better; NaN if not positive."""
     more = bool(quantity.more_is_better)
     values = speed_of(cases) if quantity in _OF_SPEED else cases[quantity.column]
     known = values.to_numpy(dtype=np.float64, na_value=np.nan)

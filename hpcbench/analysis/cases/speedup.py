@@ -1,8 +1,8 @@
 """The speedup of a case over its base case, with its interval.
 
 Both have the same workload and problem size: the same batch size per task, or, if no other case has it, the same items
-per step. So a case on more nodes has the base of its weak or strong scaling. The batch size is not part of the problem
-of a training to an accuracy.
+per step. The base of a case on more nodes is therefore that of weak or strong scaling. For training to a target
+accuracy, the batch size is not part of the problem size.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def add_speedup(cases: pd.DataFrame, replicates: Replicates, base: int | None = 
     """Return the cases with `speedup`, the ratio of throughputs (or inverse times) to the base case of the workload.
 
     `base` is the index of a row; by default, the base is the first measured case of the same workload and problem size.
-    `speedup_base` is its name. Cases without a base have no speedup. The base has speedup 1 without limits.
+    `speedup_base` is the name of the base. Cases without a base have no speedup. The base has speedup 1 without a CI.
     """
     names, speeds = case_names(cases).tolist(), speed_of(cases).to_numpy(dtype=np.float64)
     times, keys = cases["time_median_s"].tolist(), list(zip(cases["sweep"], cases["case"], strict=True))
@@ -49,7 +49,7 @@ def add_speedup(cases: pd.DataFrame, replicates: Replicates, base: int | None = 
 
 
 def same_problem(cases: pd.DataFrame, case: pd.Series[Any]) -> pd.Series[bool]:
-    """Return a mask of the cases, all of the workload of `case`, that have the same problem size as it."""
+    """Return a mask of the cases that have the problem size of `case`; all must have its workload."""
     if case["task"] == TIME_TO_ACCURACY:
         return pd.Series(True, cases.index)
     batch, items = (cases[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in _SIZES)

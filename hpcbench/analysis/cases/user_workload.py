@@ -1,4 +1,4 @@
-"""The workload of commands as far as user parameters tell it apart: the work of a command is unknown."""
+"""The workloads of commands, distinguished by user parameters, because the work of a command is unknown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USER_WORKLOAD = "user_workload"  # column of the table of cases
 def user_workload(cases: pd.DataFrame, same_workload: Collection[str] = ()) -> pd.Series[Any]:
     """Return for each command the user parameters in which the commands of its experiment differ: `size=10, flag=-`.
 
-    None for other cases. Parameters in `same_workload` do not count, because they leave the workload the same.
+    Other cases have None. Parameters in `same_workload` are left out, because they do not change the workload.
     """
     found = pd.Series(None, cases.index, dtype=object)
     for _, rows in cases[cases["framework"] == COMMAND].groupby("experiment", sort=False):
@@ -35,7 +35,7 @@ def differing_parameters(cases: pd.DataFrame) -> list[str]:
 
 
 def differing_user_parameters(cases: pd.DataFrame) -> list[str]:
-    """Return the columns of user parameters that tell apart workloads of the measured commands."""
+    """Return the columns of user parameters that distinguish workloads of the measured commands."""
     measured = cases[cases["time_median_s"].notna() & cases[USER_WORKLOAD].notna()]
     alike = measured.groupby(USER_WORKLOAD)
     return [name for name in differing_parameters(measured) if (alike[name].nunique(dropna=False) == 1).all()]

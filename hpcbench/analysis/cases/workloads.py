@@ -1,4 +1,4 @@
-"""The workload of each case: cases of one workload can be compared, others are ranked separately."""
+"""The workload of each case: cases with the same workload can be compared, others are ranked separately."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
 
 
 def _work(cases: pd.DataFrame) -> dict[str, list[Any]]:
-    """Return the columns that define the workload; of commands, experiment and user parameters (user_workload.py)."""
+    """Return the columns that define the workload; for commands, experiment and user parameters (user_workload.py)."""
     commands = [name == COMMAND for name in cases["framework"]]
     learning = [task == TIME_TO_ACCURACY for task in cases["task"]]
     models = [not is_command for is_command in commands]

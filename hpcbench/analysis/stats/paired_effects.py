@@ -61,8 +61,8 @@ def effects(
 ) -> list[Effect]:
     """Return the effect of each pair of levels, the largest first.
 
-    `values` are those of the repetitions of each case, larger ones better if `rises`; `costs` are logarithms of the
-    cases, less is better; `alike` is equal for cases that differ at most in this factor.
+    `values` are those of the repetitions of each case; larger values are better if `rises`. `costs` are logarithms of
+    the values of the cases; smaller is better. `alike` is equal for cases that differ at most in this factor.
     """
     grid = _grid(costs, alike, factor)
     found = []
@@ -79,7 +79,7 @@ def effects(
 
 
 def _of_a_pair(log: float, base: Floats, new: Floats) -> Interval:
-    """Return the ratio exp(`log`) of two cases with the interval of NEW / BASE of their runs, all above 0."""
+    """Return the ratio exp(`log`) of two cases, with the CI of NEW / BASE of their runs if all values are positive."""
     estimate = exponential(log)
     if min(base.min(), new.min()) <= 0:
         return Interval(estimate, None, None)

@@ -31,11 +31,11 @@ class Named(NamedTuple):
 
 
 class Base(NamedTuple):
-    """The case that the best one is compared with, and why it is this one."""
+    """The case with which the best case is compared, and how it was chosen."""
 
     case: Named
     is_given: bool  # by the user
-    is_first: bool  # of all cases of the workload with a value; otherwise of those of the problem size of the best
+    is_first: bool  # among all cases of the workload with a value; otherwise only among those of its problem size
     same_problem: bool  # whether it has the problem size of the best case (see speedup.py)
 
 
@@ -54,9 +54,9 @@ class BestCase:
     runs: int  # the smaller number of repetitions of the best and the base case
     unknown: int  # further cases of this workload without a value of the quantity
     single: tuple[Named, ...]  # those of the best and the base case with one repetition
-    disturbed: tuple[Named, ...]  # those of the best and the base case whose runs all had interference
-    all_disturbed: int  # all such cases of this workload
-    unmonitored: tuple[Named, ...]  # those of both of which unmonitored runs count, and the others had interference
+    disturbed: tuple[Named, ...]  # the best and the base case, if all their runs had interference
+    all_disturbed: int  # number of cases of this workload whose runs all had interference
+    unmonitored: tuple[Named, ...]  # best and base case, if only unmonitored runs count: others had interference
     is_significant: bool  # whether the gain is above 1, corrected for choosing the best
 
     @property
@@ -139,9 +139,10 @@ def _is_alike(interval: Interval) -> bool:
 
 
 def _base(results: Results, cases: pd.DataFrame, work: Workload) -> tuple[pd.Series[Any], Base]:
-    """Return the case to compare the best one, the first of `cases`, with: the given base, if it is among them.
+    """Return the case with which the best case, the first of `cases`, is compared: the given base, if it is among them.
 
-    Otherwise, return the first case of the sweeps that has the same problem size, or any if no other case has.
+    Otherwise, return the first case of the sweeps that has the same problem size or, if no other case has it, the first
+    case.
     """
     alike = same_problem(cases, cases.iloc[0])
     given = cases[case_names(cases) == cases["speedup_base"]] if results.base_given else cases.head(0)
@@ -158,7 +159,7 @@ def _base(results: Results, cases: pd.DataFrame, work: Workload) -> tuple[pd.Ser
 def _those(
     best: pd.Series[Any], base: pd.Series[Any], work: Workload, condition: Callable[[pd.Series[Any]], bool]
 ) -> tuple[Named, ...]:
-    """Return the best and the base case, as far as they meet a condition."""
+    """Return those of the best and the base case that meet a condition."""
     return tuple(dict.fromkeys(_named(case, work) for case in (best, base) if condition(case)))
 
 

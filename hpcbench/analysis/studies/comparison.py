@@ -26,7 +26,8 @@ WORST_FIRST = (SLOWER, WORSE, CANNOT_TELL, SAME, FASTER, BETTER, MISSING, NOT_CO
 # Columns that should agree on both sides, since a comparison of code requires one machine.
 MACHINE = ("site", "cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel")
 VERSIONS = ("framework_version", "software")
-# What may differ although all parameters of a case agree: a variable of the shell, of a module, of the site file.
+# Effective thread counts, which may differ although all parameters of a case agree: by variables of the shell, of
+# modules or of the site file.
 THREADS = ("effective_intra_op_threads", "effective_inter_op_threads")
 _UNSET = "not set"
 
@@ -139,7 +140,7 @@ def _differing(base: pd.DataFrame, new: pd.DataFrame, names: Sequence[str]) -> d
 
 
 def _common(base: pd.DataFrame, new: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the repetitions of the cases that both sides have."""
+    """Return the repetitions of the cases that are on both sides."""
     return base[base["case"].isin(new["case"])], new[new["case"].isin(base["case"])]
 
 

@@ -45,7 +45,7 @@ FactChanges = dict[str, tuple[str, str]]  # values before and after, by fact
 class Point(NamedTuple):
     """One case in one sweep. `value` is the median of its repetitions' medians; None without valid repetitions.
 
-    `has_interference` is True if the repetitions that count had interference, because all did.
+    `has_interference` is True if all repetitions had interference, so that these count.
     """
 
     sweep: str
@@ -74,7 +74,7 @@ class Shift(NamedTuple):
     p_value: float
     word: str  # faster, slower, better or worse; empty if the better direction is unknown
     also_changed: FactChanges
-    disturbed: int = 0  # values with interference, of up to SHORTEST on each side
+    disturbed: int = 0  # number of values with interference, among up to SHORTEST values on each side
 
 
 class CaseHistory(NamedTuple):

@@ -91,8 +91,9 @@ class Importance:
 def importance(
     cases: pd.DataFrame, repetitions: pd.DataFrame, names: Sequence[str], quantity: Quantity = THROUGHPUT
 ) -> Importance:
-    """Return the shares of the columns `names`, which include those of the workload, in a quantity of the measured
-    cases.
+    """Return the shares of the columns `names` in the variation of a quantity of the measured cases.
+
+    `names` include the columns of the workload.
 
     `cases` and `repetitions` are the tables of a report; only valid repetitions with a value are used.
     """
@@ -118,8 +119,8 @@ def _nothing(known: Importance, reason: str, left_out: Sequence[tuple[str, str]]
 class _Data(NamedTuple):
     """The measured cases, and `values`: for each case, the quantity of each repetition (see value_of_run).
 
-    `costs` are the logarithms of the quantity of the cases, less is better; `columns` are the codes of the possible
-    factors, `work` the workloads.
+    `costs` are the logarithms of the quantity of the cases, of which smaller ones are better; `columns` are the codes
+    of the possible factors, `work` the workloads.
     """
 
     cases: pd.DataFrame

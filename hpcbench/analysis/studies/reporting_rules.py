@@ -48,7 +48,7 @@ RULES = {
     12: Rule("plots", "figures show medians with intervals and units, and connect only points of one axis"),
 }
 
-# Rules by what they are about.
+# Numbers of rules by subject.
 _OF_SPEEDUPS, _OF_COMPARISONS, _OF_MEASUREMENTS = (1, 4, 11), (7, 12), (3, 5, 9)
 
 
@@ -94,14 +94,14 @@ class Evidence:
 
     @cached_property
     def compared(self) -> pd.DataFrame:
-        """Return the measured cases whose base has a speedup over it; `is_base` marks the base cases."""
+        """Return the measured cases whose base is that of at least one other case; `is_base` marks the bases."""
         bases = self.measured["speedup_base"].where(self.measured["speedup"].notna())
         cases = self.measured[bases.map(bases.value_counts()).gt(1)]
         return cases.assign(is_base=case_names(cases) == cases["speedup_base"])
 
 
 def not_applicable(evidence: Evidence) -> dict[int, str]:
-    """Return the reasons by the numbers of the rules. A rule that is violated applies, even if it is among these."""
+    """Return why rules have nothing to check, by number. A violated rule applies, even if it is among these."""
     return dict(_reasons(evidence))
 
 
@@ -113,13 +113,13 @@ def _reasons(evidence: Evidence) -> Iterator[tuple[int, str]]:
         ).items()
         return
     if evidence.compared.empty:
-        yield from dict.fromkeys(_OF_SPEEDUPS, "there is no speedup over another case").items()
+        yield from dict.fromkeys(_OF_SPEEDUPS, "no case has a speedup over another case").items()
     if not measured[WORK].duplicated().any():
         yield from dict.fromkeys(_OF_COMPARISONS, "no workload has two measured cases").items()
     if not (measured["repetitions"] > 1).any() and evidence.valid[SAMPLES].map(len).max() < 2:
-        yield 6, "there is no interval"
+        yield 6, "no case has an interval"
     is_tail = evidence.results.quantity in LATENCIES or measured["task"].isin(FORWARD_TASKS).any()
     if not is_tail:
-        yield 8, "there is no latency of inference"
+        yield 8, "no case has latencies of inference"
     if (measured["nodes"] * measured["tasks_per_node"] * measured["instances"]).le(1).all():
         yield 10, "every case has one process"

@@ -128,9 +128,9 @@ def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
     lacking = f"not the same in all cases, and not an axis: {', '.join(map(_described, found.items()))}"
     for factor in found:
         axes = confounders.confounded_with(evidence.valid, factor, evidence.results.shown)
-        if axes and factor != confounders.PLACE:  # a node follows its only case
+        if axes and factor != confounders.PLACE:  # a node is confounded with its only case
             names = " and ".join(map(labels.plain, axes))
-            lacking += f"; {factor} follows {names}, whose effect cannot be told from that of {factor}"
+            lacking += f"; {factor} is confounded with {names}: their effects cannot be told apart"
     return RuleViolation(9, lacking, "fix it (slurm options, environment), or make it an axis with a tag")
 
 

@@ -21,7 +21,7 @@ from hpcbench.analysis.studies.scaling_laws import AMDAHL, GUSTAFSON, USL, Fit, 
 from hpcbench.core.run_spec import COMMAND
 
 STRONG, WEAK = "strong", "weak"
-MAX_ERROR = 0.1  # largest relative error of the rates of a law that fits
+MAX_ERROR = 0.1  # largest relative error of the rates by a law that fits
 LAWS = {STRONG: (AMDAHL, USL), WEAK: (GUSTAFSON, USL)}
 # Columns that determine the processors of a case and the distribution of its work; all others distinguish series.
 RESOURCES = (

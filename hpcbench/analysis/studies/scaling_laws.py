@@ -72,8 +72,8 @@ class Fit:
 def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) -> Fit | None:
     """Fit a law to rates by numbers of processors; intervals are from `replicates` of the rates, (draws, points).
 
-    Return None with too few different numbers of processors, or if a rate or the parameters of the solution are not
-    finite: a measured time of 0 is an infinite rate.
+    Return None if there are too few different numbers of processors, or if a rate or a fitted parameter is not finite:
+    a measured time of 0 is an infinite rate.
     """
     if np.unique(processors).size < law.fewest or not np.isfinite(rates).all():
         return None

@@ -186,9 +186,9 @@ def _results(
 
 
 def _same_workload(asked: Sequence[str], records: list[Record], progresses: list[Progress]) -> set[str]:
-    """Return the user parameters that, as asked or by the experiments, leave the workload of commands the same.
+    """Return the user parameters that do not change the workload of commands, by option and by the experiments.
 
-    Raise UserError for one that no record has.
+    Raise UserError if no record has a parameter given as option.
     """
     known = {name for record in records for name in record.tags}
     for name in asked:

@@ -45,7 +45,7 @@ def cancel_command(context: click.Context, sweep: str) -> int:
         progress = reconcile(found)
         for warning in progress.warnings:
             err.print(f"warning: {warning}", soft_wrap=True, markup=False)
-        # What may still run is cancelled, too: Slurm ignores the ID of a job that has ended.
+        # Runs in unknown state are cancelled, too: Slurm ignores the ID of a job that has ended.
         unknown = [run for run in progress.runs if run.state == UNKNOWN and run.slurm_id is not None]
         active = [run for run in progress.runs if run.in_queue] + unknown
         # What would submit the rest goes first.
@@ -54,7 +54,7 @@ def cancel_command(context: click.Context, sweep: str) -> int:
     of_repetitions = f"{plural(len(active), 'repetition')} in {plural(len(arrays) - len(progress.follow_on), 'array')}"
     if unknown:
         err.print(
-            f"{plural(len(unknown), 'repetition')} of them in an unknown state {unknown[0].reason}",
+            f"{plural(len(unknown), 'repetition')} may already have ended: state unknown {unknown[0].reason}",
             soft_wrap=True,
             markup=False,
         )

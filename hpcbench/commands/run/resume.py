@@ -48,7 +48,7 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or 
 @click.option(
     "--missing", is_flag=True, help="Run only what has no outcome, or an outcome that the experiment retries."
 )
-@click.option("--force", is_flag=True, help="Also rerun what may still be running: its state is unknown.")
+@click.option("--force", is_flag=True, help="Also rerun repetitions in unknown state, which may still be running.")
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result of a search as JSON.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
@@ -66,7 +66,7 @@ def resume_command(
     """Run the repetitions of SWEEP that were not submitted, failed, timed out, were cancelled or were lost.
 
     Repetitions that completed, that are in the queue or running, that cannot run here, or whose state is unknown do not
-    run again. With --force, those of unknown state do: jobs of them that start later run nothing. If SWEEP is an
+    run again. With --force, those in unknown state run again; old jobs that start later run nothing. If SWEEP is an
     interrupted search, continue it; if the search has ended, print its result.
     """
     if disturbed and missing:
@@ -106,8 +106,8 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
     runs = _to_run(progress, workspace, disturbed, missing, force)
     if runs and progress.complaint and not force:
         raise UserError(
-            f"some of the runs may be in the queue, which could not be read completely: {progress.complaint}",
-            hint=f"submit them in any case: hpcbench resume {sweep.paths.name} --force",
+            f"runs may already be in the queue, because squeue did not list all jobs: {progress.complaint}",
+            hint=f"to submit them anyway: hpcbench resume {sweep.paths.name} --force",
         )
     if runs:
         _give_up([run for run in runs if run.state == UNKNOWN], journal)
@@ -115,7 +115,7 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
 
 
 def _with_late_records(sweep: Sweep) -> Progress:
-    """Return the state of each run after the time in which the record of a job that has ended may become visible."""
+    """Return the state of each run, after waiting until the records of ended jobs are visible or late."""
     progress = reconcile(sweep)
     if progress.awaited_until is None:
         return progress
@@ -148,8 +148,8 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
     if force:
         runs += unknown
     elif unknown:
-        message = f"not run again: {plural(len(unknown), 'repetition')} in an unknown state {unknown[0].reason}"
-        err.print(f"{message}; to run them in any case: --force", soft_wrap=True, markup=False)
+        message = f"not run again: {plural(len(unknown), 'repetition')}, state unknown {unknown[0].reason}"
+        err.print(f"{message}; to run them anyway: --force", soft_wrap=True, markup=False)
     err.print(f"{sweep.paths.name}: {plural(len(runs), 'repetition')} to run")
     refused = sum(run.state == status.UNSUPPORTED for run in progress.runs)
     if refused:

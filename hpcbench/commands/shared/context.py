@@ -131,7 +131,7 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
 def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
     """Return the site of --site, HPCBENCH_SITE, Slurm if it responds, or this machine; `local` always runs here.
 
-    Print which variables of sbatch in the shell are defaults of the site.
+    Print which SBATCH_ variables of the shell are defaults of the site.
     """
     name = name or os.environ.get("HPCBENCH_SITE") or None
     if name:

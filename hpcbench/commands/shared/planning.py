@@ -88,5 +88,5 @@ def check_slurm(plan: Plan) -> None:
 
 
 def cluster_of(site: Site) -> str | None:
-    """Return the name of the Slurm cluster to which a site submits; None without Slurm, or if it does not respond."""
+    """Return the name of the Slurm cluster to which a site submits, or None without Slurm or if it does not respond."""
     return query_config(site.cluster).get("ClusterName") if site.scheduler == "slurm" else None

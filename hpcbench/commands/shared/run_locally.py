@@ -56,7 +56,7 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
         message = f"{plural(disturbed, 'repetition')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
         err.print(f"{message} --disturbed", soft_wrap=True)
     if lacking:
-        message = f"{plural(lacking, 'repetition')} completed, metric not found; why: hpcbench status"
+        message = f"{plural(lacking, 'repetition')} completed, metric not found; reasons: hpcbench status"
         err.print(f"{message} {sweep.paths.name}", soft_wrap=True)
     return int(counts[status.COMPLETED] != len(ordered) or lacking > 0)
 

@@ -145,12 +145,12 @@ def _left(progress: Progress) -> str:
     not_ended = Counter(run.state for run in progress.runs if not run.ended)
     if all(run.state == COMPLETED for run in progress.runs):
         lacking = sum(not run.is_complete for run in progress.runs)
-        return f"{name}: {plural(lacking, 'repetition')} completed, metric not found; why: hpcbench status {name}"
+        return f"{name}: {plural(lacking, 'repetition')} completed, metric not found; reasons: hpcbench status {name}"
     why = f"no job is pending or running, and {counted(not_ended)}" if not_ended else "not all repetitions completed"
     continued = how_to_continue(progress)
     if continued:
         return f"{name}: {why}; {continued}"
-    return f"{name}: {why}" + (f"; why: hpcbench status {name}" if not_ended else "")
+    return f"{name}: {why}" + (f"; reasons: hpcbench status {name}" if not_ended else "")
 
 
 @contextmanager

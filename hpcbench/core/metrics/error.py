@@ -1,4 +1,4 @@
-"""The error of all readers of metrics."""
+"""The error for a metric that has no value."""
 
 SHOWN = 60  # characters of what was found, in a message
 

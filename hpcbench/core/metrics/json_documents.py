@@ -1,5 +1,5 @@
-"""Numbers by a path in JSON documents, which may stand between other output: JSON Lines, indented objects, log lines
-that end with an object, MLPerf's `:::MLLOG` lines, and dictionaries as Python prints them."""
+"""Find values by a path in JSON documents within other output: JSON Lines, indented objects, log lines that end with
+an object, MLPerf's `:::MLLOG` lines, and dictionaries as Python prints them."""
 
 import ast
 import json
@@ -27,7 +27,7 @@ class _Text(str):
 
 
 def at_path(path: str, text: str) -> Iterator[Any]:
-    """Yield what is at the end of a path in each document. Raise MetricError for a line with a cut-off object."""
+    """Yield the values at a path in each document. Raise MetricError for a truncated object."""
     steps = path_steps(path)
     for document in documents(text):
         for found in _followed(document, steps):
@@ -35,20 +35,23 @@ def at_path(path: str, text: str) -> Iterator[Any]:
 
 
 def of_mllog(path: str, text: str) -> Iterator[Any]:
-    """Yield the values of an MLPerf log by their key, `eval_accuracy`, and by a path inside of them, if any."""
+    """Yield the values of a key in an MLPerf log, such as `eval_accuracy`, or those at a path that begins with it."""
     key, *steps = path_steps(path)
     text = _Text(text)
     for line in _MLLOG.finditer(text):
         entry = _decoded(text, line.end())
         if entry is None:
-            raise MetricError("a line of MLPerf's log is not JSON: %.100s" % text[line.end() :].splitlines()[0])
+            raise MetricError("a line of the MLPerf log is not JSON: %.100s" % text[line.end() :].splitlines()[0])
         if isinstance(entry[0], dict) and entry[0].get("key") == key and entry[0].get("value") is not None:
             for found in _followed(entry[0]["value"], steps):
                 yield found
 
 
 def documents(text: str) -> Iterator[Any]:
-    """Yield the text as one JSON document, otherwise each object or list that begins a line, and each object in one."""
+    """Yield the text as one JSON document, otherwise each object or list that begins a line, or object inside a line.
+
+    Raise MetricError for a truncated object.
+    """
     try:
         yield json.loads(text)
         return
@@ -63,7 +66,7 @@ def documents(text: str) -> Iterator[Any]:
             yield found[0]
         elif _is_cut_off(text, start):
             shown = text[start : start + 100].split("\n")[0]
-            raise MetricError("an object of JSON is cut off, or is not JSON: %s" % shown)
+            raise MetricError("a JSON object is truncated or invalid: %s" % shown)
         opening = _OPENING.search(text, found[1] if found else start + 1)
 
 
@@ -84,7 +87,7 @@ def _is_cut_off(text: str, start: int) -> bool:
 
 
 def _decoded(text: str, start: int) -> Optional[Tuple[Any, int]]:
-    """Return the JSON document that begins at a place, and its end, or None if no document begins there."""
+    """Return the JSON document that begins at `start`, and its end, or None if no document begins there."""
     try:
         return _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -92,7 +95,7 @@ def _decoded(text: str, start: int) -> Optional[Tuple[Any, int]]:
 
 
 def _of_python(text: str, start: int) -> Optional[Tuple[Any, int]]:
-    """Return the dictionary that Python printed on the rest of a line, as trainers of Hugging Face do, and its end."""
+    """Return the dictionary that Python printed at `start`, as the Hugging Face Trainer does, and its end, or None."""
     found = _PYTHON.match(text, start, start + _LONGEST)
     if found is None:
         return None
@@ -103,7 +106,7 @@ def _of_python(text: str, start: int) -> Optional[Tuple[Any, int]]:
 
 
 def _followed(value: Any, steps: List[Step]) -> Iterator[Any]:
-    """Yield the values at the end of the steps, or none if a step leads nowhere."""
+    """Yield the values at the end of the steps, or none if a step has no value."""
     if not steps:
         yield value
         return

@@ -1,4 +1,4 @@
-"""Numbers as programs print them: with an exponent, a decimal comma, or thousands in groups."""
+"""Parse numbers as programs print them: with an exponent, a decimal comma, or thousands separators."""
 
 import json
 import math
@@ -10,11 +10,11 @@ from .error import MetricError, short
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 _NOT_FINITE = re.compile(r"[-+]?(?:nan|inf|infinity)\Z", re.IGNORECASE)
 _MINUS = "\u2212"  # typographic
-_SPACES = "\u00a0\u202f\u2009'"  # marks of thousands that are never a decimal mark
+_SPACES = "\u00a0\u202f\u2009'"  # thousands separators that are never a decimal mark
 _GROUPED = r"[-+]?[0-9]{1,3}(?:%s[0-9]{3})+"
 _SPACED = re.compile(_GROUPED % ("[%s]" % _SPACES) + r"(?![0-9])")
 _ERROR_BAR = re.compile(r"\s*(?:\u00b1|\+/-|\+-)")
-# What a number goes on with, or begins with, beyond the text that was matched.
+# The rest of a number after, or before, the text that a pattern has matched.
 _GOES_ON = re.compile(r"[0-9]|\.[0-9]|[eE][-+]?[0-9]")
 _BEGAN = re.compile(r"(?:[0-9]\.?|[0-9.][eE][-+]?|(?<![\w)\].%-])[-\u2212])\Z")
 _GOES_ON_AT_COMMA = re.compile(r",[0-9]")
@@ -25,8 +25,8 @@ _THOUSANDS_GO_ON = re.compile(r",[0-9]{3}(?![0-9])")
 def number(found: Any, decimal: Optional[str] = None) -> float:
     """Return a number, or a text that is only a number, as float; NaN for one that is not finite.
 
-    `decimal` is the decimal mark, `.` or `,`; the other one then marks thousands. Without it, `3,14` and `1,234.5`
-    are numbers, and `1,234` is not: it may be either. Raise MetricError for anything that is not a number.
+    `decimal` is the decimal mark, `.` or `,`; the other character is then the thousands separator. If it is None,
+    `3,14` and `1,234.5` are numbers, and `1,234` is ambiguous. Raise MetricError for anything that is not a number.
     """
     if isinstance(found, (int, float)) and not isinstance(found, bool):
         text = repr(found)  # a number of JSON may be NaN, or have a thousand digits
@@ -47,7 +47,7 @@ def number(found: Any, decimal: Optional[str] = None) -> float:
 
 
 def _with_point(text: str, decimal: Optional[str]) -> str:
-    """Return a number with a point as decimal mark, and without marks of thousands."""
+    """Return a number with a decimal point, and without thousands separators."""
     if "," not in text and decimal != ",":
         return text
     comma, point = text.rfind(","), text.rfind(".")
@@ -67,7 +67,7 @@ def _with_point(text: str, decimal: Optional[str]) -> str:
 
 
 def check_whole(found: Match[str], group: Any, decimal: Optional[str]) -> None:
-    """Raise MetricError if a group matched only a piece of a number: `3` of `3,14`, `1` of `1e-3`, `4` of `123.4`."""
+    """Raise MetricError if a group matched only part of a number: `3` of `3,14`, `1` of `1e-3`, `4` of `123.4`."""
     start, end = found.span(group)
     text = found.string
     if start < 0 or not any(map(str.isdigit, found.group(group))):
@@ -83,4 +83,4 @@ def check_whole(found: Match[str], group: Any, decimal: Optional[str]) -> None:
         hint += ', or set `decimal: "."` if the comma is not part of the number'
     if cut:
         around = short(text[max(0, start - 12) : end + 12].replace("\n", " "))
-        raise MetricError("%s is only a piece of the number in %s: %s" % (short(found.group(group)), around, hint))
+        raise MetricError("%s is only part of the number in %s: %s" % (short(found.group(group)), around, hint))

@@ -1,4 +1,4 @@
-"""Numbers by a regular expression, with their units."""
+"""Find numbers, with their units, by a regular expression."""
 
 import re
 from typing import Iterator, Optional, Union
@@ -14,7 +14,7 @@ _RATIO = re.compile(r"\s*([^\W\d_]+/[^\W\d_]+)")  # after a number: it/s
 def matches(pattern: str, unit: str, decimal: Optional[str], text: str) -> Iterator[float]:
     """Yield the number in each match, converted to `unit` if the pattern has a group `unit`.
 
-    Raise MetricError if the group is not one whole number, or if the text also has numbers in the inverse unit.
+    Raise MetricError if the group is not a complete number, or if the text also has numbers in the inverse unit.
     """
     try:
         expression = compiled(pattern)
@@ -39,5 +39,5 @@ def _check_no_inverse(ratio: str, text: str) -> None:
     """Raise MetricError if a text also has numbers in the inverse of their unit, as tqdm prints `it/s` and `s/it`."""
     other = inverse(ratio)
     if other and re.search(r"[0-9]\s*%s(?!\w)" % re.escape(other), text):
-        hint = "match the unit, too: (?P<unit>%s|%s)" % (re.escape(ratio), re.escape(other))
+        hint = "also match the unit: (?P<unit>%s|%s)" % (re.escape(ratio), re.escape(other))
         raise MetricError("the text has numbers in %s and in %s: %s" % (ratio, other, hint))

@@ -1,4 +1,4 @@
-"""Output of programs as plain text: without escape sequences, and with each state of a progress bar on its own line."""
+"""Convert output to plain text: without escape sequences, and with each state of a progress bar on its own line."""
 
 import codecs
 import re
@@ -24,7 +24,7 @@ _MARKS = (
 def decoded(parts: Sequence[bytes]) -> str:
     """Return bytes as plain text: by their byte order mark, otherwise as UTF-8, with U+FFFD for invalid bytes.
 
-    Bytes are missing between two parts: the lines that are incomplete for this reason are left out.
+    Bytes are missing between two parts: lines that are incomplete for this reason are left out.
     """
     mark, encoding = next((pair for pair in _MARKS if parts and parts[0].startswith(pair[0])), (b"", "utf-8"))
     texts = []

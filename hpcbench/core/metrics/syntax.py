@@ -1,4 +1,4 @@
-"""What an experiment writes to find numbers: regular expressions and JSON paths, checked before a sweep is planned."""
+"""Check and parse the regular expressions and JSON paths of metrics, before a sweep is planned."""
 
 import re
 from typing import List, Union
@@ -11,7 +11,7 @@ _PART = re.compile(r"\.?(?P<key>[^.\[\]]+)|\[(?P<index>-?[0-9]+|\*)\]|\[(?P<quot
 def compiled(pattern: str) -> "re.Pattern[str]":
     """Return a compiled regular expression; `^` and `$` match at each line.
 
-    Raise ValueError if the pattern is not a regular expression, or does not define which group is the number.
+    Raise ValueError if the pattern is not a regular expression, or if it is unclear which group is the number.
     """
     try:
         expression = re.compile(pattern, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Numbers by the name of a column: in CSV, in Markdown tables, and in tables with blanks between the cells."""
+"""Find the cells of a column by its name: in CSV, in Markdown tables, and in tables with spaces between the cells."""
 
 import csv
 import io
@@ -20,8 +20,8 @@ _APART = re.compile(r"\t| {2,}")
 def column(name: str, text: str) -> Iterator[str]:
     """Yield the cells below a header, without empty ones; `busbw[1]` is the second column with the name `busbw`.
 
-    Skip what is above the header. Raise MetricError if a row does not have as many cells as the header, or if several
-    columns have the name.
+    Lines above the header are skipped. Raise MetricError if a row does not have as many cells as the header, or if
+    several columns have the name.
     """
     lines = text.splitlines(True)
     word = _without_place(name)
@@ -34,7 +34,7 @@ def column(name: str, text: str) -> Iterator[str]:
                 if delimiter == "|":
                     below = [_bare(each) for each in itertools.takewhile(_is_markdown, below)]
                 return _cells(place, len(header), "".join(below), delimiter)
-    return _cells_apart_by_blanks(name, lines)
+    return _cells_between_spaces(name, lines)
 
 
 def _without_place(name: str) -> str:
@@ -47,7 +47,7 @@ def _is_markdown(line: str) -> bool:
 
 
 def _bare(line: str) -> str:
-    """Return a line of a Markdown table without its outer marks; a ruler is empty. Return other lines unchanged."""
+    """Return a line of a Markdown table without its outer bars, empty for a ruler; return other lines unchanged."""
     text = line.strip()
     if text.startswith("|") and text.endswith("|") and len(text) > 1:
         return "" if _RULER.match(text) else text[1:-1] + "\n"
@@ -64,7 +64,7 @@ def _place(name: str, header: Sequence[str]) -> Optional[int]:
         return same[int(numbered.group("place"))] if int(numbered.group("place")) < len(same) else None
     if len(places) > 1:
         numbers = " or ".join("%s[%d]" % (name, at) for at in range(len(places)))
-        raise MetricError("the header has %d columns of this name: choose %s" % (len(places), numbers))
+        raise MetricError("the header has %d columns with this name: use %s" % (len(places), numbers))
     return places[0] if places else None
 
 
@@ -74,7 +74,7 @@ def _cells(place: int, width: int, text: str, delimiter: str) -> Iterator[str]:
             continue
         if len(row) != width:
             raise MetricError(
-                "a row has %d cells and its header %d: %s" % (len(row), width, short(delimiter.join(row)))
+                "a row has %d cells, its header has %d: %s" % (len(row), width, short(delimiter.join(row)))
             )
         if row[place].strip():
             yield row[place]
@@ -86,10 +86,10 @@ class _Header(NamedTuple):
     width: int
 
 
-def _cells_apart_by_blanks(name: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yield the cells of a column below each header line with its name and a row of as many cells.
+def _cells_between_spaces(name: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yield the cells of a column below each header line that has its name and is followed by a row of as many cells.
 
-    A line is a row if half of its cells or more are numbers. The table ends at any other line; comments, rulers and
+    A line is a row if at least half of its cells are numbers. The table ends at any other line; comments, rulers and
     lines of units below the header are skipped.
     """
     following = _following(lines)
@@ -104,14 +104,14 @@ def _cells_apart_by_blanks(name: str, lines: Sequence[str]) -> Iterator[str]:
                     yield cells[header.place]
             elif inside:
                 shown = short(lines[at].strip())
-                raise MetricError("a row has %d cells and its header %d: %s" % (len(cells), header.width, shown))
+                raise MetricError("a row has %d cells, its header has %d: %s" % (len(cells), header.width, shown))
         elif not _is_aside(lines[at]):
             inside = False
             header = _next_header(name, lines, following, at, at + 1) or header
 
 
 def _following(lines: Sequence[str]) -> List[int]:
-    """Return for each line the place of the next one that is not an aside; the number of lines if none follows."""
+    """Return for each line the index of the next line that is not an aside; the number of lines if there is none."""
     found = [len(lines)] * len(lines)
     for at in range(len(lines) - 2, -1, -1):
         found[at] = found[at + 1] if _is_aside(lines[at + 1]) else at + 1
@@ -121,7 +121,7 @@ def _following(lines: Sequence[str]) -> List[int]:
 def _next_header(
     name: str, lines: Sequence[str], following: Sequence[int], start: int, end: Optional[int] = None
 ) -> Optional[_Header]:
-    """Return the first line from `start` on that is a header with the name, or None."""
+    """Return the first line from `start` on that is a header with the name of the column, or None."""
     word = _without_place(name)
     for at in range(start, len(lines) if end is None else end):
         if word not in lines[at]:
@@ -136,7 +136,7 @@ def _next_header(
 
 
 def _readings(line: str) -> Tuple[List[str], List[str]]:
-    """Return the cells of a header line: parted by any blanks, or by at least two, since names may have one."""
+    """Return the cells of a header line, split at any spaces, and split at two or more, since a name may have one."""
     text = line.strip().lstrip("#").strip()
     return text.split(), [cell.strip() for cell in _APART.split(text) if cell.strip()]
 

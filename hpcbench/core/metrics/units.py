@@ -1,4 +1,4 @@
-"""Conversion between units of one quantity: times, rates and their inverse, SI and binary prefixes."""
+"""Convert between units of one quantity: times, rates and their inverse, SI and binary prefixes."""
 
 import re
 from typing import Callable, Dict, List, Optional, Tuple
@@ -34,7 +34,7 @@ Convert = Callable[[float], float]
 def converter(found: Optional[str], unit: str) -> Convert:
     """Return the function that converts numbers in the unit `found` to `unit`.
 
-    `s/it` becomes `it/s` by its inverse. Raise MetricError if the two are not units of one quantity.
+    Numbers in `s/it` are inverted for `it/s`. Raise MetricError if the two are not units of one quantity.
     """
     this, other = _parsed(found or ""), _parsed(unit)
     factor = _ratio(this, other)
@@ -55,7 +55,7 @@ def inverse(unit: str) -> Optional[str]:
 
 
 def _parsed(unit: str) -> Tuple[str, str]:
-    """Return what is above and below the stroke of a unit; below is empty without one."""
+    """Return the numerator and the denominator of a unit; the denominator of `s` is empty."""
     short = _PER_SECOND.match(unit)
     if short:
         return short.group("amount") + ("bit" if short.group("base") == "bps" else "FLOP"), "s"
@@ -64,7 +64,7 @@ def _parsed(unit: str) -> Tuple[str, str]:
 
 
 def _ratio(found: Tuple[str, str], wanted: Tuple[str, str]) -> Optional[float]:
-    """Return how many of the wanted unit one of the unit found is, or None if they are not of one quantity."""
+    """Return the factor from the unit found to the wanted one, or None if they are not units of one quantity."""
     above, below = _of_words(found[0], wanted[0]), _of_words(found[1], wanted[1])
     return above / below if above is not None and below is not None else None
 

@@ -4,12 +4,9 @@ Four options find numbers in a text:
 
 - `regex`: the group `value`, or the only group, of each match; `^` and `$` match at each line. If the program prints
 varying units, the group `unit` matches the unit, and the number is converted to the unit of the metric.
-
-- `json`: a path such as `runs[0].rate` in each JSON document of the text, which may stand between other output.
-
-- `mllog`: a key of MLPerf's log, `eval_accuracy`, or a path that begins with one.
-
-- `csv`: a column by its name in the header, with commas, semicolons, tabs, bars or blanks between the cells.
+- `json`: a path such as `runs[0].rate` in each JSON document of the text, also within other output.
+- `mllog`: a key of an MLPerf log, such as `eval_accuracy`, or a path that begins with a key.
+- `csv`: a column by its name in the header, with commas, semicolons, tabs, vertical bars or spaces between cells.
 """
 
 import csv
@@ -63,23 +60,23 @@ def value_of(spec: Spec, texts: Iterable[str], place: str) -> Dict[str, Any]:
         raise MetricError("%s in %s has a value that is not finite" % (looked_for, place))
     try:
         value = REDUCTIONS[spec["reduce"] or "first"](values)
-    except (OverflowError, ValueError) as error:  # of numbers near the largest that there is
+    except (OverflowError, ValueError) as error:  # for numbers near the largest float
         raise MetricError("`reduce: %s` is impossible: %s" % (spec["reduce"], error)) from error
     kept = {"count": len(values), "values": [each for each in values if not math.isnan(each)][:KEPT]}
     return {"value": value, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], **kept}
 
 
 def described(spec: Spec) -> str:
-    """Return what a metric searches for, for a message."""
+    """Return the description of what a metric searches for, such as `the column 'rate'`."""
     if spec["regex"] is not None:
         return "the pattern '%s'" % spec["regex"]
     if spec["mllog"]:
-        return "the key '%s' of MLPerf's log" % spec["mllog"]
+        return "the key '%s' of the MLPerf log" % spec["mllog"]
     return "the JSON path '%s'" % spec["json_path"] if spec["json_path"] else "the column '%s'" % spec["csv"]
 
 
 def better(spec: Spec) -> Optional[str]:
-    """Return `higher` or `lower` as the experiment or the unit defines it, or None if neither does."""
+    """Return whether `higher` or `lower` is better by the experiment or the unit, or None if neither defines it."""
     unit: str = spec["unit"]
     given: Optional[str] = spec["better"]
     return given or ("higher" if unit.endswith("/s") else "lower" if unit in TIMES else None)

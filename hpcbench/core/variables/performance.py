@@ -5,7 +5,7 @@ from typing import Dict, Iterable, List, Mapping, Optional
 
 from ..redaction import is_secret
 
-# What they change, and their names; the first that matches counts.
+# Patterns of names, by the effect of the variables; the first match decides.
 _EFFECTS = {
     "thread count": (
         r"\w+THREADS|OMP_(?:DYNAMIC|NESTED|THREAD_LIMIT|MAX_ACTIVE_LEVELS)|MKL_DYNAMIC|BLIS_[IJ][CR]_NT|GOMAXPROCS"
@@ -34,18 +34,18 @@ _EFFECTS = {
     ),
 }
 _NAMES = {effect: re.compile(names) for effect, names in _EFFECTS.items()}
-# Of these families, but where something is, which version it has, or which devices are visible: the record has the
-# devices themselves. Slurm gives each job a key for Open MPI.
+# Names that match above, but give only a location, a version or the visible devices. The record has the devices
+# themselves. Slurm gives each job a key for Open MPI.
 _PLACES = re.compile(
     r"\w+_(?:HOME|PATH|ROOT|DIR|DIRECTORY|CACHE|VERSION|BUILD_NUMBER|ARCH_LIST|VISIBLE_DEVICES|PMI_LIBRARY)"
     r"|OMPI_MCA_orte_precondition_transports"
 )
-SET_UP = "HPCBENCH_SET_UP"  # variable of a job script: the names of those that its modules and shell lines have set
+SET_UP = "HPCBENCH_SET_UP"  # set by the job script: the names of the variables that its modules and `setup` have set
 _ALSO_RECORDED = re.compile(r"LOADEDMODULES|LD_LIBRARY_PATH|PYTHONHASHSEED|NVIDIA_\w+|\w+_VISIBLE_DEVICES")
 
 
 def effect(name: str) -> Optional[str]:
-    """Return what a variable changes in a measurement, e.g. `thread count`; None if it changes nothing."""
+    """Return what a variable changes in a measurement, e.g. `thread count`, or None."""
     return None if _PLACES.fullmatch(name) else _family(name)
 
 
@@ -66,10 +66,11 @@ def of(environment: Mapping[str, str]) -> Dict[str, str]:
 
 
 def outside(environment: Mapping[str, str], own: Iterable[str], set_up: str) -> List[str]:
-    """Return the names of those that came from outside: the shell, a hook of the site or the image of a container.
+    """Return the names of the variables that change a measurement, and that came from outside.
 
-    `own` are the names that the parameters of the case set; `set_up` has those that modules and shell lines of the
-    environment have set, separated by blanks or newlines.
+    Outside is the submitting shell, a hook of the site or the image of a container. `own` are the names that the
+    parameters of the case set; `set_up` has those that modules and `setup` of the environment have set, separated by
+    spaces or newlines.
     """
     return [name for name in of(environment) if name not in {*own, *set_up.split()}]
 

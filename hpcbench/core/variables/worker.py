@@ -35,7 +35,7 @@ def for_worker(
         changed.update(_NO_GPU)
         if framework.endswith("jax"):
             changed["JAX_PLATFORMS"] = "cpu"  # otherwise it warns that it finds no GPU
-    else:  # the monitor must find the same GPU under a number of CUDA_VISIBLE_DEVICES
+    else:  # an index in CUDA_VISIBLE_DEVICES must be the same GPU for the monitor
         changed.setdefault("CUDA_DEVICE_ORDER", PCI_BUS_ID)
     return changed
 

@@ -4,8 +4,8 @@ import os
 import re
 from typing import Dict, List, Optional, Tuple
 
-# Names of Slurm's task/cgroup and proctrack/cgroup: by job ID or, in version 2 since Slurm 26.05 (CgroupJobIdPaths in
-# cgroup.conf(5)), by the job's SLUID. A node's name may precede the scope's.
+# Names by Slurm's task/cgroup and proctrack/cgroup: after the job ID or, in version 2 since Slurm 26.05
+# (CgroupJobIdPaths in cgroup.conf(5)), after the SLUID of the job. The name of the node may precede that of the scope.
 _JOB = re.compile(r"(.*/job_\d+|.*slurmstepd\.scope/s[0-9A-Z]{13})(/.*)?\Z")
 
 

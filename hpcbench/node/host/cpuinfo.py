@@ -1,4 +1,4 @@
-"""The model and the arithmetic of the processors, from /proc/cpuinfo, whose fields differ between architectures."""
+"""The model and native 16-bit arithmetic of the processors, from /proc/cpuinfo, which differs between architectures."""
 
 import os
 from typing import Dict, List, Optional
@@ -9,7 +9,7 @@ _ARITHMETIC_FLAGS = {
     "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
     "float16": {"avx512_fp16", "amx_fp16", "asimdhp"},
 }
-# Arm: the names that lscpu(1) of util-linux prints, by implementer and part; processors of servers only.
+# Arm: the names that lscpu(1) of util-linux prints, by implementer and part number; server processors only.
 _IMPLEMENTERS = {
     0x41: "Arm",
     0x42: "Broadcom",
@@ -57,9 +57,9 @@ Fields = Dict[str, str]  # of one processor, with names in lower case
 
 
 def model(root: str = "/") -> str:
-    """Return the model of the processors, several if they differ; the architecture if the kernel does not name it.
+    """Return the model of the processors (several if they differ), or the architecture if the model is unknown.
 
-    x86 and LoongArch have a name, POWER has `cpu`, Arm has numbers of implementer and part, and RISC-V has `uarch`.
+    x86 and LoongArch have `model name`, POWER has `cpu`, Arm has implementer and part numbers, RISC-V has `uarch`.
     """
     found = [name for name in map(_named, _processors(root)) if name]
     return ", ".join(dict.fromkeys(found)) or os.uname().machine
@@ -93,7 +93,7 @@ def _arm(implementer: str, part: str) -> str:
 
 
 def _processors(root: str) -> List[Fields]:
-    """Return the fields of each processor. Those after the first with a name have the same one: there may be 1,000."""
+    """Return the fields of each processor, up to the first with a model name: the others have the same one."""
     blocks: List[Fields] = [{}]
     try:
         with open(os.path.join(root, _CPUINFO), encoding="utf-8", errors="replace") as file:

@@ -72,7 +72,7 @@ def pack(job: Job, index: int) -> List[int]:
 
 
 def _was_given_up(job: Job) -> bool:
-    """Return whether the journal has this array task as given up: hpcbench may have submitted its elements again."""
+    """Return whether the journal lists this array task as given up: hpcbench may have submitted its runs again."""
     path = os.path.join(os.path.dirname(job.file), "journal.jsonl")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -84,7 +84,7 @@ def _was_given_up(job: Job) -> bool:
 
 
 def _gives_up(line: str, batch: str, index: int) -> bool:
-    """Return whether a line of the journal rejects a batch, or gives an index of it up. A damaged line does not."""
+    """Return whether a line of the journal rejects the batch, or gives up this index of it. A damaged line does not."""
     try:
         event = json.loads(line)
         is_meant = event["event"] == "rejected" or index in ranges.expand(event["indices"])

@@ -1,6 +1,6 @@
-"""A copy of the output of a command: all of it, or the beginning and the end if it is long.
+"""A copy of the output of a command: all of it, or its beginning and end if it is long.
 
-A run of hours must not be lost because its program prints much, and neither must the disk be full of its output.
+A run of hours must not fail because its program prints a lot, and its output must not fill the disk.
 """
 
 import os
@@ -20,7 +20,7 @@ class Part(NamedTuple):
 
 
 class OutputCopy:
-    """Copies a stream to files of SEGMENT_BYTES each, of which the first and the last ones stay."""
+    """Copy a stream to files of SEGMENT_BYTES each, of which the first and the last LAST are kept."""
 
     def __init__(self, path: str) -> None:
         """Begin the first file. Raise OSError on a full disk."""
@@ -54,7 +54,7 @@ class OutputCopy:
 
 
 def parts(path: str) -> List[Part]:
-    """Return the parts of the output that were copied to `path`; bytes are missing between them. Raise OSError."""
+    """Return the kept parts of the output that was copied to `path`; bytes are missing between them. Raise OSError."""
     prefix = os.path.basename(path) + "."
     names = os.listdir(os.path.dirname(path))
     numbers = sorted(int(name[len(prefix) :]) for name in names if name.startswith(prefix))

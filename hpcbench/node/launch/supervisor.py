@@ -236,7 +236,7 @@ class _Echo(threading.Thread):
 
     @property
     def complete(self) -> bool:
-        """Return whether the stream has ended, and its copy lost nothing on a full disk."""
+        """Return whether the stream has ended, and its copy is complete: nothing was lost on a full disk."""
         return (self._copy is None or self._copy.is_whole) and not self.is_alive()
 
     def run(self) -> None:

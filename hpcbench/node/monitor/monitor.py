@@ -70,7 +70,7 @@ class _Scheduled:
 
     @property
     def demand(self) -> float:
-        """Return the fraction of a core, beyond the source's own, that reading it at its own period would take."""
+        """Return the fraction of a core that reading the source at its period takes, beyond the source's own share."""
         return 0.0 if self.failed else max(0.0, (self._look_s + self._values_s) / self._period_s - self.source.share)
 
     def update(self, now: float) -> None:
@@ -199,8 +199,8 @@ def _write_timeline(
 def interval_after(elapsed_s: float, finest_s: float, cost_s: float, most: float = MOST) -> float:
     """Return the interval of readings in seconds, `elapsed_s` after the first, if a tick costs `cost_s` of CPU time.
 
-    Ticks may take the fraction `most` of a core. The interval grows with time, so that even a timeline of days can be
-    read into memory.
+    Readings may take the fraction `most` of a core. The interval grows with time, so that even a timeline of days can
+    be read into memory.
     """
     return max(finest_s, elapsed_s * FINEST, cost_s / most)
 

@@ -18,7 +18,7 @@ _MIDDLE = "%s in the middle of the output of rank %d were not searched"
 
 
 class Text(NamedTuple):
-    """A text to be searched, and why it is incomplete, if so."""
+    """A text to search; `gap` describes what is missing, if anything."""
 
     content: str
     gap: str = ""
@@ -35,9 +35,9 @@ Read = Callable[[int, bool], List[Text]]  # by rank, and whether standard error 
 
 
 def measured(experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str) -> Measured:
-    """Return the metrics of a command whose tasks have all succeeded; a metric without a value has the reason.
+    """Return the metrics of a command whose tasks have all succeeded; a metric without a value has a reason.
 
-    Raise MetricError if an expected pattern is missing.
+    Raise MetricError if an expected pattern was not found.
     """
     read = lru_cache(_CACHED)(lambda rank, with_errors: _printed(rank, scratch, with_errors))
     complete = {rank["rank"]: rank["facts"]["output_complete"] for rank in ranks}

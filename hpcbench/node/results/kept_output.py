@@ -1,8 +1,8 @@
 """The output of commands, kept next to their records: metrics can be extracted from it again later.
 
 A file SWEEP/output/BATCH/7_3.txt.gz belongs to a file of records. It has an entry for each part of an output, and for
-each file of a metric: a line of JSON with the key of the record, the output and the number of bytes; the bytes; a line
-end. zless(1) shows it. Bytes are missing between two entries of one output if `offset` says so.
+each file with a metric: a line of JSON with the key of the record, the name and the number of bytes; the bytes; a line
+end. zless(1) shows the file. If the `offset` of an entry is beyond the end of the previous one, bytes are missing.
 """
 
 import gzip
@@ -20,7 +20,7 @@ from ..launch.output_copy import Part
 from ..launch.rank_files import FOLDER, MAX_BYTES, output_of
 
 OUTPUT = "output"  # folder next to that of the records
-MOST_BYTES = 256 * 2**20  # of one run, before compression
+MOST_BYTES = 256 * 2**20  # per run, before compression
 _LEVEL = 6
 
 
@@ -52,19 +52,19 @@ def keep(
         for name, part in _parts(experiment, ranks, scratch):
             room -= len(part.content)
             if room < 0:
-                raise OSError("it is larger than %d MiB" % (MOST_BYTES // 2**20))
+                raise OSError("larger than %d MiB" % (MOST_BYTES // 2**20))
             head = json.dumps({**run, **name, "offset": part.offset, "bytes": len(part.content)})
             packed = gzip.compress(b"%s\n%s\n" % (head.encode(), part.content), _LEVEL)
             with appending(beside(path, OUTPUT, ".txt.gz")) as handle:
                 write_all(handle, packed)
     except OSError as error:
-        print("hpcbench: the output of the command is not kept completely: %s" % error, file=sys.stderr)
+        print("hpcbench: the output of the command was not kept completely: %s" % error, file=sys.stderr)
 
 
 def _parts(
     experiment: Dict[str, Any], ranks: List[Dict[str, Any]], scratch: str
 ) -> Iterator[Tuple[Dict[str, Any], Part]]:
-    """Yield each part of each output, and the files of metrics without secrets. Skip files that do not exist."""
+    """Yield each part of each output, and the files with metrics, redacted. Skip files that do not exist."""
     for rank in ranks:
         for name, output in output_of(rank["rank"], scratch)._asdict().items():
             if os.path.exists(output):

@@ -266,7 +266,7 @@ def _of_silence(present: int, expected: int, ending: Ending) -> Outcome:
     if oom_detection.by_slurm(lines_of(ending.log, ending.log_from)):
         error["message"] = "killed because memory ran out"
         return Outcome(OUT_OF_MEMORY, error)
-    gave_up = next((line for line in lines if line.startswith(GAVE_UP)), None)  # e.g. the Python of a container is old
+    gave_up = next((line for line in lines if line.startswith(GAVE_UP)), None)  # e.g. a container with an old Python
     if gave_up:
         return Outcome(FAILED, {**error, "type": SETUP, "message": gave_up[len(GAVE_UP) :]})
     missing = (expected - present, expected, ending.exit_status)

@@ -173,7 +173,7 @@ def without_secrets(record: Record, environment: Mapping[str, str]) -> Record:
         "slurm": {name: value for name, value in record.slurm.items() if not value.isdecimal()},
     }
     redacted = redaction.redacted(outside, environment)
-    if record.metrics is not None:  # a reason quotes what was searched
+    if record.metrics is not None:  # a reason quotes the searched output
         redacted["metrics"] = {
             name: replace(metric, reason=redaction.redacted(metric.reason, environment))
             for name, metric in record.metrics.items()
@@ -274,7 +274,7 @@ def _seen_by_worker(ranks: List[Dict[str, Any]]) -> Dict[str, str]:
 def _from_outside(
     ranks: List[Dict[str, Any]], sweep: Dict[str, Any], key: RecordKey, variables: Mapping[str, str]
 ) -> Dict[str, str]:
-    """Return those of rank 0's variables that change a measurement, and that only the surroundings of the job set."""
+    """Return the variables of rank 0 that change a measurement, and that no parameter, `env` or `setup` has set."""
     names = ranks[0].get("outside", []) if ranks else []
     if not names:
         return {}

@@ -137,7 +137,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class RuleKept:
-    """One of the twelve rules: how it is kept, the violations and their remedies, or why it does not apply."""
+    """One of the twelve rules: how the report keeps it, its violations and remedies, or why it does not apply."""
 
     number: int
     name: str

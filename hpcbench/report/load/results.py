@@ -43,8 +43,8 @@ def results_of_table(
 ) -> Results:
     """Return the results of a table of repetitions with the metrics `columns`, with cases ranked by `metric`.
 
-    `searches` are the sweeps that are tuning searches, `same_workload` the user parameters of commands that leave the
-    workload the same (see case_table). Raise UserError for an unknown metric or base case.
+    `searches` are the sweeps that are tuning searches, `same_workload` the user parameters that do not change the
+    workload of commands (see case_table). Raise UserError for an unknown metric or base case.
     """
     grouped = by_case(repetitions)
     replicates = Replicates(grouped)

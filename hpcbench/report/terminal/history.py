@@ -142,7 +142,7 @@ def line(history: History, shift: Shift) -> Text:
 def size(shift: Shift) -> str:
     """Return the ratio with 95 % CI: `1.12x [1.10, 1.14] slower`; for a metric `1.12x [1.10, 1.14] as much, worse`.
 
-    Interference in the values next to the change is mentioned.
+    A note on interference in the values next to the change may follow.
     """
     values = plural(shift.disturbed, "value")
     noisy = f" (interference in all runs of {values} next to the change)" if shift.disturbed else ""
@@ -193,7 +193,7 @@ def remarks(history: History) -> list[str]:
 
 
 def _failures(history: History) -> Iterator[str]:
-    """Yield a sentence per cause for the cases without a value in their latest sweep, with the message of the first."""
+    """Yield a sentence for each cause of cases without a value in their latest sweep, with the message of the first."""
     found: dict[tuple[str, str, str], list[CaseHistory]] = {}
     for each in history.histories:
         last = each.points[-1]

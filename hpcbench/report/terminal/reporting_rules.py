@@ -23,7 +23,7 @@ def print_violations(violations: list[RuleViolation], console: Console) -> None:
 
 
 def print_rules(violations: list[RuleViolation], unused: Mapping[int, str], console: Console) -> None:
-    """Print every rule with its violations, with how the report keeps it, or why it does not apply (`unused`)."""
+    """Print every rule with its violations, how the report keeps it, or why it does not apply (`unused`)."""
     console.print("The twelve rules of Hoefler and Belli (SC15), see docs/rules.md:")
     for number, rule in RULES.items():
         broken = [violation for violation in violations if violation.rule == number]

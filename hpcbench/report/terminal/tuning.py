@@ -56,7 +56,7 @@ def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
 
 
 def _failures(finding: TuningResult) -> Iterator[str]:
-    """Yield a line per cause, with the message of the first configuration and the number of the others."""
+    """Yield a line for each cause of failure: the first configuration, the number of others, and its message."""
     causes: dict[str, list[Failure]] = {}
     for each in finding.failed:
         causes.setdefault(cause(each.why), []).append(each)
@@ -131,7 +131,7 @@ def _gain(answer: Recommendation, quantity: Quantity) -> str:
         failed = "the default could not be measured" if answer.certain else "the default or the best candidate failed"
         return f"unknown: {failed}"
     if answer.is_mostly_disturbed:
-        seemed = f"{in_words(answer.winner.parameters)} was {in_brackets(answer.gain)} as good in them"
+        seemed = f"{in_words(answer.winner.parameters)} was {in_brackets(answer.gain)} as good in the comparison"
         return f"unknown: {_disturbed(answer)}; {seemed}; search again on an idle machine"
     if answer.certain:
         more = f" ({_disturbed(answer)})" if answer.disturbed else ""

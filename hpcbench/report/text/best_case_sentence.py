@@ -47,20 +47,20 @@ def _beginning(found: BestCase) -> str:
 
 
 def _base(base: Base) -> str:
-    """Return `the first case, NAME`, or why it is not the first, or not comparable."""
+    """Return `the first case, NAME`, `the base case, NAME` or `the first case of its problem size, NAME`."""
     kind = "base case" if base.is_given else "first case" if base.is_first else "first case of its problem size"
     return f"the {kind}, {base.case.name}" + ("" if base.same_problem else " (another problem size)")
 
 
 def _interference(found: BestCase) -> str:
-    """Return sentences on runs that count although they had interference, or may have had it."""
+    """Return sentences on runs that count although they had interference, or were not monitored."""
     named = " and of ".join(each.name for each in found.disturbed)
-    text = f" All runs of {named} had interference: others may have caused the result." if named else ""
+    text = f" All runs of {named} had interference, which may have caused the result." if named else ""
     if found.all_disturbed > len(found.disturbed):
         text += f" All runs of {found.all_disturbed:,} of {found.cases:,} cases had interference."
-    unmonitored = " and of ".join(each.name for each in found.unmonitored)
+    unmonitored = " and ".join(each.name for each in found.unmonitored)
     if unmonitored:
-        text += f" Of {unmonitored}, only unmonitored runs count: the others had interference."
+        text += f" For {unmonitored}, only unmonitored runs count: the others had interference."
     return text
 
 

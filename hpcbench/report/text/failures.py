@@ -17,7 +17,7 @@ MAX_NAMED = 3
 
 @dataclass(frozen=True)
 class Failure:
-    """Cases with the same status and cause, in the order of the ranking; message and log are those of the first."""
+    """Cases with the same status and cause, in the order of the ranking; message and log are of the first one."""
 
     status: str
     error: str | None
@@ -38,9 +38,9 @@ class Failure:
 
 
 def failures_of(results: Results) -> list[Failure]:
-    """Return the failures of the results, those with most cases first, and then the metrics that were not found.
+    """Return the failures of the results, those with most cases first, followed by the metrics that were not found.
 
-    One cause is one failure, whatever numbers and nodes its messages contain.
+    Messages that differ only in numbers or nodes have the same cause, and are one failure.
     """
     failed, lacking = results.failed, results.lacking
     causes = [_cause(*each) for each in zip(failed["error"], failed["nodes_used"], strict=True)]

@@ -40,7 +40,7 @@ def _of_factors_and_guidelines(results: Results) -> list[str]:
 def importances(results: Results) -> Iterator[Importance]:
     """Yield the importance of parameters for each quantity that ranks workloads, in the order of the ranking.
 
-    Sweeps count as a parameter, so that a difference between them is not attributed to another one.
+    The sweep counts as a parameter, so that a difference between sweeps is not attributed to another parameter.
     """
     if results.cases["repetitions"].max() < 2:  # the noise is unknown
         return

@@ -89,9 +89,10 @@ def _interval(cases: pd.DataFrame, limits: tuple[str, str], written: Callable[[f
 
 
 def _counts(cases: pd.DataFrame) -> list[Column]:
-    """Return the columns of the repetitions and, if any had interference, of these: `2 left out`, `6 used`.
+    """Return a column with the number of repetitions and, if any had interference, a second one on these.
 
-    If only unmonitored repetitions are left, it says so: `4 left out, 1 unmonitored`.
+    Cells of the second column are `2 left out`, `6 used`, or, if only unmonitored repetitions are left,
+    `4 left out, 1 unmonitored`.
     """
     columns = [Column("n", _cells(cases["repetitions"], str))]
     if (cases["disturbed"] > 0).any():

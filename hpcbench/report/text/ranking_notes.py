@@ -1,4 +1,4 @@
-"""Sentences on why workloads are ranked separately, and by which quantity."""
+"""Sentences that explain why workloads are ranked separately, or by time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hpcbench.analysis.results import Results
 
 
 def ranking_notes(results: Results) -> Iterator[str]:
-    """Yield the differences between workloads, then the metrics that rank nothing, since their direction is unknown."""
+    """Yield the differences between workloads, then the metrics that rank no case as their direction is unknown."""
     if len(results.workloads) > 1:
         differing = differing_work(results.cases)
         if differing:
@@ -21,12 +21,12 @@ def ranking_notes(results: Results) -> Iterator[str]:
             options = " ".join(f"--same-workload {name}" for name in names)
             yield (
                 f"Commands are ranked separately, because their work may depend on: {', '.join(names)}. "
-                f"If it does not: {options}, or same_workload in the experiment."
+                f"If it does not, use {options}, or same_workload in the experiment."
             )
     unknown = [metric for work in results.workloads for metric in results.undirected(work)]
     if unknown:
         names = list(dict.fromkeys(metric.title for metric in unknown))
         yield (
             f"Commands are ranked by time, because the better direction of {', '.join(names)} is unknown: "
-            f"--metric {names[0]}:higher or --metric {names[0]}:lower."
+            f"use --metric {names[0]}:higher or --metric {names[0]}:lower."
         )

@@ -21,7 +21,7 @@ GAP = 2  # cells between columns
 class Column:
     """A column of text. Columns with the highest `gives_way` are dropped first; with NEVER (0), a column is kept.
 
-    An interval is dropped with its value, the column before it, and never alone.
+    An interval is dropped together with its value, which is the column before it.
     """
 
     header: str

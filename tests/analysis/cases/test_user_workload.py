@@ -1,4 +1,4 @@
-"""Workloads of commands: user parameters tell them apart, unless they leave the work the same."""
+"""Workloads of commands: user parameters distinguish them, unless they do not change the work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def commands(repetition: Rep, table: Table, *points: dict[str, Any], same: tuple
     return case_table(table(*(repetition(n, 0, [0.1], **own, **each) for n, each in enumerate(points))), None, same)
 
 
-def test_commands_that_differ_in_a_user_parameter_are_other_workloads_with_other_titles(
+def test_commands_that_differ_in_a_user_parameter_have_different_workloads_and_titles(
     repetition: Rep, table: Table
 ) -> None:
     points = [{"tag_size": size, "tag_note": "x", "nodes": nodes} for size in (10, 200) for nodes in (1, 2)]
@@ -35,13 +35,15 @@ def test_commands_that_differ_in_a_user_parameter_are_other_workloads_with_other
     ]
 
 
-def test_a_parameter_that_leaves_the_workload_the_same_is_compared(repetition: Rep, table: Table) -> None:
+def test_cases_that_differ_in_a_parameter_of_the_same_workload_are_compared(repetition: Rep, table: Table) -> None:
     cases = commands(repetition, table, {"tag_algo": "a"}, {"tag_algo": "b"}, same=("algo",))
     assert work_groups(cases).tolist() == [0, 0]
     assert differing_user_parameters(cases) == []
 
 
-def test_networks_of_other_options_are_other_workloads_even_with_the_same_counts(repetition: Rep, table: Table) -> None:
+def test_models_with_other_options_have_different_workloads_even_with_the_same_counts(
+    repetition: Rep, table: Table
+) -> None:
     options = ['{"layers": 1}', '{"layers": 2}']
     cases = case_table(table(*(repetition(n, 0, [0.1], model_options=each) for n, each in enumerate(options))))
     assert work_groups(cases).tolist() == [0, 1]

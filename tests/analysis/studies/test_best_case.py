@@ -177,6 +177,6 @@ def test_a_batch_without_another_case_is_compared_with_the_first_and_the_sentenc
 def test_a_headline_over_runs_with_interference_says_so(ask: Ask) -> None:
     states = ["clean", "disturbed", "disturbed"]
     said = sentence(ask(0.4, 0.2, 0.3, interference=states, disturbed_by=[None, "cpu", "cpu"])[0])
-    assert " All runs of intra_op_threads=2 had interference: others may have caused the result." in said
+    assert " All runs of intra_op_threads=2 had interference, which may have caused the result." in said
     assert " All runs of 2 of 3 cases had interference." in said
     assert "interference" not in sentence(ask(0.4, 0.2)[0])

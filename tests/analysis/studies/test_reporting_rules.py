@@ -243,11 +243,11 @@ def test_rule_9_a_factor_that_nobody_asked_for_is_told_with_its_levels(case: Cas
     assert judged(many)[0].lacking.endswith("kernel (5 values)")
 
 
-def test_rule_9_an_axis_that_ran_on_one_kind_of_machine_each_is_told(case: Case, judged: Judged) -> None:
+def test_rule_9_names_an_axis_whose_values_each_ran_on_one_kind_of_machine(case: Case, judged: Judged) -> None:
     (finding,) = judged(
         [*case(0, batch_size=64), *case(1, cpu_model="another CPU", batch_size=32)], shown=("batch_size",)
     )
-    words = "cpu_model (a CPU, another CPU); cpu_model follows batch_size, whose effect cannot be told from that of"
+    words = "cpu_model (a CPU, another CPU); cpu_model is confounded with batch_size: their effects"
     assert words in finding.lacking
 
 

@@ -107,7 +107,7 @@ def test_the_interval_of_a_parameter_holds_it_as_often_as_it_says() -> None:
 
 
 def test_an_infinite_rate_has_no_law_and_infinite_replicates_are_left_out() -> None:
-    """Of a measured time of 0."""
+    """The rate of a measured time of 0 s is infinite."""
     rates = 1 / (0.05 + 0.95 / P)
     infinite = rates.copy()
     infinite[2] = np.inf

@@ -17,7 +17,7 @@ def dying_cluster() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def cluster(command_line, dying_cluster, wait_until):
-    """The command line on that cluster, without what a test before it left: jobs, or nodes that Slurm has drained."""
+    """The command line on that cluster, without jobs or drained nodes that an earlier test left."""
     command = on(command_line, dying_cluster)
 
     def slurm(*words: str) -> bytes:

@@ -110,7 +110,7 @@ def test_a_report_holds_itself_against_the_rules_and_says_what_to_do(two_sweeps)
     assert "rule 5 (intervals): 2 of 2 cases rest on one run" in told
     # All of them: the terminal has but four lines for them, and others' load takes some.
     every = two_sweeps("report", "first", "--rules").stdout
-    assert "base case      not applicable: there is no speedup over another case" in every, "their batch sizes differ"
+    assert "base case      not applicable: no case has a speedup over another case" in every, "their batch sizes differ"
     shown = re.findall(r"^ ?(\d+) [a-z ]+ (?:(?:not )?kept|not applicable): ", every, re.MULTILINE)
     assert list(dict.fromkeys(shown)) == [str(rule) for rule in range(1, 13)]
     assert not two_sweeps("report", "first", "--csv", "-").stdout.count("rule")

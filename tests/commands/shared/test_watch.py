@@ -300,7 +300,9 @@ def test_what_slurm_never_starts_does_not_keep_it_with_a_fake_squeue(
     shown = console(terminal=False)
     assert watch.watch(world.submitted(1), Log(shown)) == 1
     assert f"({reason}): " in text_of(shown)
-    assert "no job is pending or running, and 1 never_started; why: hpcbench status sweep-1" in capsys.readouterr().err
+    assert (
+        "no job is pending or running, and 1 never_started; reasons: hpcbench status sweep-1" in capsys.readouterr().err
+    )
 
 
 def test_what_is_pending_is_watched_until_it_ends_with_a_fake_squeue(

@@ -1,4 +1,4 @@
-"""How numbers and units are written, and what they are."""
+"""Numbers and units as programs write them, and their values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from hpcbench.core.metrics.units import converter
         ("5.2.", None, 5.2),
     ],
 )
-def test_a_number_is_read_as_its_writer_meant_it(text: str, decimal: str | None, value: float) -> None:
+def test_a_number_has_the_value_that_its_writer_meant(text: str, decimal: str | None, value: float) -> None:
     assert number(text, decimal) == pytest.approx(value)
 
 
@@ -45,7 +45,7 @@ def test_a_number_that_is_not_finite_is_nan(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "decimal"), [("1,234", None), ("1,23.4", None), ("1.2.3", None), ("3,14", ".")])
-def test_what_may_be_two_numbers_is_none(text: str, decimal: str | None) -> None:
+def test_an_ambiguous_number_is_refused(text: str, decimal: str | None) -> None:
     with pytest.raises(MetricError):
         number(text, decimal)
 

@@ -1,4 +1,4 @@
-"""One line of YAML for outputs as programs of the field print them; the samples were written for this test."""
+"""Metrics of one line of YAML for outputs as HPC and ML programs print them; the samples were written for this test."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_the_output_of_a_program_is_read_with_one_line_of_yaml(sample: str) -> N
     assert found(metric, output) == pytest.approx(value, rel=1e-4)
 
 
-def test_the_documentation_has_lines_that_were_tried() -> None:
+def test_the_examples_of_the_documentation_are_tested() -> None:
     rows = re.findall(r"(?m)^\| [^|]+ \| `(\{.*\})` \|$", DOCUMENTATION.read_text())
     assert len(rows) == 13
     assert {row.replace("\\|", "|") for row in rows} <= {metric for metric, _, _ in SAMPLES.values()}
@@ -212,29 +212,29 @@ def test_the_documentation_has_lines_that_were_tried() -> None:
         (
             r"{regex: '([0-9.]+)it/s', unit: it/s, reduce: mean}",
             TQDM,
-            "numbers in it/s and in s/it: match the unit, too",
+            "numbers in it/s and in s/it: also match the unit",
         ),
-        (r"{regex: '([0-9.]+)s/it', unit: s, reduce: last}", TQDM, "numbers in s/it and in it/s: match the unit, too"),
-        (r"{regex: '([0-9.]+)(?:it/s|s/it)', reduce: last}", TQDM, "match the unit, too"),
-        ("{regex: 'time: ([0-9.]+)'}", "time: 3,14 s", "'3' is only a piece of the number in 'time: 3,14 s'"),
-        ("{regex: 'time: ([0-9.]+)'}", "time: 1e-3 s", "'1' is only a piece"),
-        ("{regex: 'time: ([0-9]+)'}", "time: 12.5 s", "'12' is only a piece"),
-        ("{regex: 'time:.*([0-9.]+)'}", "time: 12.5 s", "'5' is only a piece"),
-        ("{regex: 'energy.*?([0-9.]+)'}", "energy = -123.4", "'123.4' is only a piece"),
-        ("{regex: 'n: ([0-9]+)', decimal: '.'}", "n: 1,234", "'1' is only a piece"),
+        (r"{regex: '([0-9.]+)s/it', unit: s, reduce: last}", TQDM, "numbers in s/it and in it/s: also match the unit"),
+        (r"{regex: '([0-9.]+)(?:it/s|s/it)', reduce: last}", TQDM, "also match the unit"),
+        ("{regex: 'time: ([0-9.]+)'}", "time: 3,14 s", "'3' is only part of the number in 'time: 3,14 s'"),
+        ("{regex: 'time: ([0-9.]+)'}", "time: 1e-3 s", "'1' is only part"),
+        ("{regex: 'time: ([0-9]+)'}", "time: 12.5 s", "'12' is only part"),
+        ("{regex: 'time:.*([0-9.]+)'}", "time: 12.5 s", "'5' is only part"),
+        ("{regex: 'energy.*?([0-9.]+)'}", "energy = -123.4", "'123.4' is only part"),
+        ("{regex: 'n: ([0-9]+)', decimal: '.'}", "n: 1,234", "'1' is only part"),
         ("{regex: 'n: (.*)'}", "n: 1,234", "'1,234' may have a decimal comma or a thousands separator"),
-        ("{csv: busbw, reduce: max}", NCCL, "the header has 2 columns of this name: choose busbw[0] or busbw[1]"),
+        ("{csv: busbw, reduce: max}", NCCL, "the header has 2 columns with this name: use busbw[0] or busbw[1]"),
         ("{csv: 'busbw[2]', reduce: max}", NCCL, "was not found"),
-        ("{csv: rate}", "step   rate\n1   2.5\n2   3.5   4\n", "a row has 3 cells and its header 2"),
-        ("{mllog: eval_accuracy}", ':::MLLOG {"key": "eval_accuracy", "val', "a line of MLPerf's log is not JSON"),
-        ("{mllog: run_stop}", MLLOG, "the key 'run_stop' of MLPerf's log was not found"),
-        ("{json: rate, reduce: mean}", PREFIXED + 'INFO {"step": 30, "ra\n', "an object of JSON is cut off"),
-        ("{json: rate, reduce: mean}", PREFIXED + 'INFO {"step": 30,\ndone\n', "an object of JSON is cut off"),
-        ("{json: jobs}", FIO[:-8], "an object of JSON is cut off, or is not JSON: {"),
+        ("{csv: rate}", "step   rate\n1   2.5\n2   3.5   4\n", "a row has 3 cells, its header has 2"),
+        ("{mllog: eval_accuracy}", ':::MLLOG {"key": "eval_accuracy", "val', "a line of the MLPerf log is not JSON"),
+        ("{mllog: run_stop}", MLLOG, "the key 'run_stop' of the MLPerf log was not found"),
+        ("{json: rate, reduce: mean}", PREFIXED + 'INFO {"step": 30, "ra\n', "a JSON object is truncated"),
+        ("{json: rate, reduce: mean}", PREFIXED + 'INFO {"step": 30,\ndone\n', "a JSON object is truncated"),
+        ("{json: jobs}", FIO[:-8], "a JSON object is truncated or invalid: {"),
         ("{json: loss, reduce: mean}", TRAINER, "has a value that is not finite"),
     ],
 )
-def test_a_number_is_doubted_rather_than_half_taken(metric: str, output: str, words: str) -> None:
+def test_a_doubtful_value_is_an_error(metric: str, output: str, words: str) -> None:
     with pytest.raises(MetricError) as caught:
         found(metric, output)
     assert words in str(caught.value)

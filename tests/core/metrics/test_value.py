@@ -151,7 +151,7 @@ def test_json_may_stand_on_lines_of_its_own_between_others() -> None:
 
 
 def test_a_json_line_that_is_cut_off_is_an_error() -> None:
-    with pytest.raises(MetricError, match=r"an object of JSON is cut off, or is not JSON: \{\"loss\": 0\.2"):
+    with pytest.raises(MetricError, match=r"a JSON object is truncated or invalid: \{\"loss\": 0\.2"):
         found('{"loss": 0.5}\n{"loss": 0.2\n', json="loss", reduce="sum")
 
 
@@ -200,7 +200,7 @@ def test_a_column_that_is_not_there_is_an_error() -> None:
 
 
 def test_a_row_of_another_length_is_an_error_and_not_a_shorter_table() -> None:
-    with pytest.raises(MetricError, match="a row has 1 cells and its header 2: 'that was all'"):
+    with pytest.raises(MetricError, match="a row has 1 cells, its header has 2: 'that was all'"):
         found("step,rate\n1,2\nthat was all\n", csv="rate")
 
 

@@ -1,4 +1,4 @@
-"""Which environment variables change a measurement, and which of them came from outside."""
+"""The environment variables that change a measurement, and those of them that came from outside."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_variable_has_an_effect_or_none(name: str) -> None:
     assert performance.is_recorded(name) or name not in EFFECTS
 
 
-def test_what_only_says_where_something_is_stays_in_the_record() -> None:
+def test_a_variable_for_a_location_has_no_effect_and_is_recorded() -> None:
     recorded = ("CUDA_HOME", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LOADEDMODULES", "NCCL_VERSION")
     assert all(map(performance.is_recorded, recorded))
 

@@ -57,7 +57,7 @@ def test_after_an_error_nothing_more_is_copied(tmp_path: Path) -> None:
     assert (tmp_path / "rank-0.out").read_bytes() == b"0123456789"
 
 
-def test_lines_that_are_incomplete_for_the_missing_middle_are_no_text() -> None:
+def test_lines_that_the_missing_middle_cuts_are_left_out() -> None:
     assert decoded([b"one\ntwo 1", b"2 three\nfour\n"]) == "one\nfour\n"
     assert decoded([b"no end", b"no beginning"]) == ""
     wide = ["rate: 1\ncut".encode("utf-16"), "off\nrate: 2".encode("utf-16-le")]

@@ -265,7 +265,7 @@ def test_where_nothing_started_the_log_says_why_and_srun_only_that(log: Callable
 
 
 @pytest.mark.parametrize("present", [0, 1])
-def test_sruns_own_sentence_is_the_reason_that_a_step_did_not_start(
+def test_the_error_of_srun_is_the_reason_that_a_step_did_not_start(
     log: Callable[[str], str], make_rank: MakeRank, present: int
 ) -> None:
     text = "hpcbench: srun --cpus-per-task=7 python\nsrun: error: Unable to create step for job 12: %s\n%s"

@@ -1,4 +1,4 @@
-"""An evaluation of each sentence of a report by its table of repetitions (truth.py): what is false about it."""
+"""Evaluate each sentence of a report by its table of repetitions (truth.py), and return what is false."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def false_claims(made: Made, results: Results) -> Iterator[str]:
 
 
 def _of_workloads(results: Results, truth: Truth) -> Iterator[str]:
-    """Workloads are those of the rows, have different titles, and each speedup is over the right base."""
+    """Check that workloads are those of the rows, that titles differ, and that each speedup is over the right base."""
     found = [{*zip(work.cases["sweep"], work.cases["case"], strict=True)} for work in results.workloads]
     expected = {truth.workload(key): {*truth.alike(key)} for key in truth.measured}
     if sorted(map(sorted, found)) != sorted(map(sorted, expected.values())):
@@ -109,7 +109,7 @@ def _of_best(found: BestCase, text: str, truth: Truth, made: Made) -> Iterator[s
 
 
 def _of_runs(found: BestCase, text: str, truth: Truth, values: dict[Key, float]) -> Iterator[str]:
-    """Interference in runs that count, unmonitored runs, and single runs."""
+    """Check claims on interference in runs that count, on unmonitored runs, and on single runs."""
     best, base = found.best.key, found.base.case.key
     disturbed = [key for key in values if truth.all_disturbed(key)]
     if {key for key in (best, base) if key in disturbed} != {each.key for each in found.disturbed}:
@@ -203,7 +203,7 @@ def _per_item(truth: Truth, key: Key, column: str) -> Values:
 
 
 def _of_shares(found: Importance, texts: list[str], keys: list[Key], truth: Truth) -> Iterator[str]:
-    """The noise is what differs between the ranks of runs of a case, and shares are parts of the same whole."""
+    """Check that the noise is the variation of ranks within cases, and that the shares add up to at most 100 %."""
     column = found.quantity.column
     if column in ("peak_memory_bytes",) or column.startswith("time_p"):
         return
@@ -226,7 +226,7 @@ def _of_shares(found: Importance, texts: list[str], keys: list[Key], truth: Trut
 def _pairs(
     factor: str, levels: tuple[str, str], keys: list[Key], names: list[str], truth: Truth, column: str
 ) -> list[tuple[Key, Key]]:
-    """Pairs of cases of one workload that differ in the levels of a factor, and what goes with it, alone."""
+    """Return the pairs of cases of one workload that differ only in a factor and in what is confounded with it."""
     first, _, more = factor.partition(" (with ")
     own = [
         each if each in truth.rows else f"tag_{each}" for each in [first, *filter(None, more.rstrip(")").split(", "))]
@@ -276,7 +276,7 @@ def _speed(truth: Truth, key: Key, column: str) -> float:
 
 
 def _of_noise(text: str, found: Importance, keys: list[Key], names: list[str], truth: Truth) -> Iterator[str]:
-    """What is said to be possibly noise must not be clear to the eye: every pair apart, far and in one direction."""
+    """Check that a factor called possible noise is not an obvious one, which separates every pair in one direction."""
     told = re.match(r"Possibly only noise in the .+?: (.+)\.$", text)
     column = "throughput_items_per_s" if found.quantity.column == "speedup" else found.quantity.column
     if told is None or column.startswith("time_p") or column == "peak_memory_bytes":
@@ -352,7 +352,7 @@ def _of_beyond(limit: int, text: str, rates: dict[Key, float], counts: dict[Key,
 
 
 def _of_laws(found: Scaling, texts: list[str], rates: dict[Key, float], counts: dict[Key, int]) -> Iterator[str]:
-    """A named law is within 10 % of each rate for some rate of one processor."""
+    """Check that a named law is within 10 % of each rate, for some rate on one processor."""
     p = np.array([counts[key] for key in rates], dtype=np.float64)
     x = np.array(list(rates.values()))
     for fit in found.fits:
@@ -381,7 +381,7 @@ def _of_failures(results: Results, truth: Truth, made: Made) -> Iterator[str]:
 
 
 def _of_rules(results: Results, truth: Truth) -> Iterator[str]:
-    """Counts of cases in findings, and that what is kept is."""
+    """Check the counts of cases in findings on rules, and that rules called kept are kept."""
     evidence = Evidence(results)
     found = check(evidence)
     yield from _of_kept(results, {each.rule for each in found}, not_applicable(evidence), truth)
@@ -424,7 +424,7 @@ def _of_bases(results: Results, found: list[RuleViolation], truth: Truth) -> Ite
 
 
 def _of_kept(results: Results, broken: set[int], unused: dict[int, str], truth: Truth) -> Iterator[str]:
-    """What is kept, and what does not apply."""
+    """Check which rules are kept, and which do not apply."""
     for number in RULES:
         if number in unused and number in broken and number not in (2, 9):
             yield f"rule {number} is broken and not applicable: {unused[number]}"
@@ -451,7 +451,7 @@ def _of_notes(results: Results, truth: Truth) -> Iterator[str]:
 
 
 def _of_tables(results: Results, truth: Truth) -> Iterator[str]:
-    """A value is never without its interval, however narrow the terminal."""
+    """Check that a value is never shown without its interval, however narrow the terminal is."""
     for work in results.workloads:
         columns = columns_of(work, results.quantity, results.metrics)
         for width in (60, 80, 120):

@@ -17,7 +17,7 @@ METRICS = {
     "metric_level": MetricColumn("level", "", None),
 }
 ASKED = (None, None, None, "time", "throughput", "speedup", "peak", "price", "energy", "p50", "rate", "loss")
-# Messages of one cause each, with what differs between runs.
+# Messages, each with one cause, that contain what differs between runs.
 CAUSES = (
     "job {n} was killed on node{n}: pid {n}, address 0x{h}",
     "cannot read /scratch/tmp{w}/run-{n}/data.npz after {n} s",
@@ -43,7 +43,7 @@ OF_COMMANDS = ("batch_size", "nodes", "tag_size", "tag_note", "sweep")
 
 
 class Made(NamedTuple):
-    """A table of repetitions, what a report is asked for, and by message its cause."""
+    """A table of repetitions, the options of a report, and the cause of each message."""
 
     repetitions: pd.DataFrame
     metrics: dict[str, MetricColumn]

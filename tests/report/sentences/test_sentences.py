@@ -1,4 +1,4 @@
-"""Every sentence of a report is true of its table: random tables, and an evaluation of each claim by a few lines."""
+"""Every sentence of a report is true for its table: random tables, and an independent evaluation of each claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table of repetitions says, computed from its rows alone, without the code that the report is made with."""
+"""The facts in a table of repetitions, computed from its rows only, without the code of the report."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 _OF_WORK = ("model", "model_options", "task", "parameter_count", "flops_per_item", "dtype", "math_mode")
 _USER = ("tag_size", "tag_note")
-SURE = 0.25  # a p-value above which no claim of significance can be right, however it is computed
-HARDLY = 1e-7  # one below which no claim of noise can be
+SURE = 0.25  # p-value above which no claim of significance can be right, however it is computed
+HARDLY = 1e-7  # p-value below which no claim of noise can be right
 
 
 class Truth:

@@ -18,7 +18,7 @@ def printed(findings: list[RuleViolation], *, every: bool = False, color: bool =
         file=file, width=40, highlight=False, force_terminal=color, color_system="standard" if color else None
     )
     if every:
-        print_rules(findings, {11: "there is no speedup over another case"}, console)
+        print_rules(findings, {11: "no case has a speedup over another case"}, console)
     else:
         print_violations(findings, console)
     return file.getvalue()
@@ -63,7 +63,7 @@ def test_every_rule_is_shown_on_request_in_order_with_all_that_is_lacking() -> N
     ]
     assert all(text == RULES[int(number)].kept for number, _, kept, text in rules if kept == "kept")
     assert [(number, text) for number, _, kept, text in rules if kept == "not applicable"] == [
-        ("11", "there is no speedup over another case")
+        ("11", "no case has a speedup over another case")
     ]
 
 

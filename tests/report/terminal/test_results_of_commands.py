@@ -139,5 +139,7 @@ def test_commands_that_are_ranked_separately_say_why_and_how_to_rank_them_togeth
     cases = make_cases(*(command(1.0, tag_size=size, user_workload=f"size={size}") for size in (1, 2)))
     results = Results(cases, cases, THROUGHPUT, ["tag_size"], Replicates({}))
     (note,) = ranking_notes(results)
-    assert note.startswith("Commands are ranked separately, because their work may depend on: size. If it does not: ")
+    assert note.startswith(
+        "Commands are ranked separately, because their work may depend on: size. If it does not, use "
+    )
     assert note.endswith("--same-workload size, or same_workload in the experiment.")

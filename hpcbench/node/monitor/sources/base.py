@@ -45,7 +45,7 @@ class Source(ABC):
     name = ""
     columns: Dict[str, str] = {}  # name with its unit at the end, and COUNTER or GAUGE, in the order of the values
     period_s = 0.0  # minimum interval of readings; 0: every tick
-    share = 0.0  # of one core, for its readings alone, in addition to what all sources share
+    share = 0.0  # fraction of one core for readings of this source, in addition to the share of all sources
 
     def __init__(self, host: HostView) -> None:
         self.host = host

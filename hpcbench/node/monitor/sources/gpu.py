@@ -14,7 +14,7 @@ from .base import COUNTER, GAUGE, HostView, Source, Values
 # The GPUs that a process may use: the first of these that is set. On NVIDIA nodes, only the last one applies.
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
-ENERGY_SHARE = 0.01  # of one core for each GPU: ten calls of 1 ms per second
+ENERGY_SHARE = 0.01  # fraction of one core for each GPU: ten calls of 1 ms per second
 _FIRST_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of Linux' include/linux/proc_ns.h
 
 
@@ -100,8 +100,8 @@ class GpuState(_GpuSource):
 class GpuEnergy(_GpuSource):
     """Power and energy of each GPU, in a source of its own, so that their readings are close together.
 
-    It may use more CPU time than other sources: a call may wait for the GPU for a millisecond, and with readings more
-    than a second apart, runs of ten seconds would have no energy (energy.NEEDED).
+    This source may use more CPU time than others: a call may take 1 ms, and with readings more than 1 s apart, runs of
+    10 s would have no energy (energy.NEEDED).
     """
 
     each = {"power_w": GAUGE, "energy_mj": COUNTER, "energy_resets": COUNTER}
@@ -141,9 +141,9 @@ class GpuProcesses(_GpuSource):
     A process that has started since the last search for the run's processes may be one of them, and does not count yet.
     The server of NVIDIA's MPS does not count either, but its clients do.
 
-    In a container with its own process IDs, some drivers report those of the node, others those of the container, and
-    only its processes (`_gpuConvertPid` in NVIDIA's open kernel modules). So nothing is known there until a process of
-    the run is among the reported ones.
+    In a container with its own PID namespace, some drivers report process IDs of the node, others those of the
+    container, and only its processes (`_gpuConvertPid` in NVIDIA's open kernel modules). Other processes are therefore
+    unknown there until a process of the run is among the reported ones.
     """
 
     each = {"foreign_processes": GAUGE, "foreign_memory_bytes": GAUGE}
@@ -178,7 +178,7 @@ class GpuProcesses(_GpuSource):
         return {"own_container_only": self._contained}
 
     def _shows_own(self, running: List[Optional[List[Process]]], own: Set[int]) -> bool:
-        """Return whether the driver reports process IDs of this container: all exist in it, and one is the run's."""
+        """Return whether the driver reports process IDs of this container: all exist here, and one is of the run."""
         reported = {each.pid for processes in running for each in processes or ()}
         return not reported.isdisjoint(own) and all(
             os.path.exists(self.host.path("proc", str(pid))) for pid in reported

@@ -31,7 +31,7 @@ _ARCHITECTURES = {
     (10,): "blackwell",
     (12,): "blackwell",
 }
-# Functions of which drivers have one or both: renamed ones, and an older one (before driver 510).
+# Functions of which a driver has at least one: the current one, and one for drivers before 510.
 _REASONS = ("nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetCurrentClocksEventReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV")
 _PROCESSES = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2")
@@ -147,7 +147,7 @@ def _by_pci() -> bool:
 
 
 def _in_order_of_cuda(uuids: Sequence[str]) -> str:
-    """Return the GPUs that a process sees, in CUDA's order, as UUIDs. Raise Absent if CUDA does not report them."""
+    """Return the UUIDs of the visible GPUs, in the order of CUDA. Raise Absent if CUDA does not report them."""
     ids = [cuda.identity(index) for index in range(cuda.count())]
     if not ids or None in ids:
         reason = "%s=%s, and CUDA does not report the order of the GPUs" % (_ORDER, os.environ[_ORDER])

@@ -15,8 +15,8 @@ from .base import COUNTER, Absent, HostView, Source, Values
 # zones.
 _PACKAGE = re.compile(r"package-([\d]+)(?:-die-(\d+))?\Z")
 # Linux has a zone for each die. On Intel processors, each die has a register. On AMD processors, all dies of a socket
-# read the same register, and their values differ only by the time of reading: at most this many uJ. Independent
-# counters that wrap at 65 kJ are as close as that in 3 of a million cases.
+# read the same register, and their values differ only by the time of reading: by at most this many uJ. Independent
+# counters that wrap at 65 kJ are as close in 3 of a million cases.
 _MIRRORED_UJ = 100_000
 
 
@@ -100,7 +100,7 @@ def _mirrors(host: HostView, zone: _Zone, other: _Zone) -> bool:
 
 
 def _domain(host: HostView, path: str) -> Tuple[str, str]:
-    """Return socket and die of a zone: `cpu0` and `die1`; both are empty for a zone that is included in another one."""
+    """Return socket and die of a zone, e.g. `cpu0` and `die1`; both are empty for a zone that another one includes."""
     name = _name(host, path)
     if name == "dram":
         name = _name(host, path.rpartition(":")[0])

@@ -269,7 +269,7 @@ def test_a_mig_instance_that_cuda_orders_belongs_to_its_gpu_with_a_fake_driver(
     assert [gpu["name"] for gpu in Nvidia(machine.host).facts()["gpus"]] == ["NVIDIA A100-SXM4-40GB"]
 
 
-def test_an_order_that_cuda_does_not_tell_leaves_no_gpu_with_a_fake_driver(
+def test_no_gpu_is_read_if_cuda_does_not_report_the_order_with_a_fake_driver(
     machine: Any, driver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reading of the wrong GPU would be worse."""
