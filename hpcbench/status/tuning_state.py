@@ -25,12 +25,15 @@ def has_ended(sweep: Sweep) -> bool:
 def search_state(sweep: Sweep) -> SearchState:
     """Return the state of a search. Raise UserError if squeue does not respond."""
     name = sweep.paths.name
+    ended = SearchState(f"ended; for its result: hpcbench resume {name}")
     if has_ended(sweep):
-        return SearchState(f"ended; for its result: hpcbench resume {name}")
+        return ended
     jobs = searching(sweep, Journal.read(sweep.paths)) if sweep.is_searched_by_job else {}
     if jobs:
         words = "; ".join(f"job {job} is {entry.in_words}" for job, entry in jobs.items())
         return SearchState(words, not all(entry.waits_for_ever for entry in jobs.values()))
     if is_held(lock_of(sweep.paths.jobs)):
         return SearchState("running", True)
+    if has_ended(sweep):  # in the meantime
+        return ended
     return SearchState(f"interrupted; to continue: hpcbench resume {name}")

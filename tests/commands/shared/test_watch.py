@@ -29,6 +29,7 @@ from hpcbench.core.status import CANCELLED, COMPLETED, FAILED
 from hpcbench.errors import UserError
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome
+from hpcbench.status import tuning_state
 from hpcbench.status.query import query
 from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal, locked
@@ -194,6 +195,21 @@ def test_a_search_is_watched_until_it_has_an_answer_also_before_its_first_repeti
         assert watch.watch(sweep, Log(console(terminal=False))) == 0
     assert len(world.pauses) == 3
     assert "sweep-1: ended; for its result: hpcbench resume sweep-1" in capsys.readouterr().err
+
+
+def test_a_search_that_ends_while_slurm_is_asked_is_not_interrupted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = world.planned(0)
+    sweep.description["tuning"] = {"metric": "throughput", "scheduler": "slurm"}
+    world.paths.results.mkdir(parents=True)
+
+    def no_job(*_: object) -> dict[str, object]:
+        world.paths.findings.write_text("[]")
+        return {}
+
+    monkeypatch.setattr(tuning_state, "searching", no_job)
+    assert tuning_state.search_state(sweep).words == "ended; for its result: hpcbench resume sweep-1"
 
 
 def test_a_search_that_nobody_goes_on_with_is_not_watched_for_ever(
