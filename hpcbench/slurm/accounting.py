@@ -57,7 +57,9 @@ def accounted(elements: Collection[Element], cluster: str | None) -> dict[Elemen
             ended_at=time_of(end),
             overdue=_is_overdue(elapsed_s, limit_minutes),
         )
-        found.update((element, entry) for element in _elements(job_id, entry, elements))
+        for element in _elements(job_id, entry, elements):
+            if "_" in job_id or element not in found:  # a line of its own counts more than that of its array
+                found[element] = entry
     return found
 
 
@@ -74,11 +76,12 @@ def find_in_accounting(name: str, uid: int, cluster: str | None) -> str | None:
 def _elements(job_id: str, entry: JobEntry, elements: Collection[Element]) -> Iterable[Element]:
     """Return the elements that `7_3` or `7_[8-99%4]` stands for, or `7` for an array that was cancelled as a whole.
 
-    Slurm 20.11 and 22.05 also print `7` for one element whose start is not in the database yet.
+    Slurm 20.11 and 22.05 also print `7` for one element whose start is not in the database yet. As the start of an
+    array that was cancelled while it was pending, they print its end.
     """
     array_id, underscore, indices = job_id.partition("_")
     if not underscore:
-        is_whole = entry.started is False and states.outcome_of(entry.state) == status.CANCELLED
+        is_whole = not entry.nodes and states.outcome_of(entry.state) == status.CANCELLED
         return [element for element in elements if element[0] == array_id] if is_whole else []
     try:
         return [(array_id, index) for index in ranges.expand(indices.strip("[]").partition("%")[0])]

@@ -45,6 +45,7 @@ class _Found:
     controlled: dict[Element, JobEntry]
     words: dict[Element, str] = field(default_factory=dict)
     unknown: set[Element] = field(default_factory=set)
+    arrays: set[str] = field(default_factory=set)  # that slurmctld knows, also without an index: it was cancelled
 
 
 def ask_for(
@@ -89,8 +90,8 @@ def ask_for(
             now,
             delay_s,
         )
-    known = frozenset(array for array, _ in (*queue.entries, *found.controlled, *accounting))
-    return JobStates(states, known, frozenset(first_unknown), (warning,) if warning else ())
+    known = found.arrays.union(array for array, _ in (*queue.entries, *found.controlled, *accounting))
+    return JobStates(states, frozenset(known), frozenset(first_unknown), (warning,) if warning else ())
 
 
 def _ask_arrays(missing: set[Element], found: _Found, cluster: str | None) -> None:
@@ -102,6 +103,7 @@ def _ask_arrays(missing: set[Element], found: _Found, cluster: str | None) -> No
         if answer.is_unknown:
             found.unknown |= elements
             continue
+        found.arrays |= {array_id} if answer.entry is not None else set()
         try:
             listed = by_id([array_id], cluster)
         except NoAnswerError as error:

@@ -2,7 +2,8 @@
 """A Slurm that answers as recorded: symbolic links to this file, named like Slurm's commands, in a folder `commands`.
 
 Next to it are the folder `sample`, of one version, the folder `base`, whose files count where `sample` has none, and
-`arrays.json` with the names of the arrays that sbatch was given. The IDs are those of the recording.
+`arrays.json` with the names of the arrays that sbatch was given. The IDs are those of the recording. With a file `uid`,
+all jobs belong to this user, who has no name.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 HERE = Path(sys.argv[0]).parent.parent  # of the link, not of this file
 ARRAYS = HERE / "arrays.json"
+NAMELESS = HERE / "uid"
 Answer = tuple[int, list[str], str]  # exit status, standard output and error
 
 
@@ -60,7 +62,7 @@ def formatted(rows: list[dict[str, str]]) -> list[str]:
 def sbatch() -> Answer:
     """Give the array the ID of a recorded one of its size. The recording names them study-1.job-NNN.XX."""
     size = int(option("array").partition("%")[0].partition("-")[2]) + 1
-    kinds = {1: ("aa", "bb"), 3: ("cc",), 5: ("dd",)}[size]
+    kinds = {1: ("aa", "bb", "ee"), 3: ("cc",), 5: ("dd",)}[size]
     recorded = {row["%j"].rpartition(".")[2]: row["%F"] for row in table("squeue.txt")}
     array = next(recorded[kind] for kind in kinds if recorded[kind] not in submitted())
     ARRAYS.write_text(json.dumps({**submitted(), array: option("job-name")}))
@@ -74,6 +76,11 @@ def squeue() -> Answer:
     rows, names, wanted = table("squeue.txt"), submitted(), set(filter(None, option("jobs").split(",")))
     if len(wanted) == 1 and not wanted & {row["%F"] for row in rows}:
         return message("unknown-id")
+    if NAMELESS.exists():
+        rows = [{**row, "%U": NAMELESS.read_text()} for row in rows]
+        status, output, errors = message("unknown-user")
+        if errors and option("user"):
+            return status, output, errors
     chosen = [row for row in rows if not wanted or row["%F"] in wanted]
     return 0, formatted([{**row, "%j": names.get(row["%F"], row["%j"])} for row in chosen]), ""
 

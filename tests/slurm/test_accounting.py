@@ -65,6 +65,18 @@ def test_an_array_that_was_cancelled_before_any_of_it_started_has_one_line_for_a
     assert {(entry.state, entry.started) for entry in found.values()} == {("CANCELLED by 0", False)}
 
 
+@pytest.mark.parametrize("start", ["None", AT])
+def test_an_element_with_a_line_of_its_own_is_not_the_cancelled_rest_of_its_array_with_fake_slurm_commands(
+    start: str, fake_commands: Fake
+) -> None:
+    """Slurm 20.11 and 22.05 print the time at which the rest was cancelled as its start."""
+    lines = [told("7_0", "FAILED", "1:0"), told("7", "CANCELLED by 0", nodes="None assigned", start=start)]
+    for each in (lines, lines[::-1]):
+        fake_commands(sacct=says(*each))
+        found = accounted({("7", 0), ("7", 1)}, None)
+        assert {index: entry.state for (_, index), entry in found.items()} == {0: "FAILED", 1: "CANCELLED by 0"}
+
+
 def test_an_element_whose_start_the_database_lacks_is_not_the_whole_array_with_fake_slurm_commands(
     fake_commands: Fake,
 ) -> None:
