@@ -29,8 +29,9 @@ def twin(slurm, other_cluster):
     asked = ("--parsable", "--hold", f"--array=0-{CASES - 1}", "--output=/dev/null")
     array = slurm("sbatch", *asked, "--wrap=true").strip()
     slurm("scancel", f"{array}_0")
+    first = int(array) - (slurm("sinfo", "--version").split()[1] < "21")  # Slurm 20.11 begins after FirstJobId
     file = Path(other_cluster["CLUSTER_DIR"]) / "slurm.conf"
-    file.write_text(re.sub("(?m)^FirstJobId=.*", f"FirstJobId={array}", file.read_text()))
+    file.write_text(re.sub("(?m)^FirstJobId=.*", f"FirstJobId={first}", file.read_text()))
     slurm("scontrol", "-M", "other", "reconfigure")
     yield array
     slurm("scancel", array)
