@@ -96,7 +96,7 @@ def _of_effect(text: str, found: Importance, keys: list[Key], names: list[str], 
     if len(logs) != count:
         yield f"{len(logs)} pairs: {text}"
         return
-    ratio = math.exp(float(np.median(logs))) if len(logs) >= 6 else float(np.median(np.exp(logs)))
+    ratio = math.exp(float(np.median(logs)))
     shown = float(told[4].replace(",", ""))
     if not math.isclose(shown, ratio, rel_tol=0.006) and abs(shown - ratio) > 0.0051:
         yield f"ratio {ratio}: {text}"
