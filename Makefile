@@ -34,7 +34,7 @@ help:
 	@echo "make test-slurms   tests on four Slurm releases, from Debian's suites (half an hour); update the table of"
 	@echo "                   docs/slurm-versions.md"
 	@echo "make soak          rare events: hpcbench killed 200 times, simulated verifications and comparisons (a quarter of"
-	@echo "                   an hour); sentences of 10,000 random tables (an hour); 10,000 cases on 64 virtual nodes (an"
+	@echo "                   an hour); sentences of 50,000 random tables (three hours); 10,000 cases on 64 virtual nodes (an"
 	@echo "                   hour or two)"
 	@echo "make environments  build the environments that make test needs, under HPCBENCH_ENVS"
 	@echo "make unit          only the tests that run in the process of pytest (two to three minutes)"

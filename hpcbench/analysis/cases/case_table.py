@@ -87,10 +87,12 @@ def case_table(
     cleaned = only_times(repetitions)
     case_of = cleaned.groupby(_KEYS, sort=False).ngroup()  # in the order of `groups`
     rows = cleaned.set_index(case_of)
-    used = rows[_is_valid(cleaned).to_numpy()]
+    valid = _is_valid(cleaned).to_numpy()
+    used = rows[valid]
     measured = pd.DataFrame([_measured(valid_rows(group)) for group in groups.values()])
-    first = pd.concat([used, rows]) if len(used) < len(rows) else rows
-    frame = first[~first.index.duplicated()].sort_index().drop(columns=list(_PER_REPETITION), errors="ignore")
+    ordered = np.lexsort((~valid, case_of))  # by case, valid repetitions first
+    first = ordered[np.unique(case_of.to_numpy()[ordered], return_index=True)[1]]
+    frame = rows.iloc[first].drop(columns=list(_PER_REPETITION), errors="ignore")
     metrics = [str(name) for name in repetitions if str(name).startswith(PREFIX)]
     found = {**_of_all(rows), **_medians(used), **_outcomes(rows, used), **_metrics(used, metrics)}
     placed = {name: _placed(column, frame.index) for name, column in found.items()}

@@ -97,9 +97,9 @@ def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
     firsts = [cases.iloc[0] for cases in works]
     words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
     names: list[tuple[str, ...]] = [(_in_words(first, words),) for first in firsts]
-    tagged = [(*name, *tagged_with) for name, tagged_with in zip(names, _tags(works), strict=True)]
-    if len(set(names)) < len(names) == len(set(tagged)):
-        names = tagged
+    if len(set(names)) < len(names):
+        tagged = [(*name, *tagged_with) for name, tagged_with in zip(names, _tags(works), strict=True)]
+        names = tagged if len(set(tagged)) == len(names) else names
     for column, unit in _COUNTS.items():
         values = defaultdict(set)
         texts = [_detail(first[column], unit) for first in firsts]

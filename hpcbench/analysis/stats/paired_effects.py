@@ -109,14 +109,15 @@ def interval_of_ratios(logs: Floats) -> Interval:
 
     From six ratios on, the limits are order statistics by the binomial distribution, without assumptions (Conover,
     1999, "Practical Nonparametric Statistics", section 3.2). For fewer, this interval does not exist, and
-    median_interval is used.
+    median_interval is used. The median of an even number is the geometric mean of two, in either direction the same.
     """
     ordered = np.sort(logs)
+    middle = exponential(quantile_of_sorted(ordered, 0.5))
     if ordered.size < MIN_TO_RESAMPLE:
-        return median_interval([np.array([exponential(log)]) for log in ordered.tolist()])
+        _, low, high = median_interval([np.array([exponential(log)]) for log in ordered.tolist()])
+        return Interval(middle, None if low is None else min(low, middle), None if high is None else max(high, middle))
     outside = _outside(ordered.size)
-    middle = quantile_of_sorted(ordered, 0.5)
-    return Interval(exponential(middle), exponential(ordered[outside]), exponential(ordered[-1 - outside]))
+    return Interval(middle, exponential(ordered[outside]), exponential(ordered[-1 - outside]))
 
 
 def _outside(size: int) -> int:

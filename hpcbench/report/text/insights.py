@@ -44,10 +44,10 @@ def importances(results: Results) -> Iterator[Importance]:
     """
     if results.cases["repetitions"].max() < 2:  # the noise is unknown
         return
-    works = [work for work in results.workloads if work.cases[results.ranked_by(work).column].notna().any()]
-    ranked = [results.ranked_by(work) for work in works]
     # Speedups over different bases have no common scale.
-    quantities = [THROUGHPUT if quantity == SPEEDUP else quantity for quantity in ranked]
-    for quantity in dict.fromkeys(quantities):
-        cases = [work.cases for work, own in zip(works, quantities, strict=True) if own == quantity]
+    ranked = [(work.cases, results.ranked_by(work)) for work in results.workloads]
+    common = [(cases, THROUGHPUT if quantity == SPEEDUP else quantity) for cases, quantity in ranked]
+    known = [(cases, quantity) for cases, quantity in common if cases[quantity.column].notna().any()]
+    for quantity in dict.fromkeys(quantity for _, quantity in known):
+        cases = [alike for alike, own in known if own == quantity]
         yield importance(pd.concat(cases), results.repetitions, results.shown, quantity)

@@ -82,3 +82,9 @@ def test_a_contrast_needs_two_values_beside_which_pairs_stand() -> None:
     values = [np.array([time]) for time in (2.0, 1, 3)]
     batch = factor_of("batch_size", pd.Series([1, 1, 8]))
     assert largest_contrast(costs_of(values), batch.codes, threads(1, 2, 1), batch) is None
+
+
+def test_the_median_of_two_ratios_is_the_same_in_either_direction() -> None:
+    logs = np.log([4.0, 64.0])
+    assert interval_of_ratios(logs).estimate == pytest.approx(16.0)
+    assert interval_of_ratios(-logs).estimate == pytest.approx(1 / 16)

@@ -15,7 +15,11 @@ Key = tuple[str, str]
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
 _OF_WORK = ("model", "model_options", "task", "parameter_count", "flops_per_item", "dtype", "math_mode")
+_KEYS = ["sweep", "case"]
 _USER = ("tag_size", "tag_note")
+# A ratio in a sentence, with its interval, and the quantities of which more is better.
+RATIO = r"([\d.,e+-]+)x(?: \[(?:([\d.,e+-]+), ([\d.,e+-]+)|unknown)\])?"
+BETTER = {"throughput_items_per_s": 1, "speedup": 1, "metric_rate_it_per_s": 1}
 SURE = 0.25  # p-value above which no claim of significance can be right, however it is computed
 HARDLY = 1e-7  # p-value below which no claim of noise can be right
 
@@ -26,14 +30,17 @@ class Truth:
     def __init__(self, repetitions: pd.DataFrame, given: str | None = None) -> None:
         self.rows = repetitions
         self.given = given
-        self.runs = dict(iter(repetitions.groupby(["sweep", "case"], sort=False)))
-        self.valid = {key: _valid(rows) for key, rows in self.runs.items()}
+        self.runs = dict(iter(repetitions.groupby(_KEYS, sort=False)))
+        used = dict(iter(repetitions[_is_valid(repetitions)].groupby(_KEYS, sort=False)))
+        self.valid = {key: used.get(key, rows.iloc[:0]) for key, rows in self.runs.items()}
         self.measured = [key for key, rows in self.valid.items() if len(rows)]
         self.sweeps = list(repetitions["sweep"].unique())
         self._first = {
             key: (self.valid[key] if len(self.valid[key]) else rows).iloc[0] for key, rows in self.runs.items()
         }
+        self._user = [name for name in _USER if repetitions[name].astype(str).nunique() > 1]
         self._workloads = {key: self._workload(row) for key, row in self._first.items()}
+        self._values: dict[tuple[Key, str], Values] = {}
 
     def case(self, key: Key) -> pd.Series[Any]:
         """A row of the case: a valid one, if any."""
@@ -45,7 +52,7 @@ class Truth:
     def _workload(self, row: pd.Series[Any]) -> tuple[str, ...]:
         if row["framework"] != "command":
             return tuple(str(row[name]) for name in _OF_WORK)
-        return tuple(str(row[name]) for name in _USER if self.rows[name].astype(str).nunique() > 1)
+        return tuple(str(row[name]) for name in self._user)
 
     def alike(self, key: Key) -> list[Key]:
         """The measured cases of the same workload."""
@@ -53,6 +60,11 @@ class Truth:
 
     def runs_of(self, key: Key, column: str) -> Values:
         """One value per valid run: the time in s of a step for quantities that are made of the time."""
+        if (key, column) not in self._values:
+            self._values[key, column] = self._runs_of(key, column)
+        return self._values[key, column]
+
+    def _runs_of(self, key: Key, column: str) -> Values:
         rows = self.valid[key]
         if column.startswith("metric_"):
             return rows[column].dropna().to_numpy(dtype=np.float64)
@@ -112,6 +124,17 @@ class Truth:
         known = set(used["interference"])
         return bool("unmonitored" in known and "disturbed" not in known and lost.any())
 
+    def per_item(self, key: Key, column: str) -> Values:
+        """The values of runs_of, of quantities that are made of the time for one item."""
+        runs, items = self.runs_of(key, column), self.case(key)["items_per_step"]
+        scaled = column in ("throughput_items_per_s", "speedup", "price_per_million_items") and not pd.isna(items)
+        return runs / float(items) if scaled else runs
+
+    def overlaps(self, key: Key, other: Key, column: str) -> bool:
+        """Whether the ranges of the runs of two cases have a value in common."""
+        one, two = self.per_item(key, column), self.per_item(other, column)
+        return bool(one.min() <= two.max() and two.min() <= one.max())
+
     def p_value(self, key: Key, other: Key, column: str) -> float | None:
         """Whether the runs of two cases differ, by logarithms if possible; None with a single run on a side."""
         one, two = self.runs_of(key, column), self.runs_of(other, column)
@@ -131,14 +154,15 @@ class Truth:
     @cached_property
     def failed(self) -> dict[Key, pd.Series[Any]]:
         """The first run that did not complete of each case that has one."""
-        lost = {key: rows[rows["status"] != "completed"] for key, rows in self.runs.items()}
-        return {key: rows.iloc[0] for key, rows in lost.items() if len(rows)}
+        lost = self.rows[self.rows["status"] != "completed"].drop_duplicates(_KEYS)
+        return {(row["sweep"], row["case"]): row for _, row in lost.iterrows()}
 
 
-def _valid(rows: pd.DataFrame) -> pd.DataFrame:
-    completed = rows[rows["status"] == "completed"]
-    clean = completed[completed["interference"] != "disturbed"]
-    return clean if len(clean) else completed
+def _is_valid(rows: pd.DataFrame) -> pd.Series[bool]:
+    """The completed runs without interference, or all completed ones of a case without such runs."""
+    completed = rows["status"] == "completed"
+    clean = completed & (rows["interference"] != "disturbed")
+    return clean | (completed & ~clean.groupby([rows[key] for key in _KEYS]).transform("any"))
 
 
 def named(text: str, row: pd.Series[Any]) -> bool:

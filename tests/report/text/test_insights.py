@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+from hpcbench.analysis.cases.quantities import SPEEDUP
 from hpcbench.report.text.insights import MAX_SERIES, insights
+from tests.report import made
+from tests.report.made import repetitions_of
 from tests.report.synthetic_results import METRIC, OF_COMMAND, case, results, threads
 
 MODELS = ("lstm", "mlp", "vgg16")
@@ -41,3 +46,16 @@ def test_factors_are_of_the_metric_that_ranks() -> None:
     assert told[0].startswith("batch_size explains ")
     assert "of the variation of the rate: 8 instead of 1 is 8.00x" in told[0]
     assert "better (median of 2 pairs)" in told[0]
+
+
+def test_workloads_without_the_given_base_count_in_the_factors_of_the_throughput() -> None:
+    """Ranked by the speedup over a case of the first workload, which cases of the second have not."""
+    points = product(("training", "inference"), (1, 2), (1, 2))
+    cases = [
+        repetitions_of(place, 0.8 / threads, task=task, nodes=nodes, intra_op_threads=threads)
+        for place, (task, nodes, threads) in enumerate(points)
+    ]
+    told = insights(made.results(*cases, quantity=SPEEDUP, base=0))
+    (effect,) = (text for text in told if text.startswith("intra_op_threads explains "))
+    assert "of the variation of the throughput" in effect
+    assert effect.endswith("(median of 4 pairs).")
