@@ -12,6 +12,7 @@ from pathlib import Path
 from hpcbench.config.names import check_name
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace
+from hpcbench.util.home import expanded
 from hpcbench.util.locking.flock import exclusive
 
 VARIABLE = "HPCBENCH_ENVS"
@@ -69,7 +70,7 @@ class EnvironmentDir:
 def environments_folder(workspace: Workspace) -> Path:
     """Return the folder of all built environments. Raise UserError if its path is not valid in PATH."""
     named = os.environ.get(VARIABLE)
-    folder = Path(named).expanduser().absolute() if named else workspace.root / "envs"
+    folder = expanded(named).absolute() if named else workspace.root / "envs"
     if _ODD.search(str(folder)):
         raise UserError(
             "the folder of environments has a colon or a control character in its path",

@@ -20,6 +20,7 @@ from pathlib import Path
 from hpcbench.config.recipe import Step
 from hpcbench.environments.build_commands import clean_variables
 from hpcbench.errors import UserError
+from hpcbench.util.home import expanded
 
 DIGITS = 16
 MOST_COMPILERS = 8  # concurrent compilers, since login nodes are shared
@@ -42,7 +43,7 @@ class Target:
 def cache_folder() -> Path:
     """Return `hpcbench/wheels` in XDG_CACHE_HOME, by default `~/.cache`."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser().absolute() / "hpcbench" / "wheels"
+    return expanded(cache).absolute() / "hpcbench" / "wheels"
 
 
 def compiler() -> str:

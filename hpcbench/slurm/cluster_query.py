@@ -217,7 +217,8 @@ def _add_associations(associations: tuple[Association, ...] | None, result: Prob
         return
     accounts = list(dict.fromkeys(each.account for each in associations))
     if len(accounts) > 1:
-        result.unknown.append(f"slurm.account: you may use {', '.join(accounts)}; hpcbench uses Slurm's default")
+        yours = ", ".join(accounts)
+        result.unknown.append(f"slurm.account: you may use {yours}; the default is SBATCH_ACCOUNT, then Slurm's")
     limits = [each.max_submit_jobs for each in associations if each.max_submit_jobs]
     if limits:
         result.site["limits"]["max_submit_jobs"] = min(limits)

@@ -46,7 +46,7 @@ class JobEntry:
         if states.phase_of(self.state) != states.PENDING:
             return ""
         why = states.in_words(self.reason)
-        return f"it will not start: {self.never} ({reasons.code(self.reason)})" if self.never else why
+        return f"{reasons.WILL_NOT_START}{self.never} ({reasons.code(self.reason)})" if self.never else why
 
     @property
     def waits_for_ever(self) -> bool:

@@ -38,10 +38,13 @@ def hint(words: str) -> str:
 
     `words` is the reason as Slurm prints it or as states.in_words returns it.
     """
+    if words.startswith(WILL_NOT_START):
+        return _LESS
     known = explain(words) or explain(words.rpartition("(")[2])
     return known.to_do if known else ""
 
 
+WILL_NOT_START = "it will not start: "  # begins the words for a job that exceeds a limit on several jobs alone
 _WAIT = "wait; `squeue --start` shows when Slurm expects to start it"
 _SMALLER = "request less in the experiment, or for another partition: start a new sweep"
 _RELEASE = "`scontrol release JOBID` lets it go"

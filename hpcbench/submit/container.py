@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hpcbench.config.container import Container
 from hpcbench.errors import UserError
+from hpcbench.util.home import expanded
 
 
 @dataclass(frozen=True)
@@ -177,4 +178,4 @@ def _in_workspace(image: str, needs: ContainerNeeds) -> str:
 
 
 def _at_home(path: str) -> str:
-    return str(Path(path).expanduser()) if path.startswith("~/") else path
+    return str(expanded(path)) if path.startswith("~/") else path

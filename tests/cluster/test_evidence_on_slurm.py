@@ -192,7 +192,9 @@ def test_a_request_above_the_limit_of_its_qos_never_starts(three, slurm):
         done = three.cluster("resume", "three", "--wait", expect=1)
         assert "never_started" in done.stderr
         words = "it requests cpu=2, but QOS tiny allows cpu=1 for all jobs together (QOSGrpCpuLimit)"
-        assert words in three.cluster("status").stdout
+        told = three.cluster("status").stdout
+        assert words in told
+        assert "others of these jobs" not in told
         three.cluster("cancel", "three")
     finally:
         slurm("sacctmgr", "-i", "modify", "user", "root", "set", "qos-=tiny")

@@ -43,3 +43,13 @@ def test_a_variable_of_the_site_file_is_no_warning_but_a_difference(command_line
     compared = command_line("compare", "base", "new", expect=None).stdout
     assert "OMP_NUM_THREADS is not set in BASE and 1 in NEW" in compared
     assert "OMP_PLACES is not set in BASE and cores in NEW" in compared
+
+
+@pytest.mark.torch
+def test_the_threads_that_a_framework_takes_from_the_shell_are_a_difference(command_line):
+    content = {"parameters": {"task": "inference", "cpus_per_task": 2}, "matrix": {"threads": ["none"]}}
+    for name, env in (("base", None), ("new", OF_A_START_UP_FILE)):
+        command_line("sweep", command_line.experiment(**content), "--local", "--name", name, env=env)
+    compared = command_line("compare", "base", "new", expect=None).stdout
+    assert "effective_intra_op_threads is 2 in BASE and 1 in NEW" in compared
+    assert "OMP_NUM_THREADS is not set in BASE and 1 in NEW" in compared

@@ -129,6 +129,11 @@ def test_axes_and_tags_that_mean_nothing_are_refused(text: str, words: str, load
     assert words in str(caught.value)
 
 
+def test_an_item_of_include_may_merge_an_earlier_one(load: Load) -> None:
+    made = load("tags: [x]\ninclude:\n- &base {x: 1, cpus_per_task: 1}\n- {<<: *base, x: 2}")
+    assert made.include == [{"x": 1, "cpus_per_task": 1}, {"x": 2, "cpus_per_task": 1}]
+
+
 def test_axis_names_are_in_order_of_appearance_each_once(load: Load) -> None:
     experiment = load(
         "matrix: {seed: [1], nodes: [1]}\nzip: [{batch_size: [1]}]\ninclude: [{dtype: float32, nodes: 2}]"

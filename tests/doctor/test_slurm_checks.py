@@ -123,8 +123,9 @@ def test_a_qos_of_another_account_is_not_one_for_the_account_that_the_site_names
     assert bad(found) == [("qos", PROBLEM)]
 
 
-def test_a_cluster_without_accounting_is_a_note(cluster, site) -> None:
-    none = {"AccountingStorageType": "accounting_storage/none"}
+@pytest.mark.parametrize("storage", ["accounting_storage/none", "(null)"])
+def test_a_cluster_without_accounting_is_a_note(cluster, site, storage: str) -> None:
+    none = {"AccountingStorageType": storage}
     found = slurm_checks.check_slurm(cluster(none, associations=None, sacct_responds=False), site())
     assert bad(found) == [("accounting", NOTE)]
 

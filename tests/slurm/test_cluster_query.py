@@ -74,7 +74,7 @@ def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(
             {"scontrol": "echo 'AccountingStorageType   = (null)'", "sacctmgr": "exit 1"},  # since Slurm 23.11
             "accounts and QOS: this cluster has no accounting",
         ),
-        ({"sacctmgr": lines("a|||", "b|||")}, "you may use a, b"),
+        ({"sacctmgr": lines("a|||", "b|||")}, "you may use a, b; the default is SBATCH_ACCOUNT, then Slurm's"),
     ],
 )
 def test_what_could_not_be_learnt_is_said_with_fake_slurm_commands(
@@ -193,8 +193,12 @@ def test_the_greeting_of_a_wrapper_is_no_fact_with_fake_slurm_commands(fake_comm
     assert found.qos_limits == {"normal": 50}
 
 
-def test_accounting_is_queried_only_if_the_cluster_has_it_with_fake_slurm_commands(fake_commands: Fake) -> None:
-    folder = fake_commands(sinfo=NODES, scontrol=SCONTROL.format("none"), sacctmgr="exit 1", sacct="exit 1")
+@pytest.mark.parametrize("storage", ["accounting_storage/none", "(null)"])
+def test_accounting_is_queried_only_if_the_cluster_has_it_with_fake_slurm_commands(
+    storage: str, fake_commands: Fake
+) -> None:
+    scontrol = SCONTROL.replace("accounting_storage/{}", storage)
+    folder = fake_commands(sinfo=NODES, scontrol=scontrol, sacctmgr="exit 1", sacct="exit 1")
     found = query_cluster()
     assert (found.has_accounting, found.associations, found.sacct_responds) == (False, None, False)
     assert not (folder / "sacct.called").exists()

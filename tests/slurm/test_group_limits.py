@@ -7,6 +7,7 @@ import pytest
 
 from hpcbench.slurm.group_limits import with_never
 from hpcbench.slurm.job_entry import JobEntry
+from hpcbench.slurm.reasons import hint
 
 Fake = Callable[..., Path]
 JOB = "JobId=7 Account=lab QOS={qos} JobState=PENDING Partition=cpu {tres} Command=/x.sh TRES=cpu=999"
@@ -21,7 +22,9 @@ case "$*" in
 *) echo '{JOB.format(tres=tres, qos=qos)}';;
 esac""",
         sacctmgr="""case "$*" in
-*qos*) echo 'normal|cpu=4,mem=8G'; echo 'long|'; echo 'part|node=2';;
+*qos*grptres*) echo 'normal|cpu=4,mem=8G,gres/gpu=1'; echo 'long|'; echo 'part|node=2,gres/gpu=2';;
+*qos*maxtrespu*) echo 'normal|cpu=2';;
+*qos*maxtrespa*) echo 'normal|cpu=3,mem=2G';;
 *) echo 'root|||cpu=64'; echo ' lab||root|gres/gpu=1'; echo '  lab|me|lab|cpu=1';;
 esac""",
     )
@@ -35,6 +38,9 @@ esac""",
         ("QOSGrpCpuLimit", "ReqTRES=cpu=5,mem=1G AllocTRES=(null)", "it requests cpu=5"),
         ("QOSGrpMemLimit", "TRES=cpu=1,mem=8193M,node=1", "it requests mem=8193, but QOS normal allows mem=8192"),
         ("QOSGrpNodeLimit", "TRES=cpu=3,mem=1G,node=3", "it requests node=3, but QOS part allows node=2"),
+        ("QOSMaxCpuPerUserLimit", "TRES=cpu=3", "but QOS normal allows cpu=2 for all of your jobs together"),
+        ("MaxCpuPerAccount", "TRES=cpu=4", "but QOS normal allows cpu=3 for all jobs of an account together"),
+        ("QOSMaxMemoryPerAccount", "TRES=cpu=1,mem=4G", "it requests mem=4096, but QOS normal allows mem=2048"),
         ("AssocGrpGRES", "TRES=cpu=1,gres/gpu=2", "it requests gres/gpu=2, but account lab allows gres/gpu=1"),
         ("AssocGrpCPULimit", "TRES=cpu=65", "it requests cpu=65, but account root allows cpu=64"),
     ],
@@ -47,6 +53,7 @@ def test_a_request_above_a_group_limit_never_starts_with_fake_slurm_commands(
     entry = JobEntry("PENDING", reason, never=found)
     assert entry.waits_for_ever
     assert entry.why_pending == f"it will not start: {found} ({reason})"
+    assert "others" not in hint(entry.why_pending)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +61,8 @@ def test_a_request_above_a_group_limit_never_starts_with_fake_slurm_commands(
     [
         ("QOSGrpCpuLimit", "TRES=cpu=4,mem=8G,node=2"),  # it fits when others end
         ("AssocGrpCPULimit", "TRES=cpu=64"),
+        ("QOSMaxCpuPerUserLimit", "TRES=cpu=2"),
+        ("QOSGrpGRES", "TRES=cpu=1,gres/gpu=2"),  # the limit of the partition's QOS overrides that of the job's QOS
         ("QOSGrpCpuLimit", ""),
         ("Priority", "TRES=cpu=5"),
         ("QOSGrpCPUMinutesLimit", "TRES=cpu=5"),  # a budget, of which earlier jobs used a part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import pwd
 import subprocess
 from pathlib import Path
 
@@ -66,6 +67,14 @@ def test_what_apptainer_evaluates_once_is_the_value_again_with_bash_as_its_evalu
 )
 def test_an_image_file_of_apptainer_is_found_from_the_workspace(image: str, full: str) -> None:
     assert rendered("apptainer", image).prefix[-1] == full
+
+
+def test_a_home_that_is_unknown_is_an_error_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOME is not set, and the number of the user has no name, as in some containers."""
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    with pytest.raises(UserError, match=r"~/torch\.sif: home directory not found"):
+        rendered("apptainer", "~/torch.sif")
 
 
 @pytest.mark.parametrize(

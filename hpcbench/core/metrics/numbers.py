@@ -8,6 +8,7 @@ from typing import Any, Match, Optional
 from .error import MetricError, short
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+_FORTRANS = re.compile(r"(?<=[0-9.])[dD](?=[-+]?[0-9]+\Z)")  # exponent of a double: 1.5D+03
 _NOT_FINITE = re.compile(r"[-+]?(?:nan|inf|infinity)\Z", re.IGNORECASE)
 _MINUS = "\u2212"  # typographic
 _SPACES = "\u00a0\u202f\u2009'"  # thousands separators that are never a decimal mark
@@ -15,10 +16,11 @@ _GROUPED = r"[-+]?[0-9]{1,3}(?:%s[0-9]{3})+"
 _SPACED = re.compile(_GROUPED % ("[%s]" % _SPACES) + r"(?![0-9])")
 _ERROR_BAR = re.compile(r"\s*(?:\u00b1|\+/-|\+-)")
 # The rest of a number after, or before, the text that a pattern has matched.
-_GOES_ON = re.compile(r"[0-9]|\.[0-9]|[eE][-+]?[0-9]")
-_BEGAN = re.compile(r"(?:[0-9]\.?|[0-9.][eE][-+]?|(?<![\w)\].%-])[-\u2212])\Z")
+_GOES_ON = re.compile(r"[0-9]|\.[0-9]|[eEdD][-+]?[0-9]|[%s][0-9]{3}(?![0-9])" % _SPACES)
+_BEGAN = re.compile(r"(?:[0-9]\.?|[0-9.][eEdD][-+]?|(?<![\w)\].%-])[-\u2212])\Z")
 _GOES_ON_AT_COMMA = re.compile(r",[0-9]")
 _BEGAN_AT_COMMA = re.compile(r"[0-9],\Z")
+_AMID_THOUSANDS = re.compile(r"[0-9][%s][0-9]{3}(?![0-9])" % _SPACES)
 _THOUSANDS_GO_ON = re.compile(r",[0-9]{3}(?![0-9])")
 
 
@@ -35,7 +37,7 @@ def number(found: Any, decimal: Optional[str] = None) -> float:
     plain = _ERROR_BAR.split(text, 1)[0].replace(_MINUS, "-").strip()
     if _SPACED.match(plain):
         plain = re.sub("[%s]" % _SPACES, "", plain)
-    plain = _with_point(plain, decimal)
+    plain = _FORTRANS.sub("e", _with_point(plain, decimal))
     if plain.endswith(".") and plain.count(".") > 1:  # the end of a sentence
         plain = plain[:-1]
     if _NUMBER.match(plain):
@@ -75,6 +77,7 @@ def check_whole(found: Match[str], group: Any, decimal: Optional[str]) -> None:
     before, after = text[max(0, start - 4) : start], text[end : end + 5]
     begins = text[start] in "0123456789."
     cut = _GOES_ON.match(after) or (begins and _BEGAN.search(before))
+    cut = cut or (start > 1 and _AMID_THOUSANDS.match(text, start - 2))
     hint = "extend the pattern"
     if not cut and decimal == ".":
         cut = _THOUSANDS_GO_ON.match(after)

@@ -9,6 +9,7 @@ from .syntax import compiled
 from .units import converter, inverse
 
 _RATIO = re.compile(r"\s*([^\W\d_]+/[^\W\d_]+)")  # after a number: it/s
+_PREFIX = re.compile(r"\A[kKMGTP]i?(?=[^\W\d_]+/)")
 
 
 def matches(pattern: str, unit: str, decimal: Optional[str], text: str) -> Iterator[float]:
@@ -32,6 +33,7 @@ def matches(pattern: str, unit: str, decimal: Optional[str], text: str) -> Itera
         elif after and after.group(1) not in checked:
             checked.add(after.group(1))
             _check_no_inverse(after.group(1), text)
+            _check_no_prefix(after.group(1), pattern, text)
         yield value
 
 
@@ -41,3 +43,16 @@ def _check_no_inverse(ratio: str, text: str) -> None:
     if other and re.search(r"[0-9]\s*%s(?!\w)" % re.escape(other), text):
         hint = "also match the unit: (?P<unit>%s|%s)" % (re.escape(ratio), re.escape(other))
         raise MetricError("the text has numbers in %s and in %s: %s" % (ratio, other, hint))
+
+
+def _check_no_prefix(ratio: str, pattern: str, text: str) -> None:
+    """Raise MetricError if a pattern also matches with another prefix of its unit: tqdm prints `it/s` and `kit/s`."""
+    base = _PREFIX.sub("", ratio)
+    others = r"(?<![^\W\d_])(?!%s)(?:[kKMGTP]i?)?%s" % (ratio, base)
+    try:
+        found = ratio in pattern and re.search(pattern.replace(ratio, others), text, re.MULTILINE)
+    except re.error:  # the unit stood in a set of characters
+        return
+    if found:
+        hint = r"match the unit, too: (?P<unit>\w*%s)" % base
+        raise MetricError("the text has numbers in %s and in other multiples of %s: %s" % (ratio, base, hint))

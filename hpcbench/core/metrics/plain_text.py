@@ -12,6 +12,7 @@ _ESCAPE = re.compile(
 )
 _MOVES = "ABEFGHfd"  # final characters of control sequences that move the cursor
 _NEW_LINES = re.compile(r"\r+\n?|\x08+")
+_SILENT = "\0\a\x0e\x0f"  # NUL, bell, and shifts between character sets, e.g. after `tput sgr0` in screen and tmux
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -37,10 +38,12 @@ def decoded(parts: Sequence[bytes]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text without escape sequences and NUL characters, with `\\n` for other line ends and cursor movements."""
+    """Return text without escapes and silent characters, with `\\n` for other line ends and cursor movements."""
     if "\x1b" in text or not text.isascii():
         text = _ESCAPE.sub(_replacement, text)
-    return _NEW_LINES.sub("\n", text.replace("\0", ""))
+    for character in _SILENT:
+        text = text.replace(character, "")
+    return _NEW_LINES.sub("\n", text)
 
 
 def _replacement(found: Match[str]) -> str:

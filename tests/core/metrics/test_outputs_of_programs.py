@@ -136,6 +136,8 @@ TQDM = (
     "  1%|          | 1/100 [00:02<03:18,  2.00s/it]\r 50%|#####     | 50/100 [00:20<00:10,  4.80it/s]\r"
     "100%|##########| 100/100 [00:30<00:00,  5.20it/s]\n"
 )
+TQDM_IN_MULTIPLES = "10%|# | 9k/90k [00:10<01:30, 900.0it/s]\r 20%|## | 18k/90k [00:12<00:20, 4.80kit/s]\n"
+DD = "dd: 512 MB copied, 1 s, 512 MB/s\ndd: 1.2 GB copied, 1 s, 1.2 GB/s\n"
 MARKDOWN = """\
 | model         |       size | threads |     t/s |
 | ------------- | ---------: | ------: | ------: |
@@ -180,8 +182,15 @@ SAMPLES: dict[str, tuple[str, str | bytes, float]] = {
     "a table of Markdown": ("{csv: t/s, unit: tokens/s, reduce: max}", MARKDOWN, 34.56),
     "tqdm": (r"{regex: '(?P<value>[0-9.]+)(?P<unit>it/s|s/it)', unit: it/s, reduce: mean}", TQDM, 3.5),
     "tqdm, times": (r"{regex: '(?P<value>[0-9.]+)(?P<unit>it/s|s/it)', unit: ms/it, reduce: first}", TQDM, 2000),
+    "tqdm with unit_scale": (
+        r"{regex: '(?P<value>[0-9.]+)(?P<unit>\w*it/s)', unit: it/s, reduce: last}",
+        TQDM_IN_MULTIPLES,
+        4800,
+    ),
     "colours": ("{regex: 'throughput: ([0-9.]+) img/s', unit: img/s}", LOGURU, 123.4),
     "links and cursor movements": ("{regex: '^rate ([0-9.]+) it/s$', unit: it/s}", RICH, 7.5),
+    "colours by tput in screen": ("{regex: 'rate: ([0-9.]+) it/s'}", "rate: \x1b[1m12.5\x1b[m\x0f it/s\a\n", 12.5),
+    "doubles of Fortran": (r"{regex: 'rate: (\S+)'}", "rate: 0.125D+02\n", 12.5),
     "a decimal comma": ("{regex: 'time: (.*) s', unit: s}", "time: 3,14 s\n", 3.14),
     "German numbers": ("{regex: 'rate: (.*) it/s', unit: it/s, decimal: ','}", "rate: 1.234,5 it/s\n", 1234.5),
     "thousands": ("{regex: 'rate: (.*) it/s', unit: it/s}", "rate: 1,234,567.5 it/s\n", 1234567.5),
@@ -217,7 +226,12 @@ def test_the_examples_of_the_documentation_are_tested() -> None:
         (r"{regex: '([0-9.]+)s/it', unit: s, reduce: last}", TQDM, "numbers in s/it and in it/s: also match the unit"),
         (r"{regex: '([0-9.]+)(?:it/s|s/it)', reduce: last}", TQDM, "also match the unit"),
         ("{regex: 'time: ([0-9.]+)'}", "time: 3,14 s", "'3' is only part of the number in 'time: 3,14 s'"),
+        (r"{regex: '([0-9.]+)it/s', reduce: mean}", TQDM_IN_MULTIPLES, r"also match the unit: (?P<unit>\w*it/s)"),
+        ("{regex: '([0-9.]+) GB/s'}", DD, "numbers in GB/s and in other multiples of B/s"),
         ("{regex: 'time: ([0-9.]+)'}", "time: 1e-3 s", "'1' is only part"),
+        ("{regex: 'time: ([0-9.]+)'}", "time: 0.125D+02 s", "'0.125' is only part"),
+        ("{regex: 'n: ([0-9.]+)'}", "n: 1'234.5", "'1' is only part"),
+        ("{regex: '([0-9.]+) it'}", "1\u202f234 it", "'234' is only part"),
         ("{regex: 'time: ([0-9]+)'}", "time: 12.5 s", "'12' is only part"),
         ("{regex: 'time:.*([0-9.]+)'}", "time: 12.5 s", "'5' is only part"),
         ("{regex: 'energy.*?([0-9.]+)'}", "energy = -123.4", "'123.4' is only part"),
@@ -249,6 +263,10 @@ def test_a_doubtful_value_is_an_error(metric: str, output: str, words: str) -> N
         ("{regex: 'loss=([0-9.]+)'}", "loss=0.5,acc=0.7", 0.5),
         ("{regex: ':([0-9.]+)$'}", "elapsed 0:03.21", 3.21),
         ("{regex: '([0-9]+) of'}", "2026-11-26 of", 26),
+        ("{regex: 'Disk: ([0-9.]+) MB/s'}", "Network: 1.2 GB/s\nDisk: 512 MB/s (0.5 GB/s)", 512),
+        ("{regex: '([0-9.]+) [MB/s]+$'}", "512 MB/s\n", 512),
+        (r"{regex: '([0-9.]+)\D+Tokens/s'}", "512 Tokens/s\n", 512),
+        ("{regex: '([0-9.]+)$'}", "columns: 12\u00a034", 34),
         (
             "{csv: rate, reduce: max}",
             "the rate is unknown\nstep rate\n1 2.5\nwarning: slow\n2 3.5\n\nrate 3 4 5 6\n",
