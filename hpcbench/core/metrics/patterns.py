@@ -54,5 +54,5 @@ def _check_no_prefix(ratio: str, pattern: str, text: str) -> None:
     except re.error:  # the unit stood in a set of characters
         return
     if found:
-        hint = r"match the unit, too: (?P<unit>\w*%s)" % base
+        hint = r"also match the unit: (?P<unit>\w*%s)" % base
         raise MetricError("the text has numbers in %s and in other multiples of %s: %s" % (ratio, base, hint))
