@@ -10,6 +10,7 @@ _SOME = "#"
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 # Applied in this order. Names of dtypes stay, because another one may be another cause.
 _VARYING = (
+    (re.compile(r", which ends: .*?(?=; (?:[\w-]+: )?the |\Z)"), ""),  # the output in which a metric was not found
     (re.compile(rf"(?:\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?\b(?:{_MONTHS})\w* +(?=\d)"), ""),
     (re.compile(r"(?<=/)(?:tmp[\w.]{6,}|(?=\w*[a-z]\w*[A-Z])\w{8,})(?=[/\s'\":,;)]|$)"), _SOME),
     (re.compile(r"\b(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b"), _SOME),
@@ -35,8 +36,8 @@ def _general(message: str) -> str:
 def cause(message: str, nodes: Collection[str] = ()) -> str:
     """Return the message with a mark instead of what varies between runs: equal for messages of one cause.
 
-    That are numbers and words with digits (job ids, pids, addresses, times, sizes), names of temporary files, and the
-    names in `nodes`.
+    That are numbers and words with digits (job ids, pids, addresses, times, sizes), names of temporary files, the
+    names in `nodes`, and the end of an output in which a metric was not found.
     """
     if nodes:
         names = "|".join(re.escape(name) for name in sorted(nodes, key=len, reverse=True) if name)
