@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hpcbench.core import status
 from hpcbench.core.record import Record
-from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.progress import UNKNOWN, Progress, RunProgress
 from hpcbench.util.causes import cause
 from hpcbench.util.text import plural
 
@@ -59,10 +59,14 @@ def what_to_change(runs: Iterable[RunProgress]) -> str:
 def how_to_continue(progress: Progress) -> str:
     """Return the command that runs the incomplete runs, and what to change for those that would fail again.
 
-    The text is empty if all runs completed.
+    The text also has the number of runs of unknown state. It is empty if nothing is left to do.
     """
     again = failing_again(progress)
     to_do = len(progress.to_do()) - len(again)
     command = f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}" if to_do else ""
     change = f"{plural(len(again), 'repetition')} would fail again: {what_to_change(again)}" if again else ""
-    return "; ".join(filter(None, (command, change)))
+    unknown = sum(run.state == UNKNOWN for run in progress.runs)
+    forced = (
+        f"{plural(unknown, 'repetition')} in an unknown state, to be run again only with --force" if unknown else ""
+    )
+    return "; ".join(filter(None, (command, change, forced)))

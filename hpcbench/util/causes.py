@@ -10,6 +10,7 @@ _SOME = "#"
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 # Applied in this order. Names of dtypes stay, because another dtype may be another cause.
 _VARYING = (
+    (re.compile(r", which ends: .*?(?=; (?:[\w-]+: )?the |\Z)"), ""),  # the output in which a metric was not found
     (re.compile(rf"(?:\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?\b(?:{_MONTHS})\w* +(?=\d)"), ""),
     (re.compile(r"(?<=/)(?:tmp[\w.]{6,}|(?=\w*[a-z]\w*[A-Z])\w{8,})(?=[/\s'\":,;)]|$)"), _SOME),
     (re.compile(r"\b(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b"), _SOME),
@@ -36,7 +37,7 @@ def cause(message: str, nodes: Collection[str] = ()) -> str:
     """Return the message with a mark instead of everything that varies between runs: equal for the same cause.
 
     The mark replaces numbers and words with digits (job IDs, PIDs, addresses, times, sizes), names of temporary files,
-    and the names in `nodes`.
+    and the names in `nodes`. The end of an output in which a metric was not found is left out.
     """
     if nodes:
         names = "|".join(re.escape(name) for name in sorted(nodes, key=len, reverse=True) if name)

@@ -118,6 +118,14 @@ def test_records_that_were_made_up_later_do_not_tell_when_it_ended(
     )
 
 
+def test_a_site_without_prices_has_no_price_of_nothing(
+    sweep: Callable[..., Sweep], progress: Callable[..., Progress], make_record: MakeRecord
+) -> None:
+    gave_up = make_record(status="failed", attempt=None, **TIMES, ranks=[], nodes=[])
+    said = use_in_words(used(progress(sweep(), [gave_up])))
+    assert said.startswith("sweep-1 used 0 node-hours (0 core-hours) in 0 attempts; 1 more")
+
+
 def test_a_price_that_is_not_known_is_told_where_the_site_has_others(
     sweep: Callable[..., Sweep], progress: Callable[..., Progress], make_record: MakeRecord
 ) -> None:

@@ -78,3 +78,13 @@ def test_both_kinds_are_named(progress: MakeProgress) -> None:
         "to run 1 repetition: hpcbench resume sweep-1; 1 repetition would fail again: request more memory, or use "
         "smaller cases; then start a new sweep"
     )
+
+
+def test_runs_of_unknown_state_are_told_with_the_option_that_repeats_them(progress: MakeProgress) -> None:
+    found = progress((0, [("failed", KILLED)]), (1, [("completed", None)]))
+    lost = replace(found.runs[1], state="unknown", record=None, attempts=())
+    said = how_to_continue(replace(found, runs=(found.runs[0], lost)))
+    assert said == (
+        "to run 1 repetition: hpcbench resume sweep-1; "
+        "1 repetition in an unknown state, to be run again only with --force"
+    )

@@ -18,6 +18,10 @@ SAME = [
     ("connection to 10.0.0.1:29500 refused", "connection to 10.0.0.17:30001 refused"),
     ("nodes n1, n2 are down", "nodes n3 are down"),
     ("socket /tmp/aBcDeFgH/s", "socket /tmp/xYzUvWqR/s"),
+    (
+        "r: the pattern 'x' was not found in the output, which ends: bye",
+        "r: the pattern 'x' was not found in the output, which ends: a; b",
+    ),
 ]
 
 

@@ -124,7 +124,8 @@ def doctor_command(
         machines: list[CheckedHost] = []
         speeds: EachNode | None = None
         if on_node or each_node:
-            selected = _select(_require_slurm(chosen, cluster), chosen, partitions)
+            option = "--on-node" if on_node else "--each-node"
+            selected = _select(_require_slurm(option, chosen, cluster, state), chosen, partitions)
             check_root(workspace.root, "slurm")
             with hidden_folder(workspace) as folder:
                 if on_node:
@@ -169,10 +170,12 @@ def _site(workspace: Workspace, site: Site, cluster: Cluster | None, state: str,
     return host
 
 
-def _require_slurm(site: Site, cluster: Cluster | None) -> Cluster:
+def _require_slurm(option: str, site: Site, cluster: Cluster | None, state: str) -> Cluster:
     if cluster is None:
-        what = f"--on-node and --each-node require Slurm, and the site '{site.name}' has none that responds"
-        raise UserError(what, hint="without these options, doctor checks this machine")
+        silent = "which is configured here, but does not respond"
+        absent = f"and the site '{site.name}' has none that responds"
+        what = f"{option} requires Slurm, {silent if state == 'silent' else absent}"
+        raise UserError(what, hint=f"without {option}, doctor checks this machine")
     return cluster
 
 

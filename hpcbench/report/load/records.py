@@ -13,7 +13,7 @@ from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.slurm.job_energy import energy_of
 from hpcbench.slurm.job_entry import Element
-from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.progress import UNKNOWN, Progress, RunProgress
 from hpcbench.status.query import or_records, query
 from hpcbench.status.reconcile import unfinished_record
 from hpcbench.store.run_record import run_record
@@ -31,15 +31,25 @@ def latest_records(paths: SweepPaths) -> list[Record]:
 
 
 def surveyed(paths: SweepPaths) -> Progress:
-    """Return the state of a sweep, read-only; print warnings and the number of repetitions that have not ended."""
+    """Return the state of a sweep, read-only; print warnings and the number of repetitions without an outcome."""
     # The jobs of an archive may be from another cluster.
     progress = query(load(paths), ask_slurm=False) if paths.archive else or_records(query, load(paths))
     for warning in progress.warnings:
         err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
-    missing = sum(not run.ended for run in progress.runs)
-    if missing:
-        err.print(f"{paths.name}: {missing} of {len(progress.runs)} repetitions have not ended yet")
+    _print_missing(progress)
     return progress
+
+
+def _print_missing(progress: Progress) -> None:
+    """Print how many repetitions have not ended, and of how many that is unknown."""
+    paths, of_all = progress.sweep.paths, f"of {len(progress.runs)} repetitions"
+    unknown = 0 if paths.archive else sum(run.state == UNKNOWN for run in progress.runs)
+    missing = sum(not run.ended for run in progress.runs) - unknown
+    if missing:
+        err.print(f"{paths.name}: {missing} {of_all} have not ended yet", soft_wrap=True)
+    if unknown:
+        why = f"why: hpcbench status {paths.name}"
+        err.print(f"{paths.name}: {unknown} {of_all} are in an unknown state; {why}", soft_wrap=True)
 
 
 def records_of(progress: Progress) -> list[Record]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hpcbench.core import status
 from hpcbench.slurm import node_list, states
 from hpcbench.status import eta
-from hpcbench.status.progress import PLANNED, Progress, RunProgress
+from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
 from hpcbench.store.records import has_log, is_disturbed, span_s
 
 if TYPE_CHECKING:
@@ -70,8 +70,13 @@ def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
 
 def waiting(runs: Iterable[RunProgress]) -> dict[str, int]:
     """Return the number of waiting repetitions by the reason of their jobs, most frequent first."""
-    reasons = Counter(run.reason for run in runs if run.record is None and run.reason)
+    reasons = Counter(_why(run) for run in runs if run.record is None and run.reason)
     return dict(reasons.most_common())
+
+
+def _why(run: RunProgress) -> str:
+    """Return the reason as what follows `waiting because`."""
+    return f"its state is unknown {run.reason}" if run.state == UNKNOWN else run.reason
 
 
 def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:

@@ -14,7 +14,7 @@ def use_in_words(used: Used) -> str:
     least = "at least " if used.unknown else ""
     attempts = plural(used.attempts, "attempt")
     lines = [f"{used.sweep} used {least}{figure(used.node_hours)} node-hours ({', '.join(hours)}) in {attempts}"]
-    if used.price.amount is not None:
+    if used.currency and used.price.amount is not None:
         lines[0] += f", {figure(used.price.amount)} {used.currency}"
     elif used.currency:
         lines.append(f"its price is unknown: {used.price.reason}")

@@ -45,10 +45,11 @@ def failures_of(results: Results) -> list[Failure]:
     failed, lacking = results.failed, results.lacking
     causes = [_cause(*each) for each in zip(failed["error"], failed["nodes_used"], strict=True)]
     kinds = failed.groupby(["status", pd.Series(causes, failed.index, dtype=object)], sort=False)
-    found = [_failure(rows, results, str(status), rows["error"].iloc[0]) for (status, _), rows in kinds]
+    found = [_failure(rows, results, str(status), rows["error"]) for (status, _), rows in kinds]
+    metrics, reasons = (lacking[name] for name in NOT_FOUND)
     missing = [
-        _failure(rows, results, f"{COMPLETED}, {METRIC_NOT_FOUND}", f"{metric}: {reason}")
-        for (metric, reason), rows in lacking.groupby(list(NOT_FOUND), sort=False, dropna=False)
+        _failure(rows, results, f"{COMPLETED}, {METRIC_NOT_FOUND}", metrics[rows.index] + ": " + reasons[rows.index])
+        for _, rows in lacking.groupby([metrics, reasons.fillna("").map(cause)], sort=False)
     ]
     return [*sorted(found, key=_size), *sorted(missing, key=_size)]
 
@@ -61,8 +62,9 @@ def _size(failure: Failure) -> int:
     return -len(failure.cases)
 
 
-def _failure(cases: pd.DataFrame, results: Results, status: str, error: Any) -> Failure:
+def _failure(cases: pd.DataFrame, results: Results, status: str, errors: pd.Series[Any]) -> Failure:
     log = next(iter(cases["log"].dropna()), None)
     named = tuple(results.label(case) for _, case in cases.iterrows())
-    several = cases["error"].nunique(dropna=False) > 1
+    several = errors.nunique(dropna=False) > 1
+    error = errors.iloc[0]
     return Failure(status, None if pd.isna(error) else error, log, named, is_example=bool(several))

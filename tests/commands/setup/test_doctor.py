@@ -110,7 +110,7 @@ def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at
     assert "problem Slurm: configured here, but does not respond" in said
     assert "noise floor" in said
     refused = command_line("doctor", "--on-node", env=silent, expect=2).stderr
-    assert "--on-node and --each-node require Slurm" in refused
+    assert "--on-node requires Slurm, which is configured here, but does not respond" in refused
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,8 @@ def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at
     [
         (["--partition", "cpu"], "--partition requires --on-node or --each-node"),
         (["--whole-node"], "--whole-node requires --on-node or --each-node"),
-        (["--each-node"], "--on-node and --each-node require Slurm, and the site 'laptop' has none that responds"),
+        (["--on-node"], "--on-node requires Slurm, and the site 'laptop' has none that responds"),
+        (["--each-node"], "--each-node requires Slurm, and the site 'laptop' has none that responds"),
         (["--site", "nowhere"], "'nowhere' not found in configs/sites"),
         (["--seconds", "1"], "1 is not in the range"),
     ],

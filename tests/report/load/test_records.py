@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome
-from hpcbench.report.load.records import latest_records
-from hpcbench.store.sweep import SCHEMA
+from hpcbench.report.load.records import latest_records, surveyed
+from hpcbench.status.progress import PLANNED, UNKNOWN
+from hpcbench.status.query import query
+from hpcbench.store.sweep import SCHEMA, load
 from hpcbench.store.workspace import SweepPaths, Workspace
 
 Fake = Callable[..., Path]
@@ -112,3 +115,28 @@ def test_where_slurm_does_not_answer_the_records_are_read_without_with_a_fake_sa
     (record,) = latest_records(measured("7"))
     assert (record.status, record.energy_slurm_j) == ("completed", None)
     assert "no route to host; energy by Slurm is left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [(PLANNED, "1 of 2 repetitions have not ended yet"), (UNKNOWN, "1 of 2 repetitions are in an unknown state")],
+)
+def test_what_is_unknown_is_not_said_to_run_with_a_fake_sacct(
+    measured: Callable[..., SweepPaths],
+    fake_commands: Fake,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
+    words: str,
+) -> None:
+    fake_commands(squeue="exit 0", sacct="exit 0")
+    found = query(load(measured("7", "8")))
+    lost = replace(found.runs[1], state=state, record=None, attempts=())
+    monkeypatch.setattr(
+        "hpcbench.report.load.records.or_records", lambda *_: replace(found, runs=(found.runs[0], lost))
+    )
+    surveyed(found.sweep.paths)
+    told = capsys.readouterr().err
+    assert words in told
+    assert ("hpcbench status sweep-1" in told) == (state == UNKNOWN)
+    assert ("have not ended yet" in told) == (state == PLANNED)

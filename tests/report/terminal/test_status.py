@@ -258,6 +258,8 @@ def test_a_pipe_gets_a_line_when_counts_change_and_each_reason_and_failure_once(
     ]
     assert told(lines, pending, broken) == []
     assert len(told(lines, pending, make(1, "failed", reason="it broke again", ago_s=5))) == 1
+    unknown = make(1, "unknown", reason="since 10:11:12: Slurm reports FAILED")
+    assert told(lines, unknown)[1] == "waiting because its state is unknown since 10:11:12: Slurm reports FAILED"
 
 
 def test_of_many_failures_at_once_a_pipe_gets_ten() -> None:
