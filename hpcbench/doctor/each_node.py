@@ -76,25 +76,19 @@ def check_each_node(
     quiet = [speed for speed in speeds.values() if not speed.load]
     compared = compare_nodes(quiet)
     slow = list(dict.fromkeys(each.host for comparison in compared for each in comparison.slow))
-    exclude = node_list(slow, site.cluster) if slow else ""
+    # `exclude` of an experiment replaces that of the site file.
+    exclude = node_list([*filter(None, [site.slurm.exclude]), *slow], site.cluster) if slow else ""
     host.add(SPEED, [*map(_found, compared), *_slow(compared, exclude)])
-    host.add(NOT_MEASURED, _without_result(nodes, jobs, speeds, options.timeout_s))
+    host.add(NOT_MEASURED, _without_result(nodes, jobs, speeds, options))
     return EachNode(host, tuple(speeds.values()), exclude)
 
 
 def resources_on(node: Node, site: Site, partition: Partition, whole_node: bool) -> Resources:
     """Return the resources of the job of a node: up to four CPUs, and a GPU if it has one; with `whole_node`, all."""
     limit_s = min(LIMIT_S, partition.max_time_s or LIMIT_S)
-    chosen: dict[str, Any] = {
-        "partition": node.partition,
-        "nodelist": node.name,
-        "exclude": None,
-        "time": f"{max(1, limit_s // 60)}",
-    }
-    if whole_node:
-        chosen["exclusive"] = True
-    slurm = site.slurm.model_copy(update={**chosen, "time": f"{max(1, limit_s // 60)}"})
-    return Resources(1, 1, min(MOST_CPUS, node.cpus), min(1, node.gpus), "", slurm)
+    chosen = {"partition": node.partition, "nodelist": node.name, "exclude": None, "time": f"{max(1, limit_s // 60)}"}
+    slurm = site.slurm.model_copy(update={**chosen, **({"exclusive": True} if whole_node else {})})
+    return Resources(1, 1, min(MOST_CPUS, node.cpus), node.gpus if whole_node else min(1, node.gpus), "", slurm)
 
 
 def _read(jobs: Sequence[SmallJob]) -> dict[str, NodeSpeed]:
@@ -153,7 +147,7 @@ def _slow(comparisons: Sequence[Comparison], exclude: str) -> list[CheckResult]:
 
 
 def _without_result(
-    nodes: Sequence[Node], jobs: Mapping[str, SmallJob], speeds: Mapping[str, NodeSpeed], timeout_s: float
+    nodes: Sequence[Node], jobs: Mapping[str, SmallJob], speeds: Mapping[str, NodeSpeed], options: SpeedOptions
 ) -> list[CheckResult]:
     """Return why nodes were not measured, were measured in part, or are not compared because of other work on them."""
     results = []
@@ -165,29 +159,29 @@ def _without_result(
         elif job.refused:
             results.append(_refused(node, job))
         elif job.late:
+            found = f"{node.name}: {job.why_late(options.timeout_s)}"
             action = "Wait longer (--wait SECONDS), or try again when the cluster is less busy."
-            results.append(
-                _note("not started", f"{node.name}: {job.why_late(timeout_s)}", "Its speed is unknown.", action)
-            )
+            results.append(_note("not measured", found, "The speed of this node is unknown.", action))
         elif speed is None:
             found = f"{node.name}: the job ended without a result: {last_lines_of_log(job.script)}"
             means = "The state of the node is unknown, and sweeps may fail there in the same way."
             action = "Check that the node sees the workspace and has Python 3.8 or newer."
             results.append(CheckResult("failed", PROBLEM, found, means, action))
         else:
-            results += _incomplete(speed)
+            results += _incomplete(speed, options.whole_node)
     return results
 
 
-def _incomplete(speed: NodeSpeed) -> list[CheckResult]:
+def _incomplete(speed: NodeSpeed, whole_node: bool) -> list[CheckResult]:
     action = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/doctor.md."
     results = [
         _note("incomplete", f"{speed.host}: {reason}", "This part of the node is not compared.", action)
         for reason in speed.missing
     ]
+    alone = "Measure again when these processes have ended." if whole_node else "Request whole nodes: --whole-node."
     for load in speed.load:
         means = "Its speed is not compared with that of others."
-        results.append(_note("disturbed", f"{speed.host}: {load.found}", means, "Request whole nodes: --whole-node."))
+        results.append(_note("disturbed", f"{speed.host}: {load.found}", means, alone))
     return results
 
 

@@ -19,7 +19,7 @@ _ARRAY = "array=0"  # an array of one element: one squeue lists many arrays
 
 
 def write_job_script(workspace: Workspace, template: str, script: Path, resources: Resources, **values: Any) -> None:
-    """Write the script of a job with these resources, whose log is beside it, from a template with these values.
+    """Render a template with these values into the script of a job; the job writes its log into the same folder.
 
     Raise UserError if the workspace's template cannot be used.
     """

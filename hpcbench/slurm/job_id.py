@@ -9,7 +9,7 @@ _JOB_ID = re.compile(r"\s*(?:Submitted batch job )?([0-9]+)(?:;\S+| on cluster \
 
 
 def job_id_in(output: str) -> str | None:
-    """Return the only job ID in the output of sbatch, or None if there is none, or more than one.
+    """Return the only job ID in the output of sbatch; None unless the output has exactly one.
 
     A site may print other lines before and after it, e.g. a greeting or the balance of the account.
     """

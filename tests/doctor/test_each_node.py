@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.site import Partition
-from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult
+from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult, silent
 from hpcbench.core.node_speed import NodeSpeed, Rate
 from hpcbench.doctor import each_node, small_jobs
 from hpcbench.doctor.each_node import EachNode, SpeedOptions, check_each_node, resources_on
@@ -52,7 +52,9 @@ def speed(host: str, value: float, load: tuple[CheckResult, ...] = (), missing: 
 def check(fake_commands: Any, tmp_path: Path, site: Any) -> Any:
     """Check every node whose jobs find these values; files of the fake commands say what else happens to jobs."""
 
-    def run(values: dict[int, float | NodeSpeed], files: dict[str, str] | None = None) -> EachNode:
+    def run(
+        values: dict[int, float | NodeSpeed], files: dict[str, str] | None = None, whole: bool = False, **slurm: str
+    ) -> EachNode:
         hostlist = "echo n[2-3]"
         folder = fake_commands(sinfo=SINFO, sbatch=SBATCH, squeue=SQUEUE, scontrol=hostlist, scancel="")
         for number, value in values.items():
@@ -62,8 +64,8 @@ def check(fake_commands: Any, tmp_path: Path, site: Any) -> Any:
             (folder / name).write_text(text)
         shared = tmp_path / "shared"
         shared.mkdir()
-        options = SpeedOptions(whole_node=False, pythons=(), timeout_s=0.1)
-        return check_each_node(Workspace(tmp_path), site(), PARTITIONS, shared, options, lambda what, how_far: None)
+        options = SpeedOptions(whole_node=whole, pythons=(), timeout_s=0.1)
+        return check_each_node(Workspace(tmp_path), site(slurm=slurm), PARTITIONS, shared, options, silent)
 
     return run
 
@@ -103,7 +105,7 @@ def test_nodes_without_a_result_are_told_with_the_reason_with_fake_slurm_command
     files = {"waiting-2": "", "refuse-3": "sbatch: error: Invalid account"}
     checked = check({1: 200e9}, files)
     assert of(checked, "not available").found == "n5: drained: bad memory | since Monday"
-    assert of(checked, "not started").found.startswith("n2: the job did not start in 0 s; cancelled")
+    assert of(checked, "not measured").found.startswith("n2: the job did not start in 0 s; cancelled")
     assert (of(checked, "refused").level, of(checked, "failed").level) == (PROBLEM, PROBLEM)
     assert "n3: " in of(checked, "refused").found
     assert "Invalid account" in of(checked, "refused").found
@@ -117,6 +119,19 @@ def test_a_node_with_other_work_on_it_is_not_compared_with_fake_slurm_commands(c
     assert checked.exclude == ""
     assert of(checked, "disturbed").found == "n2: 3.00 of 4 usable CPUs busy with other work"
     assert of(checked, "float32 products on 4 cores of EPYC").found.startswith("3 rates, ")
+
+
+def test_whole_nodes_are_not_advised_where_they_were_requested_with_fake_slurm_commands(check: Any) -> None:
+    busy = CheckResult("background load", WARNING, "3.00 of 4 usable CPUs busy with other work")
+    checked = check({1: speed("n1", 90e9, (busy,))}, whole=True)
+    assert "--whole-node" not in of(checked, "disturbed").action
+
+
+def test_nodes_that_the_site_file_excludes_stay_in_the_list_with_fake_slurm_commands(
+    check: Any, tmp_path: Path
+) -> None:
+    check({1: 200e9, 2: 150e9, 3: 201e9, 4: 199e9}, exclude="n[8-9]")
+    assert (tmp_path / "fake commands" / "scontrol.called").read_text() == "show\nhostlist\nn[8-9],n2\n"
 
 
 def test_two_nodes_cannot_be_compared_with_fake_slurm_commands(check: Any) -> None:
@@ -155,4 +170,4 @@ def test_the_job_of_a_node_asks_for_little(site: Any, cpus: int, gpus: int, expe
     asked, whole = (resources_on(node, site(slurm=defaults), Partition(), each) for each in (False, True))
     assert (asked.cpus_per_task, asked.gpus_per_task) == expected
     assert (asked.slurm.nodelist, asked.slurm.exclude, asked.slurm.exclusive) == ("n1", None, False)
-    assert whole.slurm.exclusive
+    assert (whole.slurm.exclusive, whole.gpus_per_task) == (True, gpus)

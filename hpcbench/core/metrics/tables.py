@@ -111,7 +111,7 @@ def _cells_between_spaces(name: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _following(lines: Sequence[str]) -> List[int]:
-    """Return for each line the index of the next line that is not an aside; the number of lines if there is none."""
+    """Return for each line the index of the next line that is not an aside; len(lines) if no such line follows."""
     found = [len(lines)] * len(lines)
     for at in range(len(lines) - 2, -1, -1):
         found[at] = found[at + 1] if _is_aside(lines[at + 1]) else at + 1

@@ -49,13 +49,13 @@ def snapshot(system: System) -> Snapshot:
 def judge(system: System, before: Snapshot, after: Snapshot, seconds: float, ours: float = 0.0) -> CheckResult:
     """Return the load of other processes between two snapshots, `seconds` apart; `ours` is our own, in CPUs."""
     on_ours = max(0.0, busy(before, after, seconds, set(system.cpus)) - ours)
-    beside = busy(before, after, seconds, set(after.cpus) - set(system.cpus))
+    on_others = busy(before, after, seconds, set(after.cpus) - set(system.cpus))
     found = "%.2f of %d usable CPUs busy" % (on_ours, len(system.cpus)) + (" with other work" if ours else "")
     others = len(after.cpus) - len(system.cpus)
     if others > 0:
-        found += ", %.2f of the other %d" % (beside, others)
-    numbers = {"busy_own_cpus": on_ours, "busy_other_cpus": beside}
-    disturbs, neighbours = on_ours >= busy_cpus(len(system.cpus)), beside >= busy_cpus(others)
+        found += ", %.2f of the other %d" % (on_others, others)
+    numbers = {"busy_own_cpus": on_ours, "busy_other_cpus": on_others}
+    disturbs, neighbours = on_ours >= busy_cpus(len(system.cpus)), on_others >= busy_cpus(others)
     if not disturbs and not neighbours:
         return CheckResult("background load", OK, found, numbers=numbers)
     busiest = _busiest(system, before, after, seconds)
