@@ -26,21 +26,22 @@ def with_shell_defaults(site: Site, variables: Mapping[str, str]) -> tuple[Site,
     if site.scheduler != "slurm":
         return site, []
     given = {name: value for name, value in sorted(variables.items()) if name.startswith("SBATCH_") and value}
-    slurm, notes = site.slurm, []
+    defaults: dict[str, str] = {}
+    notes = []
     for option in _DEFAULTS:
         name = f"SBATCH_{option.upper()}"
         value = given.pop(name, None)
         if value is None:
             continue
-        if getattr(slurm, option) is not None:
-            notes.append(f"{name}={value} has no effect: the site file has slurm.{option}: {getattr(slurm, option)}")
+        if (own := getattr(site.slurm, option)) is not None:
+            notes.append(f"{name}={value} has no effect: the site file has slurm.{option}: {own}")
             continue
-        slurm = slurm.model_copy(update={option: _checked(name, option, value)})
+        defaults[option] = _checked(name, option, value)
         notes.append(f"{name}={value} is the default of slurm.{option}")
     given.pop(_CLUSTERS, None)
     if given:
         notes.append(f"no effect: {', '.join(given)}; set these options under `slurm:`")
-    return site.model_copy(update={"slurm": slurm}), notes
+    return site.with_shell_defaults(defaults), notes
 
 
 def _checked(name: str, option: str, value: str) -> str:

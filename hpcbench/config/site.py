@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from hpcbench.config.container import Container, check_no_options, check_single_lines
 from hpcbench.config.environment_variables import Variables, check_no_given_secret, check_no_secret
@@ -157,6 +157,7 @@ class Site(Model):
     launcher: Launcher = Field(default_factory=Launcher, description="how tasks are started")
     cost: Cost = Field(default_factory=Cost, description="prices")
     carbon: Carbon = Field(default_factory=Carbon, description="emissions of electricity")
+    _from_shell: frozenset[str] = PrivateAttr(default=frozenset())
 
     @field_validator("name", "cluster")
     @classmethod
@@ -187,6 +188,18 @@ class Site(Model):
         names = (partition or self.default_partition or "").split(",")
         known = [self.partitions[name].max_time_s for name in names if name in self.partitions]
         return min((limit for limit in known if limit is not None), default=None)
+
+    def with_shell_defaults(self, options: Mapping[str, str]) -> Site:
+        """Return the site with defaults of the slurm section that variables of the user's shell define."""
+        site = self.model_copy(update={"slurm": self.slurm.model_copy(update=options)})
+        site._from_shell = frozenset(options)
+        return site
+
+    def place(self, option: str) -> str:
+        """Return where a default of the slurm section is defined, for messages: the site file, or a variable."""
+        if option in self._from_shell:
+            return f"SBATCH_{option.upper()} in the shell"
+        return f"site file of '{self.name}': slurm.{option}"
 
     @property
     def default_partition(self) -> str | None:

@@ -103,9 +103,16 @@ def _compose(text: str, name: str) -> yaml.Node | None:
         mark = error.problem_mark or error.context_mark
         place = f"{name}:{mark.line + 1}" if mark else name
         hint = "indent with spaces: YAML does not allow tabs" if mark and _tab_before(mark, text) else ""
-        raise UserError(f"not valid YAML: {error.problem}", where=place, hint=hint) from error
+        raise UserError(f"not valid YAML: {error.problem}{_alias_at(mark, text)}", where=place, hint=hint) from error
     except (yaml.YAMLError, UnicodeError) as error:
         raise UserError(f"not valid YAML: {error}", where=name) from error
+
+
+def _alias_at(mark: yaml.Mark | None, text: str) -> str:
+    """Return the alias at a mark with a space before it, or nothing: libyaml does not name an undefined one."""
+    rest = text.splitlines()[mark.line][mark.column :] if mark and mark.line < len(text.splitlines()) else ""
+    alias = re.match(r"\*[^\s,\[\]{}]+", rest)
+    return f" {alias[0]}" if alias else ""
 
 
 def _check_depth(text: str, name: str) -> None:

@@ -161,10 +161,10 @@ def _check_partition(job: Job, site: Site, document: Document) -> None:
 
 
 def _option_error(what: str, key: str, site: Site, document: Document, hint: str = "") -> UserError:
-    """Return an error located in the experiment, or in the site file if the option is one of its defaults."""
+    """Return an error located in the experiment, or where the site's default of the option is defined."""
     if ("slurm", key) in document.places or key not in site.slurm.model_fields_set:
         return document.error(what, ("slurm", key), hint)
-    return UserError(what, where=f"site file of '{site.name}': slurm.{key}", hint=hint)
+    return UserError(what, where=site.place(key), hint=hint)
 
 
 def _over_limit(job: Job, name: str, partition: Partition) -> tuple[str, tuple[str, str]] | None:

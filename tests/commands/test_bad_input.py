@@ -139,6 +139,15 @@ def test_a_wrong_partition_of_the_site_file_is_blamed_on_the_site_file(invoke):
     assert "trial.yaml" not in done.stderr
 
 
+def test_a_wrong_partition_of_the_shell_is_blamed_on_its_variable(invoke, monkeypatch):
+    monkeypatch.setenv("SBATCH_PARTITION", "mian")
+    site = invoke.site(scheduler="slurm", partitions={"main": {}})
+    done = invoke("sweep", invoke.experiment(), "--site", site, "--dry-run", expect=2)
+    assert "SBATCH_PARTITION in the shell" in done.stderr
+    assert "did you mean 'main'?" in done.stderr
+    assert "site file of" not in done.stderr
+
+
 def test_submitting_where_there_is_no_slurm_says_so(invoke):
     site = invoke.site(scheduler="slurm")
     done = invoke("sweep", invoke.experiment(), "--site", site, expect=2, env={"PATH": "/nowhere"})

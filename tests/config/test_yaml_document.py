@@ -72,6 +72,10 @@ def test_bad_syntax_is_refused_with_file_and_line(text: str, place: str) -> None
     assert refusal(text).startswith(f"{place}: not valid YAML: ")
 
 
+def test_an_alias_without_its_anchor_is_named() -> None:
+    assert refusal("a: [1, *nothing]\n").startswith("f.yaml:1: not valid YAML: found undefined alias *nothing")
+
+
 def test_a_tab_is_refused_and_named() -> None:
     message = refusal("a:\n\tb: 1\n")
     assert message.startswith("f.yaml:2: ")

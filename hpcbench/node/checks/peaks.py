@@ -36,7 +36,11 @@ _REMEDY = "hpcbench env build pytorch, or numpy or torch for the Python of the n
 
 
 class NotMeasured(Exception):
-    """The peak cannot be measured; the message has the reason."""
+    """The peak cannot be measured; the message has the reason, and `remedy` what to do."""
+
+    def __init__(self, reason: str, remedy: str = _REMEDY) -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 class PeakResult(NamedTuple):
@@ -65,7 +69,7 @@ def measure_peaks(system: System, pythons: Sequence[str], progress: Progress = s
         try:
             measured = measure(system, pythons, progress)
         except NotMeasured as reason:
-            findings.append(CheckResult(subject, NOTE, "not measured: %s" % reason, _MEANS, _REMEDY))
+            findings.append(CheckResult(subject, NOTE, "not measured: %s" % reason, _MEANS, reason.remedy))
             continue
         peaks += measured.peaks
         gpu_model = measured.gpu_model or gpu_model
@@ -166,13 +170,14 @@ def _peaks(device: str, cpus: Optional[int], answer: Dict[str, Any]) -> List[Pea
 
 def _first_answer(by: List[Tuple[str, str]], request: Dict[str, Any]) -> Tuple[Dict[str, Any], Tuple[str, str]]:
     """Return the result of the first library and Python that can measure, and both. Raise NotMeasured if none can."""
-    reasons = []
+    reasons, remedy = [], _REMEDY
     for library, python in by:
         answer = _ask(python, {"library": library, **request})
         if "missing" not in answer:
             return answer, (library, python)
         reasons.append("%s: %s" % (python, answer["missing"]))
-    raise NotMeasured("; ".join(reasons) or "no Python can do it")
+        remedy = _ALONE if "timeout_s" in answer else remedy
+    raise NotMeasured("; ".join(reasons) or "no Python can do it", remedy)
 
 
 def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -194,7 +199,7 @@ def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:
     except OSError as error:
         return {"missing": error.strerror}
     except subprocess.TimeoutExpired:
-        return {"missing": "no answer in %d s" % TIMEOUT_S}
+        return {"missing": "no answer in %d s" % TIMEOUT_S, "timeout_s": TIMEOUT_S}
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         last_line = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
