@@ -130,7 +130,10 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
         return Interval(estimate, None, None)
     if not follows_time(quantity):
         return results.replicates.ratio(better, worse, estimate, quantity)
-    times = results.replicates.ratio(two, one, float(other[TIME.column]) / float(case[TIME.column]))
+    time_s, other_s = float(case[TIME.column]), float(other[TIME.column])
+    if not (time_s > 0 and other_s > 0):  # of work shorter than the clock's resolution
+        return Interval(estimate, None, None)
+    times = results.replicates.ratio(two, one, other_s / time_s)
     return times.scaled(estimate / times.estimate)  # adjusts for different items per step or prices per hour
 
 
