@@ -39,6 +39,9 @@ def ranked(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity
         own = ranked_by(rows, quantity, metrics)
         if own in metrics and own != quantity:
             key[rows.index] = rows[own.column].astype(float) * (1 if own.more_is_better else -1)
+    if quantity == THROUGHPUT:
+        by_time = cases[THROUGHPUT.column].isna().groupby(groups).transform("all")
+        key = key.mask(by_time & key.isna() & (cases[TIME.column] == 0), np.inf)
     order = cases.assign(_group=groups.replace(-1, np.iinfo(np.int64).max), _key=key)
     ascending = [True, not quantity.more_is_better]
     order = order.sort_values(["_group", "_key"], ascending=ascending, kind="stable", na_position="last")

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import gammaln
 
 from hpcbench.analysis.cases.case_table import Row, by_case, valid_rows
 from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
@@ -45,7 +46,8 @@ _KEYS = ["sweep", "case"]
 class Share(NamedTuple):
     """The fraction of the variation, 0 to 1, that a factor or an interaction explains, and its p-value.
 
-    A share that is `beyond_noise` but not significant may be due to other factors.
+    A share that is `beyond_noise` but not significant may be due to other factors. Without `enough_repetitions`, no
+    difference can be significant.
     """
 
     factors: tuple[Factor, ...]  # one, or two for an interaction
@@ -54,6 +56,7 @@ class Share(NamedTuple):
     effects: tuple[Effect, ...] = ()  # for one factor: pairs of levels within a workload, the largest effect first
     contrast: Contrast | None = None  # for an interaction
     beyond_noise: bool = False
+    enough_repetitions: bool = True
 
     @property
     def name(self) -> str:
@@ -192,7 +195,8 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
             seen = effects(data.costs, data.values, data.alike_but_for(factor), factor, rises=rises(data.quantity))
             part, chance = ranks.part(effect.sum), effect.chance(len(found))
             beyond = effect._replace(noise=ranks.noise).chance(len(found)) <= SIGNIFICANCE
-            shares.append(Share((factor,), part, chance, tuple(seen), beyond_noise=beyond))
+            enough = len(found) * _smallest_p_value(factor.codes[cases], data.work[cases]) <= SIGNIFICANCE
+            shares.append(Share((factor,), part, chance, tuple(seen), None, beyond, enough))
         else:
             left_out.append((factor.name, "follows from the others together"))
     return Importance(
@@ -206,6 +210,17 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
         changing,
         tuple(left_out),
     )
+
+
+def _smallest_p_value(levels: Codes, work: Codes) -> float:
+    """Return the two-sided p-value of an exact permutation test of runs whose levels differ in rank in each workload.
+
+    All ways to distribute the levels over the runs of each workload are equally likely without an effect.
+    """
+    runs = pd.DataFrame({"work": work, "level": levels})
+    of_workloads, of_levels = runs.groupby("work").size(), runs.groupby(["work", "level"]).size()
+    ways = gammaln(of_workloads + 1).sum() - gammaln(of_levels + 1).sum()
+    return float(min(1.0, 2 * np.exp(-ways)))
 
 
 def _interaction(data: _Data, factors: list[Factor], ranks: _Variation, values: Floats, cases: Codes) -> Share | None:

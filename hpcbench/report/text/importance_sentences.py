@@ -41,7 +41,10 @@ def _sentences(found: Importance) -> Iterator[str]:
     mixed = [share.name for share in others if share.beyond_noise or share.is_significant]
     if mixed:
         yield f"Significant for the {found.quantity.title}, but not attributable with these cases: {', '.join(mixed)}."
-    unclear = [share.name for share in others if share.name not in mixed]
+    few = [share.name for share in others if share.name not in mixed and not share.enough_repetitions]
+    if few:
+        yield f"Too few repetitions to distinguish from noise in the {found.quantity.title}: {', '.join(few)}."
+    unclear = [share.name for share in others if share.name not in [*mixed, *few]]
     if unclear:
         yield f"Possibly only noise in the {found.quantity.title}: {', '.join(unclear)}."
     yield f"Noise between repetitions is {percent(found.noise)} of the variation {of}."

@@ -93,6 +93,12 @@ def test_a_time_of_zero_is_a_time_that_nothing_is_divided_by(repetition: Rep, ta
     assert list(ranked(cases, THROUGHPUT)["case"]) == ["case-1", "case-0", "case-2"]
 
 
+def test_where_the_time_ranks_a_time_of_zero_is_the_best(repetition: Rep, table: Table) -> None:
+    rows = [repetition(case, 0, [time_s], items_per_step=None) for case, time_s in enumerate((2.0, 0.0, 1.0))]
+    cases = case_table(table(*rows))
+    assert list(ranked(cases, THROUGHPUT)["case"]) == ["case-1", "case-2", "case-0"]
+
+
 @pytest.mark.parametrize("status", ["failed", "timeout", "out_of_memory", "cancelled"])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_case_with_a_failed_repetition_has_failed_and_keeps_the_times_of_the_others(

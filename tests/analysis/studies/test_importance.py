@@ -265,6 +265,18 @@ def test_ties_are_no_certainty(matrix: Matrix) -> None:
     assert not found.factors[0].is_significant
 
 
+def test_too_few_repetitions_are_not_called_noise(matrix: Matrix) -> None:
+    """Of 2 and 2 runs, 2 of 6 orders separate the two cases of each of two workloads: 2 of 36, without any effect."""
+    axes = {"intra_op_threads": [1, 2], "batch_size": [1, 8]}
+    few = "Too few repetitions to distinguish from noise in the throughput: intra_op_threads."
+    for repetitions, enough in ((2, False), (3, True)):
+        runs = {1: [1.0] * repetitions, 2: [2.0] * repetitions}
+        tables = matrix(lambda runs=runs, **point: runs[point["intra_op_threads"]], **axes)
+        found = importance(*tables, ["intra_op_threads"])
+        assert [share.enough_repetitions for share in found.factors] == [enough]
+        assert (few in sentences(found)) is not enough
+
+
 def test_sentences_tell_shares_ratios_and_noise(matrix: Matrix) -> None:
     axes = {"intra_op_threads": [1, 2], "batch_size": list(range(1, 13)), "inter_op_threads": [1, 2]}
     tables = matrix(noisy(lambda **p: p["batch_size"] ** 0.1 / (1 + 0.34 * (p["intra_op_threads"] - 1))), **axes)

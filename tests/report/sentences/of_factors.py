@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -28,6 +29,7 @@ def of_factors(results: Results, truth: Truth) -> Iterator[str]:
         for text in texts:
             yield from _of_effect(text, found, keys, names, truth)
             yield from _of_noise(text, found, keys, names, truth)
+            yield from _of_few(text, found, keys, truth)
 
 
 def _cases_of(results: Results, found: Importance, truth: Truth) -> list[Key]:
@@ -134,3 +136,21 @@ def _of_noise(text: str, found: Importance, keys: list[Key], names: list[str], t
             whole = 2 * len(pairs) == len(keys) and len(truth.measured) == len(keys)
             if len(pairs) >= 4 and min(runs) >= 4 and len(signs) == 1 and apart and whole:
                 yield f"{factor} differs in each of {len(pairs)} pairs: {text}"
+
+
+def _of_few(text: str, found: Importance, keys: list[Key], truth: Truth) -> Iterator[str]:
+    """Repetitions are too few if, of all orders of the runs in the workloads, more than 1 % separate the levels."""
+    told = re.match(r"Too few repetitions to distinguish from noise in the .+?: (.+)\.$", text)
+    column = "throughput_items_per_s" if found.quantity.column == "speedup" else found.quantity.column
+    for factor in re.split(r", (?![^(]*\))", told[1]) if told else ():
+        first = factor.partition(" (")[0]
+        own = first if first in truth.rows else f"tag_{first}"
+        orders = 1
+        for work in {truth.workload(key) for key in keys}:
+            runs = Counter[str]()
+            for key in keys:
+                if truth.workload(key) == work:
+                    runs[str(truth.case(key)[own])] += len(truth.runs_of(key, column))
+            orders *= math.factorial(runs.total()) // math.prod(map(math.factorial, runs.values()))
+        if 2 / orders <= 0.01 / (len(found.factors) + len(found.left_out) + len(found.changes_work)):
+            yield f"one of {orders} orders separates the levels of {factor}: {text}"
