@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError, nearest
 
 HOROVOD = "horovod-"
@@ -20,6 +21,9 @@ def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str
             hint = nearest(framework, FRAMEWORKS)
             raise UserError(f"framework '{framework}' not found", where="--framework", hint=hint)
         return framework, strategy
+    if name == COMMAND:
+        what = "the environment 'command' has no framework that could be checked"
+        raise UserError(what, hint="run a sweep with `framework: command`")
     own = name.removeprefix(HOROVOD)
     found = max((each for each in FRAMEWORKS if own.startswith(each)), key=len, default=None)
     if found is None:

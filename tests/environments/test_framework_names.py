@@ -31,3 +31,8 @@ def test_a_name_that_does_not_tell_needs_the_option(name):
     with pytest.raises(UserError, match="does not begin with the name of a framework") as caught:
         framework_and_strategy(name)
     assert all(framework in caught.value.hint for framework in FRAMEWORKS)
+
+
+def test_the_environment_of_commands_has_no_framework():
+    with pytest.raises(UserError, match="'command' has no framework"):
+        framework_and_strategy("command")

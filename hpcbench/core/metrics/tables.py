@@ -20,7 +20,7 @@ _APART = re.compile(r"\t| {2,}")
 def column(name: str, text: str) -> Iterator[str]:
     """Yield the cells below a header, without empty ones; `busbw[1]` is the second column with the name `busbw`.
 
-    Lines above the header are skipped. Raise MetricError if a row does not have as many cells as the header, or if
+    Lines above the header and lines of other output below it are skipped. Raise MetricError if a row does not have as many cells as the header, or if
     several columns have the name.
     """
     lines = text.splitlines(True)
@@ -69,15 +69,22 @@ def _place(name: str, header: Sequence[str]) -> Optional[int]:
 
 
 def _cells(place: int, width: int, text: str, delimiter: str) -> Iterator[str]:
+    """Yield the cells of a column, without lines of other output, of which fewer than half of the cells are numbers.
+
+    Raise MetricError for a row of another width, unless other output precedes it.
+    """
+    inside = True
     for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-        if not row:
-            continue
-        if len(row) != width:
-            raise MetricError(
-                "a row has %d cells, its header has %d: %s" % (len(row), width, short(delimiter.join(row)))
-            )
-        if row[place].strip():
-            yield row[place]
+        if len(row) == width:
+            inside = True
+            if row[place].strip():
+                yield row[place]
+        elif _is_row([cell.strip() for cell in row]) or any("\n" in cell for cell in row):
+            if inside:
+                line = short(delimiter.join(row))
+                raise MetricError("a row has %d cells, its header has %d: %s" % (len(row), width, line))
+        elif row:
+            inside = False
 
 
 class _Header(NamedTuple):

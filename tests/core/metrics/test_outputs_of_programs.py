@@ -180,7 +180,7 @@ SAMPLES: dict[str, tuple[str, str | bytes, float]] = {
     "JSON at the end of a line": ("{json: rate, unit: it/s, reduce: mean}", PREFIXED, 2.6),
     "a table with blanks": ("{csv: busbw, unit: GB/s, reduce: max}", TABLE, 32.72),
     "a table of Markdown": ("{csv: t/s, unit: tokens/s, reduce: max}", MARKDOWN, 34.56),
-    "tqdm": (r"{regex: '(?P<value>[0-9.]+)(?P<unit>it/s|s/it)', unit: it/s, reduce: mean}", TQDM, 3.5),
+    "tqdm": (r"{regex: '(?P<value>[0-9.]+)(?P<unit>it/s|s/it)', unit: it/s, reduce: median}", TQDM, 4.8),
     "tqdm, times": (r"{regex: '(?P<value>[0-9.]+)(?P<unit>it/s|s/it)', unit: ms/it, reduce: first}", TQDM, 2000),
     "tqdm with unit_scale": (
         r"{regex: '(?P<value>[0-9.]+)(?P<unit>\w*it/s)', unit: it/s, reduce: last}",

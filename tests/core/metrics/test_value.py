@@ -199,9 +199,15 @@ def test_a_column_that_is_not_there_is_an_error() -> None:
         found("step,rate\n1,2\n", csv="rat")
 
 
-def test_a_row_of_another_length_is_an_error_and_not_a_shorter_table() -> None:
-    with pytest.raises(MetricError, match="a row has 1 cells, its header has 2: 'that was all'"):
-        found("step,rate\n1,2\nthat was all\n", csv="rate")
+@pytest.mark.parametrize("row", ["3", "3,4.5,6", "3,4.5,note,end", '"3,\n4,5'])
+def test_a_row_of_another_length_is_an_error_and_not_a_shorter_table(row: str) -> None:
+    with pytest.raises(MetricError, match=r"a row has \d cells, its header has 2: "):
+        found(f"step,rate\n1,2\n{row}\n", csv="rate")
+
+
+@pytest.mark.parametrize("line", ["that was all", ':::MLLOG {"key": "a", "value": 1, "time_ms": 2}', "saved: a, b, c"])
+def test_other_output_within_a_table_of_csv_is_skipped(line: str) -> None:
+    assert found(f"step,rate\n1,2\n{line}\n3,4\n{line}\n", csv="rate", reduce="sum") == 6
 
 
 @pytest.mark.parametrize(
