@@ -142,7 +142,9 @@ def _of_few(text: str, found: Importance, keys: list[Key], truth: Truth) -> Iter
     """Repetitions are too few if, of all orders of the runs in the workloads, more than 1 % separate the levels."""
     told = re.match(r"Too few repetitions to distinguish from noise in the .+?: (.+)\.$", text)
     column = "throughput_items_per_s" if found.quantity.column == "speedup" else found.quantity.column
-    for factor in re.split(r", (?![^(]*\))", told[1]) if told else ():
+    if told is None or column.startswith("time_p") or column == "peak_memory_bytes":
+        return
+    for factor in re.split(r", (?![^(]*\))", told[1]):
         first = factor.partition(" (")[0]
         own = first if first in truth.rows else f"tag_{first}"
         orders = 1
