@@ -169,6 +169,17 @@ def test_nothing_runs_on_a_login_node_whose_controller_is_down_with_a_fake_scont
     assert not (invoke.workspace / "results").exists()
 
 
+def test_init_adds_the_site_file_when_slurm_responds_again_with_fake_slurm_commands(invoke, fake_commands, tmp_path):
+    silent = {"PATH": str(fake_commands(scontrol="echo 'Slurmctld(primary) at head is DOWN'; exit 1"))}
+    folder = str(tmp_path / "my study")
+    said = " ".join(invoke("init", folder, expect=2, env=silent).stderr.split())
+    assert f"no site file was written; run `hpcbench init '{folder}'` again when Slurm responds" in said
+    assert "--local" not in said
+    up = "case $1 in ping) echo 'Slurmctld(primary) at head is UP';; *) echo 'ClusterName = big';; esac"
+    invoke("init", folder, env={"PATH": str(fake_commands(scontrol=up))})
+    assert (tmp_path / "my study" / "configs" / "sites" / "big.yaml").is_file()
+
+
 def test_dry_run_writes_nothing_and_shows_cases_hours_and_a_script(invoke):
     axes = {"parameters": {"cpus_per_task": 2}, "matrix": {"intra_op_threads": [1, 2]}}
     experiment = invoke.experiment(**axes, measure={"repetitions": 3})

@@ -142,6 +142,15 @@ def test_a_controller_that_is_down_is_an_error_wherever_its_slurm_conf_is_with_f
     assert "--local" in caught.value.hint
 
 
+def test_the_asterisks_of_scontrol_ping_are_left_out_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    stars = "*" * 41
+    down = lines("Slurmctld(primary) at vm is DOWN", stars, "** RESTORE SLURMCTLD DAEMON TO SERVICE **", stars)
+    fake_commands(scontrol=f"{down}\nexit 1")
+    with pytest.raises(UserError) as caught:
+        cluster_query.slurm_responds()
+    assert caught.value.what.endswith("does not respond: Slurmctld(primary) at vm is DOWN")
+
+
 def test_a_slurm_conf_without_commands_is_a_slurm_that_does_not_respond_with_fake_slurm_commands(
     fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
