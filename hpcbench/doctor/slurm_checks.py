@@ -9,6 +9,8 @@ from hpcbench.errors import nearest
 from hpcbench.slurm.cluster_query import Association, Cluster
 
 _DEFAULT_QOS = "normal"  # the default of Slurm
+_NO_ASSOCIATIONS = "sacctmgr does not show your associations"
+_SHOW_ASSOCIATIONS = "Run `sacctmgr show assoc user=$USER` to see why, and ask whether slurmdbd is up."
 SILENT = CheckResult(
     "Slurm",
     PROBLEM,
@@ -104,7 +106,10 @@ def _accounting(cluster: Cluster) -> CheckResult:
     if not cluster.sacct_responds:
         means = "How a job without a record ended, and what it used, is unknown."
         return CheckResult("accounting", WARNING, "configured, but sacct fails", means, "Ask whether slurmdbd is up.")
-    accounts = list(dict.fromkeys(each.account for each in cluster.associations or ()))
+    if cluster.associations is None:
+        means = "Whether you may use the account and QOS of the site is unknown."
+        return CheckResult("accounting", NOTE, f"sacct responds; {_NO_ASSOCIATIONS}", means, _SHOW_ASSOCIATIONS)
+    accounts = list(dict.fromkeys(each.account for each in cluster.associations))
     if not accounts:
         return CheckResult("accounting", OK, "sacct responds; you have no association")
     return CheckResult(
@@ -146,8 +151,11 @@ def _array_size(cluster: Cluster, site: Site) -> CheckResult:
 
 def _submitted_jobs(cluster: Cluster, site: Site) -> CheckResult:
     """Check the smallest limit of the associations that the site may charge, and of their QOS."""
+    if not cluster.has_accounting:
+        return CheckResult("MaxSubmitJobs", OK, "no limit (no accounting)")
     if cluster.associations is None:
-        return CheckResult("MaxSubmitJobs", OK, "unknown (no accounting)")
+        means = "How many jobs of a sweep Slurm accepts at a time is unknown."
+        return CheckResult("MaxSubmitJobs", NOTE, f"unknown ({_NO_ASSOCIATIONS})", means, _SHOW_ASSOCIATIONS)
     charged = _charged(cluster.associations, site)
     limits = [each.max_submit_jobs for each in charged if each.max_submit_jobs]
     limits += [cluster.qos_limits[qos] for qos in _qos(charged, site) if qos in cluster.qos_limits]

@@ -128,6 +128,18 @@ def test_a_cluster_without_accounting_is_a_note(cluster, site, storage: str) -> 
     none = {"AccountingStorageType": storage}
     found = slurm_checks.check_slurm(cluster(none, associations=None, sacct_responds=False), site())
     assert bad(found) == [("accounting", NOTE)]
+    assert next(each.found for each in found if each.subject == "MaxSubmitJobs") == "no limit (no accounting)"
+
+
+@pytest.mark.parametrize(("sacct_responds", "level"), [(True, NOTE), (False, WARNING)])
+def test_associations_that_sacctmgr_does_not_show_are_unknown(
+    cluster: Any, site: Any, sacct_responds: bool, level: str
+) -> None:
+    found = slurm_checks.check_slurm(cluster(associations=None, sacct_responds=sacct_responds), site())
+    assert bad(found) == [("accounting", level), ("MaxSubmitJobs", NOTE)]
+    told = {finding.subject: finding.found for finding in found}
+    assert told["MaxSubmitJobs"] == "unknown (sacctmgr does not show your associations)"
+    assert "no association" not in told["accounting"]
 
 
 def test_a_user_without_limits_has_none(cluster, site) -> None:

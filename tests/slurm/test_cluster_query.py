@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import pwd
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +65,10 @@ def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(
         ({"sinfo": "exit 1"}, "partitions: sinfo failed"),
         ({"scontrol": "exit 1"}, "limits of the cluster: scontrol show config failed"),
         ({"scontrol": "echo ClusterName = x"}, "hpcbench uses Slurm's default, 1001"),
-        ({"sacctmgr": "exit 1"}, "sacctmgr shows no association of this user"),
+        (
+            {"sacctmgr": "echo 'Connection \033[1m refused' >&2; exit 1"},
+            "accounts and QOS: sacctmgr failed: Connection ?[1m refused; when slurmdbd responds, remove the site file",
+        ),
         ({"sacctmgr": "exit 0"}, "sacctmgr shows no association of this user"),
         (
             {"scontrol": "echo 'AccountingStorageType = accounting_storage/none'"},
@@ -247,7 +251,8 @@ def test_a_user_without_a_name_has_unknown_associations_with_fake_slurm_commands
     for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     folder = fake_commands(scontrol="exit 0", sacctmgr="echo 'lab|||'")
-    assert query_associations({"ClusterName": "a"}) is None
+    with pytest.raises(UserError, match=f"no user name for UID {os.getuid()}"):
+        query_associations({"ClusterName": "a"})
     assert not (folder / "sacctmgr.called").exists()
 
 
