@@ -148,6 +148,21 @@ def test_a_wrong_partition_of_the_shell_is_blamed_on_its_variable(invoke, monkey
     assert "site file of" not in done.stderr
 
 
+def test_a_refusal_names_the_variable_of_the_shell_that_the_script_has_with_fake_slurm_commands(invoke, fake_commands):
+    sbatch = "echo 'sbatch: error: Invalid account or account/partition combination specified' >&2; exit 1"
+    commands = fake_commands(sbatch=sbatch, squeue="", srun="", scancel="")
+    shell = {"SBATCH_ACCOUNT": "lba", "SBATCH_QOS": "long", "PATH": str(commands)}
+    experiment = invoke.experiment(slurm={"qos": "short", "time": "0:01:00"})
+    site = invoke.site(scheduler="slurm")
+    done = invoke("sweep", experiment, "--site", site, "--name", "study", expect=2, env=shell)
+    said = " ".join(done.stderr.split())
+    assert "sbatch refused job-001: Invalid account" in said
+    assert "unset or correct SBATCH_ACCOUNT=lba in the shell, or correct the experiment or the site file" in said
+    assert "start a new sweep; hpcbench resume study submits the same script" in said
+    again = invoke("resume", "study", expect=2, env={"PATH": str(commands)})
+    assert "SBATCH_ACCOUNT=lba" in again.stderr
+
+
 def test_submitting_where_there_is_no_slurm_says_so(invoke):
     site = invoke.site(scheduler="slurm")
     done = invoke("sweep", invoke.experiment(), "--site", site, expect=2, env={"PATH": "/nowhere"})
