@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from hpcbench.config.site import Site
+from hpcbench.config.site import Site, variable_of
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.errors import UserError
 
@@ -29,7 +29,7 @@ def with_shell_defaults(site: Site, variables: Mapping[str, str]) -> tuple[Site,
     defaults: dict[str, str] = {}
     notes = []
     for option in _DEFAULTS:
-        name = f"SBATCH_{option.upper()}"
+        name = variable_of(option)
         value = given.pop(name, None)
         if value is None:
             continue

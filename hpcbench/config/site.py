@@ -195,16 +195,26 @@ class Site(Model):
         site._from_shell = frozenset(options)
         return site
 
+    @property
+    def shell_defaults(self) -> dict[str, str]:
+        """Return the defaults of the slurm section that variables of the user's shell define."""
+        return {option: getattr(self.slurm, option) for option in sorted(self._from_shell)}
+
     def place(self, option: str) -> str:
         """Return where a default of the slurm section is defined, for messages: the site file, or a variable."""
         if option in self._from_shell:
-            return f"SBATCH_{option.upper()} in the shell"
+            return f"{variable_of(option)} in the shell"
         return f"site file of '{self.name}': slurm.{option}"
 
     @property
     def default_partition(self) -> str | None:
         """Return the default partition of Slurm; None if unknown."""
         return next((name for name, partition in self.partitions.items() if partition.default), None)
+
+
+def variable_of(option: str) -> str:
+    """Return the variable of sbatch for an option."""
+    return f"SBATCH_{option.upper()}"
 
 
 def load_site(document: Document) -> Site:

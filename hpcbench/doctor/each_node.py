@@ -13,7 +13,7 @@ from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult, 
 from hpcbench.core.node_speed import NodeSpeed, node_speed
 from hpcbench.doctor.checked_host import CheckedHost
 from hpcbench.doctor.job_files import json_lines, last_lines_of_log, write_job_script
-from hpcbench.doctor.node_jobs import SETTLE_S
+from hpcbench.doctor.node_jobs import SETTLE_S, how_to_correct
 from hpcbench.doctor.slow_nodes import LEAST, Comparison, compare_nodes, in_words
 from hpcbench.doctor.small_jobs import POLL_S, SmallJob, run_jobs
 from hpcbench.plan.packing import Resources
@@ -79,7 +79,7 @@ def check_each_node(
     # `exclude` of an experiment replaces that of the site file.
     exclude = node_list([*filter(None, [site.slurm.exclude]), *slow], site.cluster) if slow else ""
     host.add(SPEED, [*map(_found, compared), *_slow(compared, exclude)])
-    host.add(NOT_MEASURED, _without_result(nodes, jobs, speeds, options))
+    host.add(NOT_MEASURED, _without_result(nodes, jobs, speeds, options, site))
     return EachNode(host, tuple(speeds.values()), exclude)
 
 
@@ -147,7 +147,11 @@ def _slow(comparisons: Sequence[Comparison], exclude: str) -> list[CheckResult]:
 
 
 def _without_result(
-    nodes: Sequence[Node], jobs: Mapping[str, SmallJob], speeds: Mapping[str, NodeSpeed], options: SpeedOptions
+    nodes: Sequence[Node],
+    jobs: Mapping[str, SmallJob],
+    speeds: Mapping[str, NodeSpeed],
+    options: SpeedOptions,
+    site: Site,
 ) -> list[CheckResult]:
     """Return why nodes were not measured, were measured in part, or are not compared because of other work on them."""
     results = []
@@ -157,7 +161,9 @@ def _without_result(
             found = f"{node.name}: {node.state}"
             results.append(_note("not available", found, "Slurm starts no jobs on this node.", "See `sinfo -R`."))
         elif job.refused:
-            results.append(_refused(node, job))
+            means = "Slurm refuses sweeps on this node in the same way."
+            found = f"{node.name}: {job.refused}"
+            results.append(CheckResult("refused", PROBLEM, found, means, how_to_correct(site)))
         elif job.late:
             found = f"{node.name}: {job.why_late(options.timeout_s)}"
             action = "Wait longer (--wait SECONDS), or try again when the cluster is less busy."
@@ -187,9 +193,3 @@ def _incomplete(speed: NodeSpeed, whole_node: bool) -> list[CheckResult]:
 
 def _note(subject: str, found: str, means: str, action: str) -> CheckResult:
     return CheckResult(subject, NOTE, found, means, action)
-
-
-def _refused(node: Node, job: SmallJob) -> CheckResult:
-    means = "Slurm refuses sweeps on this node in the same way."
-    action = "Correct `slurm:` and `partitions:` in the site file, or choose other partitions with --partition."
-    return CheckResult("refused", PROBLEM, f"{node.name}: {job.refused}", means, action)

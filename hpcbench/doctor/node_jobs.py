@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from hpcbench.config.site import Partition, Site
+from hpcbench.config.site import Partition, Site, variable_of
 from hpcbench.config.slurm_options import walltime_s
 from hpcbench.core.check_result import PROBLEM, WARNING, CheckResult, Progress
 from hpcbench.doctor.checked_host import CheckedHost, partition_host
@@ -39,15 +39,24 @@ def check_nodes(
         checkups.append(checkup)
     jobs = [SmallJob(each.partition, each.script, walltime_s(LIMIT), site.cluster) for each in checkups]
     run_jobs(jobs, timeout_s, progress)
-    return [_host(checkup, job, timeout_s) for checkup, job in zip(checkups, jobs, strict=True)]
+    return [_host(checkup, job, site, timeout_s) for checkup, job in zip(checkups, jobs, strict=True)]
 
 
-def _host(checkup: Checkup, job: SmallJob, timeout_s: float) -> CheckedHost:
+def how_to_correct(site: Site) -> str:
+    """Return what to do about small jobs that sbatch refuses, for users: the variables of the shell come first."""
+    variables = [variable_of(option) for option in site.shell_defaults if option != "partition"]
+    site_file = "`slurm:` and `partitions:` in the site file, or choose other partitions with --partition."
+    if not variables:
+        return f"Correct {site_file}"
+    return f"In the shell: unset or correct {', '.join(variables)}. Otherwise, correct {site_file}"
+
+
+def _host(checkup: Checkup, job: SmallJob, site: Site, timeout_s: float) -> CheckedHost:
     """Return the results of a job, or why there are none."""
     if job.ended:
         return _read(checkup)
     host = partition_host(checkup.partition)
-    host.add(NODE, [_refused(job) if job.refused else _late(job, timeout_s)])
+    host.add(NODE, [_refused(job, site) if job.refused else _late(job, timeout_s)])
     return host
 
 
@@ -68,7 +77,6 @@ def _late(job: SmallJob, timeout_s: float) -> CheckResult:
     return CheckResult("job", WARNING, job.why_late(timeout_s), means, action)
 
 
-def _refused(job: SmallJob) -> CheckResult:
+def _refused(job: SmallJob, site: Site) -> CheckResult:
     means = "Slurm refuses sweeps on this partition in the same way."
-    action = "Correct `slurm:` and `partitions:` in the site file, or choose other partitions with --partition."
-    return CheckResult("job", PROBLEM, job.refused, means, action)
+    return CheckResult("job", PROBLEM, job.refused, means, how_to_correct(site))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from hpcbench.config.site import Site
+from hpcbench.config.site import Site, variable_of
 from hpcbench.config.slurm_options import walltime_s
 from hpcbench.core.check_result import NOTE, OK, PROBLEM, WARNING, CheckResult
 from hpcbench.errors import nearest
 from hpcbench.slurm.cluster_query import Association, Cluster
 
 _DEFAULT_QOS = "normal"  # the default of Slurm
+_NO_ASSOCIATIONS = "sacctmgr does not show your associations"
+_SHOW_ASSOCIATIONS = "Run `sacctmgr show assoc user=$USER` to see why, and ask whether slurmdbd is up."
 SILENT = CheckResult(
     "Slurm",
     PROBLEM,
@@ -68,9 +70,11 @@ def _partitions(cluster: Cluster, site: Site) -> list[CheckResult]:
     results = []
     named = {*site.partitions, *filter(None, [site.slurm.partition])}
     for name in sorted(named - set(theirs)):
-        found, means = f"the site names '{name}', which Slurm does not have", "Slurm refuses every job for it."
-        action = f"Correct the site file: {nearest(name, theirs)}"
-        results.append(CheckResult("partitions", PROBLEM, found, means, action))
+        from_shell = name not in site.partitions and "partition" in site.shell_defaults
+        source = variable_of("partition") if from_shell else "the site"
+        found, means = f"{source} names '{name}', which Slurm does not have", "Slurm refuses every job for it."
+        correct = f"In the shell: unset {source}, or correct it" if from_shell else "Correct the site file"
+        results.append(CheckResult("partitions", PROBLEM, found, means, f"{correct}: {nearest(name, theirs)}"))
     for name in sorted(set(site.partitions) & set(theirs)):
         ours_time, max_time = site.partitions[name].max_time, theirs[name].max_time
         if ours_time and max_time and walltime_s(ours_time) > walltime_s(max_time):
@@ -104,7 +108,10 @@ def _accounting(cluster: Cluster) -> CheckResult:
     if not cluster.sacct_responds:
         means = "How a job without a record ended, and what it used, is unknown."
         return CheckResult("accounting", WARNING, "configured, but sacct fails", means, "Ask whether slurmdbd is up.")
-    accounts = list(dict.fromkeys(each.account for each in cluster.associations or ()))
+    if cluster.associations is None:
+        means = "Whether you may use the account and QOS of the site is unknown."
+        return CheckResult("accounting", NOTE, f"sacct responds; {_NO_ASSOCIATIONS}", means, _SHOW_ASSOCIATIONS)
+    accounts = list(dict.fromkeys(each.account for each in cluster.associations))
     if not accounts:
         return CheckResult("accounting", OK, "sacct responds; you have no association")
     return CheckResult(
@@ -113,23 +120,26 @@ def _accounting(cluster: Cluster) -> CheckResult:
 
 
 def _account(cluster: Cluster, site: Site) -> list[CheckResult]:
-    """Return an account or QOS of the site file that the user may not use, if Slurm enforces it."""
+    """Return an account or QOS of the site that the user may not use, if Slurm enforces it."""
     if not cluster.associations:
         return []
     results = []
     accounts = sorted({each.account for each in cluster.associations})
     enforced = cluster.enforces("associations", "limits", "qos", "safe")
     if enforced and site.slurm.account and site.slurm.account not in accounts:
-        results.append(_not_allowed("account", site.slurm.account, accounts))
+        results.append(_not_allowed("account", site, accounts))
     allowed = sorted({qos for each in _charged(cluster.associations, site) for qos in each.qos})
     if cluster.enforces("qos") and site.slurm.qos and allowed and site.slurm.qos not in allowed:
-        results.append(_not_allowed("qos", site.slurm.qos, allowed))
+        results.append(_not_allowed("qos", site, allowed))
     return results
 
 
-def _not_allowed(key: str, value: str, allowed: list[str]) -> CheckResult:
-    found = f"the site names '{value}', which is not among yours: {', '.join(allowed)}"
-    action = f"In the site file: slurm: {{{key}: {allowed[0]}}}"
+def _not_allowed(key: str, site: Site, allowed: list[str]) -> CheckResult:
+    source, action = "the site", f"In the site file: slurm: {{{key}: {allowed[0]}}}"
+    if key in site.shell_defaults:
+        source = variable_of(key)
+        action = f"In the shell: unset {source}, or export {source}={allowed[0]}"
+    found = f"{source} names '{getattr(site.slurm, key)}', which is not among yours: {', '.join(allowed)}"
     return CheckResult(key, PROBLEM, found, "sbatch refuses every job.", action)
 
 
@@ -146,8 +156,11 @@ def _array_size(cluster: Cluster, site: Site) -> CheckResult:
 
 def _submitted_jobs(cluster: Cluster, site: Site) -> CheckResult:
     """Check the smallest limit of the associations that the site may charge, and of their QOS."""
+    if not cluster.has_accounting:
+        return CheckResult("MaxSubmitJobs", OK, "no limit (no accounting)")
     if cluster.associations is None:
-        return CheckResult("MaxSubmitJobs", OK, "unknown (no accounting)")
+        means = "How many jobs of a sweep Slurm accepts at a time is unknown."
+        return CheckResult("MaxSubmitJobs", NOTE, f"unknown ({_NO_ASSOCIATIONS})", means, _SHOW_ASSOCIATIONS)
     charged = _charged(cluster.associations, site)
     limits = [each.max_submit_jobs for each in charged if each.max_submit_jobs]
     limits += [cluster.qos_limits[qos] for qos in _qos(charged, site) if qos in cluster.qos_limits]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ TIMEOUT_S = 60
 QUERY_TIMEOUT_S = 10  # for facts that hpcbench can do without
 MAX_QUOTED = 300  # characters of a message
 _KEPT = ("SLURM_CONF", "SLURM_JWT")  # select the controller, and authenticate the user
+# scontrol ping prints these lines if slurmctld is down.
+_NOISE = re.compile(r"\*+( RESTORE SLURMCTLD DAEMON TO SERVICE \*+)?")
 _DROPPED = ("SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SCONTROL_", "SINFO_", "SLURM_")
 
 
@@ -92,18 +95,27 @@ def output_or_none(command: list[str], cluster: str | None = None) -> list[str] 
         return None
 
 
-def rows_or_none(command: list[str], count: int, cluster: str | None = None) -> list[list[str]] | None:
-    """Return the `count` fields of each line that a Slurm command prints, or None as `output_or_none` does.
+def rows_of(command: list[str], count: int, cluster: str | None = None) -> list[list[str]]:
+    """Return the `count` fields of each line that a Slurm command prints. Allow it QUERY_TIMEOUT_S.
 
-    Lines with another number of fields are left out: some sites print a greeting.
+    Lines with another number of fields are left out: some sites print a greeting. Raise UserError as `output_of` does.
     """
-    lines = output_or_none(command, cluster)
-    return None if lines is None else [row for row in (line.split("|") for line in lines) if len(row) == count]
+    lines = output_of(command, cluster, QUERY_TIMEOUT_S)
+    return [row for row in (line.split("|") for line in lines) if len(row) == count]
+
+
+def rows_or_none(command: list[str], count: int, cluster: str | None = None) -> list[list[str]] | None:
+    """Return the rows of `rows_of`, or None as `output_or_none` does."""
+    try:
+        return rows_of(command, count, cluster)
+    except UserError:
+        return None
 
 
 def quoted(lines: list[str]) -> str:
-    """Return what a Slurm command printed as one line of at most MAX_QUOTED characters."""
-    return " ".join(" ".join(lines).split())[:MAX_QUOTED]
+    """Return what a Slurm command printed as one line of at most MAX_QUOTED characters, without lines of asterisks."""
+    said = [line for line in lines if not _NOISE.fullmatch(line.strip())]
+    return " ".join(" ".join(said).split())[:MAX_QUOTED]
 
 
 def _lines(text: str) -> list[str]:

@@ -13,23 +13,24 @@ from typing import Any
 
 from hpcbench.config.site import Site
 from hpcbench.errors import UserError
-from hpcbench.slurm.client import QUERY_TIMEOUT_S, output_or_none, quoted, rows_or_none, run
+from hpcbench.slurm.client import (
+    QUERY_TIMEOUT_S,
+    NoAnswerError,
+    output_or_none,
+    quoted,
+    rows_of,
+    rows_or_none,
+    run,
+)
 from hpcbench.slurm.cluster_config import has_accounting, query_config
 from hpcbench.slurm.nodes import accepts_jobs, gpus_in
+from hpcbench.util.text import printable
 
 # Errors of the commands if there is no slurm.conf, and the DNS has no record of a controller. If the DNS does not
 # respond, there may be a cluster.
 _NOT_CONFIGURED = ("res_nsearch error: Unknown host", "res_nsearch error: No address associated with name")
 _SINFO = ("sinfo", "--noheader", "--all")  # also hidden partitions: their users may submit to them
 _SACCTMGR = ["sacctmgr", "--noheader", "--parsable2", "show"]
-
-
-@dataclass
-class Probe:
-    """A site as far as it could be queried, and a message for each missing fact."""
-
-    site: dict[str, Any]
-    unknown: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,15 @@ class Association:
     max_submit_jobs: int | None
 
 
+@dataclass
+class Probe:
+    """A site as far as it could be queried, and a message for each missing fact."""
+
+    site: dict[str, Any]
+    unknown: list[str] = field(default_factory=list)
+    associations: tuple[Association, ...] | None = None  # of this user; None if unknown
+
+
 @dataclass(frozen=True)
 class Cluster:
     """A cluster whose slurmctld responds."""
@@ -58,7 +68,7 @@ class Cluster:
     config: Mapping[str, str]
     site: Site  # as `hpcbench init` writes it
     nodes: Mapping[str, Nodes] = field(default_factory=dict)
-    associations: tuple[Association, ...] | None = None  # None if sacctmgr fails
+    associations: tuple[Association, ...] | None = None  # of this user; None if unknown
     qos_limits: Mapping[str, int] = field(default_factory=dict)  # MaxSubmitJobsPerUser by QOS
     sacct_responds: bool = False
 
@@ -113,13 +123,13 @@ def query_cluster(cluster: str | None = None) -> Cluster:
     """
     config = query_config(cluster)
     accounting = has_accounting(config)
-    associations = query_associations(config) if accounting else None
+    found = _describe(config, cluster)
     recent = ["sacct", "--noheader", "--allocations", "--starttime=now-1minutes"]
     return Cluster(
         config,
-        Site.model_validate(_describe(config, associations, cluster).site),
+        Site.model_validate(found.site),
         _query_nodes(cluster),
-        associations,
+        found.associations,
         _query_qos_limits() if accounting else {},
         accounting and output_or_none(recent, cluster) is not None,
     )
@@ -127,8 +137,7 @@ def query_cluster(cluster: str | None = None) -> Cluster:
 
 def probe() -> Probe:
     """Return the cluster that the Slurm commands reach as a site. A fact that cannot be queried is in `unknown`."""
-    config = query_config()
-    return _describe(config, query_associations(config) if has_accounting(config) else None, None)
+    return _describe(query_config(), None)
 
 
 def cluster_name() -> str | None:
@@ -137,15 +146,16 @@ def cluster_name() -> str | None:
     return None if name is None else _plain(name)
 
 
-def query_associations(config: Mapping[str, str]) -> tuple[Association, ...] | None:
-    """Return this user's associations on the cluster, or None if sacctmgr fails or the user has no name here."""
+def query_associations(config: Mapping[str, str]) -> tuple[Association, ...]:
+    """Return this user's associations on the cluster.
+
+    Raise NoAnswerError if sacctmgr fails, and UserError if it is not found or the user has no name here.
+    """
     name = _user_name()
     if name is None:
-        return None
+        raise UserError(f"this machine has no user name for UID {os.getuid()}")
     chosen = [f"user={name}", *([f"cluster={config['ClusterName']}"] if "ClusterName" in config else [])]
-    rows = rows_or_none([*_SACCTMGR, "assoc", *chosen, "format=account,defaultqos,qos,maxsubmitjobs"], 4)
-    if rows is None:
-        return None
+    rows = rows_of([*_SACCTMGR, "assoc", *chosen, "format=account,defaultqos,qos,maxsubmitjobs"], 4)
     return tuple(
         Association(account, default, tuple(filter(None, qos.split(","))), _number(limit))
         for account, default, qos, limit in rows
@@ -167,7 +177,7 @@ def _query_nodes(cluster: str | None) -> dict[str, Nodes]:
     return found
 
 
-def _describe(config: Mapping[str, str], associations: tuple[Association, ...] | None, cluster: str | None) -> Probe:
+def _describe(config: Mapping[str, str], cluster: str | None) -> Probe:
     name = _plain(config.get("ClusterName", ""))
     result = Probe({"name": name, "scheduler": "slurm", "partitions": {}, "limits": {}, "environments": {}})
     if not config:
@@ -175,7 +185,7 @@ def _describe(config: Mapping[str, str], associations: tuple[Association, ...] |
     _add_array_limit(config, result)
     _add_partitions(result, cluster)
     if has_accounting(config):
-        _add_associations(associations, result)
+        _add_associations(config, result)
     else:
         result.unknown.append("accounts and QOS: this cluster has no accounting")
     result.unknown.append("prices and electricity: Slurm has no data on cost and carbon")
@@ -211,7 +221,14 @@ def _add_partitions(result: Probe, cluster: str | None) -> None:
         _store_largest(partition, "gpus_per_node", gpus_in(gres))
 
 
-def _add_associations(associations: tuple[Association, ...] | None, result: Probe) -> None:
+def _add_associations(config: Mapping[str, str], result: Probe) -> None:
+    try:
+        result.associations = associations = query_associations(config)
+    except UserError as error:
+        again = "; when slurmdbd responds, remove the site file and run `hpcbench init` again"
+        hint = again if isinstance(error, NoAnswerError) else ""
+        result.unknown.append(f"accounts and QOS: {printable(error.what)}{hint}")
+        return
     if not associations:
         result.unknown.append("accounts and QOS: sacctmgr shows no association of this user")
         return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcbench.config.retry import Retry
-from hpcbench.config.site import Site
+from hpcbench.config.site import Site, variable_of
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.core.files import appending, write_all
 from hpcbench.core.rank_command import RankTask, packages_file, run_command, scratch_folder
@@ -59,6 +59,12 @@ class Sweep:
     def slurm(self, job: str) -> SlurmOptions:
         """Return the Slurm options of a job."""
         return SlurmOptions.model_validate(self.description["jobs"][job]["slurm"])
+
+    def shell_defaults(self, job: str) -> list[str]:
+        """Return the SBATCH_ variables of the user's shell whose values a job has, e.g. `SBATCH_ACCOUNT=lab`."""
+        given: dict[str, str] = self.description.get("shell_defaults", {})
+        slurm = self.description["jobs"][job]["slurm"]
+        return [f"{variable_of(option)}={value}" for option, value in given.items() if slurm.get(option) == value]
 
     def limit_s(self, job: str) -> int:
         """Return the time limit per run of a job, in seconds."""

@@ -155,6 +155,7 @@ def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str]) -> d
         "experiment": plan.experiment.model_dump(mode="json"),
         "axes": plan.experiment.axis_names,
         "site": plan.site.model_dump(mode="json"),
+        "shell_defaults": plan.site.shell_defaults,
         "git": git_state(writer.workspace.root),
         "cases": len(plan.cases),
         "jobs": {

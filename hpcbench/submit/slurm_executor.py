@@ -154,13 +154,15 @@ def submit(sweep: Sweep, array: Array, journal: Journal, lease: Lease) -> str:
         is_open = isinstance(error, FailedSubmissionError) or bool(limit and _timed_out(error))
         found = _find(sweep, batch) if is_open else None
         if found is None:
-            raise _refusal(array, batch, journal, error) from error
+            raise _refusal(sweep, array, batch, journal, error) from error
         slurm_id = found
     journal.submitted(batch, slurm_id)
     return slurm_id
 
 
-def _refusal(array: Array, batch: Batch, journal: Journal, error: FailedJobError | FailedSubmissionError) -> UserError:
+def _refusal(
+    sweep: Sweep, array: Array, batch: Batch, journal: Journal, error: FailedJobError | FailedSubmissionError
+) -> UserError:
     """Record in the journal that sbatch refused a batch, if that is certain; return the error for the user."""
     paths, message = batch.paths, message_of(error)
     script = str(paths.script(array.job))
@@ -180,7 +182,10 @@ def _refusal(array: Array, batch: Batch, journal: Journal, error: FailedJobError
             what, where=script, hint=f"hpcbench resume {paths.name} looks for the job before it submits again"
         )
     journal.rejected(batch, message)
-    hint = f"correct the experiment or the site file and start a new sweep; otherwise run: hpcbench resume {paths.name}"
+    variables = sweep.shell_defaults(array.job)
+    in_shell = f"unset or correct {', '.join(variables)} in the shell, or " if variables else ""
+    correct = f"{in_shell}correct the experiment or the site file, and start a new sweep"
+    hint = f"{correct}; hpcbench resume {paths.name} submits the same script"
     return UserError(f"sbatch refused {array.job}: {message}", where=script, hint=hint)
 
 

@@ -52,7 +52,7 @@ def test_a_site_file_that_disagrees_with_the_cluster_is_a_problem(cluster):
 def test_a_cluster_without_accounting_is_told(bare_cluster):
     site = places(bare_cluster, expect=0)["site"]
     assert (level(site, "accounting"), site["accounting"]["found"]) == ("note", "none")
-    assert site["MaxSubmitJobs"]["found"] == "unknown (no accounting)"
+    assert site["MaxSubmitJobs"]["found"] == "no limit (no accounting)"
 
 
 @pytest.mark.versions("doctor")

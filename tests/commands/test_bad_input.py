@@ -148,6 +148,21 @@ def test_a_wrong_partition_of_the_shell_is_blamed_on_its_variable(invoke, monkey
     assert "site file of" not in done.stderr
 
 
+def test_a_refusal_names_the_variable_of_the_shell_that_the_script_has_with_fake_slurm_commands(invoke, fake_commands):
+    sbatch = "echo 'sbatch: error: Invalid account or account/partition combination specified' >&2; exit 1"
+    commands = fake_commands(sbatch=sbatch, squeue="", srun="", scancel="")
+    shell = {"SBATCH_ACCOUNT": "lba", "SBATCH_QOS": "long", "PATH": str(commands)}
+    experiment = invoke.experiment(slurm={"qos": "short", "time": "0:01:00"})
+    site = invoke.site(scheduler="slurm")
+    done = invoke("sweep", experiment, "--site", site, "--name", "study", expect=2, env=shell)
+    said = " ".join(done.stderr.split())
+    assert "sbatch refused job-001: Invalid account" in said
+    assert "unset or correct SBATCH_ACCOUNT=lba in the shell, or correct the experiment or the site file" in said
+    assert "start a new sweep; hpcbench resume study submits the same script" in said
+    again = invoke("resume", "study", expect=2, env={"PATH": str(commands)})
+    assert "SBATCH_ACCOUNT=lba" in again.stderr
+
+
 def test_submitting_where_there_is_no_slurm_says_so(invoke):
     site = invoke.site(scheduler="slurm")
     done = invoke("sweep", invoke.experiment(), "--site", site, expect=2, env={"PATH": "/nowhere"})
@@ -167,6 +182,17 @@ def test_nothing_runs_on_a_login_node_whose_controller_is_down_with_a_fake_scont
     assert "Slurm is configured here, but does not respond: Slurmctld(primary) at head is DOWN" in done.stderr
     assert "--local" in done.stderr
     assert not (invoke.workspace / "results").exists()
+
+
+def test_init_adds_the_site_file_when_slurm_responds_again_with_fake_slurm_commands(invoke, fake_commands, tmp_path):
+    silent = {"PATH": str(fake_commands(scontrol="echo 'Slurmctld(primary) at head is DOWN'; exit 1"))}
+    folder = str(tmp_path / "my study")
+    said = " ".join(invoke("init", folder, expect=2, env=silent).stderr.split())
+    assert f"no site file was written; run `hpcbench init '{folder}'` again when Slurm responds" in said
+    assert "--local" not in said
+    up = "case $1 in ping) echo 'Slurmctld(primary) at head is UP';; *) echo 'ClusterName = big';; esac"
+    invoke("init", folder, env={"PATH": str(fake_commands(scontrol=up))})
+    assert (tmp_path / "my study" / "configs" / "sites" / "big.yaml").is_file()
 
 
 def test_dry_run_writes_nothing_and_shows_cases_hours_and_a_script(invoke):

@@ -50,10 +50,17 @@ def speed(host: str, value: float, load: tuple[CheckResult, ...] = (), missing: 
 
 @pytest.fixture
 def check(fake_commands: Any, tmp_path: Path, site: Any) -> Any:
-    """Check every node whose jobs find these values; files of the fake commands say what else happens to jobs."""
+    """Check every node whose jobs find these values; files of the fake commands say what else happens to jobs.
+
+    `shell_defaults` has the Slurm options from variables of the shell.
+    """
 
     def run(
-        values: dict[int, float | NodeSpeed], files: dict[str, str] | None = None, whole: bool = False, **slurm: str
+        values: dict[int, float | NodeSpeed],
+        files: dict[str, str] | None = None,
+        whole: bool = False,
+        shell_defaults: dict[str, str] | None = None,
+        **slurm: str,
     ) -> EachNode:
         hostlist = "echo n[2-3]"
         folder = fake_commands(sinfo=SINFO, sbatch=SBATCH, squeue=SQUEUE, scontrol=hostlist, scancel="")
@@ -65,7 +72,8 @@ def check(fake_commands: Any, tmp_path: Path, site: Any) -> Any:
         shared = tmp_path / "shared"
         shared.mkdir()
         options = SpeedOptions(whole_node=whole, pythons=(), timeout_s=0.1)
-        return check_each_node(Workspace(tmp_path), site(slurm=slurm), PARTITIONS, shared, options, silent)
+        chosen = site(slurm=slurm).with_shell_defaults(shell_defaults or {})
+        return check_each_node(Workspace(tmp_path), chosen, PARTITIONS, shared, options, silent)
 
     return run
 
@@ -103,12 +111,13 @@ def test_each_node_has_one_job_although_two_partitions_have_it_with_fake_slurm_c
 
 def test_nodes_without_a_result_are_told_with_the_reason_with_fake_slurm_commands(check: Any, tmp_path: Path) -> None:
     files = {"waiting-2": "", "refuse-3": "sbatch: error: Invalid account"}
-    checked = check({1: 200e9}, files)
+    checked = check({1: 200e9}, files, shell_defaults={"account": "lba"})
     assert of(checked, "not available").found == "n5: drained: bad memory | since Monday"
     assert of(checked, "not measured").found.startswith("n2: the job did not start in 0 s; cancelled")
     assert (of(checked, "refused").level, of(checked, "failed").level) == (PROBLEM, PROBLEM)
     assert "n3: " in of(checked, "refused").found
     assert "Invalid account" in of(checked, "refused").found
+    assert of(checked, "refused").action.startswith("In the shell: unset or correct SBATCH_ACCOUNT. Otherwise, ")
     assert of(checked, "failed").found == "n4: the job ended without a result: it printed nothing"
     assert (tmp_path / "fake commands" / "scancel.called").read_text() == "2\n"
 

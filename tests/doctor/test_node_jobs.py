@@ -49,6 +49,17 @@ def test_a_job_that_is_refused_is_a_problem_with_sbatchs_words_with_fake_slurm_c
     (finding,) = host.results
     assert finding.level == PROBLEM
     assert "Invalid account" in finding.found
+    assert finding.action.startswith("Correct `slurm:` and `partitions:` in the site file")
+
+
+def test_a_refusal_names_the_variables_of_the_shell_first_with_fake_slurm_commands(
+    fake_commands: Any, tmp_path: Path, site: Any
+) -> None:
+    fake_commands(sbatch="echo 'sbatch: error: Invalid account' >&2; exit 1")
+    shell = {"account": "lba", "partition": "gpu", "qos": "fast"}
+    (host,) = looked_at(tmp_path, lambda: site().with_shell_defaults(shell))
+    action = host.results[0].action
+    assert action.startswith("In the shell: unset or correct SBATCH_ACCOUNT, SBATCH_QOS. Otherwise, correct `slurm:`")
 
 
 def test_a_job_that_does_not_start_is_cancelled_and_told_with_fake_slurm_commands(

@@ -95,6 +95,34 @@ def test_the_action_for_a_mistyped_partition_names_the_right_one(cluster, site) 
     assert any("did you mean 'cpu'?" in finding.action for finding in found)
 
 
+@pytest.mark.parametrize(
+    ("option", "found", "action"),
+    [
+        (
+            "partition",
+            "SBATCH_PARTITION names 'cpus', which Slurm does not have",
+            "In the shell: unset SBATCH_PARTITION, or correct it: did you mean 'cpu'?",
+        ),
+        (
+            "account",
+            "SBATCH_ACCOUNT names 'cpus', which is not among yours: proj1",
+            "In the shell: unset SBATCH_ACCOUNT, or export SBATCH_ACCOUNT=proj1",
+        ),
+        (
+            "qos",
+            "SBATCH_QOS names 'cpus', which is not among yours: long, normal",
+            "In the shell: unset SBATCH_QOS, or export SBATCH_QOS=long",
+        ),
+    ],
+)
+def test_a_variable_of_the_shell_is_named_instead_of_the_site_file(
+    cluster: Any, site: Any, option: str, found: str, action: str
+) -> None:
+    results = slurm_checks.check_slurm(cluster(), site().with_shell_defaults({option: "cpus"}))
+    (problem,) = [each for each in results if each.level == PROBLEM]
+    assert (problem.found, problem.action) == (found, action)
+
+
 def test_whole_nodes_are_not_shared(cluster, site) -> None:
     assert bad(slurm_checks.check_slurm(cluster(nodes=SHARED), site(slurm={"exclusive": True}))) == []
     assert bad(slurm_checks.check_slurm(cluster({"SelectType": "select/linear"}, nodes=SHARED), site())) == []
@@ -128,6 +156,18 @@ def test_a_cluster_without_accounting_is_a_note(cluster, site, storage: str) -> 
     none = {"AccountingStorageType": storage}
     found = slurm_checks.check_slurm(cluster(none, associations=None, sacct_responds=False), site())
     assert bad(found) == [("accounting", NOTE)]
+    assert next(each.found for each in found if each.subject == "MaxSubmitJobs") == "no limit (no accounting)"
+
+
+@pytest.mark.parametrize(("sacct_responds", "level"), [(True, NOTE), (False, WARNING)])
+def test_associations_that_sacctmgr_does_not_show_are_unknown(
+    cluster: Any, site: Any, sacct_responds: bool, level: str
+) -> None:
+    found = slurm_checks.check_slurm(cluster(associations=None, sacct_responds=sacct_responds), site())
+    assert bad(found) == [("accounting", level), ("MaxSubmitJobs", NOTE)]
+    told = {finding.subject: finding.found for finding in found}
+    assert told["MaxSubmitJobs"] == "unknown (sacctmgr does not show your associations)"
+    assert "no association" not in told["accounting"]
 
 
 def test_a_user_without_limits_has_none(cluster, site) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import pwd
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +65,10 @@ def test_the_smaller_of_two_limits_of_arrays_counts_with_fake_slurm_commands(
         ({"sinfo": "exit 1"}, "partitions: sinfo failed"),
         ({"scontrol": "exit 1"}, "limits of the cluster: scontrol show config failed"),
         ({"scontrol": "echo ClusterName = x"}, "hpcbench uses Slurm's default, 1001"),
-        ({"sacctmgr": "exit 1"}, "sacctmgr shows no association of this user"),
+        (
+            {"sacctmgr": "echo 'Connection \033[1m refused' >&2; exit 1"},
+            "accounts and QOS: sacctmgr failed: Connection ?[1m refused; when slurmdbd responds, remove the site file",
+        ),
         ({"sacctmgr": "exit 0"}, "sacctmgr shows no association of this user"),
         (
             {"scontrol": "echo 'AccountingStorageType = accounting_storage/none'"},
@@ -140,6 +144,15 @@ def test_a_controller_that_is_down_is_an_error_wherever_its_slurm_conf_is_with_f
         cluster_query.slurm_responds()
     assert caught.value.what.startswith("Slurm is configured here, but does not respond: ")
     assert "--local" in caught.value.hint
+
+
+def test_the_asterisks_of_scontrol_ping_are_left_out_with_fake_slurm_commands(fake_commands: Fake) -> None:
+    stars = "*" * 41
+    down = lines("Slurmctld(primary) at vm is DOWN", stars, "** RESTORE SLURMCTLD DAEMON TO SERVICE **", stars)
+    fake_commands(scontrol=f"{down}\nexit 1")
+    with pytest.raises(UserError) as caught:
+        cluster_query.slurm_responds()
+    assert caught.value.what.endswith("does not respond: Slurmctld(primary) at vm is DOWN")
 
 
 def test_a_slurm_conf_without_commands_is_a_slurm_that_does_not_respond_with_fake_slurm_commands(
@@ -238,7 +251,8 @@ def test_a_user_without_a_name_has_unknown_associations_with_fake_slurm_commands
     for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     folder = fake_commands(scontrol="exit 0", sacctmgr="echo 'lab|||'")
-    assert query_associations({"ClusterName": "a"}) is None
+    with pytest.raises(UserError, match=f"no user name for UID {os.getuid()}"):
+        query_associations({"ClusterName": "a"})
     assert not (folder / "sacctmgr.called").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import click
 import yaml
 
 from hpcbench.config.site import Site
+from hpcbench.errors import UserError
 from hpcbench.slurm import cluster_query
 from hpcbench.util.console import err, out
 from hpcbench.util.package_data import shipped
@@ -37,13 +39,22 @@ def init_command(directory: str) -> int:
     for kind in ("experiments", "programs"):  # the experiments run these programs
         for example in sorted((shipped("configs") / kind).glob("*.*")):
             _copy(example, root / "configs" / kind / example.name)
-    if cluster_query.slurm_responds():
+    if _slurm_responds(directory):
         _site_of_cluster(root)
     else:
         err.print("Slurm not found: sweeps will run on this machine")
         _copy(shipped("configs") / "sites" / "laptop.yaml", root / "configs" / "sites" / "laptop.yaml")
     out.print(f"next: cd {root} && hpcbench sweep quickstart --dry-run", soft_wrap=True, markup=False)
     return 0
+
+
+def _slurm_responds(directory: str) -> bool:
+    """Return whether Slurm responds. Raise UserError, with the command that adds the site file, if it is silent."""
+    try:
+        return cluster_query.slurm_responds()
+    except UserError as error:
+        hint = f"no site file was written; run `hpcbench init {shlex.quote(directory)}` again when Slurm responds"
+        raise UserError(error.what, hint=hint) from error
 
 
 def _site_of_cluster(root: Path) -> None:
