@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,7 +73,8 @@ def phrase(case: pd.Series[Any], shown: list[str]) -> str:
 def titles(works: Sequence[pd.DataFrame]) -> list[str]:
     """Return the title of each workload. Equal titles are followed by the short titles, which differ."""
     names, short = [title(cases) for cases in works], short_titles(works)
-    return [f"{name} ({own})" if names.count(name) > 1 else name for name, own in zip(names, short, strict=True)]
+    counts = Counter(names)
+    return [f"{name} ({own})" if counts[name] > 1 else name for name, own in zip(names, short, strict=True)]
 
 
 def title(cases: pd.DataFrame) -> str:

@@ -92,35 +92,45 @@ def pareto(cases: pd.DataFrame, wanted: Sequence[str] = QUANTITIES) -> pd.DataFr
     those of the `wanted` quantities that any of them has, if these are two or more. Quantities are per item, or per run
     without items.
     """
-    found = pd.DataFrame({"pareto": None, "pareto_of": None}, index=cases.index, dtype=object)
+    limits = {of_items: {name: _limits(cases, name, of_items) for name in wanted} for of_items in (True, False)}
+    has_items = cases["items_per_step"].notna().to_numpy()
+    marked, compared = np.full((2, len(cases)), None, dtype=object)
     for rows in _alike(cases, wanted):
-        measured = {name: each for name in wanted if not np.isnan((each := _limits(rows, name))[0]).all()}
+        known = {name: each[:, rows] for name, each in limits[bool(has_items[rows].any())].items()}
+        measured = {name: each for name, each in known.items() if not np.isnan(each[0]).all()}
         if len(measured) < 2:
             continue
-        found.loc[rows.index, "pareto"] = pd.Series(marks(*np.stack([*measured.values()], axis=-1)), rows.index)
-        found.loc[rows.index, "pareto_of"] = "+".join(measured)
-    return found
+        marked[rows] = marks(*np.stack([*measured.values()], axis=-1))
+        compared[rows] = "+".join(measured)
+    return pd.DataFrame({"pareto": marked, "pareto_of": compared}, index=cases.index, dtype=object)
 
 
-def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Yield groups of measured cases with the same workload, currency and energy scope."""
-    keys = {COST: cases["currency"], ENERGY: cases["energy_scope"].map(cost.scope_of_host, na_action="ignore")}
-    works = work_groups(cases)
-    for _, works_alike in cases.groupby(works[works >= 0], sort=False):
-        merged = [keys[name][works_alike.index] for name in wanted if name in keys]
-        merged = [each for each in merged if each.notna().any()]
-        if merged:
-            yield from (rows for _, rows in works_alike.groupby(merged, sort=False))
-        else:
-            yield works_alike
+def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[NDArray[np.intp]]:
+    """Yield the places of measured cases with the same workload, currency and energy scope."""
+    scopes = cases["energy_scope"].map(cost.scope_of_host, na_action="ignore")
+    columns = {COST: cases["currency"], ENERGY: scopes}
+    keys = [pd.factorize(columns[name])[0] for name in wanted if name in columns]  # -1 if missing
+    for places in _places(work_groups(cases).to_numpy()).values():
+        merged = [key[places] for key in keys if (key[places] >= 0).any()]
+        codes = np.stack(merged, axis=-1) if merged else np.zeros((len(places), 1), dtype=np.intp)
+        whole = (codes >= 0).all(axis=1)
+        _, group = np.unique(codes[whole], axis=0, return_inverse=True)
+        yield from (places[whole][rows] for rows in _places(group.reshape(-1)).values())
 
 
-def _limits(rows: pd.DataFrame, quantity: str) -> Floats:
-    """Return the quantity with its lower and upper limit, shape (3, cases)."""
-    of_items = rows["items_per_step"].notna().any()
+def _places(groups: NDArray[np.intp]) -> dict[int, NDArray[np.intp]]:
+    """Return the places of each group with a number from 0 on."""
+    order = np.argsort(groups, kind="stable")
+    numbers, starts = np.unique(groups[order], return_index=True)
+    parts = np.split(order, starts[1:])
+    return {int(number): part for number, part in zip(numbers, parts, strict=True) if number >= 0}
+
+
+def _limits(cases: pd.DataFrame, quantity: str, of_items: bool) -> Floats:
+    """Return the quantity per item or per run, with its lower and upper limit, shape (3, cases)."""
     if quantity == TIME:
-        times = rows[["time_median_s", "time_ci_low_s", "time_ci_high_s"]].astype(float)
-        limits: Floats = times.div(rows["items_per_step"].astype(float).fillna(1.0), axis=0).to_numpy().T
+        times = cases[["time_median_s", "time_ci_low_s", "time_ci_high_s"]].astype(float)
+        limits: Floats = times.div(cases["items_per_step"].astype(float).fillna(1.0), axis=0).to_numpy().T
         return limits
     column = (_OF_ITEMS if of_items else _OF_RUNS)[quantity]
-    return rows[[column, *interval_columns(column)]].astype(float).to_numpy().T
+    return cases[[column, *interval_columns(column)]].astype(float).to_numpy().T

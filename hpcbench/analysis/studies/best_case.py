@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -67,13 +67,18 @@ class BestCase:
 
 def best_cases(results: Results) -> list[BestCase]:
     """Return the best case of each workload in which the quantity was measured, in the order of the ranking."""
-    ranked = [(work, results.ranked_by(work)) for work in results.workloads]
-    measured = [(work, quantity) for work, quantity in ranked if work.cases[quantity.column].notna().any()]
-    return [_best_case(replace(results, quantity=quantity), work) for work, quantity in measured]
+    return [best_case(results, work) for work in measured_workloads(results, results.workloads)]
 
 
-def _best_case(results: Results, work: Workload) -> BestCase:
-    quantity = results.quantity
+def measured_workloads(results: Results, works: Iterable[Workload]) -> list[Workload]:
+    """Return those of the workloads in which the quantity that ranks them was measured."""
+    return [work for work in works if work.cases[results.ranked_by(work).column].notna().any()]
+
+
+def best_case(results: Results, work: Workload) -> BestCase:
+    """Return the best case of a workload in which the quantity was measured."""
+    quantity = results.ranked_by(work)
+    results = replace(results, quantity=quantity)
     measured = work.cases[work.cases[quantity.column].notna()]
     best = measured.iloc[0]
     base, named = _base(results, measured, work)

@@ -9,13 +9,14 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.results import Results
+from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE
-from hpcbench.analysis.studies.best_case import best_cases
+from hpcbench.analysis.studies.best_case import best_case, measured_workloads
 from hpcbench.report.text.bars import bar, shows_blocks
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.failures import failures_of
+from hpcbench.report.text.lone_commands import lone_commands
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.ranking_notes import ranking_notes
 from hpcbench.report.text.text_columns import Column, as_table, fitting
@@ -29,17 +30,13 @@ _BAR, _FIRST = 10, 9  # characters of a bar, and its Column.gives_way, the highe
 
 def print_report(results: Results, top: int, console: Console, *, answered: bool = False) -> None:
     """Print the best cases unless `answered`, then the first `top` cases of each workload, warnings and failures."""
+    compared, alone = lone_commands(results)
     if not answered:
-        _print_answers(results, console)
-    for work in results.workloads:
-        console.print(Text(work.title, style="italic"), soft_wrap=True)
-        best = replace(work, cases=work.cases.head(top))
-        columns = columns_of(best, results.quantity, results.metrics)
-        columns.append(_bars(best.cases, results.quantity, console))
-        console.print(as_table(fitting(columns, console.width)))
-        print_omitted(len(work.cases) - top, console, "--csv")
-        if work.cases[results.ranked_by(work).column].isna().all():
-            console.print(f"Not ranked: no case has the metric '{results.ranked_by(work).title}'.", soft_wrap=True)
+        _print_answers(results, compared, console)
+    for work in compared:
+        _print_table(results, work, top, console, with_bars=True)
+    for work in alone:
+        _print_table(results, work, top, console, with_bars=False)
     cases = results.cases
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""
@@ -48,6 +45,18 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
     for note in ranking_notes(results):
         console.print(Text(note), soft_wrap=True)
     _print_failures(results, console)
+
+
+def _print_table(results: Results, work: Workload, top: int, console: Console, *, with_bars: bool) -> None:
+    console.print(Text(work.title, style="italic"), soft_wrap=True)
+    best = replace(work, cases=work.cases.head(top))
+    columns = columns_of(best, results.quantity, results.metrics)
+    if with_bars:
+        columns.append(_bars(best.cases, results.quantity, console))
+    console.print(as_table(fitting(columns, console.width)))
+    print_omitted(len(work.cases) - top, console, "--csv")
+    if work.cases[results.ranked_by(work).column].isna().all():
+        console.print(f"Not ranked: no case has the metric '{results.ranked_by(work).title}'.", soft_wrap=True)
 
 
 def print_insights(insights: list[str], console: Console) -> None:
@@ -67,14 +76,16 @@ def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
     return Column("", cells, gives_way=_FIRST, is_text=True)
 
 
-def _print_answers(results: Results, console: Console) -> None:
+def _print_answers(results: Results, works: list[Workload], console: Console) -> None:
     """Print a sentence on the best case of each workload, with its title if there are several."""
-    found = best_cases(results)
-    for answer in found[:MAX_ANSWERS]:
-        work = f"{answer.work.short_title}: " if len(found) > 1 else ""
-        console.print(Text.assemble((work, "italic"), (sentence(answer), "bold")), soft_wrap=False)
-    if len(found) > MAX_ANSWERS:
-        console.print(f"... and {plural(len(found) - MAX_ANSWERS, 'more workload')}; see the tables below, best first")
+    measured = measured_workloads(results, works)
+    for work in measured[:MAX_ANSWERS]:
+        name = f"{work.short_title}: " if len(results.workloads) > 1 else ""
+        told = sentence(best_case(results, work))
+        console.print(Text.assemble((name, "italic"), (told, "bold")), soft_wrap=False)
+    if len(measured) > MAX_ANSWERS:
+        more = plural(len(measured) - MAX_ANSWERS, "more workload")
+        console.print(f"... and {more}; see the tables below, best first")
 
 
 def _print_failures(results: Results, console: Console) -> None:
