@@ -88,9 +88,11 @@ def resume_command(
     if as_json:
         hint = f"for the state of this sweep: hpcbench status {paths.name} --json"
         raise UserError("--json requires a search, and this sweep is not one", hint=hint)
-    with locked(paths.jobs) as lease, resumable(paths.name):
+    with locked(paths.jobs) as lease:
         if found.scheduler == "local":
-            return run_here(found, _to_run(reconcile(found), workspace, disturbed, missing, force), lease)
+            runs = _to_run(reconcile(found), workspace, disturbed, missing, force)
+            with resumable(paths.name):
+                return run_here(found, runs, lease)
         _submit(found, workspace, disturbed, missing, force, lease)
     return wait_for(found) if wait else 0
 
@@ -111,7 +113,8 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
         )
     if runs:
         _give_up([run for run in runs if run.state == UNKNOWN], journal)
-        submit_with_progress(sweep, workspace, _arrays(progress, runs), journal, lease)
+        with resumable(sweep.paths.name):
+            submit_with_progress(sweep, workspace, _arrays(progress, runs), journal, lease)
 
 
 def _with_late_records(sweep: Sweep) -> Progress:

@@ -64,7 +64,7 @@ def resume_search(
     if found is None and in_job:
         shapes, repetitions = len(experiment.tune.held_out), experiment.measure.repetitions
         most = max_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
-        with locked(sweep.paths.jobs) as lease, resumable(sweep.paths.name):
+        with locked(sweep.paths.jobs) as lease:
             _submit(sweep, plan, most, workspace, lease)
         if not wait:
             err.print(f"see: hpcbench status {sweep.paths.name}", soft_wrap=True)
@@ -100,7 +100,8 @@ def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, l
     for job, entry in queued.items():
         err.print(f"job {job} searches it, and is {entry.in_words}", soft_wrap=True, markup=False)
     if not queued:
-        job = submit_search(sweep, plan, measurements, workspace, journal, lease)
+        with resumable(sweep.paths.name):
+            job = submit_search(sweep, plan, measurements, workspace, journal, lease)
         err.print(f"job {job} searches it", soft_wrap=True)
 
 
