@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hpcbench.commands.shared.context import resumable, sweep_argument, workspace_of
+from hpcbench.commands.shared.context import not_done_without_slurm, resumable, sweep_argument, workspace_of
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
 from hpcbench.config.slurm_options import time_text
@@ -103,8 +103,9 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
 
     check_available(sweep.other_cluster)
     journal = Journal.read(sweep.paths)
-    adopt_orphans(sweep, journal)
-    progress = reconcile(sweep) if force else _with_late_records(sweep)
+    with not_done_without_slurm("nothing was submitted", f"hpcbench resume {sweep.paths.name}"):
+        adopt_orphans(sweep, journal)
+        progress = reconcile(sweep) if force else _with_late_records(sweep)
     runs = _to_run(progress, workspace, disturbed, missing, force)
     if runs and progress.complaint and not force:
         raise UserError(

@@ -8,7 +8,7 @@ import click
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from hpcbench.commands.shared.context import resumable
+from hpcbench.commands.shared.context import not_done_without_slurm, resumable
 from hpcbench.commands.shared.watch import wait_for_search
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.core.frameworks import DYNAMIC
@@ -95,8 +95,9 @@ def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, l
 
     check_available(sweep.other_cluster)
     journal = Journal.read(sweep.paths)
-    adopt_orphans(sweep, journal)
-    queued = searching(sweep, journal)
+    with not_done_without_slurm("nothing was submitted", f"hpcbench resume {sweep.paths.name}"):
+        adopt_orphans(sweep, journal)
+        queued = searching(sweep, journal)
     for job, entry in queued.items():
         err.print(f"job {job} searches it, and is {entry.in_words}", soft_wrap=True, markup=False)
     if not queued:
