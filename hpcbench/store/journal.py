@@ -72,6 +72,7 @@ class Journal:
     paths: SweepPaths
     batches: list[Batch] = field(default_factory=list)
     unknown_since: dict[str, dict[int, float]] = field(default_factory=dict)  # s since the epoch, by array ID and index
+    ids_cancelled: set[str] = field(default_factory=set)  # jobs for which scancel succeeded
 
     @classmethod
     def read(cls, paths: SweepPaths) -> Journal:
@@ -81,6 +82,7 @@ class Journal:
         """
         found: dict[str, Batch] = {}
         unknown_since: dict[str, dict[int, float]] = {}
+        ids_cancelled: set[str] = set()
         for event in _events(paths.journal):
             kind, name = event["event"], event.get("batch", "")
             if kind in ("submitting", "submitted", "rejected"):
@@ -97,7 +99,9 @@ class Journal:
                 found[name] = replace(found[name], rejected=True)
             elif kind == "unknown to Slurm":
                 _add_unknown(unknown_since, event)
-        return cls(paths, list(found.values()), unknown_since)
+            elif kind == "cancelled":
+                ids_cancelled.add(str(event.get("slurm_id")))
+        return cls(paths, list(found.values()), unknown_since, ids_cancelled)
 
     @property
     def cluster(self) -> str | None:
@@ -139,8 +143,9 @@ class Journal:
         self._append("unknown to Slurm", "", slurm_id=slurm_id, indices=ranges.compact(indices))
 
     def cancelled(self, slurm_id: str) -> None:
-        """Record that a job was cancelled, for people who read the journal. Slurm has the state of the job."""
+        """Record that scancel accepted a job. Slurm has the state of the job, which may still be ending."""
         self._append("cancelled", "", slurm_id=slurm_id)
+        self.ids_cancelled.add(slurm_id)
 
     def _change(self, batch: Batch, **changes: Any) -> None:
         self.batches = [replace(b, **changes) if b.name == batch.name else b for b in self.batches]

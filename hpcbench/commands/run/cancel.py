@@ -51,17 +51,22 @@ def cancel_command(context: click.Context, sweep: str) -> int:
         # Runs in unknown state are cancelled, too: Slurm ignores the ID of a job that has ended.
         unknown = [run for run in progress.runs if run.state == UNKNOWN and run.slurm_id is not None]
         active = [run for run in progress.runs if run.in_queue] + unknown
+        new = [run for run in active if run.slurm_id not in journal.ids_cancelled]
+        unclear = [run for run in unknown if run.slurm_id not in journal.ids_cancelled]
         # What would submit the rest goes first.
         arrays = dict.fromkeys([*progress.follow_on, *(str(run.slurm_id) for run in active)])
         with not_done_without_slurm(_INCOMPLETE, _again(found)):
             cancel_arrays(found, arrays, journal)
-    of_repetitions = f"{plural(len(active), 'repetition')} in {plural(len(arrays) - len(progress.follow_on), 'array')}"
-    if unknown:
+    if unclear:
         err.print(
-            f"{plural(len(unknown), 'repetition')} may already have ended: state unknown {unknown[0].reason}",
+            f"{plural(len(unclear), 'repetition')} may already have ended: state unknown {unclear[0].reason}",
             soft_wrap=True,
             markup=False,
         )
+    if len(new) < len(active):
+        earlier = plural(len(active) - len(new), "repetition")
+        err.print(f"already cancelled: {earlier}, whose jobs Slurm may still be ending", soft_wrap=True)
+    of_repetitions = f"{plural(len(new), 'repetition')} in {plural(len({run.slurm_id for run in new}), 'array')}"
     err.print(f"cancelled {of_repetitions}{', and the job that submits the rest' if progress.follow_on else ''}")
     return 0
 

@@ -10,6 +10,7 @@ import pytest
 
 from hpcbench.commands.run.cancel import cancel_command
 from hpcbench.errors import UserError
+from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths
@@ -72,11 +73,33 @@ def test_a_cancel_without_slurm_is_repeated_with_a_fake_scontrol(
 def test_a_cancel_that_fails_between_two_jobs_is_repeated_with_fake_slurm_commands(
     paths: SweepPaths, fake_commands: Callable[..., Path]
 ) -> None:
-    fake_commands(
-        squeue=f"echo '{queued('0|RUNNING|None|n1', name='study-1.search.beef', array='42')}'", scancel=DOWN
-    )
+    fake_commands(squeue=f"echo '{queued('0|RUNNING|None|n1', name='study-1.search.beef', array='42')}'", scancel=DOWN)
     with pytest.raises(UserError, match="scancel failed") as caught:
         cancel(paths)
     assert caught.value.hint == (
         "some jobs may not have been cancelled, and continue; when Slurm responds, run: hpcbench cancel study-1"
     )
+
+
+def test_a_second_cancel_does_not_count_what_is_still_ending_with_fake_slurm_commands(
+    make_sweep: Callable[..., Sweep], fake_commands: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = make_sweep("matrix: {seed: [1, 2]}")
+    batch = Batch(sweep.paths, "job-001.beef")
+    packs.write(sweep.paths.packs(batch.name), ((0,), (1,)))
+    journal = Journal(sweep.paths)
+    journal.submitting(batch)
+    journal.submitted(batch, "42")
+    name = "study-1.job-001.beef"
+    going = queued("0|RUNNING|None|n1", "1|RUNNING|None|n1", name=name, array="42")
+    folder = fake_commands(squeue=f"cat <<'END'\n{going}\nEND", sacct="", scancel="")
+    cancel(sweep.paths)
+    assert capsys.readouterr().err == "cancelled 2 repetitions in 1 array\n"
+    ending = going.replace("RUNNING", "COMPLETING")
+    fake_commands(squeue=f"cat <<'END'\n{ending}\nEND")
+    cancel(sweep.paths)
+    told = capsys.readouterr().err
+    assert told == (
+        "already cancelled: 2 repetitions, whose jobs Slurm may still be ending\ncancelled 0 repetitions in 0 arrays\n"
+    )
+    assert (folder / "scancel.called").read_text().split() == ["42", "42"], "Slurm may have lost the first request"
