@@ -59,6 +59,11 @@ class RunProgress:
         return self.state == status.SKIPPED and kind == status.TOO_LARGE
 
     @property
+    def waits_for_ever(self) -> bool:
+        """Return whether the job of the run stays in the queue until a user or an administrator acts."""
+        return self.record is None and self.state == status.NEVER_STARTED
+
+    @property
     def ended(self) -> bool:
         """Return whether the run has an outcome."""
         return self.record is not None

@@ -16,6 +16,8 @@ from hpcbench.core import status
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import MAX_PACKS, cut, estimated_s, repack
+from hpcbench.report.terminal.status_summary import not_starting
+from hpcbench.slurm.reasons import hint
 from hpcbench.status.durations import longest_s
 from hpcbench.status.progress import UNKNOWN, Progress, RunProgress
 from hpcbench.status.reconcile import reconcile
@@ -159,6 +161,10 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
     if refused:
         message = f"{plural(refused, 'repetition')} cannot run here; if that has changed, start a new sweep"
         err.print(message, soft_wrap=True)
+    for reason, count in not_starting(progress.runs).items():
+        to_do = hint(reason)
+        message = f"{plural(count, 'repetition')} in the queue: {reason}{f'; {to_do}' if to_do else ''}"
+        err.print(message, soft_wrap=True, markup=False)
     too_large = len(progress.still_too_large)
     if too_large:
         err.print(f"skipped: {plural(too_large, 'repetition')} larger than one that ran out of memory", soft_wrap=True)

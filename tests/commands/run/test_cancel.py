@@ -10,11 +10,10 @@ import pytest
 
 from hpcbench.commands.run.cancel import cancel_command
 from hpcbench.errors import UserError
-from hpcbench.store import packs
 from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths
-from tests.status.queued_sweep import queued
+from tests.status.queued_sweep import queued, submit
 
 
 @pytest.fixture
@@ -85,11 +84,7 @@ def test_a_second_cancel_does_not_count_what_is_still_ending_with_fake_slurm_com
     make_sweep: Callable[..., Sweep], fake_commands: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     sweep = make_sweep("matrix: {seed: [1, 2]}")
-    batch = Batch(sweep.paths, "job-001.beef")
-    packs.write(sweep.paths.packs(batch.name), ((0,), (1,)))
-    journal = Journal(sweep.paths)
-    journal.submitting(batch)
-    journal.submitted(batch, "42")
+    submit(sweep, (0,), (1,))
     name = "study-1.job-001.beef"
     going = queued("0|RUNNING|None|n1", "1|RUNNING|None|n1", name=name, array="42")
     folder = fake_commands(squeue=f"cat <<'END'\n{going}\nEND", sacct="", scancel="")

@@ -10,9 +10,8 @@ import pytest
 
 from hpcbench.commands.run.resume import resume_command
 from hpcbench.errors import UserError
-from hpcbench.store import packs
-from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.sweep import Sweep
+from tests.status.queued_sweep import queued, submit
 
 SEARCH = {"metric": "throughput", "scheduler": "slurm"}
 
@@ -32,11 +31,7 @@ def test_a_refusal_does_not_advise_the_command_that_it_refuses_with_fake_slurm_c
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     sweep = make_sweep("matrix: {seed: [1, 2]}", **settings)
-    batch = Batch(sweep.paths, "search.beef" if settings else "job-001.beef", cluster="trial")
-    packs.write(sweep.paths.packs(batch.name), ((0,),))
-    journal = Journal(sweep.paths)
-    journal.submitting(batch)
-    journal.submitted(batch, "42")
+    submit(sweep, (0,), name="search.beef" if settings else "job-001.beef", cluster="trial")
     fake_commands(sbatch="", srun="", scancel="", squeue="", scontrol="echo 'ClusterName = trialb'")
     with pytest.raises(UserError, match="belongs to cluster 'trial'"):
         resume(sweep)
@@ -56,3 +51,19 @@ def test_a_resume_without_slurm_is_repeated_with_a_fake_scontrol(
         resume(sweep)
     assert caught.value.hint == "nothing was submitted; when Slurm responds, run: hpcbench resume study-1"
     assert capsys.readouterr().err == ""
+
+
+def test_jobs_that_will_not_start_are_reported_with_fake_slurm_commands(
+    make_sweep: Callable[..., Sweep], fake_commands: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = make_sweep("measure: {repetitions: 2}")
+    submit(sweep, (0, 1))
+    pending = queued("0|PENDING|QOSMaxCpuPerJobLimit|", name="study-1.job-001.beef", array="42")
+    fake_commands(sbatch="", srun="", scancel="", sacct="", squeue=f"echo '{pending}'")
+    resume(sweep)
+    assert capsys.readouterr().err == (
+        "study-1: 0 repetitions to run\n"
+        "2 repetitions in the queue: it exceeds the QOS's limit of CPUs per job: it will not start "
+        "(QOSMaxCpuPerJobLimit); request less in the experiment, or check slurm.account and slurm.qos: "
+        "start a new sweep\n"
+    )
