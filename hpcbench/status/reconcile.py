@@ -260,9 +260,10 @@ def _put_away(sweep: Sweep, made: ConcludedRecord) -> None:
 def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
     """Return a record of a run that has not ended: its parameters and its state, without times or measurements.
 
-    A run that Slurm will not start has the reason as its error.
+    A run that Slurm will not start, or that sbatch refused, has the reason as its error.
     """
     key = RecordKey(run.job, run.element, run.job, None)
-    found = _lost(run.state, run.reason) if run.waits_for_ever else Outcome(run.state, None)
+    is_stuck = run.waits_for_ever or run.is_refused
+    found = _lost(run.state, run.reason) if is_stuck else Outcome(run.state, None)
     record = node_record.assemble(run.planned, sweep.description, key, [], found, 0.0, {})
     return replace(record, started_at="", ended_at="")

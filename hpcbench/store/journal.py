@@ -29,6 +29,7 @@ from hpcbench.util.bounded_read import lines
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.locking.lease import Lease, lease
 
+NOT_FOUND = "hpcbench died before Slurm accepted it"  # the reason of a rejected batch that sbatch did not refuse
 _SLURM_ID = re.compile(r"[0-9]+\Z")
 
 
@@ -43,6 +44,8 @@ class Batch:
     uid: int = field(default_factory=os.getuid)
     cluster: str | None = None  # of sbatch, as `scontrol show config` names it
     begun_at: float = field(default_factory=time.time, compare=False)  # when sbatch was called, s since the epoch
+    refusal: str = field(default="", compare=False)  # the message with which sbatch refused it
+    refused_at: float = field(default=0.0, compare=False)  # s since the epoch
 
     @property
     def job(self) -> str:
@@ -96,7 +99,8 @@ class Journal:
                 _check(paths, event["slurm_id"], _SLURM_ID)
                 found[name] = replace(found[name], slurm_id=event["slurm_id"])
             elif kind == "rejected" and name in found:
-                found[name] = replace(found[name], rejected=True)
+                reason, at = str(event.get("reason", "")), _time(event) or 0.0
+                found[name] = replace(found[name], rejected=True, refusal=reason, refused_at=at)
             elif kind == "unknown to Slurm":
                 _add_unknown(unknown_since, event)
             elif kind == "cancelled":

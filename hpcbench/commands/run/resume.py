@@ -161,7 +161,7 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
     if refused:
         message = f"{plural(refused, 'repetition')} cannot run here; if that has changed, start a new sweep"
         err.print(message, soft_wrap=True)
-    for reason, count in not_starting(progress.runs).items():
+    for reason, count in not_starting(run for run in progress.runs if run.waits_for_ever).items():
         to_do = hint(reason)
         message = f"{plural(count, 'repetition')} in the queue: {reason}{f'; {to_do}' if to_do else ''}"
         err.print(message, soft_wrap=True, markup=False)

@@ -75,8 +75,8 @@ def waiting(runs: Iterable[RunProgress]) -> dict[str, int]:
 
 
 def not_starting(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Return the number of repetitions that Slurm will not start by the reason of their jobs, most frequent first."""
-    return waiting(run for run in runs if run.waits_for_ever)
+    """Return the number of repetitions that Slurm does not start, or sbatch refused, by reason, most frequent first."""
+    return waiting(run for run in runs if run.waits_for_ever or run.is_refused)
 
 
 def _why(run: RunProgress) -> str:

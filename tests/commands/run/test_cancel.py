@@ -62,7 +62,7 @@ def test_a_cancel_without_slurm_is_repeated_with_a_fake_scontrol(
 ) -> None:
     sweep = make_sweep(**settings)
     fake_commands(scontrol=DOWN)
-    with pytest.raises(UserError, match="scontrol failed: .* Unable to contact") as caught:
+    with pytest.raises(UserError, match=r"scontrol failed: .* Unable to contact") as caught:
         cancel(sweep.paths)
     assert caught.value.hint == (
         "nothing was cancelled, and the jobs continue; when Slurm responds, run: hpcbench cancel study-1"

@@ -47,7 +47,7 @@ def test_a_resume_without_slurm_is_repeated_with_a_fake_scontrol(
 ) -> None:
     sweep = make_sweep("matrix: {seed: [1, 2]}", **settings)
     fake_commands(sbatch="", srun="", scancel="", squeue="", scontrol=DOWN)
-    with pytest.raises(UserError, match="scontrol failed: .* Unable to contact") as caught:
+    with pytest.raises(UserError, match=r"scontrol failed: .* Unable to contact") as caught:
         resume(sweep)
     assert caught.value.hint == "nothing was submitted; when Slurm responds, run: hpcbench resume study-1"
     assert capsys.readouterr().err == ""
