@@ -44,6 +44,12 @@ def hint(words: str) -> str:
     return known.to_do if known else ""
 
 
+def requires_new_sweep(words: str) -> bool:
+    """Return whether a job with this reason starts only if it requests something else; `words` as for `hint`."""
+    return hint(words).endswith(NEW_SWEEP)
+
+
+NEW_SWEEP = ": start a new sweep"  # ends the hints on requests that Slurm does not grant
 WILL_NOT_START = "it will not start: "  # begins the words for a job that exceeds a limit on several jobs alone
 _WAIT = "wait; `squeue --start` shows when Slurm expects to start it"
 _SMALLER = "request less in the experiment, or for another partition: start a new sweep"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from hpcbench.core import status
 from hpcbench.core.record import Record
+from hpcbench.slurm import reasons
 from hpcbench.status.progress import UNKNOWN, Progress, RunProgress
 from hpcbench.util.causes import cause
 from hpcbench.util.text import plural
@@ -29,15 +30,27 @@ _OTHER = "correct the reported error"
 def failing_again(progress: Progress) -> list[RunProgress]:
     """Return the runs that `resume` would start although they would fail again.
 
-    Their error does not depend on the attempt, or all of at least two attempts of the case failed for the same cause.
+    Their error does not depend on the attempt, all of at least two attempts of the case failed for the same cause, or
+    Slurm never starts a job with their request, or sbatch refused it.
     """
     cases: dict[str, list[Record]] = {}
     for run in progress.runs:
         cases.setdefault(run.planned.case_id, []).extend(run.attempts or ([run.record] if run.record else []))
-    return [run for run in progress.to_do() if run.record and _fails_again(run.record, cases[run.planned.case_id])]
+    return [
+        run
+        for run in progress.to_do()
+        if run.is_refused or (run.record and _fails_again(run.record, cases[run.planned.case_id]))
+    ]
+
+
+def waiting_in_vain(progress: Progress) -> list[RunProgress]:
+    """Return the runs in the queue whose request Slurm will not grant: `resume` leaves them there."""
+    return [run for run in progress.runs if run.waits_for_ever and reasons.requires_new_sweep(run.reason)]
 
 
 def _fails_again(record: Record, attempts: list[Record]) -> bool:
+    if record.status == status.NEVER_STARTED:
+        return reasons.requires_new_sweep(record.message)
     if record.status not in _DEPENDS_ON_RUN:
         return False
     if record.error_type in _BY_TYPE:
@@ -51,9 +64,17 @@ def _kind(record: Record) -> tuple[str, str]:
 
 def what_to_change(runs: Iterable[RunProgress]) -> str:
     """Return what to change, for each kind of failure, before a new sweep of runs that would fail again."""
-    records = [run.record for run in runs if run.record]
-    advice = [_BY_TYPE.get(each.error_type or "") or _BY_STATUS.get(each.status, _OTHER) for each in records]
+    advice = [_advice(run) for run in runs]
     return f"{'; '.join(dict.fromkeys(advice))}; then start a new sweep"
+
+
+def _advice(run: RunProgress) -> str:
+    record = run.record
+    if run.is_refused or record is None:
+        return "correct the experiment, the site file or the SBATCH_ variables"
+    if record.status == status.NEVER_STARTED:
+        return reasons.hint(record.message).removesuffix(reasons.NEW_SWEEP)
+    return _BY_TYPE.get(record.error_type or "") or _BY_STATUS.get(record.status, _OTHER)
 
 
 def how_to_continue(progress: Progress) -> str:
@@ -62,7 +83,8 @@ def how_to_continue(progress: Progress) -> str:
     The text also has the number of runs of unknown state. It is empty if nothing is left to do.
     """
     again = failing_again(progress)
-    to_do = len(progress.to_do()) - len(again)
+    # `resume` submits nothing after a job that sbatch refuses.
+    to_do = 0 if any(run.is_refused for run in again) else len(progress.to_do()) - len(again)
     command = f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}" if to_do else ""
     change = f"{plural(len(again), 'repetition')} would fail again: {what_to_change(again)}" if again else ""
     unknown = sum(run.state == UNKNOWN for run in progress.runs)

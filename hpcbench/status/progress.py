@@ -40,6 +40,7 @@ class RunProgress:
     attempts: tuple[Record, ...] = ()  # all, the oldest first
     in_queue: bool = False  # Slurm has it, and it has not ended
     awaited_until: float | None = None  # its record may become visible until then, in seconds since the epoch
+    is_refused: bool = False  # sbatch refused its latest job, and not because of too many jobs
     is_concluded: bool = False  # its job left no record: `record` was concluded from other files and is not saved yet
 
     @property
@@ -57,6 +58,11 @@ class RunProgress:
         """Return whether the run was skipped because a smaller case had run out of memory."""
         kind = self.record.error_type if self.record else None
         return self.state == status.SKIPPED and kind == status.TOO_LARGE
+
+    @property
+    def waits_for_ever(self) -> bool:
+        """Return whether the job of the run stays in the queue until a user or an administrator acts."""
+        return self.record is None and self.state == status.NEVER_STARTED
 
     @property
     def ended(self) -> bool:

@@ -19,7 +19,7 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import CANCELLED, FAILED, GAVE_UP, NEVER_STARTED, NODE_FAILURE, SETUP, TIMEOUT
 from hpcbench.errors import UserError
 from hpcbench.node import complaint
-from hpcbench.node.results import kept_output, monitor_summary, outcome
+from hpcbench.node.results import kept_output, monitor_summary
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome, of_ranks_alone, tail
 from hpcbench.slurm import states
@@ -258,7 +258,12 @@ def _put_away(sweep: Sweep, made: ConcludedRecord) -> None:
 
 
 def unfinished_record(sweep: Sweep, run: RunProgress) -> Record:
-    """Return a record of a run that has not ended: with its parameters and its state, without times or measurements."""
+    """Return a record of a run that has not ended: its parameters and its state, without times or measurements.
+
+    A run that Slurm will not start, or that sbatch refused, has the reason as its error.
+    """
     key = RecordKey(run.job, run.element, run.job, None)
-    record = node_record.assemble(run.planned, sweep.description, key, [], outcome.Outcome(run.state, None), 0.0, {})
+    is_stuck = run.waits_for_ever or run.is_refused
+    found = _lost(run.state, run.reason) if is_stuck else Outcome(run.state, None)
+    record = node_record.assemble(run.planned, sweep.description, key, [], found, 0.0, {})
     return replace(record, started_at="", ended_at="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,11 +17,12 @@ from hpcbench.slurm import queue
 from hpcbench.slurm.group_limits import with_never
 from hpcbench.slurm.job_entry import Element, JobEntry
 from hpcbench.slurm.queue import Queue
+from hpcbench.slurm.submit_limits import exceeded_limit
 from hpcbench.slurm.sweep_cluster import check_cluster
 from hpcbench.status import job_states
 from hpcbench.status.evidence import ACTIVE, ENDED, JobState
 from hpcbench.status.scratch import Scratch, find_scratch, latest_change
-from hpcbench.store.journal import Batch, Journal
+from hpcbench.store.journal import NOT_FOUND, Batch, Journal
 from hpcbench.store.records import (
     RecordFiles,
     array_of,
@@ -57,6 +59,7 @@ class Snapshot:
     runs: Mapping[RunKey, PlannedRun]
     records: Mapping[RunKey, Sequence[Record]] = field(default_factory=dict)
     array_indices: Mapping[RunKey, ArrayIndex] = field(default_factory=dict)  # the latest of each submitted run
+    refused: Mapping[RunKey, str] = field(default_factory=dict)  # why sbatch would refuse a run again
     jobs: Mapping[Element, JobState] | None = None  # by Slurm, of runs that need it; None if Slurm was not queried
     follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
     known_arrays: frozenset[str] = frozenset()  # arrays of which Slurm knows at least one element
@@ -118,6 +121,7 @@ def take_snapshot(sweep: Sweep, *, ask_slurm: bool = True) -> Snapshot:
         runs={(job, element): run for job in sweep.job_names for element, run in enumerate(sweep.runs(job))},
         records=_by_run(found.records),
         array_indices=_array_indices(journal.accepted),
+        refused=_refused(journal.batches),
         warnings=tuple(f"a damaged line is ignored: {place}" for place in found.damaged),
         record_sizes=found.sizes,
     )
@@ -151,6 +155,25 @@ def _array_indices(batches: Iterable[Batch]) -> dict[RunKey, ArrayIndex]:
         for index, pack in enumerate(batch.packs)
         for element in pack
     }
+
+
+def _refused(batches: Iterable[Batch]) -> dict[RunKey, str]:
+    """Return the message with which sbatch refused the latest job of each run.
+
+    Refusals because of too many jobs are left out: sbatch may accept the same job later.
+    """
+    found: dict[RunKey, str] = {}
+    for batch in batches:
+        is_lasting = batch.refusal not in ("", NOT_FOUND) and not exceeded_limit(batch.refusal)
+        if batch.rejected and not (is_lasting and batch.paths.packs(batch.name).is_file()):
+            continue
+        for key in ((batch.job, element) for pack in batch.packs for element in pack):
+            found.pop(key, None)
+            if batch.rejected:
+                at = datetime.datetime.fromtimestamp(batch.refused_at).astimezone()
+                message = batch.refusal.replace("Batch job submission failed: ", "")
+                found[key] = f"sbatch refused it at {at:%Y-%m-%d %H:%M:%S}: {message}"
+    return found
 
 
 def _with_slurm(snapshot: Snapshot, journal: Journal) -> Snapshot:

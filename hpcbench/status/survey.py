@@ -62,8 +62,16 @@ def survey(snapshot: Snapshot) -> Progress:
 
     A run whose job ended without a record has the outcome in `snapshot.concluded`, otherwise the outcome by Slurm.
     """
-    runs = tuple(_Run(snapshot, key).progress() for key in snapshot.runs)
+    runs = tuple(_with_refusal(snapshot, _Run(snapshot, key).progress()) for key in snapshot.runs)
     return Progress(snapshot.sweep, runs, snapshot.warnings, snapshot.follow_on, complaint=snapshot.complaint)
+
+
+def _with_refusal(snapshot: Snapshot, run: RunProgress) -> RunProgress:
+    """Return the run, marked if sbatch refused its latest job; this is the reason of a run that has not started."""
+    refusal = snapshot.refused.get((run.job, run.element))
+    if refusal is None:
+        return run
+    return replace(run, is_refused=True, reason=refusal if run.state == PLANNED else run.reason)
 
 
 def ended_without_record(snapshot: Snapshot) -> dict[RunKey, EndedWithoutRecord]:

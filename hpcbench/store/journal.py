@@ -29,6 +29,7 @@ from hpcbench.util.bounded_read import lines
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.locking.lease import Lease, lease
 
+NOT_FOUND = "hpcbench died before Slurm accepted it"  # the reason of a rejected batch that sbatch did not refuse
 _SLURM_ID = re.compile(r"[0-9]+\Z")
 
 
@@ -43,6 +44,8 @@ class Batch:
     uid: int = field(default_factory=os.getuid)
     cluster: str | None = None  # of sbatch, as `scontrol show config` names it
     begun_at: float = field(default_factory=time.time, compare=False)  # when sbatch was called, s since the epoch
+    refusal: str = field(default="", compare=False)  # the message with which sbatch refused it
+    refused_at: float = field(default=0.0, compare=False)  # s since the epoch
 
     @property
     def job(self) -> str:
@@ -72,6 +75,7 @@ class Journal:
     paths: SweepPaths
     batches: list[Batch] = field(default_factory=list)
     unknown_since: dict[str, dict[int, float]] = field(default_factory=dict)  # s since the epoch, by array ID and index
+    ids_cancelled: set[str] = field(default_factory=set)  # jobs for which scancel succeeded
 
     @classmethod
     def read(cls, paths: SweepPaths) -> Journal:
@@ -81,6 +85,7 @@ class Journal:
         """
         found: dict[str, Batch] = {}
         unknown_since: dict[str, dict[int, float]] = {}
+        ids_cancelled: set[str] = set()
         for event in _events(paths.journal):
             kind, name = event["event"], event.get("batch", "")
             if kind in ("submitting", "submitted", "rejected"):
@@ -94,10 +99,13 @@ class Journal:
                 _check(paths, event["slurm_id"], _SLURM_ID)
                 found[name] = replace(found[name], slurm_id=event["slurm_id"])
             elif kind == "rejected" and name in found:
-                found[name] = replace(found[name], rejected=True)
+                reason, at = str(event.get("reason", "")), _time(event) or 0.0
+                found[name] = replace(found[name], rejected=True, refusal=reason, refused_at=at)
             elif kind == "unknown to Slurm":
                 _add_unknown(unknown_since, event)
-        return cls(paths, list(found.values()), unknown_since)
+            elif kind == "cancelled":
+                ids_cancelled.add(str(event.get("slurm_id")))
+        return cls(paths, list(found.values()), unknown_since, ids_cancelled)
 
     @property
     def cluster(self) -> str | None:
@@ -139,8 +147,9 @@ class Journal:
         self._append("unknown to Slurm", "", slurm_id=slurm_id, indices=ranges.compact(indices))
 
     def cancelled(self, slurm_id: str) -> None:
-        """Record that a job was cancelled, for people who read the journal. Slurm has the state of the job."""
+        """Record that scancel accepted a job. Slurm has the state of the job, which may still be ending."""
         self._append("cancelled", "", slurm_id=slurm_id)
+        self.ids_cancelled.add(slurm_id)
 
     def _change(self, batch: Batch, **changes: Any) -> None:
         self.batches = [replace(b, **changes) if b.name == batch.name else b for b in self.batches]

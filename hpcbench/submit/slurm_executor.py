@@ -26,7 +26,7 @@ from hpcbench.slurm.queue import UNKNOWN_ID, find_by_name
 from hpcbench.slurm.submit_limits import exceeded_limit
 from hpcbench.slurm.sweep_cluster import check_cluster
 from hpcbench.store import packs
-from hpcbench.store.journal import Batch, Journal
+from hpcbench.store.journal import NOT_FOUND, Batch, Journal
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.submit.script import LOG
@@ -250,7 +250,7 @@ def adopt_orphans(sweep: Sweep, journal: Journal) -> None:
         time.sleep(wait_s)
         _adopt_found(sweep, journal)
     for batch in (batch for batch in journal.accepted if batch.slurm_id is None):
-        journal.rejected(batch, "hpcbench died before Slurm accepted it")
+        journal.rejected(batch, NOT_FOUND)
 
 
 def _adopt_found(sweep: Sweep, journal: Journal) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.run_spec import Pack, PlannedRun
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.slurm.job_entry import Element, JobEntry
 from hpcbench.status.evidence import Evidence, JobState
@@ -68,6 +68,15 @@ def accounted(*told: str, array: str = "7", uid: int | None = None) -> str:
         owner = os.getuid() if uid is None else uid
         lines.append(f"{array}_{index}|{state}|{exit_code}|60|5|{owner}|{start}|{OLD}|None|{nodes or 'None assigned'}")
     return "\n".join(lines)
+
+
+def submit(sweep: Sweep, *given: Pack, name: str = "job-001.beef", cluster: str | None = None) -> None:
+    """Put a batch into the journal of a sweep on disk, which Slurm has accepted as array 42."""
+    batch = Batch(sweep.paths, name, cluster=cluster)
+    packs.write(sweep.paths.packs(name), given)
+    journal = Journal.read(sweep.paths)
+    journal.submitting(batch)
+    journal.submitted(batch, "42")
 
 
 def entries(*told: str, array: str = "7") -> Entries:

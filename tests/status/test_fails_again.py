@@ -11,7 +11,7 @@ import pytest
 
 from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.status.fails_again import failing_again, how_to_continue
+from hpcbench.status.fails_again import failing_again, how_to_continue, waiting_in_vain
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
@@ -88,3 +88,31 @@ def test_runs_of_unknown_state_are_told_with_the_option_that_repeats_them(progre
         "to run 1 repetition: hpcbench resume sweep-1; "
         "1 repetition in an unknown state, to be run again only with --force"
     )
+
+
+LIMIT = "it exceeds the QOS's limit of CPUs per job: it will not start (QOSMaxCpuPerJobLimit)"
+
+
+def test_a_request_that_slurm_never_grants_is_not_resumed_after_a_cancel(progress: MakeProgress) -> None:
+    found = progress((0, [("never_started", {**KILLED, "message": f"Slurm never started it: {LIMIT}"})]))
+    assert how_to_continue(found) == (
+        "1 repetition would fail again: request less in the experiment, or check slurm.account and slurm.qos; "
+        "then start a new sweep"
+    )
+
+
+def test_a_job_whose_dependency_failed_is_resumed(progress: MakeProgress) -> None:
+    words = "Slurm never started it: it waits for another job (Dependency)"
+    found = progress((0, [("never_started", {**KILLED, "message": words})]))
+    assert how_to_continue(found) == "to run 1 repetition: hpcbench resume sweep-1"
+
+
+@pytest.mark.parametrize(("reason", "in_vain"), [(LIMIT, 1), ("it is held (JobHeldUser)", 0)])
+def test_a_job_in_the_queue_whose_request_slurm_will_not_grant_waits_in_vain(
+    progress: MakeProgress, reason: str, in_vain: int
+) -> None:
+    found = progress((0, [("completed", None)]))
+    waits = replace(found.runs[0], state="never_started", record=None, attempts=(), reason=reason, in_queue=True)
+    found = replace(found, runs=(waits,))
+    assert len(waiting_in_vain(found)) == in_vain
+    assert how_to_continue(found) == "", "resume leaves it in the queue"

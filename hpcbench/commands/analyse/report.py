@@ -35,7 +35,7 @@ from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.report.text.insights import insights
-from hpcbench.status.fails_again import failing_again
+from hpcbench.status.fails_again import failing_again, waiting_in_vain
 from hpcbench.status.progress import Progress
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
@@ -199,9 +199,11 @@ def _same_workload(asked: Sequence[str], records: list[Record], progresses: list
 
 
 def _failing_again(progresses: list[Progress]) -> frozenset[Key]:
-    """Return the cases with a run that would fail again."""
+    """Return the cases with a run that would fail again, or that Slurm will not start."""
     return frozenset(
-        (progress.sweep.paths.name, run.planned.case_id) for progress in progresses for run in failing_again(progress)
+        (progress.sweep.paths.name, run.planned.case_id)
+        for progress in progresses
+        for run in [*failing_again(progress), *waiting_in_vain(progress)]
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hpcbench.commands.shared.context import sweep_argument, workspace_of
+from hpcbench.commands.shared.context import not_done_without_slurm, sweep_argument, workspace_of
 from hpcbench.errors import UserError
 from hpcbench.slurm.search_job import searching
 from hpcbench.status.progress import UNKNOWN
@@ -19,6 +19,8 @@ Examples:
   hpcbench cancel latest
   hpcbench cancel lstm-threads-20260311-101500
 """
+_NOTHING = "nothing was cancelled, and the jobs continue"
+_INCOMPLETE = "some jobs may not have been cancelled, and continue"
 
 
 @click.command("cancel", epilog=EPILOG)
@@ -41,25 +43,36 @@ def cancel_command(context: click.Context, sweep: str) -> int:
 
     with locked(found.paths.jobs):
         journal = Journal.read(found.paths)
-        adopt_orphans(found, journal)
-        progress = reconcile(found)
+        with not_done_without_slurm(_NOTHING, _again(found)):
+            adopt_orphans(found, journal)
+            progress = reconcile(found)
         for warning in progress.warnings:
             err.print(f"warning: {warning}", soft_wrap=True, markup=False)
         # Runs in unknown state are cancelled, too: Slurm ignores the ID of a job that has ended.
         unknown = [run for run in progress.runs if run.state == UNKNOWN and run.slurm_id is not None]
         active = [run for run in progress.runs if run.in_queue] + unknown
+        new = [run for run in active if run.slurm_id not in journal.ids_cancelled]
+        unclear = [run for run in unknown if run.slurm_id not in journal.ids_cancelled]
         # What would submit the rest goes first.
         arrays = dict.fromkeys([*progress.follow_on, *(str(run.slurm_id) for run in active)])
-        cancel_arrays(found, arrays, journal)
-    of_repetitions = f"{plural(len(active), 'repetition')} in {plural(len(arrays) - len(progress.follow_on), 'array')}"
-    if unknown:
+        with not_done_without_slurm(_INCOMPLETE, _again(found)):
+            cancel_arrays(found, arrays, journal)
+    if unclear:
         err.print(
-            f"{plural(len(unknown), 'repetition')} may already have ended: state unknown {unknown[0].reason}",
+            f"{plural(len(unclear), 'repetition')} may already have ended: state unknown {unclear[0].reason}",
             soft_wrap=True,
             markup=False,
         )
+    if len(new) < len(active):
+        earlier = plural(len(active) - len(new), "repetition")
+        err.print(f"already cancelled: {earlier}, whose jobs Slurm may still be ending", soft_wrap=True)
+    of_repetitions = f"{plural(len(new), 'repetition')} in {plural(len({run.slurm_id for run in new}), 'array')}"
     err.print(f"cancelled {of_repetitions}{', and the job that submits the rest' if progress.follow_on else ''}")
     return 0
+
+
+def _again(sweep: Sweep) -> str:
+    return f"hpcbench cancel {sweep.paths.name}"
 
 
 def _cancel_search(sweep: Sweep) -> int:
@@ -68,7 +81,9 @@ def _cancel_search(sweep: Sweep) -> int:
     # The job itself holds the sweep's lock while it searches. So the journal is only added to, and no orphan is given
     # up: another hpcbench may be submitting it. A job is found by its name, whether the journal has its id or not.
     journal = Journal.read(sweep.paths)
-    jobs = searching(sweep, journal)
-    cancel_arrays(sweep, jobs, journal)
+    with not_done_without_slurm(_NOTHING, _again(sweep)):
+        jobs = searching(sweep, journal)
+    with not_done_without_slurm(_INCOMPLETE, _again(sweep)):
+        cancel_arrays(sweep, jobs, journal)
     err.print(f"cancelled {plural(len(jobs), 'job')}")
     return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hpcbench.commands.shared.context import resumable, sweep_argument, workspace_of
+from hpcbench.commands.shared.context import not_done_without_slurm, resumable, sweep_argument, workspace_of
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
 from hpcbench.config.slurm_options import time_text
@@ -16,6 +16,8 @@ from hpcbench.core import status
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import MAX_PACKS, cut, estimated_s, repack
+from hpcbench.report.terminal.status_summary import not_starting
+from hpcbench.slurm.reasons import hint
 from hpcbench.status.durations import longest_s
 from hpcbench.status.progress import UNKNOWN, Progress, RunProgress
 from hpcbench.status.reconcile import reconcile
@@ -88,9 +90,11 @@ def resume_command(
     if as_json:
         hint = f"for the state of this sweep: hpcbench status {paths.name} --json"
         raise UserError("--json requires a search, and this sweep is not one", hint=hint)
-    with locked(paths.jobs) as lease, resumable(paths.name):
+    with locked(paths.jobs) as lease:
         if found.scheduler == "local":
-            return run_here(found, _to_run(reconcile(found), workspace, disturbed, missing, force), lease)
+            runs = _to_run(reconcile(found), workspace, disturbed, missing, force)
+            with resumable(paths.name):
+                return run_here(found, runs, lease)
         _submit(found, workspace, disturbed, missing, force, lease)
     return wait_for(found) if wait else 0
 
@@ -101,8 +105,9 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
 
     check_available(sweep.other_cluster)
     journal = Journal.read(sweep.paths)
-    adopt_orphans(sweep, journal)
-    progress = reconcile(sweep) if force else _with_late_records(sweep)
+    with not_done_without_slurm("nothing was submitted", f"hpcbench resume {sweep.paths.name}"):
+        adopt_orphans(sweep, journal)
+        progress = reconcile(sweep) if force else _with_late_records(sweep)
     runs = _to_run(progress, workspace, disturbed, missing, force)
     if runs and progress.complaint and not force:
         raise UserError(
@@ -111,7 +116,8 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
         )
     if runs:
         _give_up([run for run in runs if run.state == UNKNOWN], journal)
-        submit_with_progress(sweep, workspace, _arrays(progress, runs), journal, lease)
+        with resumable(sweep.paths.name):
+            submit_with_progress(sweep, workspace, _arrays(progress, runs), journal, lease)
 
 
 def _with_late_records(sweep: Sweep) -> Progress:
@@ -155,6 +161,10 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
     if refused:
         message = f"{plural(refused, 'repetition')} cannot run here; if that has changed, start a new sweep"
         err.print(message, soft_wrap=True)
+    for reason, count in not_starting(run for run in progress.runs if run.waits_for_ever).items():
+        to_do = hint(reason)
+        message = f"{plural(count, 'repetition')} in the queue: {reason}{f'; {to_do}' if to_do else ''}"
+        err.print(message, soft_wrap=True, markup=False)
     too_large = len(progress.still_too_large)
     if too_large:
         err.print(f"skipped: {plural(too_large, 'repetition')} larger than one that ran out of memory", soft_wrap=True)

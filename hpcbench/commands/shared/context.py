@@ -16,6 +16,7 @@ from hpcbench.config.site import Site, check_environment_names, load_site
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError, nearest
+from hpcbench.slurm.client import NoAnswerError
 from hpcbench.store.archive.pack import SUFFIX
 from hpcbench.store.archive.unpack import unpacked
 from hpcbench.store.workspace import SweepPaths, Workspace
@@ -49,6 +50,16 @@ def resumable(sweep: str) -> Iterator[None]:
             raise
         err.print(f"runs and submitted jobs are kept; to continue: hpcbench resume {sweep}", soft_wrap=True)
         raise
+
+
+@contextmanager
+def not_done_without_slurm(not_done: str, command: str) -> Iterator[None]:
+    """Add what was not done, and the command to repeat, to the error of a Slurm command that fails or times out."""
+    try:
+        yield
+    except NoAnswerError as error:
+        to_do = error.hint or f"when Slurm responds, run: {command}"
+        raise NoAnswerError(error.what, where=error.where, hint=f"{not_done}; {to_do}") from error
 
 
 def sweep_argument(name: str = "sweep", **settings: Any) -> Callable[[Command], Command]:

@@ -8,7 +8,7 @@ import click
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from hpcbench.commands.shared.context import resumable
+from hpcbench.commands.shared.context import not_done_without_slurm, resumable
 from hpcbench.commands.shared.watch import wait_for_search
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.core.frameworks import DYNAMIC
@@ -64,7 +64,7 @@ def resume_search(
     if found is None and in_job:
         shapes, repetitions = len(experiment.tune.held_out), experiment.measure.repetitions
         most = max_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
-        with locked(sweep.paths.jobs) as lease, resumable(sweep.paths.name):
+        with locked(sweep.paths.jobs) as lease:
             _submit(sweep, plan, most, workspace, lease)
         if not wait:
             err.print(f"see: hpcbench status {sweep.paths.name}", soft_wrap=True)
@@ -95,12 +95,14 @@ def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, l
 
     check_available(sweep.other_cluster)
     journal = Journal.read(sweep.paths)
-    adopt_orphans(sweep, journal)
-    queued = searching(sweep, journal)
+    with not_done_without_slurm("nothing was submitted", f"hpcbench resume {sweep.paths.name}"):
+        adopt_orphans(sweep, journal)
+        queued = searching(sweep, journal)
     for job, entry in queued.items():
         err.print(f"job {job} searches it, and is {entry.in_words}", soft_wrap=True, markup=False)
     if not queued:
-        job = submit_search(sweep, plan, measurements, workspace, journal, lease)
+        with resumable(sweep.paths.name):
+            job = submit_search(sweep, plan, measurements, workspace, journal, lease)
         err.print(f"job {job} searches it", soft_wrap=True)
 
 

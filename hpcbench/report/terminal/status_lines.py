@@ -34,9 +34,11 @@ class Lines:
             end = expected_in_words(progress, now)
             expected = f"; expected end {end}" if end else ""
             lines.append(Text(f"{progress.sweep.paths.name}: {counted(counts)}{expected}"))
+        not_starting = status_summary.not_starting(progress.runs)
         for reason in self._new(status_summary.waiting(progress.runs)):
             to_do = reasons.hint(reason)
-            lines.append(Text(f"waiting because {plain(reason)}{f': {to_do}' if to_do else ''}"))
+            head = "not started: " if reason in not_starting else "waiting because "
+            lines.append(Text(f"{head}{plain(reason)}{f': {to_do}' if to_do else ''}"))
         return lines + self._failures(progress)
 
     def _failures(self, progress: Progress) -> list[Text]:

@@ -74,6 +74,11 @@ def waiting(runs: Iterable[RunProgress]) -> dict[str, int]:
     return dict(reasons.most_common())
 
 
+def not_starting(runs: Iterable[RunProgress]) -> dict[str, int]:
+    """Return the number of repetitions that Slurm does not start, or sbatch refused, by reason, most frequent first."""
+    return waiting(run for run in runs if run.waits_for_ever or run.is_refused)
+
+
 def _why(run: RunProgress) -> str:
     """Return the reason as what follows `waiting because`."""
     return f"its state is unknown {run.reason}" if run.state == UNKNOWN else run.reason

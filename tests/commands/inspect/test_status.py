@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from hpcbench.commands.inspect.status import status_command
+from hpcbench.store import packs
+from hpcbench.store.journal import Batch, Journal
 from hpcbench.store.sweep import Sweep
-from tests.status.queued_sweep import queued
+from tests.status.queued_sweep import queued, submit
 
 
 def status(sweep: Sweep, *options: str) -> None:
@@ -52,3 +54,36 @@ def test_a_sweep_is_to_be_continued_only_if_slurm_certainly_runs_nothing_of_it_w
     status(sweep)
     told = capsys.readouterr().out
     assert ("hpcbench resume study-1" in told) is advice, told
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_lasting"),
+    [
+        ("Batch job submission failed: Invalid account or account/partition combination specified", True),
+        ("AssocMaxSubmitJobLimit Batch job submission failed: Job violates accounting/QOS policy", False),
+        ("hpcbench died before Slurm accepted it", False),
+    ],
+)
+def test_a_refused_job_is_not_resumed_unless_the_queue_was_full_with_a_fake_squeue(
+    reason: str,
+    is_lasting: bool,
+    make_sweep: Callable[..., Sweep],
+    fake_commands: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sweep = make_sweep("measure: {repetitions: 2}")
+    fake_commands(squeue="", sacct="")
+    batch = Batch(sweep.paths, "job-001.beef")
+    packs.write(sweep.paths.packs(batch.name), ((0,),))
+    journal = Journal(sweep.paths)
+    journal.submitting(batch)
+    journal.rejected(batch, reason)
+    status(sweep)
+    told = capsys.readouterr().out
+    assert ("1 planned: sbatch refused it at 20" in told) is is_lasting
+    assert (": Invalid account or account/partition combination specified" in told) is is_lasting
+    assert ("to run 2 repetitions: hpcbench resume study-1" in told) is not is_lasting
+    assert ("1 repetition would fail again: correct the experiment" in told) is is_lasting
+    submit(sweep, (0,))
+    status(sweep)
+    assert "sbatch refused" not in capsys.readouterr().out, "a later sbatch succeeded"

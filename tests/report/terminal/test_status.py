@@ -107,7 +107,7 @@ def test_a_view_has_no_more_rows_and_columns_than_the_terminal(large: Progress, 
 def test_a_small_terminal_shows_a_reason_a_failure_and_each_short_axis(large: Progress) -> None:
     text = printed(large, 23, 80)
     for words in (
-        "waiting because",
+        "not ended because",
         "latest failures",
         "batch_size",
         "device",
@@ -260,6 +260,14 @@ def test_a_pipe_gets_a_line_when_counts_change_and_each_reason_and_failure_once(
     assert len(told(lines, pending, make(1, "failed", reason="it broke again", ago_s=5))) == 1
     unknown = make(1, "unknown", reason="since 10:11:12: Slurm reports FAILED")
     assert told(lines, unknown)[1] == "waiting because its state is unknown since 10:11:12: Slurm reports FAILED"
+
+
+def test_a_request_above_a_limit_does_not_wait() -> None:
+    reason = in_words("QOSMaxCpuPerJobLimit")
+    assert told(Lines(), make(0, "never_started", reason=reason))[1] == (
+        f"not started: {reason}: request less in the experiment, or check slurm.account and slurm.qos: "
+        "start a new sweep"
+    )
 
 
 def test_of_many_failures_at_once_a_pipe_gets_ten() -> None:
