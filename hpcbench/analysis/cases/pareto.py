@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -118,7 +118,7 @@ def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[NDArray[np.in
         yield from (places[whole][rows] for rows in _places(group.reshape(-1)).values())
 
 
-def _places(groups: NDArray[np.intp]) -> dict[int, NDArray[np.intp]]:
+def _places(groups: NDArray[np.integer[Any]]) -> dict[int, NDArray[np.intp]]:
     """Return the places of each group with a number from 0 on."""
     order = np.argsort(groups, kind="stable")
     numbers, starts = np.unique(groups[order], return_index=True)

@@ -20,8 +20,8 @@ _APART = re.compile(r"\t| {2,}")
 def column(name: str, text: str) -> Iterator[str]:
     """Yield the cells below a header, without empty ones; `busbw[1]` is the second column with the name `busbw`.
 
-    Lines above the header and lines of other output below it are skipped. Raise MetricError if a row does not have as many cells as the header, or if
-    several columns have the name.
+    Lines above the header and other output below it are skipped. Raise MetricError if a row does not have as many cells
+    as the header, or if several columns have the name.
     """
     lines = text.splitlines(True)
     word = _without_place(name)

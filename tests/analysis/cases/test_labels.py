@@ -16,7 +16,7 @@ from hpcbench.analysis.cases.labels import (
     plain,
     short_titles,
     telling_apart,
-    title,
+    titles,
     varying,
 )
 
@@ -143,14 +143,16 @@ def test_only_the_mark_of_a_tag_is_left_out() -> None:
 
 def test_a_title_says_what_cases_share() -> None:
     same, others = cases({}, {"nodes": 2}), cases({}, {"framework": "jax", "batch_size": 64})
-    assert title(same) == "lstm training float32 pytorch cpu, batch size 32, 1,234,567 parameters"
-    assert title(others) == "lstm training float32 cpu, 1,234,567 parameters"
+    assert titles([same, others], ["a", "b"]) == [
+        "lstm training float32 pytorch cpu, batch size 32, 1,234,567 parameters",
+        "lstm training float32 cpu, 1,234,567 parameters",
+    ]
+    assert titles([same, same], ["a", "b"])[0].endswith(" parameters (a)")
 
 
 def test_commands_have_the_title_of_their_experiment() -> None:
     one, two = ({"framework": "command", "command": each} for each in ("./a", "./b"))
-    assert title(cases(one, one)) == "study: ./a"
-    assert title(cases(one, two)) == "study: commands"
+    assert titles([cases(one, one), cases(one, two)], ["", ""]) == ["study: ./a", "study: commands"]
     assert short_titles([cases(one), cases({})]) == ["study", ""]
 
 

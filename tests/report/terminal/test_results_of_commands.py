@@ -143,3 +143,14 @@ def test_commands_that_are_ranked_separately_say_why_and_how_to_rank_them_togeth
         "Commands are ranked separately, because their work may depend on: size. If it does not, use "
     )
     assert note.endswith("--same-workload size, or same_workload in the experiment.")
+
+
+def test_commands_that_are_alone_in_their_workload_share_a_table_without_bars(make_cases: MakeCases) -> None:
+    rows = [command(rate, tag_message_bytes=size, user_workload=f"size={size}") for rate, size in ((8, 1), (9, 2))]
+    pair = [command(rate, batch_size=rate, experiment="other", user_workload=None) for rate in (3, 4)]
+    text = printed(make_cases(*rows, *pair))
+    assert "there is no other case to compare with" not in text
+    table = words(text)
+    assert "study: commands, each the only case of its workload message bytes rate it/s" in table
+    assert "1.0 8 7 - 9 29.1 ms 3 2.0 9 8 - 10 29.1 ms 3 Ranked" in table
+    assert "4 4 3 - 5 29.1 ms 3 ##########" in table
