@@ -40,7 +40,7 @@ class RunProgress:
     attempts: tuple[Record, ...] = ()  # all, the oldest first
     in_queue: bool = False  # Slurm has it, and it has not ended
     awaited_until: float | None = None  # its record may become visible until then, in seconds since the epoch
-    is_refused: bool = False  # sbatch refused its latest job, and not because of too many jobs
+    is_refused: bool = False  # sbatch refused its latest job, and would refuse the same job again
     is_concluded: bool = False  # its job left no record: `record` was concluded from other files and is not saved yet
 
     @property

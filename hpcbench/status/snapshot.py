@@ -59,7 +59,6 @@ class Snapshot:
     runs: Mapping[RunKey, PlannedRun]
     records: Mapping[RunKey, Sequence[Record]] = field(default_factory=dict)
     array_indices: Mapping[RunKey, ArrayIndex] = field(default_factory=dict)  # the latest of each submitted run
-    refused: Mapping[RunKey, str] = field(default_factory=dict)  # why sbatch would refuse a run again
     jobs: Mapping[Element, JobState] | None = None  # by Slurm, of runs that need it; None if Slurm was not queried
     follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
     known_arrays: frozenset[str] = frozenset()  # arrays of which Slurm knows at least one element
@@ -72,6 +71,7 @@ class Snapshot:
     warnings: tuple[str, ...] = ()
     uid: int = field(default_factory=os.getuid)
     record_sizes: Mapping[Path, int] = field(default_factory=dict)  # how many bytes of each file were read
+    refused: Mapping[RunKey, str] = field(default_factory=dict)  # why sbatch refused the latest job of a run
 
     @cached_property
     def retry(self) -> Retry:

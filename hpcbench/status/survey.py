@@ -13,6 +13,7 @@ from hpcbench.core.retry_rule import is_tried_again
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.slurm import states
 from hpcbench.slurm.job_entry import JobEntry
+from hpcbench.slurm.refusals import is_of_request
 from hpcbench.status import evidence
 from hpcbench.status.evidence import JobState
 from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
@@ -67,11 +68,12 @@ def survey(snapshot: Snapshot) -> Progress:
 
 
 def _with_refusal(snapshot: Snapshot, run: RunProgress) -> RunProgress:
-    """Return the run, marked if sbatch refused its latest job; this is the reason of a run that has not started."""
+    """Return the run, with the refusal as reason if it has not started, and marked if its request is the cause."""
     refusal = snapshot.refused.get((run.job, run.element))
     if refusal is None:
         return run
-    return replace(run, is_refused=True, reason=refusal if run.state == PLANNED else run.reason)
+    reason = refusal if run.state == PLANNED else run.reason
+    return replace(run, is_refused=is_of_request(refusal), reason=reason)
 
 
 def ended_without_record(snapshot: Snapshot) -> dict[RunKey, EndedWithoutRecord]:

@@ -23,6 +23,7 @@ from hpcbench.slurm.accounting import find_in_accounting
 from hpcbench.slurm.client import client_environment, failure, quoted, run
 from hpcbench.slurm.job_id import job_id_in
 from hpcbench.slurm.queue import UNKNOWN_ID, find_by_name
+from hpcbench.slurm.refusals import is_of_request
 from hpcbench.slurm.submit_limits import exceeded_limit
 from hpcbench.slurm.sweep_cluster import check_cluster
 from hpcbench.store import packs
@@ -185,7 +186,10 @@ def _refusal(
     variables = sweep.shell_defaults(array.job)
     in_shell = f"unset or correct {', '.join(variables)} in the shell, or " if variables else ""
     correct = f"{in_shell}correct the experiment or the site file, and start a new sweep"
-    hint = f"{correct}; hpcbench resume {paths.name} submits the same script"
+    again = f"hpcbench resume {paths.name}"
+    hint = f"{correct}; " + (
+        f"{again} submits the same script" if is_of_request(message) else f"otherwise run: {again}"
+    )
     return UserError(f"sbatch refused {array.job}: {message}", where=script, hint=hint)
 
 

@@ -57,15 +57,17 @@ def test_a_sweep_is_to_be_continued_only_if_slurm_certainly_runs_nothing_of_it_w
 
 
 @pytest.mark.parametrize(
-    ("reason", "is_lasting"),
+    ("reason", "is_told", "is_lasting"),
     [
-        ("Batch job submission failed: Invalid account or account/partition combination specified", True),
-        ("AssocMaxSubmitJobLimit Batch job submission failed: Job violates accounting/QOS policy", False),
-        ("hpcbench died before Slurm accepted it", False),
+        ("Batch job submission failed: Invalid account or account/partition combination specified", True, True),
+        ("Batch job submission failed: Unspecified error", True, False),
+        ("AssocMaxSubmitJobLimit Batch job submission failed: Job violates accounting/QOS policy", False, False),
+        ("hpcbench died before Slurm accepted it", False, False),
     ],
 )
 def test_a_refused_job_is_not_resumed_unless_the_queue_was_full_with_a_fake_squeue(
     reason: str,
+    is_told: bool,
     is_lasting: bool,
     make_sweep: Callable[..., Sweep],
     fake_commands: Callable[..., Path],
@@ -80,8 +82,8 @@ def test_a_refused_job_is_not_resumed_unless_the_queue_was_full_with_a_fake_sque
     journal.rejected(batch, reason)
     status(sweep)
     told = capsys.readouterr().out
-    assert ("1 planned: sbatch refused it at 20" in told) is is_lasting
-    assert (": Invalid account or account/partition combination specified" in told) is is_lasting
+    assert ("1 planned: sbatch refused it at 20" in told) is is_told
+    assert (reason.removeprefix("Batch job submission failed") in told) is is_told
     assert ("to run 2 repetitions: hpcbench resume study-1" in told) is not is_lasting
     assert ("1 repetition would fail again: correct the experiment" in told) is is_lasting
     submit(sweep, (0,))
