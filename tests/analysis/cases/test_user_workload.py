@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.case_table import case_table
-from hpcbench.analysis.cases.labels import titles
+from hpcbench.analysis.cases.labels import short_titles, titles
 from hpcbench.analysis.cases.user_workload import differing_user_parameters
 from hpcbench.analysis.cases.workloads import work_groups
 
@@ -29,7 +29,8 @@ def test_commands_that_differ_in_a_user_parameter_have_different_workloads_and_t
     cases = commands(repetition, table, *points)
     assert work_groups(cases).tolist() == [0, 0, 1, 1]
     assert differing_user_parameters(cases) == ["tag_size"]
-    assert titles([cases.iloc[:2], cases.iloc[2:]]) == [
+    works = [cases.iloc[:2], cases.iloc[2:]]
+    assert titles(works, short_titles(works)) == [
         "study: ./bench (study with size=10)",
         "study: ./bench (study with size=200)",
     ]
@@ -47,4 +48,5 @@ def test_models_with_other_options_have_different_workloads_even_with_the_same_c
     options = ['{"layers": 1}', '{"layers": 2}']
     cases = case_table(table(*(repetition(n, 0, [0.1], model_options=each) for n, each in enumerate(options))))
     assert work_groups(cases).tolist() == [0, 1]
-    assert len(set(titles([cases.iloc[:1], cases.iloc[1:]]))) == 2
+    works = [cases.iloc[:1], cases.iloc[1:]]
+    assert len(set(titles(works, short_titles(works)))) == 2
