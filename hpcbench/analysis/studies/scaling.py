@@ -65,8 +65,8 @@ class Scaling:
 
     @property
     def best(self) -> pd.Series[Any]:
-        """Return the point with the highest rate."""
-        return self.points.sort_values("rate").iloc[-1]
+        """Return the point with the highest rate, of equal ones that with the fewest processors."""
+        return self.points.iloc[int(self.points["rate"].to_numpy().argmax())]
 
     @property
     def held(self) -> str:

@@ -139,6 +139,11 @@ def test_where_nothing_is_gained_it_is_said(scale: Scale) -> None:
     assert sentences(found) == ["Strong scaling, 64 items a step: no number of CPUs is faster than 1."]
 
 
+def test_of_equal_rates_the_one_on_the_fewest_processors_is_the_best(scale: Scale) -> None:
+    (found,) = scale(strong(1, 0.4), strong(2, 0.4), strong(4, 0.4))
+    assert found.best["processors"] == 1
+
+
 def test_single_values_have_no_intervals(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 0.45), spread=(1.0,))
     assert found.points["speedup_low"].isna().all()

@@ -35,7 +35,8 @@ def of_scaling(found: Scaling, cases: pd.DataFrame, truth: Truth) -> Iterator[st
         yield f"not the same work: {items}: {text}"
     fewest = min(counts.values())
     base = max((rates[key], key) for key in keys if counts[key] == fewest)
-    best = max((rates[key], key) for key in keys)
+    rate, _, fastest = max((rates[key], -counts[key], key) for key in keys)
+    best = rate, fastest
     if "is faster than" in text:
         if best[0] > base[0] * (1 + 1e-9):
             yield f"{best} is faster than {base}: {text}"
