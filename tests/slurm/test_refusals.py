@@ -35,6 +35,7 @@ def test_a_request_that_slurm_does_not_grant_is_refused_again(message: str) -> N
         "Required partition not available (inactive or drained)",
         "I/O error writing script/environment to file",
         "Requested reservation not in service yet",
+        "AssocGrpCPUMinutesLimit Job violates accounting/QOS policy",
     ],
 )
 def test_after_other_refusals_the_same_job_may_be_accepted(message: str) -> None:

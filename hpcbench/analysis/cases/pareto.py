@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,8 +123,8 @@ def _places(groups: NDArray[np.integer[Any]]) -> dict[int, NDArray[np.intp]]:
     """Return the places of each group with a number from 0 on."""
     order = np.argsort(groups, kind="stable")
     numbers, starts = np.unique(groups[order], return_index=True)
-    parts = np.split(order, starts[1:])
-    return {int(number): part for number, part in zip(numbers, parts, strict=True) if number >= 0}
+    parts = zip(numbers, pairwise([*starts, len(order)]), strict=True)
+    return {int(number): order[start:end] for number, (start, end) in parts if number >= 0}
 
 
 def _limits(cases: pd.DataFrame, quantity: str, of_items: bool) -> Floats:

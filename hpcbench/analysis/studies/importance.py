@@ -196,7 +196,7 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
             part, chance = ranks.part(effect.sum), effect.chance(len(found))
             beyond = effect._replace(noise=ranks.noise).chance(len(found)) <= SIGNIFICANCE
             enough = len(found) * _smallest_p_value(factor.codes[cases], data.work[cases]) <= SIGNIFICANCE
-            shares.append(Share((factor,), part, chance, tuple(seen), None, beyond, enough))
+            shares.append(Share((factor,), part, chance, tuple(seen), beyond_noise=beyond, enough_repetitions=enough))
         else:
             left_out.append((factor.name, "follows from the others together"))
     return Importance(

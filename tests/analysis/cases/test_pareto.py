@@ -127,6 +127,11 @@ def test_a_case_that_lacks_what_the_others_have_is_left_out() -> None:
     assert [word for word, _ in fronts(case(2.0, 1.0, 1.0), case(1.0, NAN, 1.0, energy_scope=None))] == ["front", None]
 
 
+def test_cases_of_which_none_has_all_that_any_has_are_left_out() -> None:
+    assert fronts(case(1.0, NAN, 1.0, energy_scope=None), case(2.0, 1.0, NAN, currency=None)) == [(None, None)] * 2
+    assert pareto(pd.DataFrame([case(1.0, 1.0, 1.0)]).head(0)).empty
+
+
 def test_commands_are_held_against_each_other_by_the_run() -> None:
     runs = {"framework": "command", "items_per_step": NAN}
     prices = [
