@@ -23,7 +23,10 @@ def resume(sweep: Sweep) -> None:
     resume_command.main([sweep.paths.name], obj=str(sweep.paths.jobs.parents[1]), standalone_mode=False)
 
 
-@pytest.mark.parametrize("settings", [{}, {"scheduler": "local", "tuning": SEARCH}])
+of_sweep_and_search = pytest.mark.parametrize("settings", [{}, {"scheduler": "local", "tuning": SEARCH}])
+
+
+@of_sweep_and_search
 def test_a_refusal_does_not_advise_the_command_that_it_refuses_with_fake_slurm_commands(
     settings: dict[str, Any],
     make_sweep: Callable[..., Sweep],
@@ -38,7 +41,7 @@ def test_a_refusal_does_not_advise_the_command_that_it_refuses_with_fake_slurm_c
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("settings", [{}, {"scheduler": "local", "tuning": SEARCH}])
+@of_sweep_and_search
 def test_a_resume_without_slurm_is_repeated_with_a_fake_scontrol(
     settings: dict[str, Any],
     make_sweep: Callable[..., Sweep],

@@ -84,7 +84,7 @@ def _pairs(
 
 
 def _of_effect(text: str, found: Importance, keys: list[Key], names: list[str], truth: Truth) -> Iterator[str]:
-    column = "throughput_items_per_s" if found.quantity.column == "speedup" else found.quantity.column
+    column = _measured(found)
     told = re.match(rf"(.+?) explains \d+ % of .*?: (\S+) instead of (\S+) is {RATIO} (\w+) \((.+)\)", text)
     if told is None or column.startswith("time_p"):
         return
@@ -118,15 +118,24 @@ def _speed(truth: Truth, key: Key, column: str) -> float:
     return value
 
 
-def _of_noise(text: str, found: Importance, keys: list[Key], names: list[str], truth: Truth) -> Iterator[str]:
-    """What is said to be possibly noise must not be clear to the eye: every pair apart, far and in one direction."""
-    told = re.match(r"Possibly only noise in the .+?: (.+)\.$", text)
-    column = "throughput_items_per_s" if found.quantity.column == "speedup" else found.quantity.column
-    if told is None or column.startswith("time_p") or column == "peak_memory_bytes":
+def _measured(found: Importance) -> str:
+    return "throughput_items_per_s" if found.quantity.column == "speedup" else found.quantity.column
+
+
+def _factors_in(text: str, begin: str, found: Importance, truth: Truth) -> Iterator[tuple[str, str]]:
+    """Yield each factor that a sentence names, and its column; none if the truth does not have the runs' values."""
+    told = re.match(rf"{begin} .+?: (.+)\.$", text)
+    if told is None or _measured(found).startswith("time_p") or _measured(found) == "peak_memory_bytes":
         return
     for factor in re.split(r", (?![^(]*\))", told[1]):
         first = factor.partition(" (")[0]
-        own = first if first in truth.rows else f"tag_{first}"
+        yield factor, first if first in truth.rows else f"tag_{first}"
+
+
+def _of_noise(text: str, found: Importance, keys: list[Key], names: list[str], truth: Truth) -> Iterator[str]:
+    """What is said to be possibly noise must not be clear to the eye: every pair apart, far and in one direction."""
+    column = _measured(found)
+    for factor, own in _factors_in(text, "Possibly only noise in the", found, truth):
         levels = list(dict.fromkeys("unset" if pd.isna(value) else str(value) for value in truth.rows[own]))
         for one, two in combinations(levels, 2):
             pairs = _pairs(factor, (one, two), keys, names, truth, column)
@@ -140,13 +149,8 @@ def _of_noise(text: str, found: Importance, keys: list[Key], names: list[str], t
 
 def _of_few(text: str, found: Importance, keys: list[Key], truth: Truth) -> Iterator[str]:
     """Repetitions are too few if, of all orders of the runs in the workloads, more than 1 % separate the levels."""
-    told = re.match(r"Too few repetitions to distinguish from noise in the .+?: (.+)\.$", text)
-    column = "throughput_items_per_s" if found.quantity.column == "speedup" else found.quantity.column
-    if told is None or column.startswith("time_p") or column == "peak_memory_bytes":
-        return
-    for factor in re.split(r", (?![^(]*\))", told[1]):
-        first = factor.partition(" (")[0]
-        own = first if first in truth.rows else f"tag_{first}"
+    column = _measured(found)
+    for factor, own in _factors_in(text, "Too few repetitions to distinguish from noise in the", found, truth):
         orders = 1
         for work in {truth.workload(key) for key in keys}:
             runs = Counter[str]()
