@@ -106,3 +106,14 @@ def slurm(cluster):
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def remove_user(cluster, wait_until):
+    """Remove a user from an account, when slurmdbd has heard that the user's jobs there have ended."""
+
+    def removed(user: str, account: str) -> None:
+        command = ["sacctmgr", "-i", "remove", "user", user, "where", f"account={account}"]
+        wait_until(lambda: subprocess.run(command, env=cluster.variables, capture_output=True).returncode == 0)
+
+    return removed

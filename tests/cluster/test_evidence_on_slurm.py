@@ -167,7 +167,7 @@ def test_the_id_of_a_job_is_found_wherever_it_stands_with_a_wrapper_of_sbatch(th
     assert three.ran == ["run\n"] * CASES
 
 
-def test_jobs_are_charged_to_the_account_of_the_shell(three, slurm):
+def test_jobs_are_charged_to_the_account_of_the_shell(three, slurm, remove_user):
     slurm("sacctmgr", "-i", "add", "account", "other")
     slurm("sacctmgr", "-i", "add", "user", "root", "account=other")
     try:
@@ -180,7 +180,7 @@ def test_jobs_are_charged_to_the_account_of_the_shell(three, slurm):
         accounts = slurm("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={job}", "--format=Account")
         assert set(accounts.split()) == {"other"}
     finally:
-        slurm("sacctmgr", "-i", "remove", "user", "root", "where", "account=other")
+        remove_user("root", "other")
         slurm("sacctmgr", "-i", "delete", "account", "other")
 
 

@@ -14,7 +14,7 @@ OTHER = "daemon"  # the user of other jobs; Slurm 26.05 takes the name "nobody" 
 
 
 @pytest.fixture
-def submit(slurm, cluster):
+def submit(slurm, cluster, remove_user):
     """Submit held jobs as one array, in a cluster with limits; they and the limits are gone afterwards."""
     slurm("sacctmgr", "-i", "add", "qos", "few", "set", "MaxSubmitJobsPerUser=5")
     slurm("sacctmgr", "-i", "add", "qos", "short", "set", "MaxWall=1", "Flags=DenyOnLimit", "GrpSubmitJobs=9")
@@ -36,7 +36,7 @@ def submit(slurm, cluster):
     slurm("scancel", "--name=limits")
     slurm("sacctmgr", "-i", "modify", "user", "root", "where", "account=root", "set", "qos=normal")
     for user in ("root", OTHER):
-        slurm("sacctmgr", "-i", "remove", "user", user, "where", "account=laboratory")
+        remove_user(user, "laboratory")
     slurm("sacctmgr", "-i", "delete", "account", "laboratory,department")
     slurm("sacctmgr", "-i", "delete", "qos", "few,short,single")
 
