@@ -109,7 +109,7 @@ def _compose(text: str, name: str) -> yaml.Node | None:
 
 
 def _alias_at(mark: yaml.Mark | None, text: str) -> str:
-    """Return the alias at a mark with a space before it, or nothing: libyaml does not name an undefined one."""
+    """Return a space and the alias at a mark, or an empty text: libyaml does not name an undefined alias."""
     rest = text.splitlines()[mark.line][mark.column :] if mark and mark.line < len(text.splitlines()) else ""
     alias = re.match(r"\*[^\s,\[\]{}]+", rest)
     return f" {alias[0]}" if alias else ""

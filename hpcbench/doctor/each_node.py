@@ -39,14 +39,14 @@ class SpeedOptions:
 
 @dataclass(frozen=True)
 class EachNode:
-    """The results of every node: for users, the measured speeds, and the slow nodes as a list for --exclude."""
+    """The results of every node: for users, the measured speeds, and the list for --exclude."""
 
     host: CheckedHost
     speeds: tuple[NodeSpeed, ...]
     exclude: str
 
     def as_data(self) -> dict[str, Any]:
-        """Return the speeds and the slow nodes as `hpcbench doctor --json` prints them."""
+        """Return the speeds and the list for --exclude as `hpcbench doctor --json` prints them."""
         return {"nodes": [speed.as_data() for speed in self.speeds], "exclude": self.exclude or None}
 
 

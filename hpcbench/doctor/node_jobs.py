@@ -43,12 +43,13 @@ def check_nodes(
 
 
 def how_to_correct(site: Site) -> str:
-    """Return what to do about small jobs that sbatch refuses, for users: the variables of the shell come first."""
+    """Return what the user can do if sbatch refuses a small job, beginning with the variables of the shell."""
     variables = [variable_of(option) for option in site.shell_defaults if option != "partition"]
     site_file = "`slurm:` and `partitions:` in the site file, or choose other partitions with --partition."
     if not variables:
         return f"Correct {site_file}"
-    return f"In the shell: unset or correct {', '.join(variables)}. Otherwise, correct {site_file}"
+    in_shell = f"In the shell: unset or correct {', '.join(variables)}."
+    return f"{in_shell} If sbatch still refuses the job, correct {site_file}"
 
 
 def _host(checkup: Checkup, job: SmallJob, site: Site, timeout_s: float) -> CheckedHost:

@@ -10,7 +10,9 @@ from hpcbench.slurm.cluster_query import Association, Cluster
 
 _DEFAULT_QOS = "normal"  # the default of Slurm
 _NO_ASSOCIATIONS = "sacctmgr does not show your associations"
-_SHOW_ASSOCIATIONS = "Run `sacctmgr show assoc user=$USER` to see why, and ask whether slurmdbd is up."
+_SHOW_ASSOCIATIONS = (
+    "Run `sacctmgr show assoc user=$USER` to see the error, and ask the administrators whether slurmdbd is up."
+)
 SILENT = CheckResult(
     "Slurm",
     PROBLEM,
@@ -159,7 +161,7 @@ def _submitted_jobs(cluster: Cluster, site: Site) -> CheckResult:
     if not cluster.has_accounting:
         return CheckResult("MaxSubmitJobs", OK, "no limit (no accounting)")
     if cluster.associations is None:
-        means = "How many jobs of a sweep Slurm accepts at a time is unknown."
+        means = "The number of jobs that Slurm accepts at the same time is unknown."
         return CheckResult("MaxSubmitJobs", NOTE, f"unknown ({_NO_ASSOCIATIONS})", means, _SHOW_ASSOCIATIONS)
     charged = _charged(cluster.associations, site)
     limits = [each.max_submit_jobs for each in charged if each.max_submit_jobs]

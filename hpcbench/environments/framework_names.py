@@ -22,7 +22,7 @@ def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str
             raise UserError(f"framework '{framework}' not found", where="--framework", hint=hint)
         return framework, strategy
     if name == COMMAND:
-        what = "the environment 'command' has no framework that could be checked"
+        what = "the environment 'command' has no framework to check"
         raise UserError(what, hint="run a sweep with `framework: command`")
     own = name.removeprefix(HOROVOD)
     found = max((each for each in FRAMEWORKS if own.startswith(each)), key=len, default=None)

@@ -96,7 +96,7 @@ def output_or_none(command: list[str], cluster: str | None = None) -> list[str] 
 
 
 def rows_of(command: list[str], count: int, cluster: str | None = None) -> list[list[str]]:
-    """Return the `count` fields of each line that a Slurm command prints. Allow it QUERY_TIMEOUT_S.
+    """Return the `count` fields of each line that a Slurm command prints. Its time limit is QUERY_TIMEOUT_S.
 
     Lines with another number of fields are left out: some sites print a greeting. Raise UserError as `output_of` does.
     """

@@ -1,4 +1,4 @@
-"""Limits on several jobs together that the request of one pending job exceeds: the job never starts.
+"""Limits on several jobs together that the request of a single pending job exceeds, so that the job never starts.
 
 Slurm keeps such a job pending with the same reason as one that waits for others, e.g. QOSGrpCpuLimit. Sources: the page
 "Job Reason Codes" of Slurm's documentation; sacctmgr(1), GrpTRES, MaxTRESPerUser and MaxTRESPerAccount.
@@ -73,7 +73,7 @@ def _exceeded(job_id: str, limit: re.Match[str], config: Mapping[str, str], clus
 
 
 def _qos_limits(fields: Mapping[str, str], limit: str, cluster: str | None) -> Iterable[_Limit]:
-    """Return the limits of the QOS of a job and of the QOS of its partition, the larger one of each resource.
+    """Return the limit of each resource: the larger one of the QOS of a job and the QOS of its partition.
 
     If both have a limit, one of them overrides the other; which one depends on flags of the QOS.
     """

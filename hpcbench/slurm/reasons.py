@@ -50,7 +50,7 @@ def requires_new_sweep(words: str) -> bool:
 
 
 NEW_SWEEP = ": start a new sweep"  # ends the hints on requests that Slurm does not grant
-WILL_NOT_START = "it will not start: "  # begins the words for a job that exceeds a limit on several jobs alone
+WILL_NOT_START = "it will not start: "  # begins the words for a job that alone exceeds a limit on several jobs
 _WAIT = "wait; `squeue --start` shows when Slurm expects to start it"
 _SMALLER = "request less in the experiment, or for another partition: start a new sweep"
 _RELEASE = "`scontrol release JOBID` lets it go"

@@ -19,4 +19,4 @@ _OF_REQUEST = re.compile(
 
 def is_of_request(message: str) -> bool:
     """Return whether sbatch refused a job because of its request, by the message (slurm_errno.c in Slurm)."""
-    return "Minutes" not in message and _OF_REQUEST.search(message) is not None  # a used budget may be refilled
+    return "Minutes" not in message and _OF_REQUEST.search(message) is not None  # a spent budget may be refilled

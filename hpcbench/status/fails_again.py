@@ -30,8 +30,8 @@ _OTHER = "correct the reported error"
 def failing_again(progress: Progress) -> list[RunProgress]:
     """Return the runs that `resume` would start although they would fail again.
 
-    Their error does not depend on the attempt, all of at least two attempts of the case failed for the same cause, or
-    Slurm never starts a job with their request, or sbatch refused it.
+    Either their error does not depend on the attempt, or all of at least two attempts of the case failed for the same
+    cause, or Slurm does not grant their request: sbatch refuses the job, or the job never starts.
     """
     cases: dict[str, list[Record]] = {}
     for run in progress.runs:
@@ -80,7 +80,7 @@ def _advice(run: RunProgress) -> str:
 def how_to_continue(progress: Progress) -> str:
     """Return the command that runs the incomplete runs, and what to change for those that would fail again.
 
-    The text also has the number of runs of unknown state. It is empty if nothing is left to do.
+    The text also has the number of runs in an unknown state. It is empty if nothing is left to do.
     """
     again = failing_again(progress)
     # `resume` submits nothing after a job that sbatch refuses.
@@ -88,7 +88,5 @@ def how_to_continue(progress: Progress) -> str:
     command = f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}" if to_do else ""
     change = f"{plural(len(again), 'repetition')} would fail again: {what_to_change(again)}" if again else ""
     unknown = sum(run.state == UNKNOWN for run in progress.runs)
-    forced = (
-        f"{plural(unknown, 'repetition')} in an unknown state, to be run again only with --force" if unknown else ""
-    )
+    forced = f"not run again without --force: {plural(unknown, 'repetition')} in an unknown state" if unknown else ""
     return "; ".join(filter(None, (command, change, forced)))

@@ -68,7 +68,7 @@ def survey(snapshot: Snapshot) -> Progress:
 
 
 def _with_refusal(snapshot: Snapshot, run: RunProgress) -> RunProgress:
-    """Return the run, with the refusal as reason if it has not started, and marked if its request is the cause."""
+    """Return the run with the refusal as its reason if it is planned, and `is_refused` if the request is the cause."""
     refusal = snapshot.refused.get((run.job, run.element))
     if refusal is None:
         return run

@@ -147,7 +147,7 @@ class Journal:
         self._append("unknown to Slurm", "", slurm_id=slurm_id, indices=ranges.compact(indices))
 
     def cancelled(self, slurm_id: str) -> None:
-        """Record that scancel accepted a job. Slurm has the state of the job, which may still be ending."""
+        """Record that scancel succeeded for a job. The job may still be ending: Slurm has its state."""
         self._append("cancelled", "", slurm_id=slurm_id)
         self.ids_cancelled.add(slurm_id)
 

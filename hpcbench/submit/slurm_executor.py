@@ -188,7 +188,7 @@ def _refusal(
     correct = f"{in_shell}correct the experiment or the site file, and start a new sweep"
     again = f"hpcbench resume {paths.name}"
     hint = f"{correct}; " + (
-        f"{again} submits the same script" if is_of_request(message) else f"otherwise run: {again}"
+        f"{again} would submit the same script" if is_of_request(message) else f"otherwise run: {again}"
     )
     return UserError(f"sbatch refused {array.job}: {message}", where=script, hint=hint)
 

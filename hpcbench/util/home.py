@@ -10,7 +10,7 @@ from hpcbench.errors import UserError
 def expanded(path: str) -> Path:
     """Return a path with `~` expanded. Raise UserError if that home directory is unknown.
 
-    The own one is unknown if HOME is not set and the number of the user has no name on this machine.
+    The home directory of the user is unknown if HOME is not set and the UID has no user name on this machine.
     """
     try:
         return Path(path).expanduser()

@@ -158,7 +158,7 @@ def test_a_refusal_names_the_variable_of_the_shell_that_the_script_has_with_fake
     said = " ".join(done.stderr.split())
     assert "sbatch refused job-001: Invalid account" in said
     assert "unset or correct SBATCH_ACCOUNT=lba in the shell, or correct the experiment or the site file" in said
-    assert "start a new sweep; hpcbench resume study submits the same script" in said
+    assert "start a new sweep; hpcbench resume study would submit the same script" in said
     again = invoke("resume", "study", expect=2, env={"PATH": str(commands)})
     assert "SBATCH_ACCOUNT=lba" in again.stderr
 

@@ -117,7 +117,7 @@ def test_nodes_without_a_result_are_told_with_the_reason_with_fake_slurm_command
     assert (of(checked, "refused").level, of(checked, "failed").level) == (PROBLEM, PROBLEM)
     assert "n3: " in of(checked, "refused").found
     assert "Invalid account" in of(checked, "refused").found
-    assert of(checked, "refused").action.startswith("In the shell: unset or correct SBATCH_ACCOUNT. Otherwise, ")
+    assert of(checked, "refused").action.startswith("In the shell: unset or correct SBATCH_ACCOUNT. If ")
     assert of(checked, "failed").found == "n4: the job ended without a result: it printed nothing"
     assert (tmp_path / "fake commands" / "scancel.called").read_text() == "2\n"
 

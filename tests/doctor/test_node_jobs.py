@@ -59,7 +59,9 @@ def test_a_refusal_names_the_variables_of_the_shell_first_with_fake_slurm_comman
     shell = {"account": "lba", "partition": "gpu", "qos": "fast"}
     (host,) = looked_at(tmp_path, lambda: site().with_shell_defaults(shell))
     action = host.results[0].action
-    assert action.startswith("In the shell: unset or correct SBATCH_ACCOUNT, SBATCH_QOS. Otherwise, correct `slurm:`")
+    assert action.startswith(
+        "In the shell: unset or correct SBATCH_ACCOUNT, SBATCH_QOS. If sbatch still refuses the job"
+    )
 
 
 def test_a_job_that_does_not_start_is_cancelled_and_told_with_fake_slurm_commands(

@@ -85,8 +85,7 @@ def test_runs_of_unknown_state_are_told_with_the_option_that_repeats_them(progre
     lost = replace(found.runs[1], state="unknown", record=None, attempts=())
     said = how_to_continue(replace(found, runs=(found.runs[0], lost)))
     assert said == (
-        "to run 1 repetition: hpcbench resume sweep-1; "
-        "1 repetition in an unknown state, to be run again only with --force"
+        "to run 1 repetition: hpcbench resume sweep-1; not run again without --force: 1 repetition in an unknown state"
     )
 
 

@@ -78,7 +78,7 @@ def titles(works: Sequence[pd.DataFrame], short: Sequence[str]) -> list[str]:
 
 
 def _firsts(works: Sequence[pd.DataFrame]) -> Sequence[Mapping[Any, Any]]:
-    """Return the first case of each workload: a single table is converted much faster than a row of each."""
+    """Return the first case of each workload. To convert a single table is much faster than to convert each row."""
     return pd.concat([cases.head(1) for cases in works]).to_dict("records") if works else []
 
 

@@ -107,7 +107,7 @@ def pareto(cases: pd.DataFrame, wanted: Sequence[str] = QUANTITIES) -> pd.DataFr
 
 
 def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[NDArray[np.intp]]:
-    """Yield the places of measured cases with the same workload, currency and energy scope."""
+    """Yield the positions of measured cases with the same workload, currency and energy scope."""
     scopes = cases["energy_scope"].map(cost.scope_of_host, na_action="ignore")
     columns = {COST: cases["currency"], ENERGY: scopes}
     keys = [pd.factorize(columns[name])[0] for name in wanted if name in columns]  # -1 if missing
@@ -120,7 +120,7 @@ def _alike(cases: pd.DataFrame, wanted: Sequence[str]) -> Iterator[NDArray[np.in
 
 
 def _places(groups: NDArray[np.integer[Any]]) -> dict[int, NDArray[np.intp]]:
-    """Return the places of each group with a number from 0 on."""
+    """Return the positions of the members of each group by its number; members with a negative number are left out."""
     order = np.argsort(groups, kind="stable")
     numbers, starts = np.unique(groups[order], return_index=True)
     parts = zip(numbers, pairwise([*starts, len(order)]), strict=True)

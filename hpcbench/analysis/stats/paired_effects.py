@@ -109,7 +109,8 @@ def interval_of_ratios(logs: Floats) -> Interval:
 
     From six ratios on, the limits are order statistics by the binomial distribution, without assumptions (Conover,
     1999, "Practical Nonparametric Statistics", section 3.2). For fewer, this interval does not exist, and
-    median_interval is used. The median of an even number is the geometric mean of two, in either direction the same.
+    median_interval is used. The median of an even number of ratios is the geometric mean of the middle two: inverse
+    ratios then have the inverse median.
     """
     ordered = np.sort(logs)
     middle = exponential(quantile_of_sorted(ordered, 0.5))

@@ -71,7 +71,7 @@ def best_cases(results: Results) -> list[BestCase]:
 
 
 def measured_workloads(results: Results, works: Iterable[Workload]) -> list[Workload]:
-    """Return those of the workloads in which the quantity that ranks them was measured."""
+    """Return the workloads in which the quantity that ranks their cases was measured."""
     return [work for work in works if work.cases[results.ranked_by(work).column].notna().any()]
 
 
@@ -136,7 +136,7 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
     if not follows_time(quantity):
         return results.replicates.ratio(better, worse, estimate, quantity)
     time_s, other_s = float(case[TIME.column]), float(other[TIME.column])
-    if not (time_s > 0 and other_s > 0):  # of work shorter than the clock's resolution
+    if not (time_s > 0 and other_s > 0):  # shorter than the clock's resolution
         return Interval(estimate, None, None)
     times = results.replicates.ratio(two, one, other_s / time_s)
     return times.scaled(estimate / times.estimate)  # adjusts for different items per step or prices per hour

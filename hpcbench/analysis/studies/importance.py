@@ -46,7 +46,7 @@ _KEYS = ["sweep", "case"]
 class Share(NamedTuple):
     """The fraction of the variation, 0 to 1, that a factor or an interaction explains, and its p-value.
 
-    A share that is `beyond_noise` but not significant may be due to other factors. Without `enough_repetitions`, no
+    A share that is `beyond_noise` but not significant may be due to other factors. If `enough_repetitions` is False, no
     difference can be significant.
     """
 
@@ -213,9 +213,10 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
 
 
 def _smallest_p_value(levels: Codes, work: Codes) -> float:
-    """Return the two-sided p-value of an exact permutation test of runs whose levels differ in rank in each workload.
+    """Return the smallest two-sided p-value that an exact permutation test can have with these runs.
 
-    All ways to distribute the levels over the runs of each workload are equally likely without an effect.
+    It has this value if the ranks of the levels do not overlap in any workload. Without an effect, all assignments of
+    the levels to the runs of each workload are equally likely.
     """
     runs = pd.DataFrame({"work": work, "level": levels})
     of_workloads, of_levels = runs.groupby("work").size(), runs.groupby(["work", "level"]).size()

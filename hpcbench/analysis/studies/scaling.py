@@ -65,7 +65,7 @@ class Scaling:
 
     @property
     def best(self) -> pd.Series[Any]:
-        """Return the point with the highest rate, of equal ones that with the fewest processors."""
+        """Return the point with the highest rate; of equal rates, the one with the fewest processors."""
         return self.points.iloc[int(self.points["rate"].to_numpy().argmax())]
 
     @property

@@ -20,7 +20,7 @@ Examples:
   hpcbench cancel lstm-threads-20260311-101500
 """
 _NOTHING = "nothing was cancelled, and the jobs continue"
-_INCOMPLETE = "some jobs may not have been cancelled, and continue"
+_INCOMPLETE = "some jobs may not have been cancelled and may continue"
 
 
 @click.command("cancel", epilog=EPILOG)
@@ -65,7 +65,7 @@ def cancel_command(context: click.Context, sweep: str) -> int:
         )
     if len(new) < len(active):
         earlier = plural(len(active) - len(new), "repetition")
-        err.print(f"already cancelled: {earlier}, whose jobs Slurm may still be ending", soft_wrap=True)
+        err.print(f"already cancelled: {earlier}; Slurm may still be ending their jobs", soft_wrap=True)
     of_repetitions = f"{plural(len(new), 'repetition')} in {plural(len({run.slurm_id for run in new}), 'array')}"
     err.print(f"cancelled {of_repetitions}{', and the job that submits the rest' if progress.follow_on else ''}")
     return 0

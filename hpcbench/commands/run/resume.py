@@ -163,7 +163,8 @@ def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: 
         err.print(message, soft_wrap=True)
     for reason, count in not_starting(run for run in progress.runs if run.waits_for_ever).items():
         to_do = hint(reason)
-        message = f"{plural(count, 'repetition')} in the queue: {reason}{f'; {to_do}' if to_do else ''}"
+        message = f"left in the queue: {plural(count, 'repetition')}, whose job does not start: {reason}"
+        message += f"; {to_do}" if to_do else ""
         err.print(message, soft_wrap=True, markup=False)
     too_large = len(progress.still_too_large)
     if too_large:

@@ -173,7 +173,7 @@ def _site(workspace: Workspace, site: Site, cluster: Cluster | None, state: str,
 def _require_slurm(option: str, site: Site, cluster: Cluster | None, state: str) -> Cluster:
     if cluster is None:
         silent = "which is configured here, but does not respond"
-        absent = f"and the site '{site.name}' has none that responds"
+        absent = f"which is not available at the site '{site.name}'"
         what = f"{option} requires Slurm, {silent if state == 'silent' else absent}"
         raise UserError(what, hint=f"without {option}, doctor checks this machine")
     return cluster

@@ -49,7 +49,7 @@ def init_command(directory: str) -> int:
 
 
 def _slurm_responds(directory: str) -> bool:
-    """Return whether Slurm responds. Raise UserError, with the command that adds the site file, if it is silent."""
+    """Return whether Slurm is found. If it does not respond, raise UserError with the command that adds a site file."""
     try:
         return cluster_query.slurm_responds()
     except UserError as error:

@@ -15,7 +15,8 @@ _PREFIX = re.compile(r"\A[kKMGTP]i?(?=[^\W\d_]+/)")
 def matches(pattern: str, unit: str, decimal: Optional[str], text: str) -> Iterator[float]:
     """Yield the number in each match, converted to `unit` if the pattern has a group `unit`.
 
-    Raise MetricError if the group is not a complete number, or if the text also has numbers in the inverse unit.
+    Raise MetricError if the group is not a complete number. Without a group `unit`, also raise it if the text has
+    numbers in the inverse unit, or if the pattern would match with another prefix of the unit.
     """
     try:
         expression = compiled(pattern)
@@ -46,12 +47,12 @@ def _check_no_inverse(ratio: str, text: str) -> None:
 
 
 def _check_no_prefix(ratio: str, pattern: str, text: str) -> None:
-    """Raise MetricError if a pattern also matches with another prefix of its unit: tqdm prints `it/s` and `kit/s`."""
+    """Raise MetricError if a pattern would match with another prefix of its unit: tqdm prints `it/s` and `kit/s`."""
     base = _PREFIX.sub("", ratio)
     others = r"(?<![^\W\d_])(?!%s)(?:[kKMGTP]i?)?%s" % (ratio, base)
     try:
         found = ratio in pattern and re.search(pattern.replace(ratio, others), text, re.MULTILINE)
-    except re.error:  # the unit stood in a set of characters
+    except re.error:  # the unit is in a set of characters
         return
     if found:
         hint = r"also match the unit: (?P<unit>\w*%s)" % base

@@ -38,7 +38,7 @@ def decoded(parts: Sequence[bytes]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text without escapes and silent characters, with `\\n` for other line ends and cursor movements."""
+    """Return text without escapes and characters of _SILENT, with `\\n` for other line ends and cursor movements."""
     if "\x1b" in text or not text.isascii():
         text = _ESCAPE.sub(_replacement, text)
     for character in _SILENT:

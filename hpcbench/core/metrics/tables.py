@@ -20,8 +20,8 @@ _APART = re.compile(r"\t| {2,}")
 def column(name: str, text: str) -> Iterator[str]:
     """Yield the cells below a header, without empty ones; `busbw[1]` is the second column with the name `busbw`.
 
-    Lines above the header and other output below it are skipped. Raise MetricError if a row does not have as many cells
-    as the header, or if several columns have the name.
+    Lines above the header, and lines of other output below it, are skipped. Raise MetricError if a row does not have as
+    many cells as the header, or if several columns have the name.
     """
     lines = text.splitlines(True)
     word = _without_place(name)
@@ -69,9 +69,10 @@ def _place(name: str, header: Sequence[str]) -> Optional[int]:
 
 
 def _cells(place: int, width: int, text: str, delimiter: str) -> Iterator[str]:
-    """Yield the cells of a column, without lines of other output, of which fewer than half of the cells are numbers.
+    """Yield the cells of a column.
 
-    Raise MetricError for a row of another width, unless other output precedes it.
+    A line of another width is other output, and skipped, if fewer than half of its cells are numbers. Otherwise it is a
+    row: raise MetricError, unless other output precedes it.
     """
     inside = True
     for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):

@@ -199,7 +199,7 @@ def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:
     except OSError as error:
         return {"missing": error.strerror}
     except subprocess.TimeoutExpired:
-        return {"missing": "no answer in %d s" % TIMEOUT_S, "timeout_s": TIMEOUT_S}
+        return {"missing": "no result within %d s" % TIMEOUT_S, "timeout_s": TIMEOUT_S}
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         last_line = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]

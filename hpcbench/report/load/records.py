@@ -41,15 +41,15 @@ def surveyed(paths: SweepPaths) -> Progress:
 
 
 def _print_missing(progress: Progress) -> None:
-    """Print how many repetitions have not ended, and of how many that is unknown."""
+    """Print how many repetitions have not ended, and how many are in an unknown state."""
     paths, of_all = progress.sweep.paths, f"of {len(progress.runs)} repetitions"
     unknown = 0 if paths.archive else sum(run.state == UNKNOWN for run in progress.runs)
     missing = sum(not run.ended for run in progress.runs) - unknown
     if missing:
         err.print(f"{paths.name}: {missing} {of_all} have not ended yet", soft_wrap=True)
     if unknown:
-        why = f"why: hpcbench status {paths.name}"
-        err.print(f"{paths.name}: {unknown} {of_all} are in an unknown state; {why}", soft_wrap=True)
+        see = f"see: hpcbench status {paths.name}"
+        err.print(f"{paths.name}: {unknown} {of_all} are in an unknown state; {see}", soft_wrap=True)
 
 
 def records_of(progress: Progress) -> list[Record]:

@@ -209,7 +209,7 @@ def _cell(value: Any) -> str:
 
 
 def _reasons(waiting: dict[str, int], shown: int) -> list[RenderableType]:
-    lines = [Text("not ended because", style="bold")]
+    lines = [Text("have not ended because", style="bold")]
     for reason, count in list(waiting.items())[:shown]:
         lines.append(Text(f"  {count:,}  {plain(reason)}"))
         to_do = reasons.hint(reason)

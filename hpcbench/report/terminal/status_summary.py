@@ -80,7 +80,7 @@ def not_starting(runs: Iterable[RunProgress]) -> dict[str, int]:
 
 
 def _why(run: RunProgress) -> str:
-    """Return the reason as what follows `waiting because`."""
+    """Return the reason as a clause that can follow `because`."""
     return f"its state is unknown {run.reason}" if run.state == UNKNOWN else run.reason
 
 

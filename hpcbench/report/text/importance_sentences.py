@@ -43,7 +43,8 @@ def _sentences(found: Importance) -> Iterator[str]:
         yield f"Significant for the {found.quantity.title}, but not attributable with these cases: {', '.join(mixed)}."
     few = [share.name for share in others if share.name not in mixed and not share.enough_repetitions]
     if few:
-        yield f"Too few repetitions to distinguish from noise in the {found.quantity.title}: {', '.join(few)}."
+        names = ", ".join(few)
+        yield f"Too few repetitions to distinguish an effect from noise in the {found.quantity.title}: {names}."
     unclear = [share.name for share in others if share.name not in [*mixed, *few]]
     if unclear:
         yield f"Possibly only noise in the {found.quantity.title}: {', '.join(unclear)}."

@@ -15,7 +15,7 @@ from hpcbench.core.run_spec import COMMAND
 def lone_commands(results: Results) -> tuple[list[Workload], list[Workload]]:
     """Return the workloads to compare, and tables of the others, one for each quantity that ranks them.
 
-    A command that would be alone in such a table is among the first.
+    A command that would be alone in such a table is among the workloads to compare.
     """
     alone: dict[Quantity, list[Workload]] = defaultdict(list)
     for work in results.workloads:

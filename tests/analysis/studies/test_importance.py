@@ -268,7 +268,7 @@ def test_ties_are_no_certainty(matrix: Matrix) -> None:
 def test_too_few_repetitions_are_not_called_noise(matrix: Matrix) -> None:
     """Of 2 and 2 runs, 2 of 6 orders separate the two cases of each of two workloads: 2 of 36, without any effect."""
     axes = {"intra_op_threads": [1, 2], "batch_size": [1, 8]}
-    few = "Too few repetitions to distinguish from noise in the throughput: intra_op_threads."
+    few = "Too few repetitions to distinguish an effect from noise in the throughput: intra_op_threads."
     for repetitions, enough in ((2, False), (3, True)):
         runs = {1: [1.0] * repetitions, 2: [2.0] * repetitions}
         tables = matrix(lambda runs=runs, **point: runs[point["intra_op_threads"]], **axes)

@@ -76,7 +76,7 @@ def test_a_cancel_that_fails_between_two_jobs_is_repeated_with_fake_slurm_comman
     with pytest.raises(UserError, match="scancel failed") as caught:
         cancel(paths)
     assert caught.value.hint == (
-        "some jobs may not have been cancelled, and continue; when Slurm responds, run: hpcbench cancel study-1"
+        "some jobs may not have been cancelled and may continue; when Slurm responds, run: hpcbench cancel study-1"
     )
 
 
@@ -95,6 +95,6 @@ def test_a_second_cancel_does_not_count_what_is_still_ending_with_fake_slurm_com
     cancel(sweep.paths)
     told = capsys.readouterr().err
     assert told == (
-        "already cancelled: 2 repetitions, whose jobs Slurm may still be ending\ncancelled 0 repetitions in 0 arrays\n"
+        "already cancelled: 2 repetitions; Slurm may still be ending their jobs\ncancelled 0 repetitions in 0 arrays\n"
     )
     assert (folder / "scancel.called").read_text().split() == ["42", "42"], "Slurm may have lost the first request"

@@ -118,8 +118,8 @@ def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at
     [
         (["--partition", "cpu"], "--partition requires --on-node or --each-node"),
         (["--whole-node"], "--whole-node requires --on-node or --each-node"),
-        (["--on-node"], "--on-node requires Slurm, and the site 'laptop' has none that responds"),
-        (["--each-node"], "--each-node requires Slurm, and the site 'laptop' has none that responds"),
+        (["--on-node"], "--on-node requires Slurm, which is not available at the site 'laptop'"),
+        (["--each-node"], "--each-node requires Slurm, which is not available at the site 'laptop'"),
         (["--site", "nowhere"], "'nowhere' not found in configs/sites"),
         (["--seconds", "1"], "1 is not in the range"),
     ],

@@ -150,7 +150,8 @@ def _of_noise(text: str, found: Importance, keys: list[Key], names: list[str], t
 def _of_few(text: str, found: Importance, keys: list[Key], truth: Truth) -> Iterator[str]:
     """Repetitions are too few if, of all orders of the runs in the workloads, more than 1 % separate the levels."""
     column = _measured(found)
-    for factor, own in _factors_in(text, "Too few repetitions to distinguish from noise in the", found, truth):
+    begin = "Too few repetitions to distinguish an effect from noise in the"
+    for factor, own in _factors_in(text, begin, found, truth):
         orders = 1
         for work in {truth.workload(key) for key in keys}:
             runs = Counter[str]()

@@ -107,7 +107,7 @@ def test_a_view_has_no_more_rows_and_columns_than_the_terminal(large: Progress, 
 def test_a_small_terminal_shows_a_reason_a_failure_and_each_short_axis(large: Progress) -> None:
     text = printed(large, 23, 80)
     for words in (
-        "not ended because",
+        "have not ended because",
         "latest failures",
         "batch_size",
         "device",
