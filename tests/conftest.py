@@ -198,7 +198,8 @@ class CommandLine:
 
     def records(self) -> list[dict[str, Any]]:
         files = sorted(self.workspace.glob("results/*/records/**/*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        lines = (line for file in files for line in file.read_text().splitlines(keepends=True))
+        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last one may be being written
 
     def report(self, *arguments: str, expect: int = 0) -> list[dict[str, str]]:
         done = self("report", *arguments, "--csv", "-", expect=expect)
