@@ -51,10 +51,11 @@ class Results:
         """Return the workloads with measured cases, in the order of the ranking."""
         groups = work_groups(self.cases)
         found = [alike for _, alike in self.cases.groupby(groups[groups >= 0])]
-        short = labels.short_titles(found)
+        firsts = self.cases.loc[[alike.index[0] for alike in found]].to_dict("records")
+        short = labels.short_titles(found, firsts)
         return [
             Workload(title, short_title, alike, self._telling(alike))
-            for alike, title, short_title in zip(found, labels.titles(found, short), short, strict=True)
+            for alike, title, short_title in zip(found, labels.titles(found, firsts, short), short, strict=True)
         ]
 
     def _telling(self, alike: pd.DataFrame) -> list[str]:

@@ -70,16 +70,11 @@ def phrase(case: pd.Series[Any], shown: list[str]) -> str:
     return " with ".join(filter(None, (framework, ", ".join(others)))) or str(case["case"])
 
 
-def titles(works: Sequence[pd.DataFrame], short: Sequence[str]) -> list[str]:
-    """Return the title of each workload. Equal titles are followed by the short titles, which differ."""
-    names = [_title(cases, first) for cases, first in zip(works, _firsts(works), strict=True)]
+def titles(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, Any]], short: Sequence[str]) -> list[str]:
+    """Return the title of each workload, given its first case. Equal titles are followed by the short titles."""
+    names = [_title(cases, first) for cases, first in zip(works, firsts, strict=True)]
     counts = Counter(names)
     return [f"{name} ({own})" if counts[name] > 1 else name for name, own in zip(names, short, strict=True)]
-
-
-def _firsts(works: Sequence[pd.DataFrame]) -> Sequence[Mapping[Any, Any]]:
-    """Return the first case of each workload. To convert a single table is much faster than to convert each row."""
-    return pd.concat([cases.head(1) for cases in works]).to_dict("records") if works else []
 
 
 def _title(cases: pd.DataFrame, first: Mapping[Any, Any]) -> str:
@@ -92,13 +87,12 @@ def _title(cases: pd.DataFrame, first: Mapping[Any, Any]) -> str:
     return ", ".join([" ".join(work + shared), *sizes, f"{int(first['parameter_count']):,} parameters"])
 
 
-def short_titles(works: Sequence[pd.DataFrame]) -> list[str]:
-    """Return short titles that identify each workload: `lstm inference`.
+def short_titles(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, Any]]) -> list[str]:
+    """Return short titles that identify each workload, given its first case: `lstm inference`.
 
     If that is not unique, user parameters are added, `lstm with network=wide`, otherwise counts and model options,
     `mlp with 1,000 parameters and 2,000 FLOPs per item`.
     """
-    firsts = _firsts(works)
     words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
     names: list[tuple[str, ...]] = [(_in_words(first, words),) for first in firsts]
     if len(set(names)) < len(names):

@@ -90,7 +90,7 @@ def series_of(results: Results) -> list[Series]:
 
 
 def _of_work(work: Workload) -> Iterator[Series]:
-    if work.cases.iloc[0]["framework"] == COMMAND:
+    if work.cases["framework"].iat[0] == COMMAND:
         return  # the work of a command is unknown
     cases = work.cases[work.cases["throughput_items_per_s"].notna()]
     cases = cases.assign(processors=processors(cases))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import pandas as pd
-
 from hpcbench.analysis.cases.labels import varying
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.results import Results, Workload
@@ -27,6 +25,6 @@ def lone_commands(results: Results) -> tuple[list[Workload], list[Workload]]:
 
 
 def _table(works: list[Workload], results: Results) -> Workload:
-    cases = pd.concat([work.cases for work in works])
+    cases = results.cases.loc[[index for work in works for index in work.cases.index]]
     title = f"{', '.join(cases['experiment'].unique())}: commands, each the only case of its workload"
     return Workload(title, title, cases, varying(cases, list(results.shown)))

@@ -7,18 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.cases.labels import (
-    LONGEST,
-    MAX_NAMED,
-    cell,
-    label,
-    phrase,
-    plain,
-    short_titles,
-    telling_apart,
-    titles,
-    varying,
-)
+from hpcbench.analysis.cases import labels
+from hpcbench.analysis.cases.labels import LONGEST, MAX_NAMED, cell, label, phrase, plain, telling_apart, varying
 
 USUAL: dict[str, Any] = {
     "case": "c1",
@@ -139,6 +129,18 @@ def test_only_the_mark_of_a_tag_is_left_out() -> None:
     assert plain("tag_nodes") == "nodes"
     assert plain("tag_tag_x") == "tag_x"
     assert plain("stage_tag_x") == "stage_tag_x"
+
+
+def firsts(works: list[pd.DataFrame]) -> list[dict[str, Any]]:
+    return [cases.to_dict("records")[0] for cases in works]
+
+
+def titles(works: list[pd.DataFrame], short: list[str]) -> list[str]:
+    return labels.titles(works, firsts(works), short)
+
+
+def short_titles(works: list[pd.DataFrame]) -> list[str]:
+    return labels.short_titles(works, firsts(works))
 
 
 def test_a_title_says_what_cases_share() -> None:

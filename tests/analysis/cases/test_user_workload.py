@@ -22,6 +22,11 @@ def commands(repetition: Rep, table: Table, *points: dict[str, Any], same: tuple
     return case_table(table(*(repetition(n, 0, [0.1], **own, **each) for n, each in enumerate(points))), None, same)
 
 
+def titles_of(works: list[pd.DataFrame]) -> list[str]:
+    firsts = [cases.to_dict("records")[0] for cases in works]
+    return titles(works, firsts, short_titles(works, firsts))
+
+
 def test_commands_that_differ_in_a_user_parameter_have_different_workloads_and_titles(
     repetition: Rep, table: Table
 ) -> None:
@@ -30,7 +35,7 @@ def test_commands_that_differ_in_a_user_parameter_have_different_workloads_and_t
     assert work_groups(cases).tolist() == [0, 0, 1, 1]
     assert differing_user_parameters(cases) == ["tag_size"]
     works = [cases.iloc[:2], cases.iloc[2:]]
-    assert titles(works, short_titles(works)) == [
+    assert titles_of(works) == [
         "study: ./bench (study with size=10)",
         "study: ./bench (study with size=200)",
     ]
@@ -49,4 +54,4 @@ def test_models_with_other_options_have_different_workloads_even_with_the_same_c
     cases = case_table(table(*(repetition(n, 0, [0.1], model_options=each) for n, each in enumerate(options))))
     assert work_groups(cases).tolist() == [0, 1]
     works = [cases.iloc[:1], cases.iloc[1:]]
-    assert len(set(titles(works, short_titles(works)))) == 2
+    assert len(set(titles_of(works))) == 2
