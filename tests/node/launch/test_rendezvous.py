@@ -25,7 +25,10 @@ from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import CANDIDATES, Group, Member
 
 Meet = Callable[..., list[Group]]
-_MEETINGS = itertools.count(31 * os.getpid(), 3 * CANDIDATES)
+# Workers of pytest-xdist run at the same time: each has ports of its own.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_PLACES = ports.COUNT // (3 * CANDIDATES) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_MEETINGS = (3 * CANDIDATES * (_WORKER * _PLACES + n % _PLACES) for n in itertools.count(os.getpid()))
 
 
 @pytest.fixture
