@@ -49,7 +49,7 @@ class Quiet:
 
     runs: int = 0
     flagged: Counter[str] = field(default_factory=Counter)  # how often for what
-    stolen: Counter[str] = field(default_factory=Counter)  # the verdicts on those that the hypervisor disturbed
+    stolen: Counter[str] = field(default_factory=Counter)  # the verdicts on those that the hypervisor with_interference
 
     def add(self, outcome: Outcome) -> None:
         if outcome.stolen >= QUIET:
@@ -100,7 +100,7 @@ def main() -> None:
                 after = observed(f"  quiet {workload}", workload, no_fault)
                 quiet.add(after)
                 slowed = outcome.time_s > SLOWED * max(before.time_s, after.time_s)
-                flagged = outcome.verdict == "disturbed" and bool(outcome.causes & trial.right)
+                flagged = outcome.verdict == "interference" and bool(outcome.causes & trial.right)
                 tallies[trial.name].add(slowed, flagged)
                 before = after
         print(f"round {number + 1} of {arguments.rounds}", flush=True)

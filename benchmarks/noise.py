@@ -74,9 +74,9 @@ def two_modes_of_processes(generator: np.random.Generator, trials: int, runs: in
 
 
 def one_process_in_ten(generator: np.random.Generator, trials: int, runs: int) -> Floats:
-    """is disturbed, and 30 % slower on average."""
-    disturbed = generator.exponential(0.3, (trials, runs, 1)) * (generator.random((trials, runs, 1)) < 0.1)
-    return independent(generator, trials, runs) * (1 + disturbed)
+    """is with_interference, and 30 % slower on average."""
+    with_interference = generator.exponential(0.3, (trials, runs, 1)) * (generator.random((trials, runs, 1)) < 0.1)
+    return independent(generator, trials, runs) * (1 + with_interference)
 
 
 def recorded(generator: np.random.Generator, trials: int, runs: int) -> Floats:

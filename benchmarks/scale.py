@@ -31,7 +31,7 @@ HUNG_S, HUNG_CASE_S = 600, 2  # and for each case: what has not ended then count
 EXPERIMENT = """
 name: scale
 parameters: {{framework: command, command: "true", cpus_per_task: 1}}
-tags: [number]
+user_parameters: [number]
 matrix: {{number: {{range: [1, {cases}]}}}}
 measure: {{repetitions: 1, retries: 0}}
 slurm: {{time: "{case_s}", pack_walltime: "{pack_s}"}}

@@ -106,12 +106,12 @@ class Node:
         return [self.side_by_side[section] if section in divided else own for section, own in enumerate(self.times)]
 
     def time_step(self, counts: Counts, divided: Collection[int] = ()) -> list[float]:
-        """What a clock says of each section; one in a hundred is disturbed."""
+        """What a clock says of each section; one in a hundred is with_interference."""
         seen = []
         for section, count in zip(self._times(divided), counts, strict=True):
             change_s = 0.0 if count == self.last else self.switch(self.last, count)
-            disturbed = self.random.uniform(1.5, 5) if self.random.random() < 0.01 else 1
-            seen.append((section[count] + change_s) * self.random.lognormvariate(0, self.noise) * disturbed)
+            with_interference = self.random.uniform(1.5, 5) if self.random.random() < 0.01 else 1
+            seen.append((section[count] + change_s) * self.random.lognormvariate(0, self.noise) * with_interference)
             self.last = count
         self._count(1, sum(seen))
         return seen

@@ -29,7 +29,7 @@ def tally(cases: int, records: list[tuple[int, str]]) -> Tally:
 def tally_of(cases: int, folder: Path) -> Tally:
     """Of the record files in a folder, as they are: hpcbench's own word is not asked for."""
     lines = [json.loads(line) for file in folder.rglob("*.jsonl") for line in file.read_text().splitlines()]
-    return tally(cases, [(line["tags"]["number"], line["status"]) for line in lines])
+    return tally(cases, [(line["user_parameters"]["number"], line["status"]) for line in lines])
 
 
 class Files(NamedTuple):

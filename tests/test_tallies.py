@@ -20,7 +20,9 @@ def test_what_is_lost_double_or_did_not_complete_is_counted() -> None:
 
 def test_records_are_read_from_all_files_of_all_batches(tmp_path: Path) -> None:
     for batch, numbers in (("job-001.aa", (1, 2)), ("job-001.bb", (2,))):
-        lines = [json.dumps({"tags": {"number": number}, "status": "completed"}) + "\n" for number in numbers]
+        lines = [
+            json.dumps({"user_parameters": {"number": number}, "status": "completed"}) + "\n" for number in numbers
+        ]
         (tmp_path / batch).mkdir()
         (tmp_path / batch / "7_0.jsonl").write_text("".join(lines))
     assert tally_of(3, tmp_path) == (1, 1, 0)

@@ -66,7 +66,7 @@ def _cpus(record: Record) -> int | None:
 
 @dataclass(frozen=True)
 class Used:
-    """The resources that a sweep has used so far: all attempts of all repetitions, including failed and disturbed ones.
+    """The resources that a sweep has used so far: all attempts of all runs, also failed ones.
 
     The time of an attempt is from the start of its first task to its record. Queueing, and the time of a job before,
     between and after its repetitions, are excluded. `unknown` is a reason why the hours may be more.

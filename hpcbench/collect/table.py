@@ -16,11 +16,11 @@ import pandas as pd
 from hpcbench.collect.energy import energy_columns
 from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.config.metrics import column_of
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.frameworks import SETTING_NAMES, SETTINGS, THREAD_COUNTS
 from hpcbench.core.record import Record, columns, values_at
 from hpcbench.core.samples import SAMPLES
-from hpcbench.store.records import disturbed_by, has_log
+from hpcbench.store.records import has_log, interference_causes
 from hpcbench.store.run_record import RunRecord
 from hpcbench.store.workspace import SweepPaths, log_name
 
@@ -64,15 +64,15 @@ def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
     found = _columns(records)
     for name in _WHOLE:  # pandas would convert integers to floats if a value is missing
         found[name] = pd.array(found[name], dtype="Int64")
-    for name in [*PARAMETERS, *(name for name in found if name.startswith(TAG))]:
+    for name in [*PARAMETERS, *(name for name in found if name.startswith(USER_PARAMETER))]:
         if {type(value) for value in found[name] if value is not None} == {int}:
             found[name] = _whole_numbers(found[name])
     return pd.DataFrame(found)
 
 
 def identifying_columns(table: pd.DataFrame) -> list[str]:
-    """Return the columns that may identify the cases of a sweep: the parameters and the tags."""
-    return [*PARAMETERS, *(name for name in table.columns if name.startswith(TAG))]
+    """Return the columns that may identify the cases of a sweep: the parameters and the user parameters."""
+    return [*PARAMETERS, *(name for name in table.columns if name.startswith(USER_PARAMETER))]
 
 
 def _whole_numbers(values: list[int | None]) -> Any:
@@ -95,7 +95,7 @@ def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
 def _columns(records: Sequence[Record]) -> dict[str, Any]:
     """Return the values of each column, since pandas is slower with rows."""
     rows = [_row(record) for record in records]
-    names = dict.fromkeys(chain.from_iterable(rows))  # tags and metrics differ between sweeps
+    names = dict.fromkeys(chain.from_iterable(rows))  # user parameters and metrics differ between sweeps
     return {
         **{column.name: values_at(records, column.path) for column in RECORD_COLUMNS},
         **{name: [row.get(name) for row in rows] for name in names},
@@ -109,7 +109,7 @@ def _row(record: Record) -> dict[str, Any]:
         **_parameters(record),
         **_thread_search(record),
         **{f"effective_{name}": (record.settings or {}).get(key) for name, key in _EFFECTIVE.items()},
-        "disturbed_by": disturbed_by(record),
+        "interference_causes": interference_causes(record),
         "compile_s": _compile_s(record),
         "physical_cores_per_task": _of_each_task(record.physical_cores),
         "input_shape": json.dumps(record.work.input_shape) if record.work else None,
@@ -123,7 +123,7 @@ def _row(record: Record) -> dict[str, Any]:
         "metrics_not_found_reason": "; ".join(record.metrics_not_found.values()) or None,
         "warnings": "; ".join(record.warnings) or None,
         "log": _log(record) if record.ended_at and has_log(record) else None,
-        **{f"{TAG}{name}": value for name, value in record.tags.items()},
+        **{f"{USER_PARAMETER}{name}": value for name, value in record.user_parameters.items()},
         **{column_of(name, metric.unit): metric.value for name, metric in (record.metrics or {}).items()},
         SAMPLES: np.asarray(samples, dtype=np.float64),
     }

@@ -26,12 +26,12 @@ def samples_over_time(records: Iterable[Record]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=SAMPLE_COLUMNS)
 
 
-def disturbed_windows(records: Iterable[Record]) -> pd.DataFrame:
+def interference_windows(records: Iterable[Record]) -> pd.DataFrame:
     """Return a row per series of windows with interference of the same causes, such as `cpu, memory`.
 
     `start_s` and `end_s` are in s since the repetition's first sample. Unmonitored windows are omitted.
     """
-    rows = [row for record in records for row in _disturbed(record)]
+    rows = [row for record in records for row in _interference(record)]
     return pd.DataFrame(rows, columns=WINDOW_COLUMNS)
 
 
@@ -55,7 +55,7 @@ def _parts_before(lengths: Any) -> Any:
     return (np.cumsum(lengths) - lengths) / lengths.sum()
 
 
-def _disturbed(record: Record) -> Iterator[dict[str, Any]]:
+def _interference(record: Record) -> Iterator[dict[str, Any]]:
     if not record.samples or not record.interference:
         return
     judged = zip(record.samples.windows, record.interference.windows, strict=False)

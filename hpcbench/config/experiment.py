@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from hpcbench.config.axes import Axes, Range, axis_values
+from hpcbench.config.expressions import names_in
 from hpcbench.config.metrics import Metric, check_metrics
 from hpcbench.config.names import check_name
 from hpcbench.config.parameters import NAMES, OPTIONS
@@ -35,7 +36,7 @@ class Measure(Model):
         default=10.0, ge=0, description="maximum warm-up time in seconds; it ends earlier if the step time is steady"
     )
     repetitions: int = Field(default=6, ge=1, le=1000, description="runs of each case, each in new processes")
-    quiet: Literal["ignore", "wait", "require"] = Field(
+    idle_node: Literal["ignore", "wait", "require"] = Field(
         default="ignore",
         description="check first whether other processes use the node: `wait` until it is idle, for at most half of "
         "the wall time; `require` an idle node, otherwise skip the run",
@@ -84,7 +85,11 @@ class Experiment(Model):
         default_factory=list, description='points to remove: values to match, or a "{{ condition }}"'
     )
     include: list[dict[str, Any]] = Field(default_factory=list, description="points to add; a value may be a list")
-    tags: list[str] = Field(default_factory=list, description="names of user parameters, columns of the table")
+    user_parameters: list[str] = Field(
+        default_factory=list,
+        description="user parameters that `command` does not use, e.g. for Slurm options. Names in expressions "
+        "of `command` need no declaration. Each is a column of the table",
+    )
     same_workload: list[str] = Field(
         default_factory=list,
         description="user parameters that do not change the workload of a command; cases that differ in them are "
@@ -93,7 +98,7 @@ class Experiment(Model):
     measure: Measure = Field(default_factory=Measure, description="how each repetition is measured")
     tune: Tune = Field(default_factory=Tune, description="additional measurements of `hpcbench tune`")
     retry: Retry = Field(default_factory=Retry, description="which repetitions are retried automatically")
-    monotone: list[str] = Field(
+    skip_larger_on_oom: list[str] = Field(
         default_factory=list,
         description="parameters whose larger values never need less memory: after a case has run out of memory, cases "
         "that are larger in these and otherwise equal are skipped",
@@ -128,6 +133,21 @@ class Experiment(Model):
         """Return the parameters that the matrix, the zip groups and the included points set, in order of appearance."""
         groups = [self.matrix, *self.zip, *self.include]
         return list(dict.fromkeys(name for group in groups for name in group))
+
+    @property
+    def all_user_parameters(self) -> tuple[str, ...]:
+        """Return the declared user parameters, and those that `command` uses directly or through other parameters."""
+        used, waiting = set[str](), {"command"}
+        while waiting:
+            names = {name for text in map(self._values, waiting) for name in names_in(text)}
+            used |= (waiting := names - used)
+        found = (name for name in (*self.axis_names, *self.parameters) if name in used and name not in NAMES)
+        return tuple(dict.fromkeys((*self.user_parameters, *found)))
+
+    def _values(self, name: str) -> list[Any]:
+        """Return all values that the file gives a parameter, in any group."""
+        groups: list[dict[str, Any]] = [self.parameters, *map(dict, (self.matrix, *self.zip)), *self.include]
+        return [group[name] for group in groups if name in group]
 
 
 def load_experiment(document: Document) -> Experiment:
@@ -174,12 +194,15 @@ def _check_axes(document: Document) -> None:
 
 
 def _check_parameter_names(experiment: Experiment, document: Document) -> None:
-    for index, tag in enumerate(experiment.tags):
-        if tag in NAMES:
-            raise document.error(f"'{tag}' is a standard parameter: remove it from tags", ("tags", index))
-        if not tag.isidentifier():
-            raise document.error(f"the tag {tag!r} must be a plain word, e.g. run_of_the_week", ("tags", index))
-    known = NAMES | set(experiment.tags)
+    for index, name in enumerate(experiment.user_parameters):
+        if name in NAMES:
+            what = f"'{name}' is a standard parameter: remove it from user_parameters"
+            raise document.error(what, ("user_parameters", index))
+        if not name.isidentifier():
+            what = f"the user parameter {name!r} must be a plain word, e.g. run_of_the_week"
+            raise document.error(what, ("user_parameters", index))
+    own = experiment.all_user_parameters
+    known = NAMES | set(own)
     groups: list[tuple[KeyPath, dict[str, Any]]] = [(("parameters",), experiment.parameters)]
     groups.append((("matrix",), dict(experiment.matrix)))
     groups += [(("zip", index), dict(group)) for index, group in enumerate(experiment.zip)]
@@ -192,12 +215,14 @@ def _check_parameter_names(experiment: Experiment, document: Document) -> None:
             if name not in known:
                 raise document.error(f"unknown parameter '{name}'", (*path, name), _parameter_hint(name, known))
     for index, name in enumerate(experiment.same_workload):
-        if name not in experiment.tags:
-            hint = nearest(name, experiment.tags) or "list it in tags"
+        if name not in own:
+            hint = nearest(name, own) if own else "use it in `command`, or list it in user_parameters"
             raise document.error(f"unknown user parameter '{name}'", ("same_workload", index), hint)
-    for index, name in enumerate(experiment.monotone):
+    for index, name in enumerate(experiment.skip_larger_on_oom):
         if name not in known | OPTIONS:
-            raise document.error(f"unknown parameter '{name}'", ("monotone", index), nearest(name, known | OPTIONS))
+            raise document.error(
+                f"unknown parameter '{name}'", ("skip_larger_on_oom", index), nearest(name, known | OPTIONS)
+            )
     _check_held_out(experiment, document)
     _check_axes_apart(experiment, document)
 
@@ -217,7 +242,8 @@ def _check_held_out(experiment: Experiment, document: Document) -> None:
 
 
 def _parameter_hint(name: str, known: set[str] | frozenset[str]) -> str:
-    return f"{nearest(name, known)}\n  declare user parameters in tags: [{name}]"
+    own = f"for a parameter of your own program, use it in `command`, or add user_parameters: [{name}]"
+    return f"{nearest(name, known)}\n  {own}"
 
 
 def _check_axes_apart(experiment: Experiment, document: Document) -> None:

@@ -1,10 +1,10 @@
-"""Names of experiments, cases, sweeps and tags."""
+"""Names of experiments, cases, sweeps and user parameters."""
 
 from __future__ import annotations
 
 import re
 
-TAG = "tag_"  # prefix of the columns of user-defined parameters
+USER_PARAMETER = "param_"  # prefix of the columns of user-defined parameters
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
 

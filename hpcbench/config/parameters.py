@@ -155,7 +155,7 @@ else:
 
 
 class Parameters(_Settings):
-    """All parameters of a case. Equal parameters and tags define the same case."""
+    """All parameters of a case. Equal parameters and user parameters define the same case."""
 
     oversubscribe: bool = Field(default=False, description="whether threads may outnumber CPUs")
     learning_rate: float = Field(default=0.01, gt=0, le=1000, description="learning rate of SGD with momentum 0.9")

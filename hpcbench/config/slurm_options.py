@@ -59,7 +59,7 @@ class SlurmOptions(Model):
     pack: Literal["serial", "parallel"] = Field(
         default="serial",
         description="run the repetitions of a job one after another, or concurrently on separate CPUs and GPUs, as "
-        "many as the site's cpus_per_node allows; concurrent repetitions disturb each other",
+        "many as the site's cpus_per_node allows; concurrent runs interfere with each other",
     )
     follow_on: bool = Field(
         default=False,

@@ -1,9 +1,9 @@
 """Skip a case if a smaller case ran out of memory. The experiment declares which parameters increase memory use.
 
-Cases that differ only in their `monotone` values are a group. The knowledge about a group is in notes, one file each,
-which are created once and never changed: many nodes write them at the same time, on file systems that cannot append
-from several nodes. A note says that a case ran out of memory, or that it completed. The latter refutes the former for
-all cases that are not larger.
+Cases that differ only in their `skip_larger_on_oom` values are a group. The knowledge about a group is in notes, one
+file each, which are created once and never changed: many nodes write them at the same time, on file systems that cannot
+append from several nodes. A note says that a case ran out of memory, or that it completed. The latter refutes the
+former for all cases that are not larger.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from .files import make_folder, no_link
 from .run_spec import PlannedRun
 from .status import COMPLETED, OUT_OF_MEMORY
 
-FOLDER = "monotone"  # below the results of a sweep; in it: first two digits of a group / group
+FOLDER = "larger_than_oom"  # below the results of a sweep; in it: first two digits of a group / group
 _NOTED = (OUT_OF_MEMORY, COMPLETED)
 _MOST_BYTES = 65536
 
@@ -31,9 +31,9 @@ class Note(NamedTuple):
 
 def note(planned: PlannedRun, status: str, results: str) -> None:
     """Write a note about the outcome of a run, if it is new information. Ignore a note that cannot be written."""
-    if planned.monotone is None or status not in _NOTED:
+    if planned.size is None or status not in _NOTED:
         return
-    values, known = planned.monotone["values"], notes(planned, results)
+    values, known = planned.size["values"], notes(planned, results)
     if _says_nothing_new(status, values, known):
         return
     folder = _folder(planned, results)
@@ -55,7 +55,7 @@ def notes(planned: PlannedRun, results: str) -> List[Note]:
         names = sorted(os.listdir(folder))
     except OSError:
         return []
-    read = [_read(os.path.join(folder, name), (planned.monotone or {})["values"]) for name in names]
+    read = [_read(os.path.join(folder, name), (planned.size or {})["values"]) for name in names]
     return [found for found in read if found is not None]
 
 
@@ -74,9 +74,9 @@ def too_large(planned: PlannedRun, known: List[Note]) -> Optional[str]:
 
     A run is skipped if a smaller case ran out of memory and no case at least as large as that one completed.
     """
-    if planned.monotone is None:
+    if planned.size is None:
         return None
-    values = planned.monotone["values"]
+    values = planned.size["values"]
     smaller = [found for found in _standing(known) if found.values != values and _reaches(values, found.values)]
     if not smaller:
         return None
@@ -108,5 +108,5 @@ def _shown(values: Dict[str, float]) -> str:
 
 
 def _folder(planned: PlannedRun, results: str) -> str:
-    group: str = (planned.monotone or {})["group"]
+    group: str = (planned.size or {})["group"]
     return os.path.join(results, FOLDER, group[:2], group)

@@ -53,7 +53,7 @@ class Evidence:
 class Interference:
     """Whether other processes used the machine during the measurements, with the evidence."""
 
-    verdict: str = described("`clean`, `disturbed` or `unmonitored`", "interference")
+    verdict: str = described("`clean`, `interference` or `unmonitored`", "interference")
     reason: Optional[str] = described("why windows are unmonitored", default=None)
     found: Sequence[Evidence] = described("interference by kind", default=())
     windows: Sequence[Optional[Mapping[str, float]]] = described(
@@ -202,7 +202,7 @@ class Record:
     hpcbench_version: str = described("version of hpcbench that planned the sweep", "hpcbench_version")
     git: Optional[Git] = described("git checkout of the workspace")
     parameters: Mapping[str, Any] = described("resolved parameters of the case")
-    tags: Mapping[str, Any] = described("user parameters of the case")
+    user_parameters: Mapping[str, Any] = described("user parameters of the case")
     measure: Mapping[str, Any] = described("how the run was to be measured")
     samples: Optional[Samples] = described("measurements")
     interference: Optional[Interference] = described("interference during the measurements")
@@ -266,7 +266,7 @@ class Record:
 
     @property
     def verdict(self) -> Optional[str]:
-        """Return whether there was interference: clean, disturbed or unmonitored; None without measurements."""
+        """Return whether there was interference: clean, interference or unmonitored; None without measurements."""
         return self.interference.verdict if self.interference else None
 
 

@@ -5,7 +5,7 @@ The driver of a job, a requeued job, the survey of a sweep and the continuation 
 
 from typing import Collection, Optional, Protocol, Sequence
 
-from .samples import DISTURBED
+from .samples import INTERFERENCE
 
 
 class Attempt(Protocol):
@@ -28,6 +28,6 @@ def is_tried_again(attempts: Sequence[Attempt], retries: int, retried: Collectio
     """
     if not attempts:
         return True
-    if attempts[-1].verdict == DISTURBED:
-        return sum(attempt.verdict == DISTURBED for attempt in attempts) <= retries
+    if attempts[-1].verdict == INTERFERENCE:
+        return sum(attempt.verdict == INTERFERENCE for attempt in attempts) <= retries
     return attempts[-1].status in retried and sum(attempt.status in retried for attempt in attempts) <= most

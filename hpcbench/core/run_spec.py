@@ -20,9 +20,9 @@ class PlannedRun(NamedTuple):
     repetition: int
     order: int
     parameters: Dict[str, Any]
-    tags: Dict[str, Any]
+    user_parameters: Dict[str, Any]
     measure: Dict[str, Any]
-    monotone: Optional[Dict[str, Any]] = None  # `group` and `values`: see oom_pruning.py
+    size: Optional[Dict[str, Any]] = None  # `group` and `values`: see oom_pruning.py
 
     @property
     def is_command(self) -> bool:

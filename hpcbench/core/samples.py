@@ -47,7 +47,7 @@ def of_whole(elapsed_s: float, end_s: float, first_step_s: Optional[float]) -> S
     return Samples([elapsed_s], [Window(end_s - elapsed_s, end_s, 1)], 1, first_step_s=first_step_s)
 
 
-CLEAN, DISTURBED, UNMONITORED = "clean", "disturbed", "unmonitored"
+CLEAN, INTERFERENCE, UNMONITORED = "clean", "interference", "unmonitored"
 
 
 TOO_MANY = 0.2  # fraction of windows with interference in a clean run: the median is robust against them

@@ -187,7 +187,7 @@ def _incomplete(speed: NodeSpeed, whole_node: bool) -> list[CheckResult]:
     alone = "Measure again when these processes have ended." if whole_node else "Request whole nodes: --whole-node."
     for load in speed.load:
         means = "Its speed is not compared with that of others."
-        results.append(_note("disturbed", f"{speed.host}: {load.found}", means, alone))
+        results.append(_note("interference", f"{speed.host}: {load.found}", means, alone))
     return results
 
 

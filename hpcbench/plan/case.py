@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from hpcbench.config.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
@@ -20,7 +21,6 @@ from hpcbench.config.yaml_document import Document, schema_error
 from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND, PlannedRun
 from hpcbench.plan.compatibility import incompatibility
-from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.matrix import Point, points
 from hpcbench.plan.problem_size import NotANumberError, Size, nothing_to_skip, size_of
 from hpcbench.util.limits import OutOfTimeError, deadline
@@ -50,14 +50,14 @@ _CONDITION = "the condition"
 
 @dataclass(frozen=True)
 class Case:
-    """A case to run. Cases with equal parameters and tags have equal ids, in every sweep and on every machine."""
+    """A case to run. Its id depends only on its parameters and user parameters, not on the sweep or machine."""
 
     id: str
     index: int  # position in the sweep, in the order of the file
     parameters: Parameters
-    tags: Mapping[str, Any]
+    user_parameters: Mapping[str, Any]
     slurm: SlurmOptions
-    size: Size | None = None  # None unless the experiment sets `monotone`
+    size: Size | None = None  # None unless the experiment sets `skip_larger_on_oom`
 
     @property
     def environment(self) -> str:
@@ -67,15 +67,15 @@ class Case:
     def planned_run(self, repetition: int, order: int, measure: dict[str, Any]) -> PlannedRun:
         """Return a planned run of the case, in the form that nodes read. `order` is its position in the sweep."""
         parameters, size = self.parameters.planned(), self.size and self.size._asdict()
-        return PlannedRun(self.id, self.index, repetition, order, parameters, dict(self.tags), measure, size)
+        return PlannedRun(self.id, self.index, repetition, order, parameters, dict(self.user_parameters), measure, size)
 
 
-def case_id(parameters: Parameters, tags: Mapping[str, Any]) -> str:
+def case_id(parameters: Parameters, user_parameters: Mapping[str, Any]) -> str:
     """Return the id of a case: `c` and 12 hexadecimal digits of the SHA-256 of its content as canonical JSON.
 
     The letter prevents spreadsheets from parsing an id such as 1234e5678901 as a number.
     """
-    content = {"parameters": parameters.content(), "tags": dict(tags)}
+    content = {"parameters": parameters.content(), "user_parameters": dict(user_parameters)}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return "c" + hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
@@ -114,10 +114,10 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions,
     warnings = [f"exclude[{index}] matches no point" for index, count in enumerate(excluded) if not count]
     if repeated:
         warnings.append(f"{repeated} duplicate points were removed")
-    if experiment.monotone and nothing_to_skip(case.size for case in cases.values()):
-        names = ", ".join(experiment.monotone)
+    if experiment.skip_larger_on_oom and nothing_to_skip(case.size for case in cases.values()):
+        names = ", ".join(experiment.skip_larger_on_oom)
         what = f"no two cases differ only in {names}, so no case can be skipped; also name what depends on it"
-        warnings.append(f"monotone: {what}")
+        warnings.append(f"skip_larger_on_oom: {what}")
     return Expansion(tuple(cases.values()), tuple(warnings))
 
 
@@ -132,38 +132,42 @@ class _CaseBuilder:
         self.experiment = experiment
         self.document = document
         self.site_slurm = site_slurm.model_dump(exclude_unset=True)
-        self.tags = frozenset(experiment.tags)
+        self.user_parameters = experiment.all_user_parameters
         self.constant_slurm = None if is_expression(experiment.slurm) else self._slurm(experiment.slurm)
 
     def resolver(self, point: Point) -> Resolver:
-        return Resolver({**_DEFAULTS, **dict.fromkeys(self.tags), **self.experiment.parameters, **point.values})
+        return Resolver(
+            {**_DEFAULTS, **dict.fromkeys(self.user_parameters), **self.experiment.parameters, **point.values}
+        )
 
     def case(self, point: Point, resolver: Resolver, index: int) -> Case:
         given = dict.fromkeys([*self.experiment.parameters, *point.values, *_DERIVED])
         with self._located(point):
             values = {name: resolver.parameter(name) for name in given}
             values.update({name: resolver.parameter(name) for name in resolver.seen_by("command")})
-            tags = {name: resolver.parameter(name) for name in self.experiment.tags}
+            user_parameters = {name: resolver.parameter(name) for name in self.user_parameters}
             slurm = {key: resolver.value(value, f"slurm.{key}") for key, value in self.experiment.slurm.items()}
-        for name, value in tags.items():
+        for name, value in user_parameters.items():
             if isinstance(value, list | dict):
-                raise self.document.error(f"the tag '{name}' must be a plain value", self._path(name, point))
-        parameters = self._checked({k: v for k, v in values.items() if k not in self.tags}, point)
+                raise self.document.error(f"the user parameter '{name}' must be a plain value", self._path(name, point))
+        parameters = self._checked({k: v for k, v in values.items() if k not in self.user_parameters}, point)
         if wrong := incompatibility(parameters):
             hints = [hint for hint in (wrong.hint, _leave_out(wrong.what, point)) if hint]
             raise self.document.error(wrong.what, self._path(wrong.name, point), "\n  ".join(hints))
         options = self.constant_slurm or self._slurm(slurm)
-        size = self._size(point, parameters, tags, options)
-        return Case(case_id(parameters, tags), index, parameters, tags, options, size)
+        size = self._size(point, parameters, user_parameters, options)
+        return Case(case_id(parameters, user_parameters), index, parameters, user_parameters, options, size)
 
-    def _size(self, point: Point, parameters: Parameters, tags: Mapping[str, Any], slurm: SlurmOptions) -> Size | None:
-        if not self.experiment.monotone:
+    def _size(
+        self, point: Point, parameters: Parameters, user_parameters: Mapping[str, Any], slurm: SlurmOptions
+    ) -> Size | None:
+        if not self.experiment.skip_larger_on_oom:
             return None
         command = {**self.experiment.parameters, **point.values}.get("command")
         try:
-            return size_of(self.experiment.monotone, parameters, tags, slurm, command)
+            return size_of(self.experiment.skip_larger_on_oom, parameters, user_parameters, slurm, command)
         except NotANumberError as error:
-            raise self.document.error(str(error), ("monotone", error.index)) from error
+            raise self.document.error(str(error), ("skip_larger_on_oom", error.index)) from error
 
     def excluded_by(self, resolver: Resolver, point: Point) -> int | None:
         """Return the index of the first `exclude` entry that matches a point; None without a match."""

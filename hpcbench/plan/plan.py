@@ -102,7 +102,7 @@ def budget(jobs: tuple[Job, ...], site: Site) -> Budget:
 def sharing(resources: Resources, experiment: Experiment, site: Site, document: Document) -> Sharing:
     """Return how many runs share a job: as many turns as fit into `slurm.pack_walltime`.
 
-    Raise UserError for concurrent runs if the size of a node is unknown, or `measure.quiet` does not permit them.
+    Raise UserError for concurrent runs if the size of a node is unknown, or `measure.idle_node` does not permit them.
     """
     slurm = resources.slurm
     if slurm.pack_walltime is None or site.scheduler == "local":
@@ -113,9 +113,9 @@ def sharing(resources: Resources, experiment: Experiment, site: Site, document: 
 
 def _side_by_side(resources: Resources, experiment: Experiment, site: Site, document: Document) -> int:
     """Return how many runs fit on one node; 1 for runs on several nodes."""
-    if experiment.measure.quiet != "ignore":
-        what = f"measure.quiet: {experiment.measure.quiet} cannot be used with slurm.pack: parallel"
-        raise _option_error(what, "pack", site, document, "use pack: serial, or quiet: ignore")
+    if experiment.measure.idle_node != "ignore":
+        what = f"measure.idle_node: {experiment.measure.idle_node} cannot be used with slurm.pack: parallel"
+        raise _option_error(what, "pack", site, document, "use pack: serial, or idle_node: ignore")
     if resources.gpus and resources.slurm.gpu_option == "none":
         what = (
             "slurm.gpu_option: none cannot be used with slurm.pack: parallel, because all runs would use the same GPUs"

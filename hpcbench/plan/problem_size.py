@@ -1,4 +1,4 @@
-"""The size of a case among otherwise equal cases, for the `monotone` parameters of an experiment."""
+"""The size of a case among otherwise equal cases, for the `skip_larger_on_oom` parameters of an experiment."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _WHEN = {"time", "max_running", "pack_walltime", "follow_on"}  # options that do
 
 
 class Size(NamedTuple):
-    """The `values` of the `monotone` parameters of a case, and the `group` of cases that differ only in these."""
+    """The `values` of `skip_larger_on_oom` parameters of a case, and the `group` of cases that are otherwise equal."""
 
     group: str
     values: dict[str, int | float]
 
 
 class NotANumberError(ValueError):
-    """A `monotone` parameter is not a number in some case; `index` is its position in the list."""
+    """A `skip_larger_on_oom` parameter is not a number in some case; `index` is its position in the list."""
 
     def __init__(self, what: str, index: int) -> None:
         super().__init__(what)
@@ -34,19 +34,23 @@ class NotANumberError(ValueError):
 
 
 def size_of(
-    names: Sequence[str], parameters: Parameters, tags: Mapping[str, Any], slurm: SlurmOptions, command: str | None
+    names: Sequence[str],
+    parameters: Parameters,
+    user_parameters: Mapping[str, Any],
+    slurm: SlurmOptions,
+    command: str | None,
 ) -> Size:
-    """Return the size of a case. Raise NotANumberError if a `monotone` parameter, one of `names`, is not a number.
+    """Return the size of a case. Raise NotANumberError if one in `names`, the `skip_larger_on_oom`, is not a number.
 
-    A value that depends on a monotone one is part of the group unless it is also named: more of it may require more
+    A value that depends on one of these is part of the group unless it is also named: more of it may require more
     memory or provide more, such as `nodes` and `mem`. A `command` counts as written, before expressions in it are
     evaluated.
     """
     of_model = catalog.resolved_options(parameters.model, parameters.model_options) if parameters.model else {}
     options = {f"model_options.{name}": value for name, value in of_model.items()}
-    known = {**parameters.planned(), **tags, **options}
+    known = {**parameters.planned(), **user_parameters, **options}
     values = {name: _number(known.get(name), name, index) for index, name in enumerate(names)}
-    content = {**parameters.content(), **tags, **options, "model_options": None, "command": command}
+    content = {**parameters.content(), **user_parameters, **options, "model_options": None, "command": command}
     same = [{name: value for name, value in content.items() if name not in values}]
     same.append(slurm.model_dump(mode="json", exclude=_WHEN))
     text = json.dumps(same, sort_keys=True, separators=(",", ":"))
@@ -61,5 +65,5 @@ def nothing_to_skip(sizes: Iterable[Size | None]) -> bool:
 
 def _number(value: Any, name: str, index: int) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise NotANumberError(f"monotone requires numbers, and '{name}' is {value!r} in a case", index)
+        raise NotANumberError(f"skip_larger_on_oom requires numbers, and '{name}' is {value!r} in a case", index)
     return value

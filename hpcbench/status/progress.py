@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hpcbench.core import oom_pruning, status
 from hpcbench.core.retry_rule import is_tried_again
 from hpcbench.slurm import states
-from hpcbench.store.records import array_of, is_disturbed
+from hpcbench.store.records import array_of, has_interference
 
 if TYPE_CHECKING:
     from hpcbench.config.retry import Retry
@@ -44,9 +44,9 @@ class RunProgress:
     is_concluded: bool = False  # its job left no record: `record` was concluded from other files and is not saved yet
 
     @property
-    def is_disturbed(self) -> bool:
+    def has_interference(self) -> bool:
         """Return whether the record that counts is of an attempt with interference."""
-        return self.record is not None and is_disturbed(self.record)
+        return self.record is not None and has_interference(self.record)
 
     @property
     def is_complete(self) -> bool:
@@ -114,14 +114,14 @@ class Progress:
         """Return the number of runs by state, in the order in which a run goes through them."""
         return _ordered(Counter(run.state for run in self.runs))
 
-    def to_do(self, *, disturbed: bool = False) -> list[RunProgress]:
+    def to_do(self, *, interference: bool = False) -> list[RunProgress]:
         """Return the runs that `resume` starts: those that did not complete, and are not in the queue or running.
 
-        With `disturbed`, also return those that completed with interference in each attempt.
+        With `interference`, also return those that completed with interference in each attempt.
         """
         done = (UNKNOWN, *ACTIVE, *status.FINAL)
         waits = [run for run in self.runs if not run.in_queue]
-        left = [run for run in waits if run.state not in done or (disturbed and run.is_disturbed)]
+        left = [run for run in waits if run.state not in done or (interference and run.has_interference)]
         return [run for run in left if (run.job, run.element) not in self.still_too_large]
 
     def missing(self) -> list[RunProgress]:
@@ -135,9 +135,9 @@ class Progress:
         known: dict[str, list[oom_pruning.Note]] = {}
         found = set()
         for run in self.runs:
-            if run.planned.monotone is None or not run.is_too_large:
+            if run.planned.size is None or not run.is_too_large:
                 continue
-            group = run.planned.monotone["group"]
+            group = run.planned.size["group"]
             if group not in known:
                 known[group] = oom_pruning.notes(run.planned, str(self.sweep.paths.results))
             if oom_pruning.too_large(run.planned, known[group]):

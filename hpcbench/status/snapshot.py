@@ -27,9 +27,9 @@ from hpcbench.store.records import (
     RecordFiles,
     array_of,
     best_attempt,
+    has_interference,
     in_order,
     index_of,
-    is_disturbed,
     read_later,
     read_records,
 )
@@ -215,7 +215,7 @@ def _with_slurm(snapshot: Snapshot, journal: Journal) -> Snapshot:
 def _may_run(snapshot: Snapshot, key: RunKey) -> bool:
     """Return whether the job of a run may still be active: it has not completed, or is repeated."""
     best = best_attempt(in_order(snapshot.records.get(key, ())))
-    return best is None or best.status != status.COMPLETED or is_disturbed(best) or not snapshot.has_outcome(key)
+    return best is None or best.status != status.COMPLETED or has_interference(best) or not snapshot.has_outcome(key)
 
 
 def _with_bare(snapshot: Snapshot, queued: Queue) -> dict[RunKey, ArrayIndex]:

@@ -18,7 +18,7 @@ from hpcbench.status import evidence
 from hpcbench.status.evidence import JobState
 from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
 from hpcbench.status.snapshot import ArrayIndex, RunKey, Snapshot
-from hpcbench.store.records import array_of, best_attempt, disturbed_by, in_order, index_of, is_disturbed
+from hpcbench.store.records import array_of, best_attempt, has_interference, in_order, index_of, interference_causes
 from hpcbench.store.run_record import run_record
 
 OTHERS_FIRST = "waits for other runs of its job"
@@ -116,7 +116,7 @@ class _Run:
 
     def _runs_again(self, best: Record, place: ArrayIndex | None) -> bool:
         """Return whether the job that wrote this record makes another attempt, also after a requeue."""
-        if best.status == status.COMPLETED and not is_disturbed(best):
+        if best.status == status.COMPLETED and not has_interference(best):
             return False
         by_job = [record for record in self.records if place and array_of(record) == place.batch.slurm_id]
         retry = self.snapshot.retry
@@ -173,8 +173,8 @@ class _Run:
         return replace(self._ended(record, [*self.records, record]), is_concluded=True)
 
     def _ended(self, record: Record, records: Sequence[Record]) -> RunProgress:
-        causes = disturbed_by(record)
-        message = record.message or (f"disturbed: {causes}" if causes else "")
+        causes = interference_causes(record)
+        message = record.message or (f"interference: {causes}" if causes else "")
         nodes = ",".join(node.hostname for node in record.nodes)
         numbered = [number for number, each in enumerate(records, 1) if each is record]
         attempt = numbered[0] if record.attempt is not None else None

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, get_type_hints
 from hpcbench.core import status
 from hpcbench.core.record import SCHEMA, Record, UsedParameters
 from hpcbench.core.run_spec import COMMAND, JOB_NAME
-from hpcbench.core.samples import DISTURBED
+from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.typed_json import MAX_INT, MIN_INT, InvalidError, from_json
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import SweepPaths
@@ -221,18 +221,18 @@ def best_attempt(ordered: list[Record]) -> Record | None:
     It is the last completed one without interference, otherwise the last completed one, otherwise the last one.
     """
     completed = [record for record in ordered if record.status == status.COMPLETED]
-    chosen = [record for record in completed if not is_disturbed(record)] or completed or ordered
+    chosen = [record for record in completed if not has_interference(record)] or completed or ordered
     return chosen[-1] if chosen else None
 
 
-def is_disturbed(record: Record) -> bool:
+def has_interference(record: Record) -> bool:
     """Return whether other processes used the machine during the run (interference)."""
-    return record.interference is not None and record.interference.verdict == DISTURBED
+    return record.interference is not None and record.interference.verdict == INTERFERENCE
 
 
-def disturbed_by(record: Record) -> str | None:
+def interference_causes(record: Record) -> str | None:
     """Return the causes of the interference, for example `cpu, memory`, or None without interference."""
-    if record.interference is None or not is_disturbed(record):
+    if record.interference is None or not has_interference(record):
         return None
     return ", ".join(dict.fromkeys(cause for found in record.interference.found for cause in found.causes))
 

@@ -2,8 +2,8 @@
 
 The logarithm of a cost is modelled as that of its configuration, plus that of its block, plus noise: the two-way layout
 of a randomized block design (Montgomery, "Design and Analysis of Experiments", chapter 4), with blocks that need not
-contain all configurations. The fit is robust against single disturbed runs: reweighted least squares with Huber's
-weights (Huber, 1964, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35).
+contain all configurations. The fit is robust against single runs with interference: reweighted least squares with
+Huber's weights (Huber, 1964, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def conclude(context: Context, found: SearchResult | None, measured: Measurement
         failed=_failures(context, measured),
         seconds=measured.seconds,
         measurements=measured.count,
-        disturbed=measured.disturbed,
+        with_interference=measured.with_interference,
         grid_seconds=None if expected_s is None else repetitions * expected_s,
     )
 
@@ -44,9 +44,11 @@ def _failures(context: Context, measured: Measurements) -> tuple[Failure, ...]:
 def _recommendation(context: Context, found: SearchResult, measured: Measurements) -> Recommendation:
     default, winner = (context.cases[number] for number in (context.default, found.winner))
     pairs = found.verdict.pairs if found.verdict else 0
-    disturbed = sum(measured.disturbed_of(case, pairs) for case in (winner, default)) if winner != default else 0
-    mostly_disturbed = disturbed > pairs  # of the runs, two in each pair
-    recommended = context.default if mostly_disturbed else found.best
+    with_interference = (
+        sum(measured.with_interference_of(case, pairs) for case in (winner, default)) if winner != default else 0
+    )
+    mostly_with_interference = with_interference > pairs  # of the runs, two in each pair
+    recommended = context.default if mostly_with_interference else found.best
     best = context.cases[recommended]
     of_default = measured.completed(default)
     return Recommendation(
@@ -54,9 +56,9 @@ def _recommendation(context: Context, found: SearchResult, measured: Measurement
         default=_configuration(context, default, measured, pairs),
         winner=_configuration(context, winner, measured, pairs),
         gain=found.verdict.gain if found.verdict else None,
-        certain=found.verdict.certain and not mostly_disturbed if found.verdict else False,
+        certain=found.verdict.certain and not mostly_with_interference if found.verdict else False,
         pairs=pairs,
-        disturbed=disturbed,
+        with_interference=with_interference,
         beats=_worse(found.effects, recommended),
         of=len(found.effects.costs) - 1,
         usage=usage(best, default, measured.completed(best)),

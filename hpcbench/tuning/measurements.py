@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from hpcbench.core.record import Record
 from hpcbench.plan.case import Case
-from hpcbench.store.records import is_disturbed, span_s
+from hpcbench.store.records import has_interference, span_s
 from hpcbench.tuning.ask_tell import Outcome, Search
 from hpcbench.tuning.fidelity import Stage
 from hpcbench.tuning.objective import Objective
@@ -78,11 +78,11 @@ class Measurements:
         costs = [self.objective.cost_of(each.record) for each in self._by_case[case.id] if _is_full(each)]
         return [cost for cost in costs if cost is not None]
 
-    def disturbed_of(self, case: Case, last: int) -> int:
+    def with_interference_of(self, case: Case, last: int) -> int:
         """Return how many of the last `last` completed, full-length measurements of a case had interference."""
         full = [each.record for each in self._by_case[case.id] if _is_full(each)]
         known = [record for record in full if self.objective.cost_of(record) is not None]
-        return sum(map(is_disturbed, known[-last:])) if last else 0
+        return sum(map(has_interference, known[-last:])) if last else 0
 
     def completed(self, case: Case) -> Record | None:
         """Return the first record of the case that has a cost, or None."""
@@ -116,9 +116,9 @@ class Measurements:
         return len(self._attempts)
 
     @property
-    def disturbed(self) -> int:
+    def with_interference(self) -> int:
         """Return the number of attempts with interference."""
-        return sum(map(is_disturbed, self._attempts))
+        return sum(map(has_interference, self._attempts))
 
     @property
     def _attempts(self) -> list[Record]:

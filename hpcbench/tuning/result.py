@@ -39,7 +39,7 @@ class Recommendation:
     """The recommended configuration: `best` is the default unless another one is significantly better.
 
     `gain` is the gain of `winner` over the default, from this number of `pairs`; `certain` is True if it is
-    significant. `disturbed` of the runs of these pairs had interference; if these are more than half, no gain is
+    significant. `interference` of the runs of these pairs had interference; if these are more than half, no gain is
     significant. `beats` is the number of other configurations that seem worse, of all `of`; most were measured briefly.
     `usage` applies the best outside hpcbench. `differs` has both values of each difference between the work of the best
     and of the default. `inherited` are the variables from outside (core/variables) in the default's runs.
@@ -54,7 +54,7 @@ class Recommendation:
     beats: int
     of: int
     usage: Usage
-    disturbed: int = 0
+    with_interference: int = 0
     differs: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     inherited: Mapping[str, str] = field(default_factory=dict)
 
@@ -64,9 +64,9 @@ class Recommendation:
         return 2 * self.pairs
 
     @property
-    def is_mostly_disturbed(self) -> bool:
+    def is_mostly_with_interference(self) -> bool:
         """Return whether more than half of the runs of the pairs had interference."""
-        return 2 * self.disturbed > self.runs
+        return 2 * self.with_interference > self.runs
 
     @property
     def share_beaten(self) -> float | None:
@@ -119,7 +119,7 @@ class Failure:
 class TuningResult:
     """The result of one context. `answer` is None if no configuration could be measured.
 
-    `seconds` is the duration of all `measurements`; `disturbed` of them had interference. `grid_seconds` is the
+    `seconds` is the duration of all `measurements`; `interference` of them had interference. `grid_seconds` is the
     expected duration of the full grid by the full measurements; None without any.
     """
 
@@ -129,7 +129,7 @@ class TuningResult:
     failed: tuple[Failure, ...]
     seconds: float
     measurements: int
-    disturbed: int
+    with_interference: int
     grid_seconds: float | None
     grid: GridResult | None = None
     by_section: ScheduleResult | None = None  # if the experiment requests `threads: dynamic`

@@ -19,7 +19,7 @@ from hpcbench.tuning.objective import Objective
 # Parameters that do not change the work; the batch size, too, if the objective is throughput.
 _PERMISSION = "oversubscribe"
 _CHOICES = (*CHOICES, "framework", "environment", "dtype", _PERMISSION)
-# Parameters that often follow from tags, the framework and thread counts.
+# Parameters that often follow from user parameters, the framework and thread counts.
 _FOLLOWING = ("command", "environment", "execution", "threads", _PERMISSION)
 _USUAL_DTYPE = Parameters.model_fields["dtype"].default
 _TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
@@ -29,8 +29,8 @@ _TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
 class Context:
     """The configurations that are compared: `cases` of equal work, of which the one at index `default` has nothing set.
 
-    `names` are the parameters and tags in which they differ. `dynamic` is the case that requests per-layer threads, if
-    there is one. `apart` distinguishes the context from others, in addition to the title.
+    `names` are the parameters in which they differ. `dynamic` is the case that requests per-layer threads, if there is
+    one. `apart` distinguishes the context from others, in addition to the title.
     """
 
     cases: tuple[Case, ...]
@@ -40,7 +40,7 @@ class Context:
     apart: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self, case: Case) -> dict[str, Any]:
-        """Return the parameters and tags that distinguish a case from the others, by name."""
+        """Return the parameters and user parameters that distinguish a case from the others, by name."""
         return _named(case, self.names)
 
     @property
@@ -58,7 +58,7 @@ class Context:
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """Return the parameters and tags that distinguish each case from the others, for all cases."""
+        """Return the parameters and user parameters that distinguish each case from the others, for all cases."""
         return [self.values(case) for case in self.cases]
 
 
@@ -87,13 +87,13 @@ def _work_of(case: Case, objective: Objective) -> str:
 
 
 def _apart(cases: Sequence[Case]) -> list[str]:
-    """Return tags, otherwise parameters, in which the contexts differ and that no title has."""
+    """Return user parameters, otherwise parameters, in which the contexts differ and that no title has."""
     names = [name for name in _differing(cases) if name not in (*_TITLE, *_CHOICES)] if len(cases) > 1 else []
-    return [name for name in names if name in cases[0].tags] or names
+    return [name for name in names if name in cases[0].user_parameters] or names
 
 
 def _named(case: Case, names: Iterable[str]) -> dict[str, Any]:
-    every = {**case.parameters.model_dump(mode="json"), **case.tags}
+    every = {**case.parameters.model_dump(mode="json"), **case.user_parameters}
     return {name: every[name] for name in names}
 
 
@@ -141,10 +141,15 @@ def _context(cases: Sequence[Case]) -> Context:
 
 
 def _idle_tags(cases: Sequence[Case]) -> set[str]:
-    """Return the tags in which cases with equal parameters differ."""
+    """Return the user parameters in which cases with equal parameters differ."""
     first: dict[str, Case] = {}
     pairs = [(first.setdefault(case_id(case.parameters, {}), case), case) for case in cases]
-    return {name for one, other in pairs for name, value in other.tags.items() if one.tags[name] != value}
+    return {
+        name
+        for one, other in pairs
+        for name, value in other.user_parameters.items()
+        if one.user_parameters[name] != value
+    }
 
 
 def _limit(dynamic: Case) -> float:
@@ -158,12 +163,12 @@ def _asked(case: Case) -> Resources:
 
 
 def _plain_cases(cases: Sequence[Case]) -> list[Case]:
-    """Return the cases with nothing set, and only the tags that all share: a tag may follow from a setting."""
+    """Return the cases with nothing set, and the user parameters that all share: others may follow from a setting."""
     common = {
-        name: value if all(each.tags[name] == value for each in cases) else None
-        for name, value in cases[0].tags.items()
+        name: value if all(each.user_parameters[name] == value for each in cases) else None
+        for name, value in cases[0].user_parameters.items()
     }
-    return [replace(each, id=case_id(each.parameters, common), tags=common) for each in map(plain, cases)]
+    return [replace(each, id=case_id(each.parameters, common), user_parameters=common) for each in map(plain, cases)]
 
 
 def plain(case: Case) -> Case:
@@ -176,13 +181,13 @@ def plain(case: Case) -> Case:
 def changed(case: Case, values: Mapping[str, Any]) -> Case:
     """Return the case with these parameters; None is the default. Raise ValueError if they cannot be combined.
 
-    The new case has no `size` for the `monotone` option of the experiment.
+    The new case has no `size` for the `skip_larger_on_oom` option of the experiment.
     """
     kept = {name: value for name, value in case.parameters.model_dump(mode="json").items() if name not in values}
     given = {name: value for name, value in values.items() if value is not None}
     usual = _usual(case.parameters.framework, {**kept, **given})
     parameters = Parameters.model_validate({**usual, **kept, **given})
-    return replace(case, id=case_id(parameters, case.tags), parameters=parameters, size=None)
+    return replace(case, id=case_id(parameters, case.user_parameters), parameters=parameters, size=None)
 
 
 def _usual(framework: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,8 +198,8 @@ def _usual(framework: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _differing(cases: Sequence[Case], idle: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the parameters and tags in which cases differ, without `idle` tags and those that follow from others."""
-    every = [{**case.parameters.model_dump(mode="json"), **case.tags} for case in cases]
+    """Return the parameters in which cases differ, without those in `idle` and those that follow from others."""
+    every = [{**case.parameters.model_dump(mode="json"), **case.user_parameters} for case in cases]
 
     def distinct(names: Sequence[str]) -> int:
         return len({str([each[name] for name in names]) for each in every})

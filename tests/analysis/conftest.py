@@ -27,7 +27,7 @@ USUAL: Row = {
     "attempt": 1,
     "attempts": 1,
     "interference": "clean",
-    "disturbed_by": None,
+    "interference_causes": None,
     "steady": True,
     "drift": 0.0,
     "energy_reason": None,

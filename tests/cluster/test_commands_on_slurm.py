@@ -31,11 +31,11 @@ def test_a_message_goes_to_and_fro_between_two_nodes_as_shipped(compiler, speaks
     site["environments"]["command"]["env"] = {"SLURM_MPI_TYPE": speaks}
     (study.workspace / "site.yaml").write_text(yaml.safe_dump(site))
     study("sweep", "mpi-ping", "--site", "site.yaml", *ONCE, "--wait")
-    rows = {row["tag_message_bytes"]: row for row in study.report()}
+    rows = {row["param_message_bytes"]: row for row in study.report()}
     assert set(rows) == {"1", "1024", "1048576"}
     for row in rows.values():
         assert float(row["metric_latency_us"]) > 0
-        assert int(row["tag_message_bytes"]) / float(row["metric_latency_us"]) == pytest.approx(
+        assert int(row["param_message_bytes"]) / float(row["metric_latency_us"]) == pytest.approx(
             float(row["metric_bandwidth_MB_per_s"]), rel=0.5
         ), "each is a median of its own"
     for record in study.records():
@@ -56,7 +56,7 @@ def test_ranks_that_do_not_find_each_other_are_a_failure_and_not_two_results(stu
 def test_torchrun_starts_workers_inside_a_task(study):
     study("sweep", "torchrun-train", *ONCE, "--wait")
     rows = study.report()
-    assert {row["tag_workers"] for row in rows} == {"1", "2"}
+    assert {row["param_workers"] for row in rows} == {"1", "2"}
     assert all(float(row["metric_rate_items_per_s"]) > 0 for row in rows)
 
 

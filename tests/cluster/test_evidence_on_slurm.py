@@ -65,7 +65,7 @@ class Three:
         content = {
             "name": "three",
             "parameters": {"framework": "command", "command": f"echo run >> ran-{{{{ n }}}}.txt; sleep {seconds}"},
-            "tags": ["n"],
+            "user_parameters": ["n"],
             "matrix": {"n": list(range(CASES))},
             "measure": {"repetitions": 1, "retries": 0},
             "slurm": {"time": "00:02:00", "mem": "200M", **slurm},

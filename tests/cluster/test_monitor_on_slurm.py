@@ -13,7 +13,7 @@ TWO_NODES = {**PROGRAM, "command": SECONDS, "nodes": 2}
 
 
 @pytest.mark.usefixtures("somebody_else")
-def test_both_nodes_are_watched_and_what_is_disturbed_is_measured_again_in_the_same_job(cluster, slurm, wait_until):
+def test_both_nodes_are_watched_and_what_has_interference_is_measured_again_in_the_same_job(cluster, slurm, wait_until):
     """The job asks for memory: neither step may wait for that of the other."""
     experiment = cluster.experiment(parameters=TWO_NODES, measure={"retries": 1}, slurm={"mem": "500M"})
     cluster("sweep", experiment)
@@ -22,7 +22,7 @@ def test_both_nodes_are_watched_and_what_is_disturbed_is_measured_again_in_the_s
     assert [record["attempt"] for record in records] == [1, 2]
     assert len({record["slurm"]["job_id"] for record in records}) == 1
     for record in records:
-        assert record["interference"]["verdict"] == "disturbed"
+        assert record["interference"]["verdict"] == "interference"
         assert record["interference"]["reason"] is None, "no node was without a monitor"
         assert "cpu" in record["interference"]["found"][0]["causes"]
         assert len(record["monitors"]) == 2
@@ -39,7 +39,7 @@ def test_both_nodes_are_watched_and_what_is_disturbed_is_measured_again_in_the_s
 
 @pytest.mark.usefixtures("somebody_else")
 def test_nothing_is_begun_on_nodes_that_must_be_quiet_and_are_not_and_resume_tries_again(cluster, wait_until):
-    cluster("sweep", cluster.experiment(parameters=TWO_NODES, measure={"quiet": "require"}))
+    cluster("sweep", cluster.experiment(parameters=TWO_NODES, measure={"idle_node": "require"}))
     wait_until(lambda: cluster.records())
     cluster("resume", "latest")
     wait_until(lambda: len(cluster.records()) == 2)

@@ -28,7 +28,7 @@ def test_a_sweep_runs_through_slurm_as_arrays_and_reports_like_the_laptop(cluste
     assert len({row["job_id"].split("_")[0] for row in on_slurm}) == 2, "equal resources make one array"
     for row in on_slurm:
         assert row["effective_intra_op_threads"] == row["intra_op_threads"]
-        left_out = 0 if row["interference"] == "disturbed" else int(row["disturbed"])  # by other tests
+        left_out = 0 if row["interference"] == "interference" else int(row["interference_runs"])  # by other tests
         assert int(row["repetitions"]) + left_out == 2
 
 

@@ -20,7 +20,7 @@ def rates(cluster):
         "rates",
         parameters={**PROGRAM, "command": 'echo "rate: {{ workers }}.0$RANDOM"', "cpus_per_task": 2},
         matrix={"workers": [1, 4]},
-        tags=["workers"],
+        user_parameters=["workers"],
         metrics={"rate": {"regex": r"rate: ([\d.]+)", "unit": "it/s"}},
         measure={"repetitions": 3},
         slurm={"time": "00:05:00"},

@@ -42,7 +42,10 @@ def test_a_sweep_is_submitted_followed_cancelled_and_resumed_on_the_other_cluste
     site = cluster.site("far", scheduler="slurm", cluster="other", environments={}, limits={"record_delay_s": 1})
     parameters = {**PROGRAM, "command": "until [ -e {{ n }} ]; do sleep 0.1; done"}
     experiment = cluster.experiment(
-        parameters=parameters, tags=["n"], matrix={"n": [*range(CASES)]}, slurm={"mem": "200M", "max_running": 2}
+        parameters=parameters,
+        user_parameters=["n"],
+        matrix={"n": [*range(CASES)]},
+        slurm={"mem": "200M", "max_running": 2},
     )
     cluster("sweep", experiment, "--site", site)
     wait_until(lambda: cluster.states() == {"running": 2, "pending": 1})

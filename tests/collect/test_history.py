@@ -67,11 +67,14 @@ def test_what_was_made_up_later_does_not_say_when_a_sweep_began(workspace: Works
 
 
 def test_the_best_attempt_of_each_repetition_counts(workspace: Workspace, make_record: Make) -> None:
-    disturbed = {"verdict": "disturbed", "found": [{"causes": ["cpu"], "what": "", "windows": 1, "size": 1.0}]}
+    with_interference = {
+        "verdict": "interference",
+        "found": [{"causes": ["cpu"], "what": "", "windows": 1, "size": 1.0}],
+    }
     write(
         workspace,
         "sweep-1",
-        make_record(times_s=[9.0], interference=disturbed),
+        make_record(times_s=[9.0], interference=with_interference),
         make_record(times_s=[1.0]),
         make_record(status="failed"),
         make_record(1, status="failed"),

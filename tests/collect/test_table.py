@@ -33,7 +33,10 @@ flops_per_item peak_memory_bytes nodes_used job_id error
 
 def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) -> None:
     record = make_record(
-        7, 2, parameters={"batch_size": 64, "intra_op_threads": 4, "model_options": {"layers": 3}}, tags={"rack": "a"}
+        7,
+        2,
+        parameters={"batch_size": 64, "intra_op_threads": 4, "model_options": {"layers": 3}},
+        user_parameters={"rack": "a"},
     )
     row = repetition_table([record]).iloc[0]
     assert (row["sweep"], row["case"], row["case_index"], row["repetition"]) == ("sweep-1", f"{7:012x}", 7, 2)
@@ -42,7 +45,7 @@ def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) 
     assert json.loads(row["model_options"]) == {"layers": 3}
     assert json.loads(row["input_shape"]) == [32, 784]
     assert (row["effective_intra_op_threads"], row["effective_inter_op_threads"]) == (4, 2)
-    assert (row["nodes_used"], row["cpu_model"], row["tag_rack"]) == ("n1", "a CPU", "a")
+    assert (row["nodes_used"], row["cpu_model"], row["param_rack"]) == ("n1", "a CPU", "a")
     assert (row["first_step_s"], row["import_s"], row["build_s"]) == (0.9, 1.5, 0.5)
     assert row["peak_memory_bytes"] == 2**33
     np.testing.assert_array_equal(row["times_s"], [0.1, 0.2, 0.3])
@@ -103,18 +106,20 @@ def test_a_case_has_the_setups_of_all_its_repetitions(make_record: MakeRecord) -
 
 
 def test_whole_numbers_of_a_tag_stay_whole_beside_a_sweep_without_it(make_record: MakeRecord) -> None:
-    tags: list[dict[str, Any]] = [{"size": 1, "kind": 2}, {"kind": "x"}, {"size": None}]
-    repetitions = repetition_table([make_record(number, tags=own) for number, own in enumerate(tags)])
+    user_parameters: list[dict[str, Any]] = [{"size": 1, "kind": 2}, {"kind": "x"}, {"size": None}]
+    repetitions = repetition_table(
+        [make_record(number, user_parameters=own) for number, own in enumerate(user_parameters)]
+    )
     for table in (repetitions, case_table(repetitions)):
-        assert [str(value) for value in table["tag_size"]] == ["1", "<NA>", "<NA>"]
-        assert table["tag_kind"].tolist()[:2] == [2, "x"]
+        assert [str(value) for value in table["param_size"]] == ["1", "<NA>", "<NA>"]
+        assert table["param_kind"].tolist()[:2] == [2, "x"]
 
 
 @pytest.mark.parametrize("value", [2**53 + 1, 2**63, -(2**70)])
 def test_a_number_too_large_for_a_table_is_text_and_not_rounded(make_record: MakeRecord, value: int) -> None:
-    repetitions = repetition_table([make_record(0, tags={"size": value}), make_record(1)])
+    repetitions = repetition_table([make_record(0, user_parameters={"size": value}), make_record(1)])
     for table in (repetitions, case_table(repetitions)):
-        assert table["tag_size"][0] == str(value)
+        assert table["param_size"][0] == str(value)
 
 
 def judged(verdict: str, *causes: list[str]) -> dict[str, Any]:
@@ -127,7 +132,7 @@ def judged(verdict: str, *causes: list[str]) -> dict[str, Any]:
     [
         (judged("clean"), "clean", None),
         (judged("clean", ["steal"]), "clean", None),  # in a few windows
-        (judged("disturbed", ["cpu"], ["cpu", "memory"]), "disturbed", "cpu, memory"),
+        (judged("interference", ["cpu"], ["cpu", "memory"]), "interference", "cpu, memory"),
         (judged("unmonitored"), "unmonitored", None),
         (judged("unmonitored", ["cpu"]), "unmonitored", None),
         (None, None, None),
@@ -137,7 +142,7 @@ def test_a_row_says_whether_it_was_disturbed_and_by_what(
     make_record: MakeRecord, interference: Any, verdict: str | None, by: str | None
 ) -> None:
     row = repetition_table([make_record(interference=interference)]).iloc[0]
-    assert (row["interference"], row["disturbed_by"]) == (verdict, by)
+    assert (row["interference"], row["interference_causes"]) == (verdict, by)
 
 
 def test_a_row_says_which_attempt_it_is_and_how_many_there_were(make_record: MakeRecord) -> None:
@@ -149,12 +154,12 @@ def test_a_row_says_which_attempt_it_is_and_how_many_there_were(make_record: Mak
 def test_a_case_of_records_counts_what_was_disturbed_and_uses_the_others(make_record: MakeRecord) -> None:
     records = [
         make_record(0, 0, times_s=[1.0], attempts=2, interference=judged("clean")),
-        make_record(0, 1, times_s=[9.0], attempts=2, interference=judged("disturbed", ["io"])),
+        make_record(0, 1, times_s=[9.0], attempts=2, interference=judged("interference", ["io"])),
         make_record(0, 2, times_s=[3.0], attempts=1, interference=judged("unmonitored")),
     ]
     row = case_table(repetition_table(records)).iloc[0]
-    assert tuple(row[["repetitions", "disturbed", "unmonitored", "attempts"]]) == (2, 1, 1, 5)
-    assert (row["time_mean_s"], row["disturbed_by"]) == (2.0, "io")
+    assert tuple(row[["repetitions", "interference_runs", "unmonitored", "attempts"]]) == (2, 1, 1, 5)
+    assert (row["time_mean_s"], row["interference_causes"]) == (2.0, "io")
 
 
 def test_what_has_not_ended_has_no_log(make_record: MakeRecord) -> None:

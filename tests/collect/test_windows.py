@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hpcbench.collect.windows import SAMPLE_COLUMNS, WINDOW_COLUMNS, disturbed_windows, samples_over_time
+from hpcbench.collect.windows import SAMPLE_COLUMNS, WINDOW_COLUMNS, interference_windows, samples_over_time
 from hpcbench.core.record import Interference, Record
 from hpcbench.core.samples import Window
 
@@ -65,14 +65,14 @@ def test_without_samples_there_are_empty_frames(make_record: MakeRecord, timed: 
     for records in ([], [make_record(status="failed")], [timed([float("nan")], [[0.0, 1.0, 1]])]):
         assert list(samples_over_time(records)) == SAMPLE_COLUMNS
         assert samples_over_time(records).empty
-        assert list(disturbed_windows(records)) == WINDOW_COLUMNS
-        assert disturbed_windows(records).empty
+        assert list(interference_windows(records)) == WINDOW_COLUMNS
+        assert interference_windows(records).empty
 
 
-def test_disturbed_windows_have_their_causes_and_neighbours_become_one(timed: MakeRecord) -> None:
+def test_interference_windows_have_their_causes_and_neighbours_become_one(timed: MakeRecord) -> None:
     ends = [[10.0 + second, 11.0 + second, 1] for second in range(6)]
     found = [{}, {"cpu,memory": 0.3, "cpu": 0.1}, {"memory,cpu": 0.5}, None, {"steal": 0.1}, {"throttling": 0.2}]
-    frame = disturbed_windows([timed([1.0] * 6, ends, found, repetition=2)])
+    frame = interference_windows([timed([1.0] * 6, ends, found, repetition=2)])
     assert columns(frame, *WINDOW_COLUMNS) == [
         [2, 2, 2],
         [1.0, 4.0, 5.0],
@@ -82,5 +82,5 @@ def test_disturbed_windows_have_their_causes_and_neighbours_become_one(timed: Ma
 
 
 def test_windows_that_nobody_judged_are_not_disturbed(timed: MakeRecord) -> None:
-    assert disturbed_windows([timed([1.0], [[0.0, 1.0, 1]], None)]).empty
-    assert disturbed_windows([timed([1.0], [[0.0, 1.0, 1]], [])]).empty
+    assert interference_windows([timed([1.0], [[0.0, 1.0, 1]], None)]).empty
+    assert interference_windows([timed([1.0], [[0.0, 1.0, 1]], [])]).empty

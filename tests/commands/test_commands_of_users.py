@@ -168,7 +168,7 @@ def test_values_are_data_where_they_are_quoted(programs):
     nasty = "a'b\"c $(touch pwned) `touch pwned`; touch pwned *"
     parameters = {"framework": "command", "command": "printf '%s|' rate: 1 {{ note | quote }}", "note": nasty}
     found = {"rate": {"regex": r"rate:\|(.)"}}
-    programs.sweep(parameters=parameters, tags=["note"], metrics=found, matrix={"seed": [1]})
+    programs.sweep(parameters=parameters, user_parameters=["note"], metrics=found, matrix={"seed": [1]})
     log = next(programs.workspace.glob("jobs/*/logs/*/*")).read_text()
     assert nasty in log
     assert not list(programs.workspace.rglob("pwned"))
@@ -203,10 +203,10 @@ def test_the_script_that_pytorch_brings_along_is_measured_as_shipped(study):
 def test_a_users_training_script_runs_by_torchrun_as_shipped(study):
     study("sweep", "torchrun-train", "--local", *ONCE)
     rows = study.report()
-    assert {row["tag_workers"] for row in rows} == {"1", "2"}
+    assert {row["param_workers"] for row in rows} == {"1", "2"}
     for row in rows:
         assert float(row["metric_rate_items_per_s"]) > 0
         assert 0 < float(row["metric_loss"]) < 0.1, "it has learned"
-    by_workers = {record["tags"]["workers"]: record for record in study.records()}
+    by_workers = {record["user_parameters"]["workers"]: record for record in study.records()}
     assert by_workers[2]["metrics"]["loss"]["count"] == 10, "rank 0 alone speaks"
     assert by_workers[1]["metrics"]["loss"]["value"] != by_workers[2]["metrics"]["loss"]["value"]

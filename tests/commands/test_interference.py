@@ -38,26 +38,31 @@ def records(workspace: Path) -> list[dict[str, Any]]:
 @pytest.mark.usefixtures("somebody_else")
 def test_what_others_disturb_is_measured_again_and_every_attempt_is_kept(command_line, sweep) -> None:
     done = sweep(retries=1)
-    assert "completed, disturbed: cpu, memory" in done.stderr
+    assert "completed, interference: cpu, memory" in done.stderr
     found = records(command_line.workspace)
     assert [record["attempt"] for record in found] == [1, 2]
-    assert [record["interference"]["verdict"] for record in found] == ["disturbed"] * 2
+    assert [record["interference"]["verdict"] for record in found] == ["interference"] * 2
     (kept,) = command_line.workspace.glob("results/*/timelines/*/local.jsonl.gz")
     headers = [line for line in map(json.loads, gzip.decompress(kept.read_bytes()).splitlines()) if "schema" in line]
     assert [header["run"].split("-")[-1] for header in headers] == ["1", "2"]
     (row,) = command_line.report()
-    assert (row["status"], row["repetitions"], row["disturbed"], row["attempts"]) == ("completed", "1", "1", "2")
-    assert row["disturbed_by"] == "cpu, memory"
-    assert "disturbed: cpu, memory" in command_line("status").stdout
+    assert (row["status"], row["repetitions"], row["interference_runs"], row["attempts"]) == (
+        "completed",
+        "1",
+        "1",
+        "2",
+    )
+    assert row["interference_causes"] == "cpu, memory"
+    assert "interference: cpu, memory" in command_line("status").stdout
     command_line("resume", "latest")
     assert len(records(command_line.workspace)) == 2
-    command_line("resume", "latest", "--disturbed")
+    command_line("resume", "latest", "--interference")
     assert len(records(command_line.workspace)) == 4
 
 
 @pytest.mark.usefixtures("somebody_else")
 def test_nothing_is_begun_on_a_node_that_must_be_quiet_and_is_not(command_line, sweep) -> None:
-    done = sweep(quiet="require", expect=1)
+    done = sweep(idle_node="require", expect=1)
     assert "skipped: the node is not idle" in done.stderr
     (record,) = records(command_line.workspace)
     assert record["status"] == "skipped"

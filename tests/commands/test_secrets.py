@@ -96,7 +96,7 @@ def test_what_a_worker_prints_of_its_secrets_is_blotted_out_with_a_stand_in_for_
 
 WRITTEN = {
     "in the command": {"parameters": {"framework": "command", "command": f"./x '{SECRETS['HF_TOKEN']}'"}},
-    "in a tag": {"tags": ["note"], "matrix": {"note": ["a", SECRETS["HF_TOKEN"]]}},
+    "in a tag": {"user_parameters": ["note"], "matrix": {"note": ["a", SECRETS["HF_TOKEN"]]}},
     "in the description": {"description": f"with {SECRETS['MY_PASSWORD']}"},
     "in an option": {"slurm": {"options": {"comment": SECRETS["HF_TOKEN"]}}},
 }

@@ -68,7 +68,7 @@ def test_a_step_may_be_a_fraction(first: float, last: float, step: float | str, 
 def test_numbers_of_any_size_are_the_decimals_that_a_person_would_write(
     text: str, values: list[int | float], load: Load
 ) -> None:
-    assert axis_values(load(f"tags: [x]\nmatrix: {{x: {text}}}").matrix["x"]) == values
+    assert axis_values(load(f"user_parameters: [x]\nmatrix: {{x: {text}}}").matrix["x"]) == values
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,15 @@ def test_a_shipped_experiment_loads(file: Path) -> None:
         ("zip:\n- nodes: [4]\n  sed: [1]", "study.yaml:7: zip[0].sed: unknown parameter", "did you mean 'seed'?"),
         ("include: [{nods: 4}]", "study.yaml:5: include[0].nods: unknown parameter", "did you mean 'nodes'?"),
         ("exclude: [{nods: 4}]", "study.yaml:5: exclude[0].nods: unknown parameter", "did you mean 'nodes'?"),
-        ("  zebra: 4", "study.yaml:5: parameters.zebra: unknown parameter", "tags: [zebra]"),
-        ("monotone: [seed, batchsize]", "study.yaml:5: monotone[1]: unknown parameter", "did you mean 'batch_size'?"),
+        ("  zebra: 4", "study.yaml:5: parameters.zebra: unknown parameter", "user_parameters: [zebra]"),
         (
-            "monotone:\n- model_options.layer",
-            "study.yaml:6: monotone[0]: unknown parameter",
+            "skip_larger_on_oom: [seed, batchsize]",
+            "study.yaml:5: skip_larger_on_oom[1]: unknown parameter",
+            "did you mean 'batch_size'?",
+        ),
+        (
+            "skip_larger_on_oom:\n- model_options.layer",
+            "study.yaml:6: skip_larger_on_oom[0]: unknown parameter",
             "did you mean 'model_options.layers'?",
         ),
     ],
@@ -57,7 +61,7 @@ def test_an_unknown_key_is_refused_with_file_line_and_nearest_key(text: str, whe
         ("measure: {min_time_s: 0}", "study.yaml:5: measure.min_time_s"),
         ('measure: {max_warmup_s: "1"}', "study.yaml:5: measure.max_warmup_s"),
         ("description: [a]", "study.yaml:5: description"),
-        ("tags: week", "study.yaml:5: tags"),
+        ("user_parameters: week", "study.yaml:5: user_parameters"),
         ("slurm: {exclusive: maybe}", "study.yaml:5: slurm.exclusive: 'maybe' is not valid"),
         ("slurm: {time: soon}", "study.yaml:5: slurm.time: 'soon' is not valid"),
         ("exclude: [5]", "study.yaml:5: exclude[0]: "),
@@ -119,8 +123,8 @@ def test_a_bad_name_is_refused_with_its_place() -> None:
         ("zip: [{batch_size: [1, 2], seed: [1]}]", "batch_size has 2, seed has 1"),
         ("matrix: {seed: [1]}\nzip: [{seed: [1]}]", "duplicate axis 'seed', also in matrix"),
         ("zip: [{seed: [1]}, {seed: [1]}]", "duplicate axis 'seed', also in zip[0]"),
-        ("tags: [nodes]", "'nodes' is a standard parameter"),
-        ("tags: [run of the week]", "must be a plain word"),
+        ("user_parameters: [nodes]", "'nodes' is a standard parameter"),
+        ("user_parameters: [run of the week]", "must be a plain word"),
     ],
 )
 def test_axes_and_tags_that_mean_nothing_are_refused(text: str, words: str, load: Load) -> None:
@@ -130,7 +134,7 @@ def test_axes_and_tags_that_mean_nothing_are_refused(text: str, words: str, load
 
 
 def test_an_item_of_include_may_merge_an_earlier_one(load: Load) -> None:
-    made = load("tags: [x]\ninclude:\n- &base {x: 1, cpus_per_task: 1}\n- {<<: *base, x: 2}")
+    made = load("user_parameters: [x]\ninclude:\n- &base {x: 1, cpus_per_task: 1}\n- {<<: *base, x: 2}")
     assert made.include == [{"x": 1, "cpus_per_task": 1}, {"x": 2, "cpus_per_task": 1}]
 
 
@@ -173,3 +177,24 @@ def test_slurm_may_start_a_job_anew_where_what_it_lost_is_to_be_retried(text: st
 def test_a_retry_that_makes_no_sense_is_refused(text: str, load: Load) -> None:
     with pytest.raises(UserError, match=r"^study.yaml:5: retry"):
         load(text)
+
+
+def test_names_in_the_command_are_user_parameters_without_declaration() -> None:
+    text = """name: study
+parameters: {framework: command, command: "./a {{ size }} {{ batch_size }} {{ flag }}", flag: "-{{ level }}"}
+matrix: {size: [1, 2], level: [1], command: ["./a {{ size }}", "./b {{ mode | quote }}"]}
+include: [{mode: x}]
+user_parameters: [rack]"""
+    made = load_experiment(parse_yaml(text, "study.yaml"))
+    assert made.all_user_parameters == ("rack", "size", "level", "mode", "flag")
+
+
+def test_a_name_that_nothing_uses_is_unknown_also_of_a_command() -> None:
+    text = """name: study
+parameters: {framework: command, command: "./a {{ size }}"}
+matrix: {size: [1], sise: [1]}"""
+    with pytest.raises(UserError) as caught:
+        load_experiment(parse_yaml(text, "study.yaml"))
+    assert caught.value.where == "study.yaml:3: matrix.sise"
+    assert "did you mean 'size'?" in str(caught.value)
+    assert "use it in `command`, or add user_parameters: [sise]" in str(caught.value)

@@ -92,7 +92,7 @@ def test_without_monotone_nothing_is_noted_or_skipped(tmp_path: Path) -> None:
     note(run(), OOM, str(tmp_path))
     assert list(tmp_path.iterdir()) == []
     assert too_large(run(), []) is None
-    assert parse(json.dumps({**run()._asdict(), "monotone": None})).monotone is None
+    assert parse(json.dumps({**run()._asdict(), "size": None})).size is None
 
 
 def test_only_what_is_new_is_noted_so_that_a_folder_stays_small(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_only_what_is_new_is_noted_so_that_a_folder_stays_small(tmp_path: Path) 
     for size in range(3000, 6000):
         told(tmp_path, OOM, batch_size=size)
     (folder,) = tmp_path.glob("*/*/*")
-    assert folder == tmp_path / "monotone" / GROUP[:2] / GROUP
+    assert folder == tmp_path / "larger_than_oom" / GROUP[:2] / GROUP
     assert sorted(file.name for file in folder.iterdir()) == ["c2000-completed.json", "c3000-out_of_memory.json"]
 
 
@@ -142,7 +142,7 @@ def test_a_note_never_writes_through_a_link(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_written_nothing_is_skipped_and_nothing_breaks(tmp_path: Path) -> None:
-    (tmp_path / "monotone").write_text("no folder")
+    (tmp_path / "larger_than_oom").write_text("no folder")
     told(tmp_path, OOM, batch_size=512)
     assert skipped(run(batch_size=1024), tmp_path) is None
 

@@ -62,7 +62,7 @@ PLACES: dict[str, Any] = {
     "a message": {"error": {"message": f"login with {SECRET} failed"}},
     "a traceback": {"error": {"last_lines": ["Traceback:", f"  raise Refused('{SECRET}')"]}},
     "a parameter": {"parameters": {"model_options": {"x": SECRET}}},
-    "a tag": {"tags": {"note": SECRET}},
+    "a tag": {"user_parameters": {"note": SECRET}},
     "an allowed variable": {"environment": {"LD_PRELOAD": f"/lib/{SECRET}.so"}},
     "a warning": {"warnings": ["fine", f"leaving failed: {SECRET}"]},
     "a list in a list": {"ranks": [[{"x": [f"{SECRET}{SECRET}"]}]]},

@@ -14,7 +14,7 @@ class Ended(NamedTuple):
     verdict: str | None
 
 
-CLEAN, DISTURBED, UNMONITORED = (Ended("completed", verdict) for verdict in ("clean", "disturbed", "unmonitored"))
+CLEAN, INTERFERENCE, UNMONITORED = (Ended("completed", verdict) for verdict in ("clean", "interference", "unmonitored"))
 FAILED, LOST, CANCELLED = (Ended(status, None) for status in ("failed", "node_failure", "cancelled"))
 RETRIED = ("failed", "node_failure")
 
@@ -26,12 +26,12 @@ RETRIED = ("failed", "node_failure")
         ([CLEAN], False),
         ([UNMONITORED], False),
         ([CANCELLED], False),
-        ([DISTURBED], True),
-        ([DISTURBED, DISTURBED], False),
+        ([INTERFERENCE], True),
+        ([INTERFERENCE, INTERFERENCE], False),
         ([FAILED], True),
         ([FAILED, LOST], True),
         ([FAILED, LOST, FAILED], False),
-        ([DISTURBED, CLEAN], False),
+        ([INTERFERENCE, CLEAN], False),
         ([FAILED, CLEAN], False),
         ([FAILED, CANCELLED], False),
     ],
@@ -43,21 +43,21 @@ def test_each_cause_has_its_number_of_new_attempts(attempts: list[Ended], again:
 @pytest.mark.parametrize(
     ("attempts", "again"),
     [
-        ([FAILED, DISTURBED], True),
-        ([FAILED, FAILED, DISTURBED], True),
-        ([FAILED, DISTURBED, DISTURBED], False),
-        ([DISTURBED, FAILED], True),
-        ([DISTURBED, FAILED, FAILED], True),
-        ([DISTURBED, FAILED, FAILED, FAILED], False),
-        ([DISTURBED, LOST, DISTURBED], False),
-        ([DISTURBED, CANCELLED], False),
+        ([FAILED, INTERFERENCE], True),
+        ([FAILED, FAILED, INTERFERENCE], True),
+        ([FAILED, INTERFERENCE, INTERFERENCE], False),
+        ([INTERFERENCE, FAILED], True),
+        ([INTERFERENCE, FAILED, FAILED], True),
+        ([INTERFERENCE, FAILED, FAILED, FAILED], False),
+        ([INTERFERENCE, LOST, INTERFERENCE], False),
+        ([INTERFERENCE, CANCELLED], False),
     ],
 )
 def test_neither_limit_counts_the_attempts_of_the_other_cause(attempts: list[Ended], again: bool) -> None:
     assert is_tried_again(attempts, 1, RETRIED, 2) == again
 
 
-@pytest.mark.parametrize("attempt", [DISTURBED, FAILED])
+@pytest.mark.parametrize("attempt", [INTERFERENCE, FAILED])
 def test_a_limit_of_zero_allows_no_new_attempt(attempt: Ended) -> None:
     assert not is_tried_again([attempt], 0, RETRIED, 0)
     assert is_tried_again([attempt], 1, RETRIED, 1)

@@ -126,14 +126,14 @@ def test_a_node_with_other_work_on_it_is_not_compared_with_fake_slurm_commands(c
     busy = CheckResult("background load", WARNING, "3.00 of 4 usable CPUs busy with other work")
     checked = check({1: 200e9, 2: speed("n2", 90e9, (busy,)), 3: 201e9, 4: 199e9})
     assert checked.exclude == ""
-    assert of(checked, "disturbed").found == "n2: 3.00 of 4 usable CPUs busy with other work"
+    assert of(checked, "interference").found == "n2: 3.00 of 4 usable CPUs busy with other work"
     assert of(checked, "float32 products on 4 cores of EPYC").found.startswith("3 rates, ")
 
 
 def test_whole_nodes_are_not_advised_where_they_were_requested_with_fake_slurm_commands(check: Any) -> None:
     busy = CheckResult("background load", WARNING, "3.00 of 4 usable CPUs busy with other work")
     checked = check({1: speed("n1", 90e9, (busy,))}, whole=True)
-    assert "--whole-node" not in of(checked, "disturbed").action
+    assert "--whole-node" not in of(checked, "interference").action
 
 
 def test_nodes_that_the_site_file_excludes_stay_in_the_list_with_fake_slurm_commands(

@@ -12,6 +12,7 @@ import pytest
 
 from hpcbench.commands.shared.planning import sweep_name
 from hpcbench.config.experiment import load_experiment
+from hpcbench.config.expressions import is_expression
 from hpcbench.config.metrics import Metric
 from hpcbench.config.overrides import apply_overrides
 from hpcbench.config.site import load_site
@@ -19,7 +20,6 @@ from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.environments.locations import environment_dir
 from hpcbench.errors import UserError
 from hpcbench.node.results import command_metrics
-from hpcbench.plan.expressions import is_expression
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.script import ScriptWriter
@@ -126,7 +126,7 @@ def test_a_partition_of_the_site_is_one_option(tries: Tries, hostile: Hostile) -
 
 
 def test_settings_change_the_key_that_they_name(tries: Tries, hostile: Hostile, tmp_path: Path) -> None:
-    content = {"name": "study", "tags": ["note"], "parameters": {"framework": "command", "command": "true"}}
+    content = {"name": "study", "user_parameters": ["note"], "parameters": {"framework": "command", "command": "true"}}
     site = load_site(document({"name": "here", "scheduler": "local"}))
     plain = document(content)
     usual = make_plan(load_experiment(plain), plain, site)

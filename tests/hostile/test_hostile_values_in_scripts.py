@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench.config.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.core.run_spec import SHELL
 from hpcbench.errors import UserError
-from hpcbench.plan.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.plan.plan import Plan
 from hpcbench.store.sweep import Sweep
 from tests.hostile.values import Hostile, document
@@ -71,8 +71,8 @@ def test_values_in_a_command_arrive_unchanged_where_they_are_quoted(
     for values in batches(hostile.values(tries(1000)), 1000):
         plain = list(dict.fromkeys(value for value in values if not is_expression(value)))
         parameters = {"framework": "command", "command": command}
-        plan = planned(tags=["note"], parameters=parameters, matrix={"note": plain})
-        assert [case.tags["note"] for case in plan.cases] == plain
+        plan = planned(user_parameters=["note"], parameters=parameters, matrix={"note": plain})
+        assert [case.user_parameters["note"] for case in plan.cases] == plain
         commands = [case.parameters.command or "" for case in plan.cases]
         arriving = list(plain)
         for value in set(values) - set(plain):  # expressions of the user's own, as long as they are some
@@ -156,9 +156,11 @@ def test_parameters_and_tags_reach_the_node_unchanged_and_no_script(
     scripts = set()
     for values in batches(hostile.values(tries(250)), 250):
         plain = list(dict.fromkeys(value for value in values if not is_expression(value)))
-        sweep = swept(tags=["note"], matrix={"note": plain}, parameters={"framework": "command", "command": "true"})
+        sweep = swept(
+            user_parameters=["note"], matrix={"note": plain}, parameters={"framework": "command", "command": "true"}
+        )
         runs = [run for job in sweep.job_names for run in sweep.runs(job)]
-        assert sorted(run.tags["note"] for run in runs) == sorted(plain)
+        assert sorted(run.user_parameters["note"] for run in runs) == sorted(plain)
         assert {path.name for path in sweep.paths.jobs.glob("*/*")} == {"job-001", "job.sh.j2"}
         text = sweep.paths.script("job-001").read_text()
         for varies in (sweep.paths.name, f" {len(plain)} "):

@@ -32,7 +32,7 @@ MEASURE = {
     "max_time_s": 0.02,
     "max_warmup_s": 0.0,
     "repetitions": 1,
-    "quiet": "ignore",
+    "idle_node": "ignore",
     "retries": 0,
     "shuffle_seed": 0,
 }

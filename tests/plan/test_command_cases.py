@@ -1,4 +1,4 @@
-"""Cases that run any program: the template over parameters and tags, and what means nothing to a command."""
+"""Cases that run any program: the template over parameters and user parameters, and what means nothing to a command."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hpcbench.config.experiment import load_experiment
+from hpcbench.config.expressions import Resolver
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.yaml_document import Document, parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.plan.case import Case, expand
-from hpcbench.plan.expressions import Resolver
 
 START = "name: study\nparameters:\n  framework: command\n"
 
@@ -31,7 +31,7 @@ def cases(text: str) -> list[Case]:
 def test_the_template_sees_parameters_and_tags_of_each_point() -> None:
     made = cases(
         '  command: "./bench --size {{ batch_size }} {{ flags }} on {{ device }}"\n'
-        '  flags: "--seed {{ seed }}"\ntags: [flags]\nmatrix: {batch_size: [1, 2]}'
+        '  flags: "--seed {{ seed }}"\nuser_parameters: [flags]\nmatrix: {batch_size: [1, 2]}'
     )
     assert [case.parameters.command for case in made] == [f"./bench --size {size} --seed 0 on cpu" for size in (1, 2)]
     assert len({case.id for case in made}) == 2
@@ -58,7 +58,7 @@ def test_quote_takes_numbers() -> None:
 
 def test_parameters_that_nobody_gave_to_a_command_are_null_in_the_plan() -> None:
     (case,) = cases(
-        '  command: "./bench {{ flags }}"\n  dtype: bfloat16\n  flags: "-b {{ batch_size }}"\ntags: [flags]'
+        '  command: "./bench {{ flags }}"\n  dtype: bfloat16\n  flags: "-b {{ batch_size }}"\nuser_parameters: [flags]'
     )
     planned = case.parameters.planned()
     assert (planned["dtype"], planned["batch_size"]) == ("bfloat16", 32), "given, and seen through another expression"

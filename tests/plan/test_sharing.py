@@ -80,10 +80,10 @@ def test_how_many_fit_must_be_known(plan: MakePlan, parameters: str, partition: 
 @pytest.mark.parametrize("quiet", ["wait", "require"])
 def test_a_quiet_node_and_neighbours_cannot_both_be_had(plan: MakePlan, quiet: str) -> None:
     with pytest.raises(UserError) as caught:
-        plan(MANY % f", quiet: {quiet}" + PARALLEL, site=PARTITIONS)
-    assert f"measure.quiet: {quiet} cannot be used with slurm.pack: parallel" in str(caught.value)
-    assert "use pack: serial, or quiet: ignore" in str(caught.value)
-    assert shared(plan(MANY % f", quiet: {quiet}" + PACKED, site=PARTITIONS)) == (3, 1)
+        plan(MANY % f", idle_node: {quiet}" + PARALLEL, site=PARTITIONS)
+    assert f"measure.idle_node: {quiet} cannot be used with slurm.pack: parallel" in str(caught.value)
+    assert "use pack: serial, or idle_node: ignore" in str(caught.value)
+    assert shared(plan(MANY % f", idle_node: {quiet}" + PACKED, site=PARTITIONS)) == (3, 1)
 
 
 def test_on_a_machine_without_a_scheduler_each_runs_alone() -> None:

@@ -60,7 +60,7 @@ def _row(number: int, changes: dict[str, Any]) -> dict[str, Any]:
         "effective_samples": None if failed else 90,
         **(dict.fromkeys(MEASURED) if failed else MEASURED),
         "interference": None if failed else "clean",
-        "disturbed": 0,
+        "interference_runs": 0,
         "metrics_not_found": None,
         "metrics_not_found_reason": None,
         "unmonitored": 0,

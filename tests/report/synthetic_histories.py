@@ -69,7 +69,7 @@ def _point(sweep: int, case: int, value: float, hours: float) -> Point:
         low=value * 0.997,
         high=value * 1.004,
         repetitions=5,
-        disturbed=0,
+        interference_runs=0,
         work=(),
         on_gpus=case % 2 == 1,
         facts=facts,

@@ -19,7 +19,7 @@ from hpcbench.analysis.cases.ranking import ranked
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.config.metrics import PREFIX
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.report.charts.components import Figure
 from hpcbench.report.charts.figures import chosen
@@ -71,7 +71,7 @@ def results(
     replicates = Replicates(grouped)
     table = add_costs(case_table(frame, grouped), frame)
     table = ranked(add_speedup(table.assign(**pareto(table)), replicates), quantity)
-    shown = telling_apart(table, [*PARAMETERS, *(name for name in table if name.startswith(TAG))])
+    shown = telling_apart(table, [*PARAMETERS, *(name for name in table if name.startswith(USER_PARAMETER))])
     return Results(frame, table, quantity, shown, replicates, metrics={each.column: each for each in metrics})
 
 
@@ -108,13 +108,13 @@ HOSTILE = (
 
 def hostile() -> Results:
     """A tag with such a name, and such values."""
-    tag = TAG + "a.b[\"c'] \\ <i>"
+    tag = USER_PARAMETER + "a.b[\"c'] \\ <i>"
     return results(*(case(0.01 * (place + 1), **{tag: name}) for place, name in enumerate(HOSTILE)))
 
 
 def hostile_lines() -> Results:
-    tags = {TAG + "a.b[\"c'] \\ <i>": HOSTILE[:4], TAG + "n" * 200: (1, 2)}
-    (one, names), (two, numbers) = tags.items()
+    user_parameters = {USER_PARAMETER + "a.b[\"c'] \\ <i>": HOSTILE[:4], USER_PARAMETER + "n" * 200: (1, 2)}
+    (one, names), (two, numbers) = user_parameters.items()
     return results(
         *(
             threads(count, 0.01 * (place + 1) * number, **{one: name, two: number})
@@ -167,7 +167,7 @@ def _facets() -> Results:
 
 def _thread_ways() -> Results:
     """Three networks with more and more work in sections that want few threads."""
-    tag = TAG + "network"
+    tag = USER_PARAMETER + "network"
     found = []
     for name, count, narrow in (("wide output", 100, 0.05), ("stacked", 200, 0.1), ("narrow", 300, 0.5)):
         for size in (1, 16, 64):
@@ -181,14 +181,14 @@ def _thread_ways() -> Results:
 
 
 def _many_axes() -> Results:
-    axes = {place: f"{TAG}axis_{place}" for place in range(50)}
+    axes = {place: f"{USER_PARAMETER}axis_{place}" for place in range(50)}
     cases = [case(0.01 * (n + 1), **{name: (n * (place + 3)) % 5 for place, name in axes.items()}) for n in range(12)]
     return results(*cases, repetitions=2)
 
 
 def _odd_values() -> Results:
     values = [True, False, None, 1, "one", 2.5, float("nan"), float("inf"), 10**400]
-    return results(*(case(0.01 * (n + 1), **{TAG + "kind": value}) for n, value in enumerate(values)))
+    return results(*(case(0.01 * (n + 1), **{USER_PARAMETER + "kind": value}) for n, value in enumerate(values)))
 
 
 def _incomplete() -> Results:
@@ -203,8 +203,12 @@ SHAPES: dict[str, Callable[[], Results]] = {
     "two frameworks": lambda: results(case(0.1), case(0.2, framework="jax")),
     "frameworks": _frameworks,
     "frameworks and threads": lambda: results(*(threads(n, framework=f) for f in FRAMEWORKS for n in (1, 2))),
-    "twelve lines": lambda: results(*(threads(n, **{TAG + "kind": f"k{k}"}) for k in range(12) for n in (1, 2))),
-    "60 names": lambda: results(*(case(0.01 + 0.001 * n, **{TAG + "name": f"v{n}"}) for n in range(60)), samples=2),
+    "twelve lines": lambda: results(
+        *(threads(n, **{USER_PARAMETER + "kind": f"k{k}"}) for k in range(12) for n in (1, 2))
+    ),
+    "60 names": lambda: results(
+        *(case(0.01 + 0.001 * n, **{USER_PARAMETER + "name": f"v{n}"}) for n in range(60)), samples=2
+    ),
     "heat": _heat,
     "facets": _facets,
     "threads by way": _thread_ways,

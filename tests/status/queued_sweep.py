@@ -104,7 +104,7 @@ def concluded(progress: Progress) -> list[int]:
 
 
 def judged(verdict: str) -> dict[str, Any]:
-    found = [{"causes": ["cpu"], "what": "", "windows": 1, "size": 1.0}] if verdict == "disturbed" else []
+    found = [{"causes": ["cpu"], "what": "", "windows": 1, "size": 1.0}] if verdict == "interference" else []
     return {"interference": {"verdict": verdict, "reason": None, "found": found, "windows": []}}
 
 

@@ -41,9 +41,9 @@ def attempt(number: int, status: str, judgement: str | None) -> Record:
 @pytest.mark.parametrize(
     ("attempts", "told"),
     [
-        ([("completed", "disturbed"), ("completed", "clean")], 2),
-        ([("completed", "disturbed"), ("failed", None)], 1),
-        ([("completed", "disturbed"), ("completed", "disturbed")], 2),
+        ([("completed", "interference"), ("completed", "clean")], 2),
+        ([("completed", "interference"), ("failed", None)], 1),
+        ([("completed", "interference"), ("completed", "interference")], 2),
     ],
 )
 def test_of_several_attempts_of_a_script_the_one_that_reports_use_is_told(

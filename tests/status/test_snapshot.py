@@ -106,7 +106,7 @@ def test_what_a_bare_sbatch_has_submitted_counts_while_it_is_there(cluster: Clus
 
 
 def test_what_was_disturbed_and_is_submitted_once_more_is_not_at_its_end(cluster: Cluster) -> None:
-    cluster.record(3, index=1, **judged("disturbed"))
+    cluster.record(3, index=1, **judged("interference"))
     cluster.record(4, index=2, **judged("clean"))
     bare = queued("1|PENDING|Priority|", "2|RUNNING|None|n1", name=BARE, array="9")
     cluster.say(bare, accounted("0|FAILED|1:0|n1"))

@@ -88,20 +88,20 @@ def test_of_several_attempts_the_last_completed_one_counts_else_the_last(
 
 
 def judged(verdict: str) -> dict[str, Any]:
-    found = [{"causes": ["cpu", "memory"], "what": "", "windows": 1, "size": 1.0}] if verdict == "disturbed" else []
+    found = [{"causes": ["cpu", "memory"], "what": "", "windows": 1, "size": 1.0}] if verdict == "interference" else []
     return {"interference": {"verdict": verdict, "reason": None, "found": found, "windows": []}}
 
 
 @pytest.mark.parametrize(
     ("attempts", "chosen"),
     [
-        (["clean", "disturbed"], 0),
-        (["disturbed", "clean"], 1),
-        (["disturbed", "disturbed"], 1),
-        (["unmonitored", "disturbed"], 0),
-        (["clean", "unmonitored", "disturbed"], 1),
-        (["disturbed", "failed"], 0),
-        (["disturbed", "clean", "timeout"], 1),
+        (["clean", "interference"], 0),
+        (["interference", "clean"], 1),
+        (["interference", "interference"], 1),
+        (["unmonitored", "interference"], 0),
+        (["clean", "unmonitored", "interference"], 1),
+        (["interference", "failed"], 0),
+        (["interference", "clean", "timeout"], 1),
     ],
 )
 def test_of_several_attempts_the_last_that_nobody_disturbed_counts(
@@ -115,17 +115,17 @@ def test_of_several_attempts_the_last_that_nobody_disturbed_counts(
     run = local.survey().runs[0]
     assert run.record is not None
     assert (run.state, run.record.attempt, run.record.attempts) == ("completed", chosen + 1, len(attempts))
-    assert run.is_disturbed == (attempts[chosen] == "disturbed")
+    assert run.has_interference == (attempts[chosen] == "interference")
 
 
 def test_what_disturbed_a_repetition_is_said_and_it_is_run_again_only_if_that_is_asked(local: Local) -> None:
-    local.put(0, **judged("disturbed"))
+    local.put(0, **judged("interference"))
     local.put(1, **judged("clean"))
     local.put(2, **judged("unmonitored"))
     progress = local.survey()
-    assert [run.reason for run in progress.runs] == ["disturbed: cpu, memory", "", "", ""]
+    assert [run.reason for run in progress.runs] == ["interference: cpu, memory", "", "", ""]
     assert [run.element for run in progress.to_do()] == [3]
-    assert [run.element for run in progress.to_do(disturbed=True)] == [0, 3]
+    assert [run.element for run in progress.to_do(interference=True)] == [0, 3]
 
 
 @pytest.mark.parametrize("status", STATUSES)

@@ -221,8 +221,8 @@ def test_how_the_latest_job_ended_counts_though_an_earlier_one_has_written_a_rec
 
 
 def test_what_has_completed_stays_so_if_a_later_job_fails(queued_sweep: QueuedSweep) -> None:
-    """As `resume --disturbed` submits one."""
-    queued_sweep.record(3, **judged("disturbed"))
+    """As `resume --interference` submits one."""
+    queued_sweep.record(3, **judged("interference"))
     queued_sweep.submit("job-1.bb", "9", [(3,)])
     progress = queued_sweep.survey({}, ended("NODE_FAIL", 0, array="9"))
     assert (progress.runs[3].state, progress.runs[3].slurm_id) == ("completed", "7")
@@ -230,18 +230,18 @@ def test_what_has_completed_stays_so_if_a_later_job_fails(queued_sweep: QueuedSw
 
 
 def test_what_was_disturbed_is_not_at_its_end_while_its_job_may_measure_it_again(queued_sweep: QueuedSweep) -> None:
-    queued_sweep.record(3, **judged("disturbed"))
+    queued_sweep.record(3, **judged("interference"))
     assert queued_sweep.states(entries("1|RUNNING"))[3] == "running"
     assert queued_sweep.states(entries("1|COMPLETED"))[3] == "completed"
     assert queued_sweep.states({})[3] == "completed"
 
 
-@pytest.mark.parametrize("again", ["clean", "unmonitored", "disturbed"])
+@pytest.mark.parametrize("again", ["clean", "unmonitored", "interference"])
 def test_what_was_measured_as_often_as_asked_or_undisturbed_is_at_its_end(
     queued_sweep: QueuedSweep, again: str
 ) -> None:
     """Though its job goes on with others."""
-    for attempt, verdict in enumerate(["disturbed", again], 1):
+    for attempt, verdict in enumerate(["interference", again], 1):
         queued_sweep.record(4, attempt=attempt, **judged(verdict))
     assert queued_sweep.states(entries("2|RUNNING"))[4] == "completed"
 
@@ -258,18 +258,18 @@ def test_what_is_retried_is_not_at_its_end_while_its_job_is_there(
 @pytest.mark.parametrize(
     ("attempts", "state"),
     [
-        (["disturbed", "preempted"], "running"),
-        (["preempted", "preempted", "disturbed"], "running"),
-        (["disturbed", "preempted", "disturbed"], "completed"),
-        (["disturbed", "failed"], "completed"),
+        (["interference", "preempted"], "running"),
+        (["preempted", "preempted", "interference"], "running"),
+        (["interference", "preempted", "interference"], "completed"),
+        (["interference", "failed"], "completed"),
     ],
 )
 def test_interference_and_failures_have_each_their_number_of_new_attempts(
     queued_sweep: QueuedSweep, attempts: list[str], state: str
 ) -> None:
     for number, ended_as in enumerate(attempts, 1):
-        is_disturbed = ended_as == "disturbed"
-        status, changes = ("completed", judged(ended_as)) if is_disturbed else (ended_as, {})
+        has_interference = ended_as == "interference"
+        status, changes = ("completed", judged(ended_as)) if has_interference else (ended_as, {})
         queued_sweep.record(3, status, attempt=number, **changes)
     assert queued_sweep.states(entries("1|RUNNING"))[3] == state
 
@@ -315,7 +315,7 @@ def test_a_record_that_came_in_counts_more_than_a_conclusion(queued_sweep: Queue
 
 def test_a_survey_reads_nothing_but_the_snapshot(queued_sweep: QueuedSweep, monkeypatch: pytest.MonkeyPatch) -> None:
     queued_sweep.record(3)
-    queued_sweep.record(4, **judged("disturbed"))
+    queued_sweep.record(4, **judged("interference"))
     queued_sweep.begin(1)
     snapshot = queued_sweep.snapshot(entries("2|RUNNING"), ended("NODE_FAIL", 0))
 

@@ -56,7 +56,7 @@ def test_what_the_node_writes_has_none(make_record: MakeRecord, status: str, par
         ("samples.times_s", [0.1, None, float("nan"), 2]),
         ("samples.first_step_s", None),
         ("metrics", {"rate": METRIC}),
-        ("tags", {"note": None}),
+        ("user_parameters", {"note": None}),
         ("something_new", {}),
         ("status", "of a later version"),
     ],

@@ -54,7 +54,7 @@ def test_records_of_all_jobs_are_read(paths: SweepPaths, make_record: MakeRecord
 
 @pytest.mark.parametrize("odd", [10**30, float("inf"), 5e-324, -0.0, "\x00", "\U0001f600", [[[]]]])
 def test_a_record_is_read_as_python_would_read_it(paths: SweepPaths, make_record: MakeRecord, odd: object) -> None:
-    record = make_record(0, tags={"odd": odd}, job="job-0", element=0)
+    record = make_record(0, user_parameters={"odd": odd}, job="job-0", element=0)
     node_record.append(record, str(paths.local_records("job-0")))
     found = read_records(paths)
     assert (repr(found.records), found.damaged) == (repr([record]), [])
@@ -65,11 +65,11 @@ def test_half_of_a_surrogate_pair_is_replaced_and_a_whole_one_is_kept(
 ) -> None:
     """As os.fsdecode makes it of a byte that is no UTF-8; no table of a report could be written with it."""
     error = {"type": "ValueError", "message": "no \udcff \U0001f600", "last_lines": ["\udcff"]}
-    record = make_record(0, status="failed", tags={"note": "\ud800", "path": "C:\\udir"}, error=error)
+    record = make_record(0, status="failed", user_parameters={"note": "\ud800", "path": "C:\\udir"}, error=error)
     node_record.append(record, str(paths.local_records("job-1")))
     (found,) = read_records(paths).records
     assert found.error == Error("ValueError", "no ? \U0001f600", ["?"])
-    assert found.tags == {"note": "?", "path": "C:\\udir"}
+    assert found.user_parameters == {"note": "?", "path": "C:\\udir"}
 
 
 def test_a_sweep_without_records_has_none(paths: SweepPaths) -> None:
@@ -315,7 +315,7 @@ ODD = (
 def test_both_decoders_accept_and_refuse_the_same_values_at_each_place(
     paths: SweepPaths, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interference = {"verdict": "disturbed", "windows": [{"cpu": 0.5}, None], "found": [EVIDENCE]}
+    interference = {"verdict": "interference", "windows": [{"cpu": 0.5}, None], "found": [EVIDENCE]}
     whole = json.loads(line(make_record(0, interference=interference)))
     path = paths.local_records("job-1")
     refused = 0

@@ -84,7 +84,7 @@ def test_a_description_that_is_larger_than_any_is_refused(
 
 def test_a_sweep_reads_as_it_was_written(make_sweep: MakeSweep) -> None:
     written = make_sweep(
-        "  week: 7\ntags: [week]\nmatrix: {seed: [1, 2]}\nmeasure: {repetitions: 2}\nslurm: {time: 00:10:00}"
+        "  week: 7\nuser_parameters: [week]\nmatrix: {seed: [1, 2]}\nmeasure: {repetitions: 2}\nslurm: {time: 00:10:00}"
     )
     sweep = load(written.paths)
     assert sweep == written
@@ -92,7 +92,7 @@ def test_a_sweep_reads_as_it_was_written(make_sweep: MakeSweep) -> None:
     runs = list(sweep.runs("job-001"))
     assert [run.order for run in runs] == [0, 1, 2, 3]
     assert {(run.parameters["seed"], run.repetition) for run in runs} == {(1, 1), (1, 2), (2, 1), (2, 2)}
-    assert {run.tags["week"] for run in runs} == {7}
+    assert {run.user_parameters["week"] for run in runs} == {7}
     assert {len(run.case_id) for run in runs} == {13}
 
 
@@ -129,7 +129,9 @@ def test_a_disk_that_is_full_leaves_nothing_behind_with_a_limit_of_the_file_size
         pytest.raises(UserError, match=r"the sweep cannot be written: .*\n  nothing was submitted"),
         largest_file(size),
     ):
-        make_sweep(f"tags: [note]\nmatrix: {{seed: {{range: [1, 400]}}, note: [{'x' * note}]}}", root=tmp_path)
+        make_sweep(
+            f"user_parameters: [note]\nmatrix: {{seed: {{range: [1, 400]}}, note: [{'x' * note}]}}", root=tmp_path
+        )
     assert left_in(tmp_path) == []
 
 

@@ -76,7 +76,7 @@ def test_a_template_gets_data_and_can_do_nothing_but_print_them(text: str, tmp_p
 
 
 def test_values_are_there_as_before(tmp_path: Path) -> None:
-    text = "{{ folder }} {{ measure.quiet }} {{ words | join(',') }}"
+    text = "{{ folder }} {{ measure.idle_node }} {{ words | join(',') }}"
     assert rendered(tmp_path, text, folder=Path("/x"), measure=Measure(), words=["a", "b"]) == "/x ignore a,b"
 
 

@@ -29,7 +29,7 @@ OBJECTIVE = Objective(THROUGHPUT)
 class Measured:
     """Ten measurements of ten seconds, of which some failed."""
 
-    count, disturbed, seconds, objective = 10, 0, 100.0, OBJECTIVE
+    count, with_interference, seconds, objective = 10, 0, 100.0, OBJECTIVE
 
     def __init__(self, failed: Mapping[int, Sequence[str]]) -> None:
         self.failed = {CONTEXT.cases[number].id: list(whys) for number, whys in failed.items()}
@@ -37,8 +37,8 @@ class Measured:
     def costs(self, case: Case) -> list[float]:
         return [0.1, 0.1]
 
-    def disturbed_of(self, case: Case, last: int) -> int:
-        return self.disturbed
+    def with_interference_of(self, case: Case, last: int) -> int:
+        return self.with_interference
 
     def expected_s(self, cases: Sequence[Case]) -> float | None:
         return 10.0 * len(cases)
@@ -137,8 +137,8 @@ def test_where_the_whole_grid_fails_there_is_none() -> None:
 def test_no_gain_is_concluded_from_runs_that_mostly_had_interference() -> None:
     """Two of three runs of each side had it: the default stays, whatever the ratio."""
     measured = Completed({})
-    measured.disturbed = 2
+    measured.with_interference = 2
     answer = answered(measured, Verdict(Interval(221.0, 200.0, 240.0), True, 3))
-    assert (answer.certain, answer.best, answer.disturbed, answer.runs) == (False, answer.default, 4, 6)
-    measured.disturbed = 1
+    assert (answer.certain, answer.best, answer.with_interference, answer.runs) == (False, answer.default, 4, 6)
+    measured.with_interference = 1
     assert answered(measured, Verdict(Interval(2.0, 1.9, 2.1), True, 3)).certain

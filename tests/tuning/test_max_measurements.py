@@ -32,11 +32,14 @@ def test_it_is_a_part_of_the_grid_and_what_else_is_asked_for() -> None:
 
 
 def context_of(*sizes: int) -> Context:
-    """Of a command, whose tags are all that differs."""
+    """Of a command, whose user_parameters are all that differs."""
     parameters = Parameters.model_validate({"framework": "command", "command": "true"})
     names = "abcdef"[: len(sizes)]
     points = [dict(zip(names, place, strict=True)) for place in itertools.product(*map(range, sizes))]
-    cases = [Case(case_id(parameters, tags), 0, parameters, tags, SlurmOptions()) for tags in points]
+    cases = [
+        Case(case_id(parameters, user_parameters), 0, parameters, user_parameters, SlurmOptions())
+        for user_parameters in points
+    ]
     return Context(tuple(cases), 0, tuple(names))
 
 

@@ -83,7 +83,7 @@ def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch:
 
 def test_attempts_from_before_an_interruption_count(measured) -> None:
     trial = Trial(case(), Stage.FULL)
-    known = runner_of(record(verdict="disturbed"), record(seconds=11)).measure(trial)
+    known = runner_of(record(verdict="interference"), record(seconds=11)).measure(trial)
     assert (known.seconds, len(known.attempts), known.is_new) == (21.0, 2, False)
     measured(record(seconds=12))
     cancelled = runner_of(record(seconds=3, status="cancelled")).measure(trial)

@@ -10,13 +10,13 @@ from tests.tuning.made import case, record, run
 
 
 def test_what_was_disturbed_and_measured_again_takes_its_time_too() -> None:
-    found, attempts = Measurements(Objective(TIME)), [record(verdict="disturbed"), record(seconds=11)]
+    found, attempts = Measurements(Objective(TIME)), [record(verdict="interference"), record(seconds=11)]
     run(found.measure(case(), Stage.SHORT), lambda _: attempts)
-    assert (found.seconds, found.count, found.disturbed) == (21.0, 2, 1)
+    assert (found.seconds, found.count, found.with_interference) == (21.0, 2, 1)
     assert found.costs(case()) == []
     assert found.expected_s([case()]) is None
     run(found.measure(case(), Stage.FULL), lambda _: attempts)
-    assert (found.seconds, found.count, found.disturbed) == (42.0, 4, 2)
+    assert (found.seconds, found.count, found.with_interference) == (42.0, 4, 2)
     assert found.costs(case()) == [0.5]
     assert found.expected_s([case(), case(intra_op_threads=2)]) == 42.0
 

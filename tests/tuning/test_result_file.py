@@ -40,7 +40,7 @@ FINDING = TuningResult(
     (Failure("c2", {"intra_op_threads": 9}, "timeout"),),
     seconds=75.0,
     measurements=40,
-    disturbed=0,
+    with_interference=0,
     grid_seconds=3700.0,
     grid=GridResult(SETTING, Interval(1.0, 0.9, 1.1), 2, 2),
     by_section=ScheduleResult(

@@ -75,7 +75,7 @@ def test_what_may_oversubscribe_is_searched_with_the_others(space) -> None:
 def test_titles_tell_kinds_of_work_apart(space) -> None:
     matrix = {"network": ["wide", "narrow"], "intra_op_threads": [1, 2]}
     options = {"model_options": {"hidden_size": "{{ {'wide': 64, 'narrow': 8}[network] }}"}}
-    found = space(parameters={**LSTM, **options}, tags=["network"], matrix=matrix)
+    found = space(parameters={**LSTM, **options}, user_parameters=["network"], matrix=matrix)
     assert [each.title.partition(", ")[2] for each in found] == [
         "batch size 32, network=wide",
         "batch size 32, network=narrow",
@@ -107,8 +107,8 @@ def test_environments_and_commands_are_settings_where_nothing_else_tells_them_ap
     command = {"parameters": {"framework": "command"}, "metrics": {"rate": {"regex": "(.)"}}}
     (context,) = space(TIME, **command, matrix={"command": ["./a", "./b"], "cpus_per_task": [2]})
     assert points(context) == [("./a",), ("./b",)]
-    tags = {"tags": ["size"], "matrix": {"size": [1, 2], "command": ["./a {{ size }}"]}}
-    (context,) = space(TIME, **command, **tags)
+    user_parameters = {"user_parameters": ["size"], "matrix": {"size": [1, 2], "command": ["./a {{ size }}"]}}
+    (context,) = space(TIME, **command, **user_parameters)
     assert points(context) == [(1,), (2,)]
 
 
@@ -130,23 +130,23 @@ def test_cases_that_ask_for_other_resources_are_refused_with_what_to_do(space) -
 def test_a_tag_that_follows_from_a_setting_makes_no_other_default(space) -> None:
     (context,) = space(
         parameters={**LSTM, "intra_op_threads": "{{ workers }}", "purpose": "a test"},
-        tags=["workers", "purpose"],
+        user_parameters=["workers", "purpose"],
         matrix={"workers": [1, 2, 4]},
     )
     assert [case.parameters.intra_op_threads for case in context.cases] == [None, 1, 2, 4]
-    assert dict(context.cases[context.default].tags) == {"workers": None, "purpose": "a test"}
+    assert dict(context.cases[context.default].user_parameters) == {"workers": None, "purpose": "a test"}
     assert context.values(context.cases[context.default])["workers"] is None
 
 
 def test_a_tag_that_changes_nothing_is_not_told_as_if_it_were_chosen(space) -> None:
-    (context,) = space(parameters=LSTM, tags=["n"], matrix={"n": [1, 2], "intra_op_threads": [1, 2]})
+    (context,) = space(parameters=LSTM, user_parameters=["n"], matrix={"n": [1, 2], "intra_op_threads": [1, 2]})
     assert context.names == ("intra_op_threads",)
     assert [case.parameters.intra_op_threads for case in context.cases] == [None, 1, 2]
 
 
 def test_a_tag_that_changes_nothing_leaves_what_it_stood_for(space) -> None:
     command = {"framework": "command", "command": "./a {{ [w, 2] | min }}", "cpus_per_task": 1}
-    (context,) = space(TIME, parameters=command, tags=["w"], matrix={"w": [1, 2, 3]})
+    (context,) = space(TIME, parameters=command, user_parameters=["w"], matrix={"w": [1, 2, 3]})
     assert context.points == [{"command": "./a 1"}, {"command": "./a 2"}]
 
 
@@ -158,14 +158,14 @@ def test_execution_that_follows_from_the_framework_is_no_choice_of_its_own(space
 def test_a_default_that_the_matrix_has_keeps_its_tag(space) -> None:
     (context,) = space(
         parameters={**LSTM, "threads_in_words": "{{ intra_op_threads or 'its own' }}"},
-        tags=["threads_in_words"],
+        user_parameters=["threads_in_words"],
         matrix={"intra_op_threads": [2, None]},
     )
-    assert [case.tags["threads_in_words"] for case in context.cases] == ["its own", 2]
+    assert [case.user_parameters["threads_in_words"] for case in context.cases] == ["its own", 2]
 
 
 def test_a_default_is_no_smaller_or_larger_than_another_case(space) -> None:
-    (context,) = space(matrix={"batch_size": [8, 64], "intra_op_threads": [1]}, monotone=["batch_size"])
+    (context,) = space(matrix={"batch_size": [8, 64], "intra_op_threads": [1]}, skip_larger_on_oom=["batch_size"])
     sizes = {case.parameters.intra_op_threads: case.size for case in context.cases}
     assert sizes[1] is not None
     assert sizes[None] is None
@@ -173,7 +173,7 @@ def test_a_default_is_no_smaller_or_larger_than_another_case(space) -> None:
 
 def test_of_commands_the_first_case_is_the_default(space) -> None:
     command = {"framework": "command", "command": "./bench {{ size }}"}
-    (context,) = space(TIME, parameters=command, tags=["size"], matrix={"size": [4, 8]})
+    (context,) = space(TIME, parameters=command, user_parameters=["size"], matrix={"size": [4, 8]})
     assert context.default == 0
     assert [point["size"] for point in context.points] == [4, 8]
 

@@ -15,14 +15,14 @@ from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import effective_size_of, interval_of_values, median_interval
 from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.config.metrics import PREFIX, interval_columns
-from hpcbench.core.samples import CLEAN, DISTURBED, SAMPLES, UNMONITORED
+from hpcbench.core.samples import CLEAN, INTERFERENCE, SAMPLES, UNMONITORED
 from hpcbench.core.status import COMPLETED
 
 EFFECTIVE = "effective_samples"  # effective number of independent samples, of a case and of each row of by_case
 
 _KEYS = ["sweep", "case"]
 _FRONT = ["sweep", "case", "status"]
-_COUNTS = ["repetitions", "disturbed", "unmonitored", "attempts"]
+_COUNTS = ["repetitions", "interference_runs", "unmonitored", "attempts"]
 _OF_TIMES = [
     "samples",
     EFFECTIVE,
@@ -129,7 +129,7 @@ def _of_all(rows: pd.DataFrame) -> dict[str, pd.Series[Any]]:
         **{name: rows[name].groupby(level=0).max() for name in _LARGEST},
         **{name: _joined(rows[name], ",") for name in _JOINED},
         **{name: _joined(rows[name], "; ") for name in present},
-        "disturbed_by": _joined(rows["disturbed_by"], ", "),
+        "interference_causes": _joined(rows["interference_causes"], ", "),
         "attempts": rows["attempts"].groupby(level=0).sum(),
     }
 
@@ -168,14 +168,14 @@ def _outcomes(rows: pd.DataFrame, used: pd.DataFrame) -> dict[str, pd.Series[Any
     failed = rows[~completed]
     failed = failed[~failed.index.duplicated()]
     cases = rows.index.unique()
-    verdicts = used["interference"].map({DISTURBED: 0, UNMONITORED: 1, CLEAN: 2})
+    verdicts = used["interference"].map({INTERFERENCE: 0, UNMONITORED: 1, CLEAN: 2})
     return {
         "status": failed["status"].reindex(cases).fillna(COMPLETED),
         "error": failed["error"],
         "log": failed["log"],
         **_not_found(used),
-        "interference": verdicts.groupby(level=0).min().map({0: DISTURBED, 1: UNMONITORED, 2: CLEAN}),
-        "disturbed": (completed & (rows["interference"] == DISTURBED)).groupby(level=0).sum(),
+        "interference": verdicts.groupby(level=0).min().map({0: INTERFERENCE, 1: UNMONITORED, 2: CLEAN}),
+        "interference_runs": (completed & (rows["interference"] == INTERFERENCE)).groupby(level=0).sum(),
         "unmonitored": (completed & (rows["interference"] == UNMONITORED)).groupby(level=0).sum(),
     }
 
@@ -214,7 +214,7 @@ def by_case(repetitions: pd.DataFrame) -> Cases:
 def valid_rows(rows: list[Row]) -> list[Row]:
     """Return the valid repetitions of a case: the completed ones without interference, otherwise all completed ones."""
     completed = [row for row in rows if row["status"] == COMPLETED]
-    return [row for row in completed if row["interference"] != DISTURBED] or completed
+    return [row for row in completed if row["interference"] != INTERFERENCE] or completed
 
 
 def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
@@ -225,7 +225,7 @@ def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 def _is_valid(repetitions: pd.DataFrame) -> pd.Series[bool]:
     completed = repetitions["status"] == COMPLETED
-    clean = completed & ~repetitions["interference"].eq(DISTURBED)
+    clean = completed & ~repetitions["interference"].eq(INTERFERENCE)
     return clean | completed & ~clean.groupby([repetitions[key] for key in _KEYS]).transform("any")
 
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.run_spec import COMMAND
 
 WORK = "work"  # column of the workload, within which repetitions are compared
 PLACE = "nodes_used"
 _SOFTWARE = ("framework", "strategy", "environment")
 _MACHINE = ("site", "device", "gpus_per_task", "nodes", "placement")
-# Each factor, and the columns that may determine it. User parameters (tags) may determine software, too. They choose a
-# machine only by Slurm options, i.e. `placement`; otherwise a value has run on one kind of machine by chance.
+# Each factor, and the columns that may determine it. User parameters may determine software, too. They choose a machine
+# only by Slurm options, i.e. `placement`; otherwise a value has run on one kind of machine by chance.
 FACTORS = {
     "framework_version": _SOFTWARE,
     "software": (*_SOFTWARE, "framework_version"),  # reported once, as framework_version
@@ -49,8 +49,10 @@ def uncontrolled(repetitions: pd.DataFrame) -> Values:
 def _differing(repetitions: pd.DataFrame, factor: str, setters: tuple[str, ...]) -> list[str]:
     if repetitions[factor].nunique() < 2:
         return []
-    tags = [str(name) for name in repetitions if str(name).startswith(TAG)] if setters is not _MACHINE else []
-    alike = repetitions.groupby([WORK, *setters, *tags], sort=False, dropna=False)[factor]
+    user_parameters = (
+        [str(name) for name in repetitions if str(name).startswith(USER_PARAMETER)] if setters is not _MACHINE else []
+    )
+    alike = repetitions.groupby([WORK, *setters, *user_parameters], sort=False, dropna=False)[factor]
     return [str(value) for value in repetitions.loc[alike.transform("nunique") > 1, factor].dropna().unique()]
 
 

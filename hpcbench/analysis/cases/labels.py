@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
@@ -113,11 +113,11 @@ def _detail(value: Any, unit: str) -> str:
 
 
 def _tags(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, Any]]) -> list[tuple[str, ...]]:
-    """Return for each workload the tags that all of its cases share and other workloads do not."""
+    """Return for each workload the user parameters that all of its cases share and other workloads do not."""
     frame = pd.DataFrame(firsts)
     shown = [
         name
-        for name in varying(frame, [column for column in map(str, frame) if column.startswith(TAG)])
+        for name in varying(frame, [column for column in map(str, frame) if column.startswith(USER_PARAMETER)])
         if all(len(cases) == 1 or cases[name].astype(str).nunique(dropna=False) == 1 for cases in works)
     ]
     return [tuple(f"{plain(name)}={cell(first[name])}" for name in shown) for first in firsts]
@@ -129,8 +129,8 @@ def _in_words(work: Mapping[Any, Any], words: list[str]) -> str:
 
 
 def plain(column: str) -> str:
-    """Return the name of a column without the prefix of tags."""
-    return column.removeprefix(TAG)
+    """Return the name of a column without the prefix of user parameters."""
+    return column.removeprefix(USER_PARAMETER)
 
 
 def cell(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import cell, plain
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.run_spec import COMMAND
 
 USER_WORKLOAD = "user_workload"  # column of the table of cases
@@ -30,8 +30,8 @@ def user_workload(cases: pd.DataFrame, same_workload: Collection[str] = ()) -> p
 
 def differing_parameters(cases: pd.DataFrame) -> list[str]:
     """Return the columns of user parameters that have several values."""
-    tags = [name for name in map(str, cases) if name.startswith(TAG)]
-    return [name for name in tags if cases[name].astype(str).nunique(dropna=False) > 1]
+    user_parameters = [name for name in map(str, cases) if name.startswith(USER_PARAMETER)]
+    return [name for name in user_parameters if cases[name].astype(str).nunique(dropna=False) > 1]
 
 
 def differing_user_parameters(cases: pd.DataFrame) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 
 MAX_LEVELS = 16  # with more, levels have too few cases each
 BINS = 8
@@ -29,7 +29,7 @@ class Factor(NamedTuple):
     @property
     def name(self) -> str:
         """Return `intra_op_threads (with cpus_per_task)`, or `batch_size (1,000 values in 8 bins)`."""
-        first, *others = (name.removeprefix(TAG) for name in self.names)
+        first, *others = (name.removeprefix(USER_PARAMETER) for name in self.names)
         more = [f"with {', '.join(others)}"] if others else []
         more += [f"{self.bins_of:,} values in {BINS} bins"] if self.bins_of else []
         return f"{first} ({'; '.join(more)})" if more else first

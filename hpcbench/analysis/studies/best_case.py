@@ -18,7 +18,7 @@ from hpcbench.analysis.cases.quantities import SPEEDUP, TIME, Quantity, follows_
 from hpcbench.analysis.cases.speedup import same_problem
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
-from hpcbench.core.samples import DISTURBED, UNMONITORED
+from hpcbench.core.samples import INTERFERENCE, UNMONITORED
 
 MAX_COMPARED = 1000  # cases that are compared with the best one; lower ranks are assumed to be worse
 
@@ -54,8 +54,8 @@ class BestCase:
     runs: int  # the smaller number of repetitions of the best and the base case
     unknown: int  # further cases of this workload without a value of the quantity
     single: tuple[Named, ...]  # those of the best and the base case with one repetition
-    disturbed: tuple[Named, ...]  # the best and the base case, if all their runs had interference
-    all_disturbed: int  # number of cases of this workload whose runs all had interference
+    with_interference: tuple[Named, ...]  # the best and the base case, if all their runs had interference
+    all_with_interference: int  # number of cases of this workload whose runs all had interference
     unmonitored: tuple[Named, ...]  # best and base case, if only unmonitored runs count: others had interference
     is_significant: bool  # whether the gain is above 1, corrected for choosing the best
 
@@ -99,9 +99,9 @@ def best_case(results: Results, work: Workload) -> BestCase:
         int(min(best["repetitions"], base["repetitions"])),
         len(work.cases) - len(measured),
         _those(best, base, work, lambda case: bool(case["repetitions"] == 1)),
-        _those(best, base, work, lambda case: bool(case["interference"] == DISTURBED)),
-        int((measured["interference"] == DISTURBED).sum()),
-        _those(best, base, work, lambda case: bool(case["interference"] == UNMONITORED and case["disturbed"])),
+        _those(best, base, work, lambda case: bool(case["interference"] == INTERFERENCE)),
+        int((measured["interference"] == INTERFERENCE).sum()),
+        _those(best, base, work, lambda case: bool(case["interference"] == UNMONITORED and case["interference_runs"])),
         _is_significant(gained, len(measured) - 1),
     )
 

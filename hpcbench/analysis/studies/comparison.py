@@ -17,7 +17,7 @@ from hpcbench.analysis.stats import equivalence
 from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
 from hpcbench.analysis.stats.intervals import Floats, median_of
 from hpcbench.config.metrics import PREFIX
-from hpcbench.core.samples import DISTURBED, SAMPLES
+from hpcbench.core.samples import INTERFERENCE, SAMPLES
 from hpcbench.core.status import COMPLETED
 
 BETTER, WORSE = "better", "worse"  # verdicts on metrics, instead of faster and slower
@@ -174,7 +174,7 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
             warnings["some repetitions did not complete; the others are compared"] += 1
         if not pd.isna(case[NOT_FOUND[0]]):
             warnings[f"metric not found in some repetitions: {case[NOT_FOUND[0]]}"] += 1
-        if case["disturbed"] and case["interference"] != DISTURBED:
+        if case["interference_runs"] and case["interference"] != INTERFERENCE:
             warnings["some repetitions had interference; the others are compared"] += 1
         if case["unmonitored"]:
             warnings["whether some repetitions had interference is unknown; they are compared anyway"] += 1
@@ -223,11 +223,15 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
         return NOT_COMPARED, f"not measured in BASE{both} ({_ending(base)})"
     if pd.isna(new[TIME.column]):
         return MISSING, f"not measured in NEW ({_ending(new)})"
-    disturbed = {side: case for side, case in (("BASE", base), ("NEW", new)) if case["interference"] == DISTURBED}
-    if disturbed:
-        causes = ", ".join(dict.fromkeys(", ".join(case["disturbed_by"] for case in disturbed.values()).split(", ")))
-        cause = f"interference in every repetition of {' and of '.join(disturbed)} ({causes})"
-        return NOT_COMPARED, f"{cause}; measure again: hpcbench resume SWEEP --disturbed (of a search: search again)"
+    with_interference = {
+        side: case for side, case in (("BASE", base), ("NEW", new)) if case["interference"] == INTERFERENCE
+    }
+    if with_interference:
+        causes = ", ".join(
+            dict.fromkeys(", ".join(case["interference_causes"] for case in with_interference.values()).split(", "))
+        )
+        cause = f"interference in every repetition of {' and of '.join(with_interference)} ({causes})"
+        return NOT_COMPARED, f"{cause}; measure again: hpcbench resume SWEEP --interference (of a search: search again)"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None
 

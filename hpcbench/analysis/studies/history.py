@@ -19,7 +19,7 @@ from hpcbench.analysis.stats.equivalence import FASTER, SLOWER
 from hpcbench.analysis.stats.intervals import Floats, Interval, median_interval, median_of
 from hpcbench.analysis.stats.two_samples import Ratio, ratio_of_medians
 from hpcbench.analysis.studies.comparison import BETTER, WORSE
-from hpcbench.core.samples import DISTURBED, SAMPLES
+from hpcbench.core.samples import INTERFERENCE, SAMPLES
 from hpcbench.core.status import COMPLETED
 
 _NO_VERSION = ("none",)
@@ -57,7 +57,7 @@ class Point(NamedTuple):
     low: float | None
     high: float | None
     repetitions: int
-    disturbed: int
+    interference_runs: int
     work: tuple[Any, ...]
     on_gpus: bool
     facts: Facts
@@ -74,7 +74,7 @@ class Shift(NamedTuple):
     p_value: float
     word: str  # faster, slower, better or worse; empty if the better direction is unknown
     also_changed: FactChanges
-    disturbed: int = 0  # number of values with interference, among up to SHORTEST values on each side
+    interference_runs: int = 0  # number of values with interference, among up to SHORTEST values on each side
 
 
 class CaseHistory(NamedTuple):
@@ -140,11 +140,11 @@ def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
         low,
         high,
         len(series),
-        sum(row["status"] == COMPLETED and row["interference"] == DISTURBED for row in rows),
+        sum(row["status"] == COMPLETED and row["interference"] == INTERFERENCE for row in rows),
         first["work"],
         first["on_gpus"],
         {name: _distinct(row[name] for row in used) for name in FACTS},
-        any(row["interference"] == DISTURBED for row in used),
+        any(row["interference"] == INTERFERENCE for row in used),
     )
 
 
@@ -200,8 +200,8 @@ def _shift(history: CaseHistory, change: Change, quantity: Quantity, drivers: Ma
     if before.on_gpus:
         changed |= _fact_changes(DRIVER, drivers.get(before.sweep, ()), drivers.get(after.sweep, ()))
     near = history.compared[max(0, change.place - SHORTEST) : change.place + SHORTEST]
-    disturbed = sum(point.has_interference for point in near)
-    return Shift(history.case, before, after, ratio, change.p_value, _word(quantity, ratio), changed, disturbed)
+    interference_runs = sum(point.has_interference for point in near)
+    return Shift(history.case, before, after, ratio, change.p_value, _word(quantity, ratio), changed, interference_runs)
 
 
 def _word(quantity: Quantity, ratio: Ratio) -> str:

@@ -15,7 +15,7 @@ from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.studies.reporting_rules import Evidence, RuleViolation
 from hpcbench.core.frameworks import FORWARD_TASKS
-from hpcbench.core.samples import DISTURBED
+from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.status import COMPLETED, UNSUPPORTED
 from hpcbench.util.text import plural
 
@@ -71,27 +71,27 @@ def _more_runs(evidence: Evidence, cases: pd.DataFrame, required: int) -> str:
     """Return how to get the required runs of each case: those that had interference may suffice."""
     if evidence.were_searched(cases):
         return "a search measures what it drops only once; hpcbench tune --exhaustive measures all configurations fully"
-    left_out = cases["disturbed"].where(cases["interference"] != DISTURBED, 0)
+    left_out = cases["interference_runs"].where(cases["interference"] != INTERFERENCE, 0)
     if ((left_out > 0) & (cases["repetitions"] + left_out >= required)).any():
-        return f"{_resume(cases)} --disturbed reruns those with interference"
+        return f"{_resume(cases)} --interference reruns those with interference"
     return f"set measure.repetitions to {MIN_TO_RESAMPLE} or more"
 
 
-def disturbed_runs(evidence: Evidence) -> RuleViolation | None:
+def interference_rule(evidence: Evidence) -> RuleViolation | None:
     """Check that no run had interference, an uncontrolled factor."""
-    cases = _those(evidence.measured, evidence.measured["disturbed"] > 0)
+    cases = _those(evidence.measured, evidence.measured["interference_runs"] > 0)
     if cases is None:
         return None
-    causes = ", ".join(dict.fromkeys(", ".join(cases["disturbed_by"].dropna()).split(", ")))
-    lost = cases[cases["interference"] == DISTURBED]
-    left_out = int(cases["disturbed"].sum()) - int(lost["disturbed"].sum())
+    causes = ", ".join(dict.fromkeys(", ".join(cases["interference_causes"].dropna()).split(", ")))
+    lost = cases[cases["interference"] == INTERFERENCE]
+    left_out = int(cases["interference_runs"].sum()) - int(lost["interference_runs"].sum())
     kept = [f"{left_out:,} left out"] if left_out else []
-    kept += [f"{lost['disturbed'].sum():,} used, because their cases have no clean ones"] if len(lost) else []
+    kept += [f"{lost['interference_runs'].sum():,} used, because their cases have no clean ones"] if len(lost) else []
     completed = int(evidence.measured["repetitions"].sum()) + left_out
-    runs = f"{cases['disturbed'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
+    runs = f"{cases['interference_runs'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
     lacking = f"interference in {runs} ({causes}), in all attempts; {', '.join(kept)}"
-    again = "a new search" if evidence.were_searched(cases) else f"{_resume(cases)} --disturbed, or a new sweep"
-    remedy = f"{again} on whole nodes (exclusive: true) or with measure.quiet"
+    again = "a new search" if evidence.were_searched(cases) else f"{_resume(cases)} --interference, or a new sweep"
+    remedy = f"{again} on whole nodes (exclusive: true) or with measure.idle_node"
     return RuleViolation(9, lacking, remedy)
 
 
@@ -131,7 +131,7 @@ def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
         if axes and factor != confounders.PLACE:  # a node is confounded with its only case
             names = " and ".join(map(labels.plain, axes))
             lacking += f"; {factor} is confounded with {names}: their effects cannot be told apart"
-    return RuleViolation(9, lacking, "fix it (slurm options, environment), or make it an axis with a tag")
+    return RuleViolation(9, lacking, "fix it (slurm options, environment), or make it an axis, with a user parameter")
 
 
 def missing_intervals(evidence: Evidence) -> RuleViolation | None:
@@ -270,7 +270,7 @@ def uncommitted_changes(evidence: Evidence) -> RuleViolation | None:
 CHECKS: tuple[Callable[[Evidence], RuleViolation | None], ...] = (  # worst first, since a terminal shows the first ones
     missing_cases,
     single_runs,
-    disturbed_runs,
+    interference_rule,
     uncontrolled_factors,
     unsteady_runs,
     missing_intervals,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcbench.analysis.stats.factor_levels import UNSET, text
 from hpcbench.analysis.stats.intervals import Floats
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.frameworks import THREAD_COUNTS
 
 CORES = "physical_cores_per_task"
@@ -43,7 +43,7 @@ class Condition(NamedTuple):
     @property
     def words(self) -> str:
         """Return the condition as text: `intra_op_threads = half of physical cores`."""
-        name = self.column.removeprefix(TAG)
+        name = self.column.removeprefix(USER_PARAMETER)
         if self.of is not None:
             return f"{name} = {_SHARES[self.value]}{_NAMES.get(self.of, self.of)}"
         if self.value is None:

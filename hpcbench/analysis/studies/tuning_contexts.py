@@ -16,7 +16,7 @@ from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.analysis.stats.factor_levels import Codes, text
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.analysis.studies.rule_conditions import Booleans
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.config.parameters import NAMES
 from hpcbench.core.frameworks import CHOICES
 
@@ -89,7 +89,7 @@ class TuningContexts:
 
     def context_at(self, row: int) -> Context:
         """Return the given columns that differ between cases, with their values in this row as text."""
-        return tuple((name.removeprefix(TAG), text(column[row])) for name, column in self._telling.items())
+        return tuple((name.removeprefix(USER_PARAMETER), text(column[row])) for name, column in self._telling.items())
 
     def name_at(self, row: int) -> str:
         """Return the name of the case in this row."""
@@ -105,7 +105,7 @@ class TuningContexts:
 
 
 def _is_given(name: str, tunables: Sequence[str]) -> bool:
-    known = name in NAMES or name in _MACHINE or name.startswith(TAG)
+    known = name in NAMES or name in _MACHINE or name.startswith(USER_PARAMETER)
     return known and name not in tunables and name not in _OF_SETTINGS
 
 

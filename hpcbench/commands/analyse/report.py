@@ -190,7 +190,7 @@ def _same_workload(asked: Sequence[str], records: list[Record], progresses: list
 
     Raise UserError if no record has a parameter given as option.
     """
-    known = {name for record in records for name in record.tags}
+    known = {name for record in records for name in record.user_parameters}
     for name in asked:
         if name not in known:
             raise UserError(f"unknown user parameter '{name}'", where="--same-workload", hint=nearest(name, known))

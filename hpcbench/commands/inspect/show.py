@@ -10,7 +10,7 @@ import pandas as pd
 from hpcbench.analysis.cases.labels import label, telling_apart
 from hpcbench.collect.table import PARAMETERS, identifying_columns, repetition_table
 from hpcbench.commands.shared.context import archives_of_anybody, complete_sweep, open_sweep, workspace_of
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.case_json import case_json
@@ -61,8 +61,8 @@ Exit status: 0 the case has completed; 1 it has not completed, or lacks a metric
 def show_command(context: click.Context, case: tuple[str, ...], sweep: str, lines: int, as_json: bool) -> int:
     """Show CASE: parameters, results, samples, interference, machine, script and log.
 
-    CASE is an ID, the beginning of one, or KEY=VALUE of parameters and tags that identify one case. It may be omitted
-    if the sweep has one case.
+    CASE is an ID, the beginning of one, or KEY=VALUE of parameters that identify one case. It may be omitted if the
+    sweep has one case.
     """
     view = _view(surveyed(open_sweep(context, workspace_of(context), sweep)), ",".join(case))
     if as_json:
@@ -89,5 +89,5 @@ def _cases(progress: Progress) -> pd.DataFrame:
     """Return a row for each case, with the columns that can identify it."""
     one = {run.planned.case_id: run for run in sorted(progress.runs, key=lambda run: run.planned.case_index)}
     table = repetition_table([record_of(progress.sweep, run) for run in one.values()])
-    tags = [name for name in map(str, table) if name.startswith(TAG)]
-    return table[["sweep", "case", *PARAMETERS, *tags]]
+    user_parameters = [name for name in map(str, table) if name.startswith(USER_PARAMETER)]
+    return table[["sweep", "case", *PARAMETERS, *user_parameters]]

@@ -37,7 +37,7 @@ EPILOG = """\b
 Examples:
   hpcbench resume latest
   hpcbench resume lstm-threads-20260311-101500 --wait
-  hpcbench resume latest --disturbed      also runs with interference
+  hpcbench resume latest --interference      also runs with interference
 
 Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or with --wait);
 2 usage error; 130 interrupted.
@@ -46,7 +46,7 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or 
 
 @click.command("resume", epilog=EPILOG)
 @sweep_argument()
-@click.option("--disturbed", is_flag=True, help="Also rerun what had interference in all attempts.")
+@click.option("--interference", is_flag=True, help="Also rerun what had interference in all attempts.")
 @click.option(
     "--missing", is_flag=True, help="Run only what has no outcome, or an outcome that the experiment retries."
 )
@@ -58,7 +58,7 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or 
 def resume_command(
     context: click.Context,
     sweep: str,
-    disturbed: bool,
+    interference: bool,
     missing: bool,
     force: bool,
     wait: bool,
@@ -71,8 +71,8 @@ def resume_command(
     run again. With --force, those in unknown state run again; old jobs that start later run nothing. If SWEEP is an
     interrupted search, continue it; if the search has ended, print its result.
     """
-    if disturbed and missing:
-        raise UserError("--missing cannot be used with --disturbed", hint="use one of them")
+    if interference and missing:
+        raise UserError("--missing cannot be used with --interference", hint="use one of them")
     workspace = workspace_of(context)
     found = load(workspace.find(sweep))
     found.check_writable()
@@ -80,26 +80,26 @@ def resume_command(
     if found.tuning:
         from hpcbench.commands.shared.tuning import resume_search
 
-        if disturbed or missing or force:
+        if interference or missing or force:
             what, hint = (
                 "these options cannot be used with a search",
-                "set measure.quiet, then start a new search: hpcbench tune",
+                "set measure.idle_node, then start a new search: hpcbench tune",
             )
-            raise UserError(what, where="--disturbed, --missing, --force", hint=hint)
+            raise UserError(what, where="--interference, --missing, --force", hint=hint)
         return resume_search(found, workspace, here=here, wait=wait, in_json=as_json)
     if as_json:
         hint = f"for the state of this sweep: hpcbench status {paths.name} --json"
         raise UserError("--json requires a search, and this sweep is not one", hint=hint)
     with locked(paths.jobs) as lease:
         if found.scheduler == "local":
-            runs = _to_run(reconcile(found), workspace, disturbed, missing, force)
+            runs = _to_run(reconcile(found), workspace, interference, missing, force)
             with resumable(paths.name):
                 return run_here(found, runs, lease)
-        _submit(found, workspace, disturbed, missing, force, lease)
+        _submit(found, workspace, interference, missing, force, lease)
     return wait_for(found) if wait else 0
 
 
-def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, force: bool, lease: Lease) -> None:
+def _submit(sweep: Sweep, workspace: Workspace, interference: bool, missing: bool, force: bool, lease: Lease) -> None:
     from hpcbench.commands.shared.submit import submit_with_progress
     from hpcbench.submit.slurm_executor import adopt_orphans, check_available
 
@@ -108,7 +108,7 @@ def _submit(sweep: Sweep, workspace: Workspace, disturbed: bool, missing: bool, 
     with not_done_without_slurm("nothing was submitted", f"hpcbench resume {sweep.paths.name}"):
         adopt_orphans(sweep, journal)
         progress = reconcile(sweep) if force else _with_late_records(sweep)
-    runs = _to_run(progress, workspace, disturbed, missing, force)
+    runs = _to_run(progress, workspace, interference, missing, force)
     if runs and progress.complaint and not force:
         raise UserError(
             f"runs may already be in the queue, because squeue did not list all jobs: {progress.complaint}",
@@ -144,12 +144,14 @@ def _give_up(runs: list[RunProgress], journal: Journal) -> None:
         journal.given_up(batch, found)
 
 
-def _to_run(progress: Progress, workspace: Workspace, disturbed: bool, missing: bool, force: bool) -> list[RunProgress]:
+def _to_run(
+    progress: Progress, workspace: Workspace, interference: bool, missing: bool, force: bool
+) -> list[RunProgress]:
     """Return the runs to start. Raises UserError if one of their environments is missing."""
     sweep = progress.sweep
     for warning in progress.warnings:
         err.print(f"warning: {warning}", soft_wrap=True, markup=False)
-    runs = progress.missing() if missing else progress.to_do(disturbed=disturbed)
+    runs = progress.missing() if missing else progress.to_do(interference=interference)
     unknown = [run for run in progress.runs if run.state == UNKNOWN]
     if force:
         runs += unknown

@@ -12,7 +12,7 @@ from hpcbench.core.record import Record
 from hpcbench.report.terminal.status_summary import named
 from hpcbench.status.progress import RunProgress
 from hpcbench.status.run_local import run_repetition
-from hpcbench.store.records import disturbed_by, is_disturbed
+from hpcbench.store.records import has_interference, interference_causes
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.local_executor import LocalExecutor
 from hpcbench.util.console import err
@@ -36,15 +36,15 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     )
     # Once a second: drawing more often would take time from what is being measured.
     progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
-    if any(run.planned.measure["quiet"] == "wait" for run in ordered):
+    if any(run.planned.measure["idle_node"] == "wait" for run in ordered):
         err.print("each repetition waits until this machine is idle, for up to half of its wall time", soft_wrap=True)
-    disturbed = lacking = 0
+    with_interference = lacking = 0
     with ended_like_ctrl_c(), progress as bar, LocalExecutor(sweep.paths, lease.fileno()) as executor:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
         for run in ordered:
             lease.check()
             record, attempts = run_repetition(sweep, run, executor)
-            disturbed += is_disturbed(record)
+            with_interference += has_interference(record)
             counts[record.status] += 1
             done = sum(counts.values())
             failed = done - counts[status.COMPLETED]
@@ -52,9 +52,11 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
             lacking += bool(record.metrics_not_found)
             if not err.is_terminal or record.status != status.COMPLETED or record.metrics_not_found:
                 err.print(_line(sweep, run, record, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
-    if disturbed:
-        message = f"{plural(disturbed, 'repetition')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
-        err.print(f"{message} --disturbed", soft_wrap=True)
+    if with_interference:
+        message = (
+            f"{plural(with_interference, 'repetition')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
+        )
+        err.print(f"{message} --interference", soft_wrap=True)
     if lacking:
         message = f"{plural(lacking, 'repetition')} completed, metric not found; reasons: hpcbench status"
         err.print(f"{message} {sweep.paths.name}", soft_wrap=True)
@@ -62,7 +64,7 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
 
 
 def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str) -> Text:
-    causes = disturbed_by(record)
-    reason = f", disturbed: {causes}" if causes and not record.message else ""
+    causes = interference_causes(record)
+    reason = f", interference: {causes}" if causes and not record.message else ""
     again = f", measured {times} times" if times > 1 else ""
     return Text(f"{place} {named(sweep, run.planned)}: {record.in_words}{reason}{again}")

@@ -20,7 +20,7 @@ from hpcbench.report.terminal.tuning import in_words, lines
 from hpcbench.report.text.numbers import value_in_words
 from hpcbench.slurm.search_job import searching
 from hpcbench.store.journal import Journal, locked
-from hpcbench.store.records import disturbed_by
+from hpcbench.store.records import interference_causes
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.local_executor import LocalExecutor
@@ -151,8 +151,8 @@ def _configuration(context: Context, case: Case) -> str:
 
 
 def _outcome(record: Record, stage: Stage, objective: Objective) -> str:
-    cost, causes = objective.cost_of(record), disturbed_by(record)
+    cost, causes = objective.cost_of(record), interference_causes(record)
     if cost is None:
         return objective.why_unknown(record)
     value = value_in_words(objective.quantity, objective.value_of(cost))
-    return f"{value}, measured {stage.word}{f', disturbed: {causes}' if causes else ''}"
+    return f"{value}, measured {stage.word}{f', interference: {causes}' if causes else ''}"

@@ -37,8 +37,8 @@ def measure_speed(system: System, pythons: Sequence[str]) -> NodeSpeed:
         rates += _rates(measured, measured.gpu_model or gpus.name(index) or "unknown GPU", index)
     ours = (_used_by_kernels_s() - used_s) / (time.monotonic() - start)
     seen = load.judge(system, before, load.snapshot(system), time.monotonic() - start, ours)
-    disturbed = () if seen.level == OK else (seen,)
-    return NodeSpeed(hostname.name(os.environ), tuple(rates), tuple(missing), disturbed)
+    with_interference = () if seen.level == OK else (seen,)
+    return NodeSpeed(hostname.name(os.environ), tuple(rates), tuple(missing), with_interference)
 
 
 def _rates(measured: DevicePeaks, model: str, gpu: Optional[int]) -> List[Rate]:

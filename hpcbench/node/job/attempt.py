@@ -12,7 +12,7 @@ from ...core.rank_command import RankTask, packages_file, scratch_folder
 from ...core.record import Record, RecordKey
 from ...core.retry_rule import Attempt, is_tried_again
 from ...core.run_spec import PlannedRun
-from ...core.samples import DISTURBED
+from ...core.samples import INTERFERENCE
 from ...core.status import COMPLETED, NODE_FAILURE
 from ..results import outcome, record_writer
 from ..results.outcome import Ending, NotStarted
@@ -133,7 +133,7 @@ def _has_time(record: Record, ending: Ending, output: Output) -> bool:
     """Return whether the time limit of the run allows another attempt."""
     assert record.attempt is not None  # noqa: S101 - the driver numbers its attempts
     enough = ending.elapsed_s + LONGER * ending.elapsed_s / record.attempt <= ending.limit_s
-    what = record.verdict if record.verdict == DISTURBED else record.status
+    what = record.verdict if record.verdict == INTERFERENCE else record.status
     output.report("%s; %s" % (what, "once more" if enough else "not enough time left for a retry"))
     return enough
 
@@ -155,7 +155,7 @@ def _scratch(job: Job, element: int, number: int) -> str:
 
 def _too_large(planned: PlannedRun, results: str) -> str:
     """Return why the run is skipped because a smaller case ran out of memory, or an empty text if it is not."""
-    if planned.monotone is None:
+    if planned.size is None:
         return ""
     return oom_pruning.too_large(planned, oom_pruning.notes(planned, results)) or ""
 
@@ -163,11 +163,11 @@ def _too_large(planned: PlannedRun, results: str) -> str:
 def _noise(lane: Lane, planned: PlannedRun, clock: Clock) -> str:
     """Return why the nodes are not idle, or an empty text if they are, or if the experiment does not check it.
 
-    With `quiet: wait`, wait until they are idle, for at most half of the remaining time.
+    With `idle_node: wait`, wait until they are idle, for at most half of the remaining time.
     """
-    if planned.measure["quiet"] == "ignore":
+    if planned.measure["idle_node"] == "ignore":
         return ""
-    wait_s = (lane.job.limit_s - clock.elapsed_s()) / 2 if planned.measure["quiet"] == "wait" else 0.0
+    wait_s = (lane.job.limit_s - clock.elapsed_s()) / 2 if planned.measure["idle_node"] == "wait" else 0.0
     return lane.monitors.busy(wait_s, planned.on_gpus)
 
 

@@ -10,7 +10,7 @@ the run's own measurements show that it made no difference.
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...core import record
-from ...core.samples import CLEAN, DISTURBED, TOO_MANY, UNMONITORED
+from ...core.samples import CLEAN, INTERFERENCE, TOO_MANY, UNMONITORED
 from .throttle_reasons import HEAT, POWER_BRAKE
 from .timeline import Timeline
 
@@ -24,7 +24,7 @@ MUCH_IO = 0.3  # fraction of all disk traffic that is not the run's own
 IO_STEAL_US = 50.0  # CPU time of the hypervisor for one operation on a virtual disk; 40 were measured
 OWN_IO = 0.1  # bytes per microsecond: a run with less does not wait for a disk; the start of a shell reads a few pages
 LITTLE_IO = 5.0  # bytes per microsecond: less has no effect, and the journal of a file system writes as much
-HARMLESS = 1.03  # slowest disturbed window over fastest undisturbed one
+HARMLESS = 1.03  # slowest window with interference over fastest one without
 FEWEST = 3  # windows of each kind to compare
 
 MONITORED = 0.5  # fraction of a window that must be monitored, and of the windows that a verdict requires
@@ -302,8 +302,8 @@ def verdict(found: Sequence[Found]) -> str:
     watched = [evidence for evidence in found if evidence is not None]
     if not watched or len(watched) < MONITORED * len(found):
         return UNMONITORED
-    disturbed = sum(bool(evidence) for evidence in watched)
-    return DISTURBED if disturbed > TOO_MANY * len(watched) else CLEAN
+    with_interference = sum(bool(evidence) for evidence in watched)
+    return INTERFERENCE if with_interference > TOO_MANY * len(watched) else CLEAN
 
 
 def sizes(evidence: Sequence[Evidence]) -> Dict[str, float]:

@@ -126,7 +126,7 @@ def _assembled(
     )
 
 
-_PLANNED = ("case_id", "case_index", "repetition", "order", "parameters", "tags", "measure")
+_PLANNED = ("case_id", "case_index", "repetition", "order", "parameters", "user_parameters", "measure")
 _VERBATIM = (
     *("settings", "dynamic", "weights_crc32", "import_s", "build_s"),
     *("python", "executable", "packages", "framework_version", "gpus"),

@@ -99,7 +99,7 @@ def _shades(causes: pd.Series[str]) -> Any:
     """Return shaded windows, with outlines, so that short ones are visible."""
     domain = list(dict.fromkeys(causes))
     scale = alt.Scale(domain=domain, range=[_SHADES[place % len(_SHADES)] for place in range(len(domain))])
-    legend = alt.Legend(title="disturbed by")
+    legend = alt.Legend(title="interference from")
     return (
         alt.Chart()
         .transform_filter("isValid(datum.end)")
@@ -109,7 +109,7 @@ def _shades(causes: pd.Series[str]) -> Any:
             alt.X2("end:Q"),
             alt.Fill("causes:N", scale=scale, legend=legend),
             alt.Stroke("causes:N", scale=scale, legend=legend),
-            tooltip=[alt.Tooltip("causes:N", title="disturbed by")],
+            tooltip=[alt.Tooltip("causes:N", title="interference from")],
         )
     )
 

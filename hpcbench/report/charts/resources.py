@@ -27,9 +27,7 @@ from hpcbench.report.text.numbers import duration, percent
 MAX_WORKS = 4  # workloads with their own figures
 MAX_TOLD = 10  # cases of a front in a description
 MIN_SAMPLES = 20  # samples of a figure over time
-_SHADED = (
-    f" Shaded: windows with interference; with over {percent(TOO_MANY)} of them, a repetition counts as disturbed."
-)
+_SHADED = f" Shaded: windows with interference; a run with over {percent(TOO_MANY)} of them has interference."
 _J_PER_ITEM = 3.6  # J per item for 1 kWh per million items
 OF_ITEM = Quantity("energy_j_per_item", "energy per item", "J", better="thriftier")
 DELAY = Quantity(ENERGY_DELAY, "energy-delay product per item", "J s")

@@ -16,7 +16,7 @@ def case_json(view: CaseView) -> str:
         "status": view.status,
         "label": view.label,
         "parameters": view.planned.parameters,
-        "tags": view.planned.tags,
+        "user_parameters": view.planned.user_parameters,
         "repetitions": [
             {**run_as_json(run), "record": run.record and to_json(record), "attempts": to_json(run.attempts)}
             for run, record in zip(view.runs, view.records, strict=True)

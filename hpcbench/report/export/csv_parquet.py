@@ -31,7 +31,7 @@ def _printable(cell: Any) -> Any:
 def write_parquet(frame: pd.DataFrame, target: str) -> None:
     """Write a table as Parquet to a file. Raise UserError if the file cannot be written."""
     plain = frame.copy()
-    for name in plain.columns:  # a tag may have numbers and texts, but a Parquet column has one type
+    for name in plain.columns:  # a user parameter may have numbers and texts, but a Parquet column has one type
         if plain[name].dtype == object and len({type(value) for value in plain[name].dropna()}) > 1:
             plain[name] = plain[name].map(str, na_action="ignore")
     with replacing(target) as part:

@@ -15,7 +15,7 @@ from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.studies.best_case import BestCase, best_cases, key_of
 from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
-from hpcbench.core.samples import DISTURBED
+from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.status import COMPLETED
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
@@ -159,11 +159,11 @@ def _failures(results: Results) -> Iterable[page_model.Failure]:
 def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
     rows = results.repetitions
     completed = rows[rows["status"] == COMPLETED]
-    disturbed = int((completed["interference"] == DISTURBED).sum())
+    with_interference = int((completed["interference"] == INTERFERENCE).sum())
     unsteady = int((completed["steady"] == False).sum())  # noqa: E712 - may be null
     facts = [
         page_model.Fact("repetitions", f"{len(completed):,} completed of {len(rows):,}"),
-        page_model.Fact("with interference", f"{disturbed:,} of {len(completed):,}"),
+        page_model.Fact("with interference", f"{with_interference:,} of {len(completed):,}"),
         page_model.Fact("not steady after warm-up", f"{unsteady:,} of {len(completed):,}"),
     ]
     evidence = Evidence(results)

@@ -35,7 +35,15 @@ _TITLES = {
     "is_change": "changes here",
     "note": "change",
 }
-_HIDDEN = ("case", "quantity", "low", "high", "is_change", "disturbed", "error")  # columns that are initially hidden
+_HIDDEN = (
+    "case",
+    "quantity",
+    "low",
+    "high",
+    "is_change",
+    "interference_runs",
+    "error",
+)  # columns that are initially hidden
 
 
 def page_of_history(history: History, figures: Iterable[components.Figure], created_at: datetime) -> page_model.Page:
@@ -129,4 +137,6 @@ def _column(name: str, quantity: Quantity, *, shown: bool) -> page_model.Column:
     if name in _VALUES:
         kind: page_model.Kind = "time" if quantity.unit == "s" else "bytes" if quantity.unit == "B" else "number"
         return page_model.Column(name, heading, kind, quantity.unit if kind == "number" else "", shown)
-    return page_model.Column(name, heading, "number" if name in ("repetitions", "disturbed") else "text", shown=shown)
+    return page_model.Column(
+        name, heading, "number" if name in ("repetitions", "interference_runs") else "text", shown=shown
+    )

@@ -10,7 +10,7 @@ from hpcbench.analysis.cases.labels import label
 from hpcbench.analysis.cases.observations import Observations
 from hpcbench.analysis.results import Results
 from hpcbench.collect.power import power_over_time
-from hpcbench.collect.windows import disturbed_windows, samples_over_time
+from hpcbench.collect.windows import interference_windows, samples_over_time
 from hpcbench.status.progress import Progress
 from hpcbench.store.machine_peaks import read_peaks
 from hpcbench.store.workspace import Workspace
@@ -35,7 +35,7 @@ def observe(workspace: Workspace, progresses: Iterable[Progress], results: Resul
     return Observations(
         label(case, work.shown),
         samples_over_time(records),
-        disturbed_windows(records),
+        interference_windows(records),
         power_over_time(progress.sweep.paths, records),
         peaks,
     )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.labels import cell, label, telling_apart
 from hpcbench.collect.table import identifying_columns
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.errors import UserError, nearest
 
 MAX_NAMED = 5
@@ -19,7 +19,8 @@ _PART = re.compile(r",(?=\w[\w.]*=)")  # a comma before a key, since values may 
 def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:
     """Return the row of the case given by `words`: an id, a prefix of an id, or KEY=VALUE[,KEY=VALUE...].
 
-    A key is a column or a tag, a value is as in reports. Raise UserError, located at `where`, unless one case matches.
+    A key is a column or a user parameter, a value is as in reports. Raise UserError, located at `where`, unless exactly
+    one case matches.
     """
     rows = _with_values(cases, words, where) if "=" in words else _with_id(cases, words, where)
     if len(rows) == 1:
@@ -52,9 +53,9 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
     found = cases
     for part in _PART.split(words):
         key, _, value = part.partition("=")
-        name = key if key in cases else TAG + key  # reports omit the prefix of tags
+        name = key if key in cases else USER_PARAMETER + key  # reports omit the prefix of user parameters
         if name not in cases:
-            known = [column.removeprefix(TAG) for column in map(str, cases)]
+            known = [column.removeprefix(USER_PARAMETER) for column in map(str, cases)]
             raise UserError(f"unknown column '{key}'", where=where, hint=nearest(key, known))
         written = pd.Series([cell(each) for each in found[name]], index=found.index, dtype=object)
         if not written.eq(value).any():

@@ -108,7 +108,7 @@ def _cases(plan: Plan) -> Table:
     for name in ("case", *names):
         table.add_column(name, justify="right" if name != "case" else "left")
     for case in plan.cases[:MAX_ROWS]:
-        values = {**case.parameters.model_dump(), **case.tags}
+        values = {**case.parameters.model_dump(), **case.user_parameters}
         table.add_row(case.id, *(escape(or_unset(values.get(name))) for name in names))
     if len(plan.cases) > MAX_ROWS:
         table.caption = f"... and {len(plan.cases) - MAX_ROWS} more"

@@ -144,8 +144,8 @@ def size(shift: Shift) -> str:
 
     A note on interference in the values next to the change may follow.
     """
-    values = plural(shift.disturbed, "value")
-    noisy = f" (interference in all runs of {values} next to the change)" if shift.disturbed else ""
+    values = plural(shift.interference_runs, "value")
+    noisy = f" (interference in all runs of {values} next to the change)" if shift.interference_runs else ""
     ratio = Interval(*shift.ratio[:3])
     if shift.word not in (SLOWER, FASTER):
         return f"{in_brackets(ratio)} as much{', ' * bool(shift.word)}{shift.word}{noisy}"
@@ -225,4 +225,4 @@ def history_table(history: History) -> pd.DataFrame:
 
 
 def _more(point: Point) -> dict[str, Any]:
-    return {name: getattr(point, name) for name in ("repetitions", "disturbed", "status", "error")}
+    return {name: getattr(point, name) for name in ("repetitions", "interference_runs", "status", "error")}

@@ -119,7 +119,7 @@ def follow_on_in_words(progress: Progress) -> str:
 
 
 def tried_again_in_words(progress: Progress) -> str:
-    """Return the number of retries: `3 times, after 2 node_failure, 1 disturbed`; empty if every attempt counts."""
+    """Return the number of retries: `3 times, after 2 node_failure, 1 interference`; empty if every attempt counts."""
     earlier = status_summary.tried_again(progress.runs)
     times = sum(earlier.values())
     return f"{times:,} time{'s' * (times != 1)}, after {counted(earlier)}" if earlier else ""

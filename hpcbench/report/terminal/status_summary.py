@@ -13,7 +13,7 @@ from hpcbench.core import status
 from hpcbench.slurm import node_list, states
 from hpcbench.status import eta
 from hpcbench.status.progress import PLANNED, UNKNOWN, Progress, RunProgress
-from hpcbench.store.records import has_log, is_disturbed, span_s
+from hpcbench.store.records import has_interference, has_log, span_s
 
 if TYPE_CHECKING:
     from hpcbench.core.run_spec import PlannedRun
@@ -44,8 +44,8 @@ def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
 
 
 def value_of(planned: PlannedRun, axis: str) -> Any:
-    """Return the value of an axis, a parameter or tag; None if the case does not have it."""
-    return planned.tags[axis] if axis in planned.tags else planned.parameters.get(axis)
+    """Return the value of an axis, a parameter; None if the case does not have it."""
+    return planned.user_parameters[axis] if axis in planned.user_parameters else planned.parameters.get(axis)
 
 
 def named(sweep: Sweep, planned: PlannedRun) -> str:
@@ -85,13 +85,13 @@ def _why(run: RunProgress) -> str:
 
 
 def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Return the number of retried attempts by how they ended: `{"node_failure": 2, "disturbed": 1}`."""
+    """Return the number of retried attempts by how they ended: `{"node_failure": 2, "interference": 1}`."""
     earlier: Counter[str] = Counter()
     for run in runs:
         if run.record is None or len(run.attempts) < 2:
             continue
-        ended = Counter("disturbed" if is_disturbed(attempt) else attempt.status for attempt in run.attempts)
-        ended["disturbed" if is_disturbed(run.record) else run.state] -= 1
+        ended = Counter("interference" if has_interference(attempt) else attempt.status for attempt in run.attempts)
+        ended["interference" if has_interference(run.record) else run.state] -= 1
         earlier += ended
     return dict(earlier.most_common())
 

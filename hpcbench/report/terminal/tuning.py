@@ -42,10 +42,10 @@ def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
     if finding.by_section:
         yield from _by_section(finding.by_section, finding.answer, quantity)
     yield f"  measuring  {_measuring(finding)}"
-    if finding.disturbed:
-        how_many = f"{finding.disturbed:,} of {plural(finding.measurements, 'measurement')}"
+    if finding.with_interference:
+        how_many = f"{finding.with_interference:,} of {plural(finding.measurements, 'measurement')}"
         again = "those that were not repeated widen the intervals"
-        yield f"  disturbed  {how_many} by others on this machine: {again}"
+        yield f"  noisy      {how_many} had interference: {again}"
     if finding.grid and finding.answer:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
     yield from _failures(finding)
@@ -74,7 +74,11 @@ def headline(finding: TuningResult, quantity: Quantity) -> str:
     if answer.winner == answer.default:
         return f"The default is best: {best}"
     if not answer.certain:
-        why = "most runs of the comparison had interference" if answer.is_mostly_disturbed else "no significant gain"
+        why = (
+            "most runs of the comparison had interference"
+            if answer.is_mostly_with_interference
+            else "no significant gain"
+        )
         return f"Keep the default, {best}: {why}"
     return f"Best: {best}" if answer.gain is None else f"{best} is {_gain(answer, quantity)}"
 
@@ -130,11 +134,11 @@ def _gain(answer: Recommendation, quantity: Quantity) -> str:
     if answer.gain is None:
         failed = "the default could not be measured" if answer.certain else "the default or the best candidate failed"
         return f"unknown: {failed}"
-    if answer.is_mostly_disturbed:
+    if answer.is_mostly_with_interference:
         seemed = f"{in_words(answer.winner.parameters)} was {in_brackets(answer.gain)} as good in the comparison"
-        return f"unknown: {_disturbed(answer)}; {seemed}; search again on an idle machine"
+        return f"unknown: {_interference(answer)}; {seemed}; search again on an idle machine"
     if answer.certain:
-        more = f" ({_disturbed(answer)})" if answer.disturbed else ""
+        more = f" ({_interference(answer)})" if answer.with_interference else ""
         return f"{in_brackets(answer.gain)} {quantity.better} than the default{more}"
     seemed = f"{in_words(answer.winner.parameters)} seemed best, and in {plural(answer.pairs, 'pair')} with the default"
     few = "; with so few pairs, this may be chance" if answer.gain.low and answer.gain.low > 1 else ""
@@ -142,8 +146,8 @@ def _gain(answer: Recommendation, quantity: Quantity) -> str:
     return f"none that is significant: {seemed} was {in_brackets(answer.gain)} as good{more}"
 
 
-def _disturbed(answer: Recommendation) -> str:
-    return f"{answer.disturbed:,} of {plural(answer.runs, 'run')} of the comparison had interference"
+def _interference(answer: Recommendation) -> str:
+    return f"{answer.with_interference:,} of {plural(answer.runs, 'run')} of the comparison had interference"
 
 
 def _may_gain(gain: Interval) -> bool:

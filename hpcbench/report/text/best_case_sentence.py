@@ -54,10 +54,10 @@ def _base(base: Base) -> str:
 
 def _interference(found: BestCase) -> str:
     """Return sentences on runs that count although they had interference, or were not monitored."""
-    named = " and of ".join(each.name for each in found.disturbed)
+    named = " and of ".join(each.name for each in found.with_interference)
     text = f" All runs of {named} had interference, which may have caused the result." if named else ""
-    if found.all_disturbed > len(found.disturbed):
-        text += f" All runs of {found.all_disturbed:,} of {found.cases:,} cases had interference."
+    if found.all_with_interference > len(found.with_interference):
+        text += f" All runs of {found.all_with_interference:,} of {found.cases:,} cases had interference."
     unmonitored = " and ".join(each.name for each in found.unmonitored)
     if unmonitored:
         text += f" For {unmonitored}, only unmonitored runs count: the others had interference."

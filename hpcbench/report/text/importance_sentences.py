@@ -8,7 +8,7 @@ from hpcbench.analysis.stats.factor_levels import text
 from hpcbench.analysis.stats.paired_effects import Contrast, Effect
 from hpcbench.analysis.stats.ratio_text import in_brackets, percent, times
 from hpcbench.analysis.studies.importance import Importance, Share
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 
 _WORTH_TELLING = 0.01  # fraction of the variation
 _MAX_LEFT_OUT = 5
@@ -78,9 +78,11 @@ def _of_interaction(share: Share) -> str:
 
 
 def _of_contrast(contrast: Contrast) -> str:
-    other = contrast.other.names[0].removeprefix(TAG)
+    other = contrast.other.names[0].removeprefix(USER_PARAMETER)
     here, there = (f"{other}={text(value)}" for value in (contrast.given, contrast.other_given))
-    change = f"{contrast.factor.names[0].removeprefix(TAG)} {text(contrast.to)} instead of {text(contrast.since)}"
+    change = (
+        f"{contrast.factor.names[0].removeprefix(USER_PARAMETER)} {text(contrast.to)} instead of {text(contrast.since)}"
+    )
     join = "more than" if contrast.other_gain > 1 else "but not"
     return f"{change} helps {here} ({times(contrast.gain)}) {join} {there} ({times(contrast.other_gain)})"
 

@@ -14,7 +14,7 @@ from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import FORWARD_TASKS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.core.samples import DISTURBED, UNMONITORED
+from hpcbench.core.samples import INTERFERENCE, UNMONITORED
 from hpcbench.report.text.numbers import SCALED, between, duration, formatter, memory
 from hpcbench.report.text.text_columns import Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
@@ -95,16 +95,16 @@ def _counts(cases: pd.DataFrame) -> list[Column]:
     `4 left out, 1 unmonitored`.
     """
     columns = [Column("n", _cells(cases["repetitions"], str))]
-    if (cases["disturbed"] > 0).any():
-        found = zip(cases["disturbed"], cases["unmonitored"], cases["interference"], strict=True)
-        columns.append(Column("disturbed", tuple(_disturbed(*each) for each in found)))
+    if (cases["interference_runs"] > 0).any():
+        found = zip(cases["interference_runs"], cases["unmonitored"], cases["interference"], strict=True)
+        columns.append(Column("interference", tuple(_interference(*each) for each in found)))
     return columns
 
 
-def _disturbed(count: int, unmonitored: int, interference: str) -> str:
+def _interference(count: int, unmonitored: int, interference: str) -> str:
     if not count:
         return ""
-    text = f"{count} {'used' if interference == DISTURBED else 'left out'}"
+    text = f"{count} {'used' if interference == INTERFERENCE else 'left out'}"
     return f"{text}, {unmonitored} unmonitored" if unmonitored and interference == UNMONITORED else text
 
 

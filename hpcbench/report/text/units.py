@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hpcbench.analysis.cases.labels import plain
 from hpcbench.config.metrics import PREFIX
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 
 MEMORY_COLUMNS = ("peak_memory_bytes", "peak_device_bytes")
 _ENDINGS = {
@@ -24,7 +24,7 @@ _ENDINGS = {
 def apart(column: str) -> tuple[str, str]:
     """Return title and unit of a column: `peak memory`, `B` for peak_memory_bytes. Tags and metrics have no unit."""
     ending = next((each for each in _ENDINGS if column.endswith(each)), "")
-    if not ending or column.startswith((TAG, PREFIX)):
+    if not ending or column.startswith((USER_PARAMETER, PREFIX)):
         return plain(column).replace("_", " "), ""
     return column.removesuffix(ending).replace("_", " "), _ENDINGS[ending]
 

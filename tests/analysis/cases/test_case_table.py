@@ -363,7 +363,7 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "error": None,
         "attempts": 1,
         "interference": "clean",
-        "disturbed_by": None,
+        "interference_causes": None,
         "energy_reason": None,
         "energy_scope": None,
         "price_reason": None,
@@ -408,7 +408,7 @@ def test_a_case_without_a_text_has_none_beside_one_that_has_it(repetition: Rep, 
 
 def test_costs_and_times_are_of_the_same_repetitions(repetition: Rep, table: Table) -> None:
     """One without a valid sample has failed, so that the one with interference is used."""
-    frame = table(repetition(0, 0, [math.nan]), repetition(0, 1, [0.5], interference="disturbed"))
+    frame = table(repetition(0, 0, [math.nan]), repetition(0, 1, [0.5], interference="interference"))
     assert valid_repetitions(frame)["repetition"].tolist() == [1]
     assert case_table(frame).iloc[0]["time_median_s"] == 0.5
 
@@ -419,14 +419,14 @@ def test_the_first_failed_repetition_says_how_a_case_failed(repetition: Rep, tab
     assert (row["status"], row["log"], row["repetitions"]) == ("timeout", "timeout", 1)
 
 
-@pytest.mark.parametrize(("verdicts", "used"), [(["disturbed", "clean"], 1), (["disturbed", "disturbed"], 2)])
+@pytest.mark.parametrize(("verdicts", "used"), [(["interference", "clean"], 1), (["interference", "interference"], 2)])
 def test_interference_excludes_a_repetition_unless_all_have_it(
     repetition: Rep, table: Table, verdicts: list[str], used: int
 ) -> None:
     rows = [repetition(0, n, [0.5 + n], interference=verdict) for n, verdict in enumerate(verdicts)]
     row = case_table(table(*rows)).iloc[0]
     assert (row["repetitions"], row["interference"]) == (used, verdicts[-1])
-    assert row["disturbed"] == verdicts.count("disturbed")
+    assert row["interference_runs"] == verdicts.count("interference")
     assert row["time_median_s"] == (1.5 if used == 1 else 1.0)
 
 

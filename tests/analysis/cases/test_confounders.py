@@ -56,7 +56,7 @@ def test_a_user_parameter_explains_software_and_a_machine_only_by_slurms_options
 ) -> None:
     """The default placement is one partition of equal jobs: which value ran on which machine was chance."""
     of_machine = FACTORS[factor] is FACTORS["cpu_model"]
-    frame = compared(**{factor: list("aabb"), "tag_network": [1, 1, 2, 2]})
+    frame = compared(**{factor: list("aabb"), "param_network": [1, 1, 2, 2]})
     assert uncontrolled(frame) == ({factor: ["a", "b"]} if of_machine else {})
     assert uncontrolled(frame.assign(placement=["partition=x"] * 2 + ["partition=y"] * 2)) == {}
 
@@ -65,8 +65,8 @@ def test_a_user_parameter_explains_software_and_a_machine_only_by_slurms_options
     ("axis", "values", "follows"),
     [
         ("batch_size", [64, 64, 32, 32], True),
-        ("tag_network", ["wide", "wide", "deep", "deep"], True),
-        ("tag_network", ["wide", None, "deep", "deep"], False),  # one value ran once, by chance
+        ("param_network", ["wide", "wide", "deep", "deep"], True),
+        ("param_network", ["wide", None, "deep", "deep"], False),  # one value ran once, by chance
         ("batch_size", [64, 32, 64, 32], False),
         ("batch_size", [64, 64, 64, 64], False),
         ("batch_size", [1, 2, 3, 4], False),

@@ -126,7 +126,10 @@ def test_only_the_repetitions_that_speak_for_a_case_are_in_its_energy(
     repetition: Rep, costs: Callable[..., pd.DataFrame]
 ) -> None:
     odd = {**METERED, "energy_measured_j_per_item": 99.0}
-    rows = [repetition(0, 0, **METERED), repetition(0, 1, interference="disturbed", disturbed_by="cpu", **odd)]
+    rows = [
+        repetition(0, 0, **METERED),
+        repetition(0, 1, interference="interference", interference_causes="cpu", **odd),
+    ]
     rows += [repetition(0, 2, status="failed", **odd), repetition(0, 3)]
     assert costs(*rows).iloc[0]["energy_kwh_per_million_items"] == pytest.approx(0.5 / 3.6)
 

@@ -34,7 +34,7 @@ USUAL: dict[str, Any] = {
     "flops_per_item": 10,
     "held_out": None,
     "time_median_s": 0.1,
-    "tag_kind": None,
+    "param_kind": None,
 }
 ALL = [name for name in USUAL if name not in ("case", "time_median_s")]
 
@@ -58,7 +58,7 @@ def test_nothing_is_a_value_too() -> None:
 
 
 def test_values_that_cannot_be_hashed_tell_apart() -> None:
-    assert varying(cases({"tag_kind": {"a": 1}}, {"tag_kind": [1]}), ["tag_kind"]) == ["tag_kind"]
+    assert varying(cases({"param_kind": {"a": 1}}, {"param_kind": [1]}), ["param_kind"]) == ["param_kind"]
 
 
 def test_what_follows_from_something_else_says_nothing_new() -> None:
@@ -90,8 +90,8 @@ def test_what_a_command_was_made_of_stands_for_it() -> None:
 
 
 def test_a_label_has_each_column_as_its_user_wrote_it() -> None:
-    row = cases({"nodes": 2, "tag_kind": "a b"}).iloc[0]
-    assert label(row, ["nodes", "tag_kind", "intra_op_threads"]) == "nodes=2 kind=a b intra_op_threads=-"
+    row = cases({"nodes": 2, "param_kind": "a b"}).iloc[0]
+    assert label(row, ["nodes", "param_kind", "intra_op_threads"]) == "nodes=2 kind=a b intra_op_threads=-"
     assert label(row, []) == "c1"
 
 
@@ -104,17 +104,17 @@ def test_a_phrase_begins_with_the_framework() -> None:
 
 
 def test_a_long_value_is_cut_in_a_phrase() -> None:
-    row = cases({"tag_kind": "x" * 200}).iloc[0]
-    assert phrase(row, ["tag_kind"]) == f"kind={'x' * 28}...{'x' * 29}"
-    paths = cases(*({"tag_kind": f"/scratch/{'x' * 100}/{end}"} for end in ("base", "tuned")))
-    assert phrase(paths.iloc[0], ["tag_kind"]) != phrase(paths.iloc[1], ["tag_kind"])
-    assert len(phrase(row, ["tag_kind"])) == len("kind=") + LONGEST
+    row = cases({"param_kind": "x" * 200}).iloc[0]
+    assert phrase(row, ["param_kind"]) == f"kind={'x' * 28}...{'x' * 29}"
+    paths = cases(*({"param_kind": f"/scratch/{'x' * 100}/{end}"} for end in ("base", "tuned")))
+    assert phrase(paths.iloc[0], ["param_kind"]) != phrase(paths.iloc[1], ["param_kind"])
+    assert len(phrase(row, ["param_kind"])) == len("kind=") + LONGEST
 
 
 def test_of_many_columns_a_phrase_names_the_first_and_the_case() -> None:
-    row = pd.Series({"case": "c1", **{f"tag_{n}": n for n in range(50)}})
+    row = pd.Series({"case": "c1", **{f"param_{n}": n for n in range(50)}})
     said = ", ".join(f"{n}={n}" for n in range(MAX_NAMED))
-    assert phrase(row, [f"tag_{n}" for n in range(50)]) == f"{said}, and {50 - MAX_NAMED} more (case c1)"
+    assert phrase(row, [f"param_{n}" for n in range(50)]) == f"{said}, and {50 - MAX_NAMED} more (case c1)"
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_what_is_not_known_is_a_dash(value: Any, text: str) -> None:
 
 
 def test_only_the_mark_of_a_tag_is_left_out() -> None:
-    assert plain("tag_nodes") == "nodes"
-    assert plain("tag_tag_x") == "tag_x"
-    assert plain("stage_tag_x") == "stage_tag_x"
+    assert plain("param_nodes") == "nodes"
+    assert plain("param_param_x") == "param_x"
+    assert plain("stage_param_x") == "stage_param_x"
 
 
 def firsts(works: list[pd.DataFrame]) -> list[dict[str, Any]]:
@@ -169,7 +169,7 @@ def test_a_short_title_says_in_what_work_differs() -> None:
 
 
 def test_work_of_one_name_is_told_apart_by_the_users_own_words() -> None:
-    wide, narrow = ({"tag_kind": kind, "parameter_count": count} for kind, count in (("wide", 300), ("narrow", 100)))
+    wide, narrow = ({"param_kind": kind, "parameter_count": count} for kind, count in (("wide", 300), ("narrow", 100)))
     assert short_titles([cases(wide, wide), cases(narrow)]) == ["kind=wide", "kind=narrow"]
     inference = {**wide, "task": "inference"}
     assert short_titles([cases(wide), cases(narrow), cases(inference)]) == [
@@ -177,7 +177,7 @@ def test_work_of_one_name_is_told_apart_by_the_users_own_words() -> None:
         "training with kind=narrow",
         "inference with kind=wide",
     ]
-    assert short_titles([cases(wide, {**wide, "tag_kind": "other"}), cases(narrow)]) == [
+    assert short_titles([cases(wide, {**wide, "param_kind": "other"}), cases(narrow)]) == [
         "300 parameters",
         "100 parameters",
     ]  # where the tag is a choice among the cases

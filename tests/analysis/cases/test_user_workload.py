@@ -30,10 +30,10 @@ def titles_of(works: list[pd.DataFrame]) -> list[str]:
 def test_commands_that_differ_in_a_user_parameter_have_different_workloads_and_titles(
     repetition: Rep, table: Table
 ) -> None:
-    points = [{"tag_size": size, "tag_note": "x", "nodes": nodes} for size in (10, 200) for nodes in (1, 2)]
+    points = [{"param_size": size, "param_note": "x", "nodes": nodes} for size in (10, 200) for nodes in (1, 2)]
     cases = commands(repetition, table, *points)
     assert work_groups(cases).tolist() == [0, 0, 1, 1]
-    assert differing_user_parameters(cases) == ["tag_size"]
+    assert differing_user_parameters(cases) == ["param_size"]
     works = [cases.iloc[:2], cases.iloc[2:]]
     assert titles_of(works) == [
         "study: ./bench (study with size=10)",
@@ -42,7 +42,7 @@ def test_commands_that_differ_in_a_user_parameter_have_different_workloads_and_t
 
 
 def test_cases_that_differ_in_a_parameter_of_the_same_workload_are_compared(repetition: Rep, table: Table) -> None:
-    cases = commands(repetition, table, {"tag_algo": "a"}, {"tag_algo": "b"}, same=("algo",))
+    cases = commands(repetition, table, {"param_algo": "a"}, {"param_algo": "b"}, same=("algo",))
     assert work_groups(cases).tolist() == [0, 0]
     assert differing_user_parameters(cases) == []
 

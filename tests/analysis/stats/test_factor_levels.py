@@ -59,7 +59,7 @@ def test_what_follows_from_another_is_joined_to_it() -> None:
     threads = factor_of("intra_op_threads", pd.Series([1, 2, 4, 1, 2, 4]))
     cpus = factor_of("cpus_per_task", pd.Series([2, 4, 8, 2, 4, 8]))
     batch = factor_of("batch_size", pd.Series([1, 1, 1, 8, 8, 8]))
-    few = factor_of("tag_few", pd.Series([True, True, False, True, True, False]))
+    few = factor_of("param_few", pd.Series([True, True, False, True, True, False]))
     assert follows(few.codes, threads.codes)
     assert not follows(threads.codes, few.codes)
     assert not follows(batch.codes, threads.codes)
@@ -70,7 +70,7 @@ def test_what_follows_from_another_is_joined_to_it() -> None:
 def test_what_follows_from_another_within_each_block_is_joined_to_it() -> None:
     """Threads are 1 and 2 of one workload, 4 and 8 of the other; half of the CPUs are used, or all."""
     blocks = np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    half = factor_of("tag_half", pd.Series([True, False] * 4))
+    half = factor_of("param_half", pd.Series([True, False] * 4))
     threads = factor_of("intra_op_threads", pd.Series([1, 2, 1, 2, 4, 8, 4, 8]))
     batch = factor_of("batch_size", pd.Series([1, 1, 8, 8, 1, 1, 8, 8]))
     assert [factor.name for factor in joined([half, threads, batch], blocks)] == [

@@ -105,7 +105,7 @@ def test_each_kind_of_work_has_its_own_answer_with_a_name_of_its_own(ask: Ask) -
 def test_long_names_that_read_alike_are_not_taken_for_one_case() -> None:
     ends = [f"{'x' * 100}{kind}{'y' * 100}" for kind in "abc"]
     times = (0.4, 0.2, 0.2002)
-    (answer,) = best_cases(results(*(made_up(time, tag_kind=end) for time, end in zip(times, ends, strict=True))))
+    (answer,) = best_cases(results(*(made_up(time, param_kind=end) for time, end in zip(times, ends, strict=True))))
     assert answer.best.name == answer.base.case.name
     assert not answer.best_is_base
     assert " faster than the first case, " in sentence(answer)
@@ -182,8 +182,8 @@ def test_a_batch_without_another_case_is_compared_with_the_first_and_the_sentenc
 
 
 def test_a_headline_over_runs_with_interference_says_so(ask: Ask) -> None:
-    states = ["clean", "disturbed", "disturbed"]
-    said = sentence(ask(0.4, 0.2, 0.3, interference=states, disturbed_by=[None, "cpu", "cpu"])[0])
+    states = ["clean", "interference", "interference"]
+    said = sentence(ask(0.4, 0.2, 0.3, interference=states, interference_causes=[None, "cpu", "cpu"])[0])
     assert " All runs of intra_op_threads=2 had interference, which may have caused the result." in said
     assert " All runs of 2 of 3 cases had interference." in said
     assert "interference" not in sentence(ask(0.4, 0.2)[0])

@@ -262,12 +262,12 @@ def test_a_wider_margin_takes_more_for_the_same(compared: Compared) -> None:
     assert words == ["slower", "slower", "same"]
 
 
-def disturbed(number: int) -> Row:
-    return {"interference": "disturbed", "disturbed_by": "cpu", "times_s": np.full(3, 1.4)}
+def with_interference(number: int) -> Row:
+    return {"interference": "interference", "interference_causes": "cpu", "times_s": np.full(3, 1.4)}
 
 
 def test_repetitions_that_somebody_disturbed_are_not_compared_where_there_are_others(compared: Compared) -> None:
-    found = compared({"a": 1.0}, {"a": {"each": lambda number: disturbed(number) if number == 2 else {}}})
+    found = compared({"a": 1.0}, {"a": {"each": lambda number: with_interference(number) if number == 2 else {}}})
     row = only(found)
     assert (row["verdict"], row["new_repetitions"], row["new_median"]) == ("same", 4, pytest.approx(1.0, rel=1e-3))
     assert found.warnings == ["NEW: some repetitions had interference; the others are compared"]
@@ -282,12 +282,12 @@ def test_repetitions_that_nobody_watched_are_compared_and_it_is_said(compared: C
 
 
 def test_a_case_of_which_every_repetition_was_disturbed_is_not_compared_and_it_is_said(compared: Compared) -> None:
-    found = compared({"a": 1.0}, {"a": {"each": disturbed}})
+    found = compared({"a": 1.0}, {"a": {"each": with_interference}})
     assert only(found)["verdict"] == "not compared"
-    again = "measure again: hpcbench resume SWEEP --disturbed (of a search: search again)"
+    again = "measure again: hpcbench resume SWEEP --interference (of a search: search again)"
     assert only(found)["reason"] == f"interference in every repetition of NEW (cpu); {again}"
     assert found.warnings == []
-    found = compared({"a": {"each": disturbed}}, {"a": {"each": disturbed}})
+    found = compared({"a": {"each": with_interference}}, {"a": {"each": with_interference}})
     assert only(found)["reason"] == f"interference in every repetition of BASE and of NEW (cpu); {again}"
 
 

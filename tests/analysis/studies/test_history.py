@@ -83,9 +83,9 @@ def test_a_point_is_the_median_of_the_repetitions_medians() -> None:
 
 
 def test_disturbed_and_failed_repetitions_do_not_speak_and_are_counted() -> None:
-    rows = [row(0, 1.0), row(0, 9.0, interference="disturbed"), row(0, 7.0, status="failed", error="it broke")]
+    rows = [row(0, 1.0), row(0, 9.0, interference="interference"), row(0, 7.0, status="failed", error="it broke")]
     (point,) = points(rows, TIME, intervals=False)
-    assert (point.value, point.repetitions, point.disturbed) == (1.0, 1, 1)
+    assert (point.value, point.repetitions, point.interference_runs) == (1.0, 1, 1)
     assert (point.status, point.error) == ("failed", "it broke")
 
 
@@ -149,8 +149,8 @@ def test_what_changed_for_some_repetitions_only_or_is_not_known_before_is_not_to
 
 
 def test_a_change_counts_the_values_next_to_it_whose_runs_all_had_interference() -> None:
-    assert told(nights(8)).disturbed == 0
-    assert told(nights(8, interference="disturbed", disturbed_by="cpu")).disturbed == SHORTEST
+    assert told(nights(8)).interference_runs == 0
+    assert told(nights(8, interference="interference", interference_causes="cpu")).interference_runs == SHORTEST
 
 
 def test_other_nodes_are_told_only_where_they_stay() -> None:

@@ -158,7 +158,7 @@ def test_random_columns_do_not_borrow_from_interactions_that_are_in_no_sum(matri
         batch_size=[1, 2, 3, 4],
         inter_op_threads=[1, 2, 3],
     )
-    names = [f"tag_{number}" for number in range(5)]
+    names = [f"param_{number}" for number in range(5)]
     for name in names:
         tables.cases[name] = generator.integers(0, 3, len(tables.cases))
     found = importance(*tables, [*THREADS, "inter_op_threads", *names])
@@ -171,7 +171,7 @@ def test_of_fifty_axes_the_strongest_are_told_and_the_others_named(matrix: Matri
         noisy(lambda **point: 3 / point["intra_op_threads"]), intra_op_threads=[1, 2, 4], batch_size=list(range(1, 21))
     )
     generator = np.random.default_rng(5)
-    names = [f"tag_{number}" for number in range(50)]
+    names = [f"param_{number}" for number in range(50)]
     for name in names:
         tables.cases[name] = generator.integers(0, 2, len(tables.cases))
     found = importance(*tables, [*names, "intra_op_threads"])
@@ -183,11 +183,11 @@ def test_of_fifty_axes_the_strongest_are_told_and_the_others_named(matrix: Matri
 
 def test_an_axis_of_very_many_values_is_binned_or_left_out_and_that_is_said(matrix: Matrix) -> None:
     tables = matrix(noisy(lambda batch_size: 1.01**batch_size), batch_size=list(range(1, 101)))
-    tables.cases["tag_text"] = [f"v{number}" for number in range(100)]
-    found = importance(*tables, ["batch_size", "tag_text"])
+    tables.cases["param_text"] = [f"v{number}" for number in range(100)]
+    found = importance(*tables, ["batch_size", "param_text"])
     assert [each.name for each in found.factors] == ["batch_size (100 values in 8 bins)"]
     assert found.factors[0].is_significant
-    assert found.left_out == (("tag_text", "100 values that are not numbers, more than 16"),)
+    assert found.left_out == (("param_text", "100 values that are not numbers, more than 16"),)
 
 
 def test_times_are_those_of_an_item_where_steps_have_items(matrix: Matrix) -> None:

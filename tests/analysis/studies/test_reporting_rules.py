@@ -125,18 +125,18 @@ def test_rule_5_a_single_run_tells_nothing_about_the_next(case: Case, judged: Ju
 
 def test_rule_5_what_others_disturbed_is_measured_again_first(case: Case, judged: Judged) -> None:
     rows = case(1, runs=2)
-    rows[1].update(interference="disturbed", disturbed_by="cpu")
+    rows[1].update(interference="interference", interference_causes="cpu")
     found = judged([*case(0), *rows])
     (finding,) = [each for each in found if "on one run" in each.lacking]
-    assert finding.remedy == "hpcbench resume sweep-1 --disturbed reruns those with interference"
+    assert finding.remedy == "hpcbench resume sweep-1 --interference reruns those with interference"
 
 
 def test_rule_6_what_others_disturbed_is_measured_again_only_if_that_makes_enough_runs(
     case: Case, judged: Judged
 ) -> None:
-    for runs, remedy in ((5, "set measure.repetitions to 6 or more"), (6, "--disturbed reruns")):
+    for runs, remedy in ((5, "set measure.repetitions to 6 or more"), (6, "--interference reruns")):
         rows = case(1, runs=runs)
-        rows[1].update(interference="disturbed", disturbed_by="cpu")
+        rows[1].update(interference="interference", interference_causes="cpu")
         (finding,) = [each for each in judged([*case(0), *rows]) if each.rule == 6]
         assert remedy in finding.remedy
 
@@ -319,22 +319,22 @@ def test_every_check_is_of_one_of_the_twelve_rules() -> None:
 def test_rule_9_what_others_disturbed_is_said_and_whether_it_is_used(case: Case, judged: Judged) -> None:
     some, all_of_it = case(0), case(1)
     for row in [some[0], *all_of_it]:
-        row.update(interference="disturbed", disturbed_by="cpu, memory")
+        row.update(interference="interference", interference_causes="cpu, memory")
     (finding, *_) = [found for found in judged([*some, *all_of_it, *case(2)]) if found.rule == 9]
     assert finding.lacking == (
         "interference in 7 of 18 runs, in 2 of 3 cases (cpu, memory), in all attempts; "
         "1 left out, 6 used, because their cases have no clean ones"
     )
-    assert finding.remedy.startswith("hpcbench resume sweep-1 --disturbed, or a new sweep")
+    assert finding.remedy.startswith("hpcbench resume sweep-1 --interference, or a new sweep")
 
 
 def test_of_a_search_nothing_is_advised_that_it_refuses(case: Case, judged: Judged) -> None:
-    lost, once, disturbed = case(0), case(1)[:1], case(2)
+    lost, once, with_interference = case(0), case(1)[:1], case(2)
     for row in lost:
         row.update(status="failed")
-    for row in disturbed:
-        row.update(interference="disturbed", disturbed_by="cpu")
-    remedies = {each.rule: each.remedy for each in judged([*lost, *once, *disturbed], searches=("sweep-1",))}
+    for row in with_interference:
+        row.update(interference="interference", interference_causes="cpu")
+    remedies = {each.rule: each.remedy for each in judged([*lost, *once, *with_interference], searches=("sweep-1",))}
     assert remedies[2].startswith("fix the failures, then search again: hpcbench tune")
     assert "hpcbench tune --exhaustive" in remedies[5]
     assert remedies[9].startswith("a new search on whole nodes")
@@ -344,11 +344,11 @@ def test_of_a_search_nothing_is_advised_that_it_refuses(case: Case, judged: Judg
 def test_rule_9_what_was_left_out_as_disturbed_has_no_say_in_anything_else(case: Case, judged: Judged) -> None:
     odd = {"steady": False, "drift": 0.2, "kernel": "5.14.0", "cpu_turbo": None, "git_dirty": True}
     runs = case(1, runs=7)
-    runs[0].update(interference="disturbed", disturbed_by="cpu", **odd)
+    runs[0].update(interference="interference", interference_causes="cpu", **odd)
     (finding,) = judged([*case(0), *runs])
     assert "1 left out" in finding.lacking
     for row in runs:
-        row.update(interference="disturbed", disturbed_by="cpu")
+        row.update(interference="interference", interference_causes="cpu")
     assert [each.rule for each in judged([*case(0), *runs])] == [9, 9, 5, 9, 9]
 
 

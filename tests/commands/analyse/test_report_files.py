@@ -27,9 +27,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         experiment = {
             "name": name,
             "parameters": {"framework": "command", "command": parameters.pop("command")},
-            "tags": ["note"],
+            "user_parameters": ["note"],
             "matrix": {**parameters, "note": ["plain", NOTE]},
-            "measure": {"repetitions": 1, "quiet": "ignore", "retries": 0},
+            "measure": {"repetitions": 1, "idle_node": "ignore", "retries": 0},
         }
         (command_line.workspace / f"{name}.yaml").write_text(json.dumps(experiment))
         command_line("sweep", f"{name}.yaml", "--local", "--name", name, expect=int(name == "bad"))

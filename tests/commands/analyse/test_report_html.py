@@ -22,9 +22,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "name": "trial",
         "parameters": {"framework": "command"},
         "matrix": {"command": ["sleep 0.02", "sleep 0.04"]},
-        "measure": {"repetitions": 2, "quiet": "ignore"},
+        "measure": {"repetitions": 2, "idle_node": "ignore"},
     }
-    lone = {**content, "matrix": {"command": ["true"]}, "measure": {"repetitions": 1, "quiet": "ignore"}}
+    lone = {**content, "matrix": {"command": ["true"]}, "measure": {"repetitions": 1, "idle_node": "ignore"}}
     for name, each in (("lone", lone), ("trial", content)):
         (folder / f"{name}.yaml").write_text(json.dumps(each))
         CommandLine(folder)("sweep", f"{name}.yaml", "--local", "--name", name)

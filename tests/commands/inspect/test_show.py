@@ -34,7 +34,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     experiment = {
         "name": "trial",
         "parameters": {"framework": "pytorch", "model": "mlp"},
-        "tags": ["note"],
+        "user_parameters": ["note"],
         "matrix": {"batch_size": [4, 8], "note": NOTES},
         "measure": {"repetitions": 2},
         "slurm": {"pack_walltime": "02:00:00"},
@@ -57,7 +57,7 @@ def sweep(invoke, rendered: Path) -> Sweep:
         plan = json.loads((jobs / "sweep.json").read_text())
         for element, line in enumerate((jobs / "job-001.jsonl").read_text().splitlines()):
             run = run_spec.parse(line)
-            asked = (run.parameters["batch_size"], run.tags["note"]) == (4, "plain")
+            asked = (run.parameters["batch_size"], run.user_parameters["note"]) == (4, "plain")
             if asked and run.repetition <= len(repetitions):
                 key = RecordKey("job-001", element, "job-001", 1)
                 made = written(plan, key, run, **repetitions[run.repetition - 1])
@@ -129,7 +129,10 @@ def test_everything_about_a_case_in_a_pipe(invoke, sweep: Sweep):
     assert told["title"][0].endswith(" completed: batch_size=4 note=plain")
     plan = words(told["plan"])
     assert "sweep laptop on laptop repetitions 2 completed" in plan
-    assert "parameters framework=pytorch model=mlp execution=eager batch_size=4 threads=none tags note=plain" in plan
+    assert (
+        "parameters framework=pytorch model=mlp execution=eager batch_size=4 threads=none user_parameters note=plain"
+        in plan
+    )
     assert "defaults model_options={} task=training" in plan
     assert "asked for time=01:00:00 pack_walltime=02:00:00" in plan
     result = words(told["result"])
@@ -233,13 +236,13 @@ def test_a_case_that_cannot_run_here_is_not_resumed(invoke, sweep: Sweep):
 
 
 def test_what_others_disturbed_is_told_with_its_causes(invoke, sweep: Sweep):
-    sweep({"verdict": "disturbed", "found": [FOUND], "times_s": [1.0] * 3}, {})
+    sweep({"verdict": "interference", "found": [FOUND], "times_s": [1.0] * 3}, {})
     told = sections(invoke("show", *PLAIN).stdout)
     assert "1 with interference left out" in words(told["result"])
     assert told["samples"][0] == "times of steps, of repetition 2, in ms"
     assert "cpu: left out" in told["repetitions"][1]
     found = "cpu: other processes took its CPUs (0.5 at most, in 3 of 4 windows)"
-    assert f"clean 1 of 2 repetitions in 1 disturbed {found}" in words(told["interference"])
+    assert f"clean 1 of 2 repetitions in 1 interference {found}" in words(told["interference"])
 
 
 def test_a_case_that_has_not_run_says_where_it_stands(invoke, sweep: Sweep):
@@ -273,7 +276,7 @@ def test_json_has_the_records_of_all_attempts_and_no_nan(invoke, sweep: Sweep):
     sweep({"times_s": [0.5, math.nan]}, {"status": "failed"})
     text = invoke("show", *PLAIN, "--json", expect=1).stdout
     shown = json.loads(text, parse_constant=pytest.fail)
-    assert (shown["sweep"], shown["status"], shown["tags"]) == ("laptop", "failed", {"note": "plain"})
+    assert (shown["sweep"], shown["status"], shown["user_parameters"]) == ("laptop", "failed", {"note": "plain"})
     first, second = shown["repetitions"]
     assert first["record"]["samples"]["times_s"] == [0.5, None]
     assert [attempt["case_id"] for attempt in first["attempts"]] == [shown["case"]]
@@ -306,7 +309,7 @@ def test_a_case_is_found_by_whatever_tells_it_apart(invoke, sweep: Sweep):
     sweep()
     case = json.loads(invoke("show", *PLAIN, "--json", expect=1).stdout)["case"]
     odd = f"batch_size=4,note={NOTES[1]}"
-    for named in ([case], [case[:12]], ["note=plain", "batch_size=4"], ["batch_size=4,tag_note=plain"]):
+    for named in ([case], [case[:12]], ["note=plain", "batch_size=4"], ["batch_size=4,param_note=plain"]):
         assert invoke("show", *named, expect=1).stdout.startswith(case)
     shown = invoke("show", odd, "--sweep", "lap", expect=1, env={**TERMINAL, "FORCE_COLOR": ""}).stdout
     assert NOTES[1] in shown
@@ -338,7 +341,7 @@ def test_a_case_on_slurm_is_run_again_by_the_indices_of_its_array(invoke, sweep:
     own = {
         element
         for element, run in enumerate(runs)
-        if run["tags"]["note"] == "plain" and run["parameters"]["batch_size"] == 4
+        if run["user_parameters"]["note"] == "plain" and run["parameters"]["batch_size"] == 4
     }
     indices = [index for index, pack in enumerate(packs) if pack & own]
     (line,) = [line for line in told["script"] if "sbatch" in line]

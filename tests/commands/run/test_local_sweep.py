@@ -55,7 +55,7 @@ COLUMNS = [
     "nodes_used",
     "job_id",
     "error",
-    "tag_purpose",
+    "param_purpose",
 ]
 
 
@@ -72,7 +72,7 @@ def two_sweeps(tmp_path_factory):
     """The command line in a workspace with two finished sweeps of equal cases, `first` and `second`."""
     command_line = CommandLine(tmp_path_factory.mktemp("two-sweeps"))
     experiment = command_line.experiment(
-        tags=["purpose", "sweep"],
+        user_parameters=["purpose", "sweep"],
         zip=[{"purpose": ["a first look", "a second"], "batch_size": [4, 8]}],
         parameters={"sweep": "a tag", **INFERENCE},
     )
@@ -85,7 +85,7 @@ def test_a_sweep_ends_in_a_table_with_every_column(two_sweeps):
     rows = two_sweeps.report("first")
     assert len(rows) == 2
     assert set(COLUMNS) <= set(rows[0])
-    assert {row["tag_purpose"] for row in rows} == {"a first look", "a second"}
+    assert {row["param_purpose"] for row in rows} == {"a first look", "a second"}
     for row in rows:
         assert float(row["time_ci_low_s"]) <= float(row["time_median_s"]) <= float(row["time_ci_high_s"])
         rate = float(row["batch_size"]) / float(row["time_median_s"])
@@ -119,7 +119,7 @@ def test_a_report_holds_itself_against_the_rules_and_says_what_to_do(two_sweeps)
 def test_a_base_is_named_by_a_tag_as_the_table_shows_it(two_sweeps):
     """The other case has another problem size, hence no speedup over it."""
     rows = two_sweeps.report("first", "--base", "purpose=a second")
-    assert {row["tag_purpose"]: row["speedup"] for row in rows} == {"a second": "1.0", "a first look": ""}
+    assert {row["param_purpose"]: row["speedup"] for row in rows} == {"a second": "1.0", "a first look": ""}
 
 
 def test_cases_are_ranked_by_a_percentile_of_single_steps(command_line):
@@ -247,12 +247,12 @@ def test_a_value_is_data_wherever_it_goes(command_line):
     nasty = "a'b\"c $(touch pwned) `touch pwned` ; touch pwned \\ {{ nodes }} #\n* é"
     site = command_line.site(environments={"pytorch": {"env": {"OMP_NASTY": nasty}}})
     experiment = command_line.experiment(
-        tags=["note"], parameters={"note": nasty.replace("{{ nodes }}", ""), **INFERENCE}
+        user_parameters=["note"], parameters={"note": nasty.replace("{{ nodes }}", ""), **INFERENCE}
     )
     command_line("sweep", experiment, "--site", site)
     (record,) = command_line.records()
     assert record["environment"]["OMP_NASTY"] == nasty
-    assert record["tags"]["note"] == nasty.replace("{{ nodes }}", "")
+    assert record["user_parameters"]["note"] == nasty.replace("{{ nodes }}", "")
     assert not list(command_line.workspace.rglob("pwned"))
 
 

@@ -31,7 +31,9 @@ def command(command_line):
     def write(line=LIMITED, **sections):
         given = {"framework": "command", "command": line, "model": None, "model_options": {}}
         return command_line.experiment(
-            parameters=given, matrix={"batch_size": [MORE, TOO_MUCH, FITS]}, **{"monotone": ["batch_size"], **sections}
+            parameters=given,
+            matrix={"batch_size": [MORE, TOO_MUCH, FITS]},
+            **{"skip_larger_on_oom": ["batch_size"], **sections},
         )
 
     return write
@@ -65,16 +67,16 @@ def test_what_is_larger_is_skipped_with_its_reason_until_the_smaller_one_complet
 
 
 def test_without_monotone_everything_is_tried(command_line, command):
-    command_line("sweep", command(monotone=[]), "--local", expect=1)
+    command_line("sweep", command(skip_larger_on_oom=[]), "--local", expect=1)
     statuses = {size: [status for status, _ in ended] for size, ended in by_size(command_line.records()).items()}
     assert statuses == {FITS: ["completed"], TOO_MUCH: ["out_of_memory"], MORE: ["out_of_memory"]}
     (script,) = command_line.workspace.glob("jobs/*/*.sh")
     assert "$too_large" not in script.read_text()
-    assert not list(command_line.workspace.glob("results/*/monotone"))
+    assert not list(command_line.workspace.glob("results/*/larger_than_oom"))
 
 
 def test_nobody_waits_for_a_quiet_node_to_run_what_is_too_large(command_line, command, somebody_else):
-    command_line("sweep", command(measure={"quiet": "wait"}), "--local", "--render-only", "--name", "noisy")
+    command_line("sweep", command(measure={"idle_node": "wait"}), "--local", "--render-only", "--name", "noisy")
     job = command_line.workspace / "jobs" / "noisy" / "job-001.sh"
     runs = {run.parameters["batch_size"]: run for run in map(parse, job.with_suffix(".jsonl").open())}
     oom_pruning.note(runs[TOO_MUCH], "out_of_memory", str(command_line.workspace / "results" / "noisy"))
@@ -95,7 +97,7 @@ def test_a_batch_that_pytorch_is_refused_memory_for_skips_larger_ones(command_li
     experiment = command_line.experiment(
         parameters={"model_options": options, "task": "inference"},
         matrix={"batch_size": [2_000_000, 1_000_000, 4]},
-        monotone=["batch_size"],
+        skip_larger_on_oom=["batch_size"],
         measure={"shuffle_seed": SMALLER_FIRST},
     )
     command_line("sweep", experiment, "--site", command_line.site(environments={"pytorch": limited}), expect=1)

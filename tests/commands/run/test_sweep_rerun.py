@@ -17,7 +17,7 @@ pytestmark = pytest.mark.integration
 EXPERIMENT = """# a comment that stays
 name: trial
 parameters: {framework: command, command: "sleep 0.01; echo {{ batch_size }} {{ note | quote }}", note: first}
-tags: [note]
+user_parameters: [note]
 matrix: {batch_size: [1, 2, 3], seed: [1, 2]}
 measure: {repetitions: 2, retries: 0, shuffle_seed: 7}
 """

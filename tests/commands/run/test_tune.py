@@ -35,7 +35,7 @@ def rates(command_line):
             "rates",
             parameters={"framework": "command", "command": PROGRAM, "model": None, "model_options": {}},
             matrix={"workers": workers},
-            tags=["workers"],
+            user_parameters=["workers"],
             metrics={"rate": {"regex": r"rate: ([\d.]+)", "unit": "it/s"}},
             measure={"repetitions": 3, **(measure or {})},
             **sections,
@@ -71,7 +71,7 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     states = command_line.states("second")
     assert states == {"completed": len(command_line.records())}
     rows = command_line.report("second")
-    assert sorted(row["tag_workers"] for row in rows) == ["1", "4"]
+    assert sorted(row["param_workers"] for row in rows) == ["1", "4"]
     told = command_line("report", "second").stdout
     assert "best       workers=4" in told
     assert "All measurements of the search" in told
@@ -79,7 +79,8 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     (plan,) = [line for line in command_line("show", "workers=4").stdout.splitlines() if "measure" in line][:1]
     assert "repetition with max_time_s" in plan or "repetitions with" in plan
     assert (
-        "these options cannot be used with a search" in command_line("resume", "second", "--disturbed", expect=2).stderr
+        "these options cannot be used with a search"
+        in command_line("resume", "second", "--interference", expect=2).stderr
     )
     again = command_line("resume", "second")
     assert "best       workers=4" in again.stdout
@@ -228,7 +229,7 @@ def test_a_run_whose_line_was_cut_off_is_added_anew(command_line, rates):
 
 @pytest.mark.usefixtures("somebody_else")
 def test_a_node_that_is_not_quiet_ends_a_search_that_can_go_on(command_line, rates):
-    waiting = rates([1, 2], measure={"quiet": "require"})
+    waiting = rates([1, 2], measure={"idle_node": "require"})
     done = command_line("tune", waiting, "--local", "--metric", "rate", "--name", "noisy", expect=2)
     assert "a measurement ended as skipped: the node is not idle" in done.stderr
     assert "hpcbench resume noisy" in done.stderr

@@ -14,7 +14,7 @@ from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.package_data import shipped
 
-EXPERIMENT = "{name: tiny, parameters: {framework: command, command: 'true'}, matrix: {size: [1, 2, 4]}, tags: [size]}"
+EXPERIMENT = "{name: tiny, parameters: {framework: command, command: 'true {{ size }}'}, matrix: {size: [1, 2, 4]}}"
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def nowhere() -> Site:
 
 def test_a_plan_has_the_settings_and_the_limit_that_were_asked_for(source: Path) -> None:
     plan, document = planned(source, SweepOptions(("measure.repetitions=2",), 2), here)
-    assert [case.tags for case in plan.cases] == [{"size": 1}, {"size": 2}]
+    assert [case.user_parameters for case in plan.cases] == [{"size": 1}, {"size": 2}]
     assert plan.experiment.measure.repetitions == 2
     assert document.name == str(source)
 

@@ -108,7 +108,7 @@ def tried(
 
 
 @pytest.fixture
-def disturbed(tried: Tried, put_timeline: Callable[..., Path]) -> Tried:
+def with_interference(tried: Tried, put_timeline: Callable[..., Path]) -> Tried:
     """A run that completes, and that others disturb."""
     tried.timeline = lambda scratch: put_timeline(scratch, throttled=0.5)
     tried.folder.measure(retries=1)
@@ -157,11 +157,11 @@ def test_the_time_that_is_left_is_the_limit_of_the_tasks(tried: Tried) -> None:
     assert tried.launched[0].words()[-2:] == ["--limit", "39"]
 
 
-def test_what_was_disturbed_asks_for_another_attempt(disturbed: Tried) -> None:
-    step, completed, record = disturbed()
+def test_what_was_disturbed_asks_for_another_attempt(with_interference: Tried) -> None:
+    step, completed, record = with_interference()
     assert record is not None
-    assert (step, completed, record["interference"]["verdict"]) == (NextStep.AGAIN, True, "disturbed")
-    assert disturbed.words.said[-1] == "disturbed; once more"
+    assert (step, completed, record["interference"]["verdict"]) == (NextStep.AGAIN, True, "interference")
+    assert with_interference.words.said[-1] == "interference; once more"
 
 
 @pytest.mark.parametrize("throttled", [0.0, None], ids=["clean", "unmonitored"])
@@ -175,7 +175,7 @@ def test_what_was_not_disturbed_does_not(
     assert len(tried.words.said) == 1
 
 
-DISTURBED, BROKEN = EarlierAttempt("completed", "disturbed"), EarlierAttempt("failed", None)
+INTERFERENCE, BROKEN = EarlierAttempt("completed", "interference"), EarlierAttempt("failed", None)
 
 
 @pytest.mark.parametrize(
@@ -183,17 +183,17 @@ DISTURBED, BROKEN = EarlierAttempt("completed", "disturbed"), EarlierAttempt("fa
     [
         (0, (), False),
         (1, (), True),
-        (1, (DISTURBED,), False),
+        (1, (INTERFERENCE,), False),
         (1, (BROKEN, BROKEN), True),
-        (3, (DISTURBED, DISTURBED), True),
-        (3, (DISTURBED, DISTURBED, DISTURBED), False),
+        (3, (INTERFERENCE, INTERFERENCE), True),
+        (3, (INTERFERENCE, INTERFERENCE, INTERFERENCE), False),
     ],
 )
 def test_it_is_measured_again_as_often_as_asked(
-    disturbed: Tried, retries: int, earlier: tuple[EarlierAttempt, ...], again: bool
+    with_interference: Tried, retries: int, earlier: tuple[EarlierAttempt, ...], again: bool
 ) -> None:
-    disturbed.folder.measure(retries=retries)
-    assert (disturbed(len(earlier) + 1, earlier=earlier)[0] is NextStep.AGAIN) == again
+    with_interference.folder.measure(retries=retries)
+    assert (with_interference(len(earlier) + 1, earlier=earlier)[0] is NextStep.AGAIN) == again
 
 
 @pytest.mark.parametrize(
@@ -201,25 +201,25 @@ def test_it_is_measured_again_as_often_as_asked(
     [(27.0, 1, True), (28.0, 1, False), (37.0, 2, True), (38.0, 2, False)],
 )  # of 60: another one may take 1.2 times as long
 def test_it_is_measured_again_if_the_wall_time_allows_another_like_those_before(
-    disturbed: Tried, elapsed: float, number: int, enough: bool
+    with_interference: Tried, elapsed: float, number: int, enough: bool
 ) -> None:
-    disturbed.folder.measure(retries=9)
-    step, _, record = disturbed(number, elapsed)
+    with_interference.folder.measure(retries=9)
+    step, _, record = with_interference(number, elapsed)
     assert (step is NextStep.AGAIN) == enough
-    assert ("disturbed; not enough time left for a retry" in disturbed.words.said) == (not enough)
+    assert ("interference; not enough time left for a retry" in with_interference.words.said) == (not enough)
     assert record is not None
     assert record["status"] == "completed"
 
 
-def test_it_is_not_measured_again_when_the_job_was_told_to_end(disturbed: Tried) -> None:
+def test_it_is_not_measured_again_when_the_job_was_told_to_end(with_interference: Tried) -> None:
     launch = launcher.launch
 
     def told_meanwhile(*arguments: Any) -> int:
-        disturbed.stop.requested = True
+        with_interference.stop.requested = True
         return launch(*arguments)
 
     module.launcher.launch = told_meanwhile  # the fixture's monkeypatch puts the real one back
-    step, completed, _ = disturbed()
+    step, completed, _ = with_interference()
     assert (step, completed) == (NextStep.DONE, True)
 
 
@@ -239,7 +239,7 @@ def test_a_failure_is_not_measured_again(tried: Tried, make_rank: Callable[..., 
     [
         (1, 1.0, (), True),
         (2, 1.0, (BROKEN,), True),
-        (3, 1.0, (DISTURBED, BROKEN), True),
+        (3, 1.0, (INTERFERENCE, BROKEN), True),
         (3, 1.0, (BROKEN, BROKEN), False),
         (1, 1.0, (BROKEN, BROKEN), False),
         (1, 40.0, (), False),
@@ -312,10 +312,10 @@ def test_nobody_looks_whether_nodes_are_idle_where_that_is_to_be_ignored(tried: 
     assert not [asked for asked in tried.monitors.asked if asked[0] == "busy"]
 
 
-@pytest.mark.parametrize(("quiet", "wait_s"), [("wait", 20.0), ("require", 0.0)])
-def test_nothing_is_begun_on_a_node_that_is_not_idle(tried: Tried, quiet: str, wait_s: float) -> None:
+@pytest.mark.parametrize(("idle_node", "wait_s"), [("wait", 20.0), ("require", 0.0)])
+def test_nothing_is_begun_on_a_node_that_is_not_idle(tried: Tried, idle_node: str, wait_s: float) -> None:
     """Half of the time that is left may be waited."""
-    tried.folder.measure(quiet=quiet)
+    tried.folder.measure(idle_node=idle_node)
     tried.monitors.noise = 'n1: 1.5 of 2 CPUs are busy; it\'s "$(touch pwned)"'
     step, completed, record = tried(elapsed_s=20.0)
     assert (step, completed, tried.launched) == (NextStep.DONE, False, [])
@@ -327,13 +327,13 @@ def test_nothing_is_begun_on_a_node_that_is_not_idle(tried: Tried, quiet: str, w
 
 
 def test_a_node_that_is_idle_is_measured(tried: Tried) -> None:
-    tried.folder.measure(quiet="require")
+    tried.folder.measure(idle_node="require")
     assert tried()[1] is True
     assert tried.monitors.asked == [("busy", 0.0, False), ("begin", "1"), "end"]
 
 
 def test_a_stop_while_the_node_is_looked_at_begins_nothing(tried: Tried) -> None:
-    tried.folder.measure(quiet="wait")
+    tried.folder.measure(idle_node="wait")
 
     def busy(*_: object) -> str:
         tried.stop.requested = True
@@ -362,7 +362,7 @@ def test_what_is_larger_than_what_ran_out_of_memory_is_skipped(
     planned = json.loads(tried.folder.job_file.read_text())
 
     def sized(size: int) -> dict[str, Any] | None:
-        changes = {"case_id": f"c{size}", "monotone": {"group": "ab54a98ceb1f0ad2", "values": {"batch_size": size}}}
+        changes = {"case_id": f"c{size}", "size": {"group": "ab54a98ceb1f0ad2", "values": {"batch_size": size}}}
         tried.folder.job_file.write_text(json.dumps({**planned, **changes}) + "\n")
         return tried()[2]
 
@@ -374,7 +374,11 @@ def test_what_is_larger_than_what_ran_out_of_memory_is_skipped(
     record = sized(1024)
     reason = "batch_size=512 ran out of memory (case c512, repetition 0), and batch_size=1024 is larger"
     assert record is not None
-    assert (record["status"], record["error"]["type"], record["error"]["message"]) == ("skipped", "monotone", reason)
+    assert (record["status"], record["error"]["type"], record["error"]["message"]) == (
+        "skipped",
+        "skip_larger_on_oom",
+        reason,
+    )
     assert len(tried.launched) == 2
 
 

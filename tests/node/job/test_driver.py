@@ -145,9 +145,9 @@ def test_attempts_before_a_restart_count_and_interference_is_measured_again_afte
     packed.run()
     records = packed.sweep.paths.results / "records" / "job-001" / "42_0.jsonl"
     failed = packed.records[0]
-    disturbed = {**failed, "element": 1, "status": "completed", "interference": {"verdict": "disturbed"}}
+    with_interference = {**failed, "element": 1, "status": "completed", "interference": {"verdict": "interference"}}
     ended = {**failed, "element": 2, "status": "completed", "interference": {"verdict": "clean"}}
-    records.write_text("".join(json.dumps(record) + "\n" for record in (failed, disturbed, ended)))
+    records.write_text("".join(json.dumps(record) + "\n" for record in (failed, with_interference, ended)))
     packed.run(SLURM_RESTART_COUNT="1")
     again = [record["element"] for record in packed.records if record["slurm"].get("restart_count") == "1"]
     assert again == [0, 1, 1], "both failures of 1 count, but not its interference"

@@ -33,7 +33,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(("kind", "workload"), [("cpu", "compute"), ("memory", "memory"), ("io", "io")])
 def test_a_hog_is_noticed_and_named(kind: str, workload: str, place: int) -> None:
     outcome = faults.run(workload, CPUS[-1], faults.hog(kind, place), SECONDS)
-    assert outcome.verdict == "disturbed", outcome
+    assert outcome.verdict == "interference", outcome
     assert kind in outcome.causes
 
 
@@ -42,7 +42,7 @@ def test_a_hog_is_noticed_and_named(kind: str, workload: str, place: int) -> Non
 @pytest.mark.skipif(not faults.can_set_a_quota(), reason="control groups for CPUs cannot be made here (root can)")
 def test_a_quota_is_noticed_and_named() -> None:
     outcome = faults.run("compute", CPUS[-1], faults.quota, SECONDS)
-    assert outcome.verdict == "disturbed", outcome
+    assert outcome.verdict == "interference", outcome
     assert "throttling" in outcome.causes
 
 

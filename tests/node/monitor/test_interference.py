@@ -130,11 +130,11 @@ def test_threads_that_wait_for_each_other_and_for_somebody_else_were() -> None:
     assert evidence(watched(**oversubscribed(foreign_cpus=0.22))) == []
 
 
-@pytest.mark.parametrize(("wanted", "disturbed"), [(2.09, True), (2.11, False)])
-def test_threads_that_want_more_than_all_their_cpus_wait_for_each_other(wanted: float, disturbed: bool) -> None:
+@pytest.mark.parametrize(("wanted", "with_interference"), [(2.09, True), (2.11, False)])
+def test_threads_that_want_more_than_all_their_cpus_wait_for_each_other(wanted: float, with_interference: bool) -> None:
     """With a little room for what cannot be told so exactly."""
     columns = {"own__run_us": 1.9e6, "own__wait_us": (wanted - 1.9) * 1e6, "own__worst_wait_us": 1.5e5}
-    assert bool(evidence(watched(own__cpu_ms=1900, cpu__own_busy_ms=2000, **columns))) == disturbed
+    assert bool(evidence(watched(own__cpu_ms=1900, cpu__own_busy_ms=2000, **columns))) == with_interference
 
 
 @pytest.mark.parametrize(("operations", "size"), [(0, 0.2), (2000, 0.15), (6000, 0.05), (6100, None)])
@@ -177,12 +177,14 @@ def test_what_is_not_known_is_no_evidence() -> None:
     assert evidence(watched(**unknown)) == []
 
 
-@pytest.mark.parametrize(("foreign_ms", "disturbed"), [(0, False), (20, False), (30, True), (55, True)])
-def test_threads_that_wait_while_nobody_else_computes_wait_for_one_another(foreign_ms: float, disturbed: bool) -> None:
+@pytest.mark.parametrize(("foreign_ms", "with_interference"), [(0, False), (20, False), (30, True), (55, True)])
+def test_threads_that_wait_while_nobody_else_computes_wait_for_one_another(
+    foreign_ms: float, with_interference: bool
+) -> None:
     """A helper thread may take its CPU for a moment, and together they want no more than there is."""
     columns = {"own__worst_wait_us": 50_000, "own__wait_us": 50_000, "own__run_us": 1.9e6, "own__cpu_ms": 1900}
     found = judge(watched(cpu__own_busy_ms=1900 + foreign_ms, **columns), windows(1.0, 1.0, 1.0))
-    assert [bool(each) for each in found] == [disturbed] * 3
+    assert [bool(each) for each in found] == [with_interference] * 3
 
 
 def test_several_disturbances_are_all_told() -> None:
@@ -199,7 +201,7 @@ def transfers(own: float, total: float) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("own", "total", "disturbed"),
+    ("own", "total", "with_interference"),
     [
         (1e6, 6.001e6, True),
         (1e6, 5.9e6, False),  # others' are less than 5 MB in a second
@@ -212,12 +214,14 @@ def transfers(own: float, total: float) -> dict[str, float]:
         (0, 0, False),
     ],
 )
-def test_others_transfers_disturb_one_that_uses_the_disk_itself(own: float, total: float, disturbed: bool) -> None:
+def test_others_transfers_disturb_one_that_uses_the_disk_itself(
+    own: float, total: float, with_interference: bool
+) -> None:
     found = evidence(watched(**transfers(own, total)))
     told = Evidence(
         ("io",), pytest.approx((total - own) / (total or 1)), found[0].what if found else "", convicts=False
     )
-    assert found == ([told] if disturbed else [])
+    assert found == ([told] if with_interference else [])
 
 
 def test_what_it_wrote_earlier_and_reaches_the_disk_only_now_is_its_own() -> None:
@@ -237,7 +241,7 @@ def test_what_reaches_the_disk_once_nobody_tells_of_its_own_writes_any_more_is_n
 
 
 @pytest.mark.parametrize(
-    ("reason", "disturbed"),
+    ("reason", "with_interference"),
     [
         (0, False),
         (0x1, False),
@@ -250,12 +254,12 @@ def test_what_reaches_the_disk_once_nobody_tells_of_its_own_writes_any_more_is_n
         (POWER_CAP | HARDWARE_THERMAL, True),
     ],
 )
-def test_a_made_up_gpu_that_is_held_back_by_heat_is_disturbed_and_by_its_power_limit_not(
-    reason: int, disturbed: bool
+def test_a_made_up_gpu_that_is_held_back_by_heat_has_interference_and_by_its_power_limit_not(
+    reason: int, with_interference: bool
 ) -> None:
     found = evidence(watched(gpu3__throttle_reasons=reason, gpu3__foreign_processes=0), on_gpus=True)
     told = [Evidence(("throttling",), 1.0, "heat or power slowed gpu3 down")]
-    assert found == (told if disturbed else [])
+    assert found == (told if with_interference else [])
 
 
 def test_the_size_is_the_part_of_the_readings_in_which_a_made_up_gpu_was_held_back() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbench.core import record
-from hpcbench.core.samples import CLEAN, DISTURBED, UNMONITORED
+from hpcbench.core.samples import CLEAN, INTERFERENCE, UNMONITORED
 from hpcbench.node.monitor import interference
 from hpcbench.node.monitor.interference import Evidence, verdict
 
@@ -17,27 +17,27 @@ E = [Evidence(("cpu",), 0.5, "other processes took its CPUs")]
 
 
 @pytest.mark.parametrize(
-    ("clean", "disturbed", "unknown", "said"),
+    ("clean", "with_interference", "unknown", "said"),
     [
         (10, 0, 0, CLEAN),
         (4, 1, 0, CLEAN),  # a fifth
-        (3, 1, 0, DISTURBED),
+        (3, 1, 0, INTERFERENCE),
         (8, 2, 0, CLEAN),
-        (8, 3, 0, DISTURBED),
-        (0, 1, 0, DISTURBED),
+        (8, 3, 0, INTERFERENCE),
+        (0, 1, 0, INTERFERENCE),
         (1, 0, 0, CLEAN),
         (5, 0, 5, CLEAN),  # half of them were watched
         (5, 0, 6, UNMONITORED),
-        (0, 5, 5, DISTURBED),
+        (0, 5, 5, INTERFERENCE),
         (0, 5, 6, UNMONITORED),
         (0, 0, 3, UNMONITORED),
         (0, 0, 0, UNMONITORED),
         (16, 4, 4, CLEAN),  # a fifth of those that were watched
-        (15, 4, 4, DISTURBED),
+        (15, 4, 4, INTERFERENCE),
     ],
 )
-def test_the_verdict_at_its_borders(clean: int, disturbed: int, unknown: int, said: str) -> None:
-    assert verdict([*clean * [[]], *disturbed * [E], *unknown * [None]]) == said
+def test_the_verdict_at_its_borders(clean: int, with_interference: int, unknown: int, said: str) -> None:
+    assert verdict([*clean * [[]], *with_interference * [E], *unknown * [None]]) == said
 
 
 @given(st.lists(st.sampled_from([None, [], E]), min_size=1))
@@ -45,7 +45,7 @@ def test_the_verdict_does_not_depend_on_the_order_of_the_windows(found: list[Any
     assert verdict(found) == verdict(found[::-1])
 
 
-def test_a_window_is_disturbed_by_what_disturbed_any_node() -> None:
+def test_a_window_has_interference_by_what_disturbed_any_node() -> None:
     other = [Evidence(("steal",), 0.1, "the hypervisor ran another machine")]
     assert interference.together([[[], E, [], E], [[], [], other, other]]) == [[], E, other, [*E, *other]]
 

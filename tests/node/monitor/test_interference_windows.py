@@ -136,7 +136,7 @@ BESIDE = {"cpu__other_busy_ms": lambda time: 1000.0 if time < START + 3 else 0.0
 
 
 def judged(*times: float | None, **columns: Any) -> list[bool]:
-    """Which windows are disturbed, of steps that took so many milliseconds."""
+    """Which windows are with_interference, of steps that took so many milliseconds."""
     seconds = [None if time is None else time / 1000 for time in times]
     return [bool(found) for found in judge(watched(**(columns or BESIDE)), windows(*seconds))]
 

@@ -47,7 +47,7 @@ def test_what_disturbed_them_is_told_by_window_and_in_all(
 ) -> None:
     put_timeline(tmp_path, throttled=0.25)
     found = verdict(tmp_path, measured())
-    assert (found.verdict, found.windows) == ("disturbed", [{"throttling": 0.25}] * 2)
+    assert (found.verdict, found.windows) == ("interference", [{"throttling": 0.25}] * 2)
     (kind,) = found.found
     assert (kind.causes, kind.windows, kind.size) == (["throttling"], 2, pytest.approx(0.25))
 
@@ -110,7 +110,7 @@ def test_what_disturbed_one_node_counts_though_nobody_watched_another(
 ) -> None:
     put_timeline(tmp_path, "n1", throttled=0.5)
     found = verdict(tmp_path, measured(0, "n1"), measured(1, "n2"))
-    assert (found.verdict, found.windows) == ("disturbed", [{"throttling": 0.5}] * 2)
+    assert (found.verdict, found.windows) == ("interference", [{"throttling": 0.5}] * 2)
 
 
 def test_of_several_ranks_on_a_node_the_first_counts(

@@ -434,7 +434,7 @@ def test_what_is_larger_than_what_ran_out_of_memory_is_skipped_whether_the_node_
     conclude: Conclude,
 ) -> None:
     outcome = conclude(too_large=TOO_LARGE, noise="n1: busy", exit_status=0)
-    assert outcome == Outcome(SKIPPED, {"type": "monotone", "message": TOO_LARGE, "last_lines": []})
+    assert outcome == Outcome(SKIPPED, {"type": "skip_larger_on_oom", "message": TOO_LARGE, "last_lines": []})
 
 
 def test_who_was_told_to_end_was_not_skipped(conclude: Conclude) -> None:

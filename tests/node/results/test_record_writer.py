@@ -289,7 +289,7 @@ def test_a_record_has_the_verdict_on_its_samples_and_what_its_node_did(
     write([make_rank(0)])
     (line,) = lines(tmp_path)
     found = line["interference"]
-    assert (found["verdict"], found["reason"], found["windows"]) == ("disturbed", None, [{"throttling": 0.25}])
+    assert (found["verdict"], found["reason"], found["windows"]) == ("interference", None, [{"throttling": 0.25}])
     assert found["found"][0]["causes"] == ["throttling"]
     (node,) = line["monitors"]
     assert (node["host"], node["absent"]) == ("n1", {"rapl": "no RAPL"})

@@ -43,4 +43,4 @@ def test_the_harness_adds_less_than_2_microseconds_to_a_sample(monkeypatch: pyte
         least_s = min(least_s, *sampling.added_s(sampling.of_empty_steps(seconds=1.0)))
         if least_s < 2e-6:
             return
-    pytest.fail(f"it adds {least_s * 1e6:.2f} microseconds where nobody else disturbed it")
+    pytest.fail(f"it adds {least_s * 1e6:.2f} microseconds where nobody else with_interference it")

@@ -57,7 +57,7 @@ def _record(run: run_spec.PlannedRun, sweep: Any, key: RecordKey, noise: random.
         "peak_memory_bytes": 2**30,
         "warnings": [],
     }
-    broken = run.tags.get("mood") == "broken"
+    broken = run.user_parameters.get("mood") == "broken"
     ranks = [_rank(number, None if broken else facts, length) for number in range(run.tasks)]
     outcome = Outcome("completed", None)
     if broken:
@@ -82,7 +82,7 @@ def _rank(number: int, facts: Any, length: float) -> dict[str, Any]:
 
 
 def _seen(step_s: float, length: float, given: dict[str, Any]) -> monitor_summary.Monitored:
-    """The second half of the measurement disturbed; 40 W, and 15 W more for each thread."""
+    """The second half of the measurement with_interference; 40 W, and 15 W more for each thread."""
     joules = length * (40 + 15 * (given["intra_op_threads"] or 1))
     energy = [Energy("cpu", "rapl", "package-0", joules, joules / 100)]
     node = MonitorSummary(host="n1", duration_s=length, energy=energy, usage={}, absent={})

@@ -48,7 +48,7 @@ MODELS: dict[str, dict[str, Any]] = {
             "learning_rate": [0.1, 0.01],
             "seed": [1, 2],
         },
-        "tags": ["mood", "note"],
+        "user_parameters": ["mood", "note"],
     },
 }
 
@@ -104,10 +104,10 @@ def test_a_real_sweep_of_commands(
         "parameters": {"framework": "command", "command": BENCH, "note": HOSTILE},
         "matrix": {"size": [1, 2, 3], "text": [HOSTILE, LONG]},
         "include": [{"size": 9, "text": HOSTILE, "command": "echo 'a </script> that fails' >&2; exit 3"}],
-        "tags": ["size", "text", "note"],
+        "user_parameters": ["size", "text", "note"],
         "same_workload": ["size", "text", "note"],
         "metrics": {"rate": {"regex": "rate: ([0-9]+)", "unit": "it/s", "better": "higher"}},
-        "measure": {"repetitions": 2, "retries": 0, "quiet": "ignore"},
+        "measure": {"repetitions": 2, "retries": 0, "idle_node": "ignore"},
     }
     command_line.workspace.joinpath("real.yaml").write_text(json.dumps(experiment))
     command_line("sweep", "real.yaml", "--local", expect=1)
@@ -130,7 +130,7 @@ def test_a_real_sweep_of_commands(
 def test_made_up_records_of_models(
     command_line: Any, page_of: Callable[..., Tab], with_charts: WithCharts, tmp_path: Path, kind: str
 ) -> None:
-    """With energy, prices, peaks of the machine, and windows in which others disturbed the measurement."""
+    """With energy, prices, peaks of the machine, and windows in which others with_interference the measurement."""
     site = command_line.site(
         environments={"pytorch": {"python": "python3"}, "jax": {"python": "python3"}},
         cost={"core_hour": 0.02, "currency": "EUR"},

@@ -13,7 +13,7 @@ from hpcbench.analysis.cases.quantities import MEMORY, THROUGHPUT, TIME, Quantit
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.studies.scaling import Scaling, series_of
 from hpcbench.analysis.studies.scaling import scaling as scaling_of
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.report.charts import cases as by_case
 from hpcbench.report.charts import distribution, parallel, scaling, theme
 from hpcbench.report.charts.components import LONGEST, in_order, measure, names, shortened, with_limits
@@ -208,7 +208,9 @@ def test_every_measured_number_has_a_tick() -> None:
 
 
 def test_cases_that_share_a_place_are_points_without_a_line() -> None:
-    found = results(*(threads(n, **{TAG + "kind": kind}) for n in (1, 2) for kind in ("a", "b")), repetitions=1)
+    found = results(
+        *(threads(n, **{USER_PARAMETER + "kind": kind}) for n in (1, 2) for kind in ("a", "b")), repetitions=1
+    )
     encoding = by_case.Encoding(THROUGHPUT, x="intra_op_threads")
     spec = spec_of(by_case.draw(found.workloads[0], encoding, AS_FILE))
     assert not layers(spec, "line")
@@ -265,8 +267,10 @@ def test_parallel_coordinates_have_a_line_for_each_case() -> None:
 
 
 def test_axes_of_one_name_stay_two_axes() -> None:
-    work = results(*(case(0.1 * n, nodes=n, **{TAG + "nodes": -n}) for n in (1, 2)), repetitions=1).workloads[0]
-    spec = spec_of(parallel.draw(work, ["nodes", TAG + "nodes"], THROUGHPUT, AS_FILE))
+    work = results(
+        *(case(0.1 * n, nodes=n, **{USER_PARAMETER + "nodes": -n}) for n in (1, 2)), repetitions=1
+    ).workloads[0]
+    spec = spec_of(parallel.draw(work, ["nodes", USER_PARAMETER + "nodes"], THROUGHPUT, AS_FILE))
     axes = rows(spec, layers(spec, "line")[0]).groupby("case")["axis"].agg(list)
     assert axes[0] == ["nodes #1", "nodes #2", "throughput (items/s)"]
 

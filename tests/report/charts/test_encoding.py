@@ -10,7 +10,7 @@ import pytest
 
 from hpcbench.analysis.cases.quantities import MEMORY, QUANTITIES, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.results import Workload
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.errors import UserError
 from hpcbench.report.charts.components import is_geometric, is_numeric
 from hpcbench.report.charts.encoding import MAX_COLOURS, MAX_FACETS, MAX_NAMES, Encoding, choose, parse
@@ -32,7 +32,7 @@ def chosen_of(**axes: list[Any]) -> tuple[str | None, ...] | None:
 def test_one_axis_is_points_or_a_line() -> None:
     assert chosen_of(framework=["pytorch", "jax"]) == (None, "framework", None, None)
     assert chosen_of(nodes=[1, 2, 4]) == ("nodes", None, None, None)
-    assert chosen_of(tag_kind=["a", "b"]) == (None, None, None, None)
+    assert chosen_of(param_kind=["a", "b"]) == (None, None, None, None)
 
 
 def test_two_axes_are_lines() -> None:
@@ -117,7 +117,7 @@ CASES = pd.DataFrame(
         "nodes": [1, 2],
         "framework": ["jax", "mxnet"],
         "model": ["a", "b"],
-        TAG + "size": [1, 2],
+        USER_PARAMETER + "size": [1, 2],
         "threads": [1, None],
         "unknown": [None, None],
     }
@@ -139,7 +139,7 @@ def test_what_a_plot_does_not_say_is_that_of_the_ranking_or_none() -> None:
 
 
 def test_a_tag_is_called_as_its_user_did() -> None:
-    assert parsed("x=size").x == parsed(f"x={TAG}size").x == TAG + "size"
+    assert parsed("x=size").x == parsed(f"x={USER_PARAMETER}size").x == USER_PARAMETER + "size"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ HISTORIES: dict[str, Callable[[], History]] = {
     "within an hour": lambda: made_up(16, 4, hours=0.1, steps=((0.5, 1.3),)),
     "many changes": lambda: made_up(600, 1, steps=MANY, noise=0.01),
     "30 cases": lambda: made_up(30, 30, first=1e-6),
-    "long names": lambda: made_up(60, 3, name="tag_" + "a_name_<b>&_\x1b " * 20, steps=FOUR),
+    "long names": lambda: made_up(60, 3, name="param_" + "a_name_<b>&_\x1b " * 20, steps=FOUR),
     "no unit, no direction": lambda: made_up(30, 2, quantity=UNDIRECTED),
     "far apart": lambda: made_up(30, 1, steps=((0.5, 100.0),)),
     "changes close together": lambda: made_up(600, 1, steps=CLOSE),

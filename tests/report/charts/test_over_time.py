@@ -71,7 +71,7 @@ CHARTS: dict[str, Callable[[PlotSize], Any]] = {
     "one repetition": lambda place: over_time.samples(samples(1, 50), NO_WINDOWS, place),
     "no frame of windows": lambda place: over_time.samples(samples(1, 50), pd.DataFrame(), place),
     "one sample each": lambda place: over_time.samples(samples(3, 1), NO_WINDOWS, place),
-    "disturbed": lambda place: over_time.samples(samples(2, 300), WINDOWS, place),
+    "interference": lambda place: over_time.samples(samples(2, 300), WINDOWS, place),
     "very many": lambda place: over_time.samples(samples(8, 4000), WINDOWS, place),
     "power of one": lambda place: over_time.power(power(1, 1, ["gpu0"]), place),
     "power of a single reading": lambda place: over_time.power(power(1, 1, ["gpu0"], count=1), place),
@@ -90,7 +90,7 @@ def test_each_chart_has_units_on_its_axes(draw: Callable[[PlotSize], Any], place
     assert found["y"] in ("step time (ms)", "power (W)")
 
 
-@pytest.mark.parametrize("name", ["disturbed", "power of many"])
+@pytest.mark.parametrize("name", ["interference", "power of many"])
 def test_each_chart_is_drawn(name: str) -> None:
     spec = drawn(CHARTS[name])
     picture = vl_convert.vegalite_to_svg(spec)
@@ -126,7 +126,7 @@ def test_a_disturbed_window_is_drawn_in_the_row_of_its_repetition() -> None:
         ["2", 4.0, 4.5, "steal"],
     ]
     picture = vl_convert.vegalite_to_svg(spec)
-    for words in ("repetition 1", "repetition 2", "disturbed by", "cpu, memory", "steal"):
+    for words in ("repetition 1", "repetition 2", "interference from", "cpu, memory", "steal"):
         assert f">{words}<" in picture
     assert "throttling" not in picture, "that was of a repetition that is not drawn"
 

@@ -134,7 +134,7 @@ def test_of_a_case_alone_there_is_nothing_to_trade() -> None:
 def test_names_are_drawn_short_and_cases_stay_different() -> None:
     found = metered(threads=(1, 2))
     notes = [f"{LONG}{number}" for number in range(len(found.cases))]
-    found = replace(found, cases=found.cases.assign(tag_note=notes), shown=["tag_note"])
+    found = replace(found, cases=found.cases.assign(param_note=notes), shown=["param_note"])
     for name, figure in figures(found).items():
         spec = specification(figure, AS_FILE)
         assert LONG in spec.pop("description"), name

@@ -105,7 +105,7 @@ def test_a_chart_on_the_page_names_its_colours_and_no_other() -> None:
 
 
 def test_data_that_read_like_a_colour_stay_as_they_are() -> None:
-    found = results(case(0.1, tag_paint=theme.RED), case(0.2, tag_paint=theme.BLUE), repetitions=1)
+    found = results(case(0.1, param_paint=theme.RED), case(0.2, param_paint=theme.BLUE), repetitions=1)
     (figure, *_) = chosen(found, "color=paint")
     spec = specification(figure, ON_PAGE)
     assert {row["colour"] for rows in spec["datasets"].values() for row in rows} == {theme.RED, theme.BLUE}

@@ -50,7 +50,7 @@ def test_parquet_reads_back_equal(tmp_path: Path, cases: pd.DataFrame) -> None:
 def test_a_tag_of_several_types_can_be_written_as_parquet(
     tmp_path: Path, make_cases: MakeCases, values: list[Any]
 ) -> None:
-    cases = make_cases(*({"tag_kind": value} for value in values))
+    cases = make_cases(*({"param_kind": value} for value in values))
     csv_parquet.write_parquet(cases, str(tmp_path / "cases.parquet"))
     assert len(pd.read_parquet(tmp_path / "cases.parquet")) == len(values)
 

@@ -19,7 +19,7 @@ from hpcbench.report.charts.figures import MAX_WORKS, MIN_SAMPLES, chosen
 from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, PlotSize
 from hpcbench.report.export.figure_files import specification, write
 from tests.report import vega_lite
-from tests.report.synthetic_results import HOSTILE, SHAPES, TAG, case, drawn, figures, results, shape
+from tests.report.synthetic_results import HOSTILE, SHAPES, USER_PARAMETER, case, drawn, figures, results, shape
 
 pytestmark = pytest.mark.integration
 
@@ -221,7 +221,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE[1:4])
 def test_names_are_text_in_a_file(text: str, tmp_path: Path) -> None:
-    found = results(*(case(0.1 * n, **{TAG + "name": f"{text}{n}"}) for n in (1, 2)))
+    found = results(*(case(0.1 * n, **{USER_PARAMETER + "name": f"{text}{n}"}) for n in (1, 2)))
     (svg,) = write(chosen(found, None), tmp_path, ["svg"], "screen")
     nodes = list(tree(svg.read_bytes()).iter())
     assert {f"{text}1", f"{text}2"} <= {node.text for node in nodes if node.tag.endswith("text")}
@@ -229,7 +229,7 @@ def test_names_are_text_in_a_file(text: str, tmp_path: Path) -> None:
 
 
 def test_control_characters_are_in_no_file(tmp_path: Path) -> None:
-    found = results(*(case(0.1 * n, **{TAG + "\x1b[2J": f"\x1b[31m\x00{n}"}) for n in (1, 2)))
+    found = results(*(case(0.1 * n, **{USER_PARAMETER + "\x1b[2J": f"\x1b[31m\x00{n}"}) for n in (1, 2)))
     (figure,) = chosen(found, None)
     assert specification(figure, AS_FILE)["description"].isprintable()
     (svg,) = write([figure], tmp_path, ["svg"], "screen")

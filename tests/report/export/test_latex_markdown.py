@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from hpcbench.analysis.cases.quantities import LATENCIES
-from hpcbench.config.names import TAG
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.report.export.latex_markdown import _in_latex, _in_markdown, latex, markdown
 from hpcbench.report.terminal.results import print_report
 from hpcbench.report.text.ranking import columns_of
@@ -112,7 +112,7 @@ def test_each_kind_of_work_has_a_table() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_break_no_table(name: str) -> None:
-    found = results(*(case(0.1 * n, **{TAG + name: f"{name}{n}"}) for n in (1, 2)), repetitions=1)
+    found = results(*(case(0.1 * n, **{USER_PARAMETER + name: f"{name}{n}"}) for n in (1, 2)), repetitions=1)
     text = latex(found, 40)
     assert {len(row) for row in rows_of_latex(text)} == {len(rows_of_latex(text)[0])}
     depth = 0

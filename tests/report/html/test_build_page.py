@@ -238,24 +238,24 @@ def test_where_there_is_nothing_to_compare_there_are_no_bars(values: list[float]
 
 
 def test_fifty_axes_are_a_page() -> None:
-    tags = [{f"tag_axis_{number}": place * number for number in range(1, 51)} for place in range(3)]
-    page = drawn(results(*(repetitions_of(place, 0.2 + place, **tag) for place, tag in enumerate(tags))))
-    assert sum(key.startswith("tag_axis_") and column.shown for key, column in columns_of(page).items()) == 50
-    assert columns_of(page)["tag_axis_7"].title == "axis 7"
+    user_parameters = [{f"param_axis_{number}": place * number for number in range(1, 51)} for place in range(3)]
+    page = drawn(results(*(repetitions_of(place, 0.2 + place, **tag) for place, tag in enumerate(user_parameters))))
+    assert sum(key.startswith("param_axis_") and column.shown for key, column in columns_of(page).items()) == 50
+    assert columns_of(page)["param_axis_7"].title == "axis 7"
     assert len(page.figures) == 1
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "x" * 200], ids=ascii)
 def test_any_text_is_shown_as_it_is(text: str) -> None:
     cases = (
-        repetitions_of(0, 0.2, tag_note=text, experiment=text, cpu_model=text, warnings=text),
-        repetitions_of(1, 0.2, tag_note=f"{text}!", experiment=text, cpu_model=text),
-        repetitions_of(2, 0, status="failed", tag_note="failed", experiment=text, error=text, log=text),
+        repetitions_of(0, 0.2, param_note=text, experiment=text, cpu_model=text, warnings=text),
+        repetitions_of(1, 0.2, param_note=f"{text}!", experiment=text, cpu_model=text),
+        repetitions_of(2, 0, status="failed", param_note="failed", experiment=text, error=text, log=text),
     )
     page = drawn(results(*cases))
     assert page.title == f"{text}: results"
     assert {place.cells[0] for place in page.rankings[0].places} == {text, f"{text}!"}
-    assert values_of(page, "tag_note") == [text, f"{text}!", "failed"]
+    assert values_of(page, "param_note") == [text, f"{text}!", "failed"]
     assert page.failures[0].reason == page.failures[0].log == text
     assert page.trust.notes == ("1 core-hour", text)
     assert page.machines[0].name == f"cluster: {text}"
@@ -280,7 +280,7 @@ def test_failures_are_told_by_why_and_only_the_first_of_very_many() -> None:
 
 def test_how_far_to_trust_it_is_counted_in_repetitions() -> None:
     rows = repetitions_of(0, 0.2)
-    rows[0] |= {"interference": "disturbed", "disturbed_by": "cpu"}
+    rows[0] |= {"interference": "interference", "interference_causes": "cpu"}
     rows[1] |= {"steady": False}
     page = said(results(rows, repetitions_of(1, 0, status="failed", nodes=2)))
     facts = {fact.name: fact.value for fact in page.trust.facts}
@@ -329,7 +329,7 @@ def measured_columns() -> dict[str, Column]:
         "energy_scope": "gpu",
         "learning_rate": 0.1,
     }
-    cases = [repetitions_of(0, 0.2, tag_when_s="noon", **measured), repetitions_of(1, 0.4, nodes=2, **measured)]
+    cases = [repetitions_of(0, 0.2, param_when_s="noon", **measured), repetitions_of(1, 0.4, nodes=2, **measured)]
     return columns_of(said(results(*cases)))
 
 
@@ -348,7 +348,7 @@ def measured_columns() -> dict[str, Column]:
         ("energy_kwh_per_million_items", "number", "kWh/million items"),
         ("energy_kwh_per_million_items_ci_low", "number", "kWh/million items"),
         ("learning_rate", "number", ""),
-        ("tag_when_s", "text", ""),
+        ("param_when_s", "text", ""),
         ("framework", "text", ""),
         ("git_dirty", "text", ""),
     ],
@@ -435,7 +435,7 @@ def test_where_all_of_too_many_cases_failed_they_are_still_told_by_axis() -> Non
 
 @pytest.mark.usefixtures("small_pages")
 def test_values_of_axes_are_texts_like_any_other() -> None:
-    cases = [repetitions_of(place, 0.1, tag_note=text) for place, text in enumerate(HOSTILE)]
+    cases = [repetitions_of(place, 0.1, param_note=text) for place, text in enumerate(HOSTILE)]
     page = said(results(*cases))
     assert page.aggregates is not None
     assert {place.cells[1] for place in page.aggregates.tables[0].places} == set(HOSTILE)
@@ -447,5 +447,5 @@ def test_a_page_without_a_table_of_axes_has_no_such_section() -> None:
 
 def test_no_column_of_the_table_is_made_of_what_pandas_alone_knows() -> None:
     found = threads(0.2, 0.4)
-    found.cases["tag_day"] = pd.to_datetime(["2026-01-01", None])
-    assert values_of(said(found), "tag_day") == ["2026-01-01 00:00:00", None]
+    found.cases["param_day"] = pd.to_datetime(["2026-01-01", None])
+    assert values_of(said(found), "param_day") == ["2026-01-01 00:00:00", None]

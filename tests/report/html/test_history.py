@@ -109,7 +109,7 @@ def test_values_have_their_units(quantity: Quantity, kind: str, unit: str) -> No
 @cache
 def tags(name: str) -> list[str]:
     """Of a page of cases that differ in a tag that is called so."""
-    return [tag for tag, _ in Read(render(drawn(made_up(12, 2, name=f"tag_{name}")))).elements]
+    return [tag for tag, _ in Read(render(drawn(made_up(12, 2, name=f"param_{name}")))).elements]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)

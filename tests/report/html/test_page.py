@@ -198,7 +198,7 @@ def test_a_number_that_javascript_would_round_stays_whole() -> None:
 
 
 def test_a_text_column_takes_whatever_a_tag_holds() -> None:
-    rows = rows_of(render(page(table=table((True,), (3,), (None,), columns=(Column("tag_x", "x"),)))))
+    rows = rows_of(render(page(table=table((True,), (3,), (None,), columns=(Column("param_x", "x"),)))))
     assert rows == [["True"], ["3"], [None]]
 
 

@@ -32,7 +32,7 @@ def sweep(command_line: Any) -> Any:
             "name": "trial",
             "parameters": {"framework": "command"},
             "matrix": {"command": list(commands)},
-            "measure": {"repetitions": 2, "quiet": "ignore"},
+            "measure": {"repetitions": 2, "idle_node": "ignore"},
         }
         command_line.workspace.joinpath("trial.yaml").write_text(json.dumps(content))
         command_line("sweep", "trial.yaml", "--local", expect=expect)

@@ -52,9 +52,11 @@ def random_pair(seed: int) -> Pair:
             own |= {"flops_per_item": 200 + int(rng.random() < 0.3 * faults)}
             count = runs if rng.random() < 0.7 else int(rng.integers(1, 13))
             centre = float(time_s) * change**number * float(rng.choice([1.0, 1.0, 0.0], p=[0.5, 0.49, 0.01]))
-            disturbed = float(rng.choice([0.0, 0.5, 1.0], p=[0.7, 0.2, 0.1])) if faults else 0.0
+            with_interference = float(rng.choice([0.0, 0.5, 1.0], p=[0.7, 0.2, 0.1])) if faults else 0.0
             for repetition in range(count):
-                rows.append(_run(rng, own, repetition, centre, noise, faults, disturbed, has_metrics=has_metrics))
+                rows.append(
+                    _run(rng, own, repetition, centre, noise, faults, with_interference, has_metrics=has_metrics)
+                )
     if not sides[0] or not sides[1]:
         return random_pair(seed + 1_000_000)
     old, now = (pd.DataFrame(rows).astype(dict.fromkeys(WHOLE, "Int64")) for rows in sides)
@@ -68,7 +70,7 @@ def _run(
     centre: float,
     noise: float,
     faults: float,
-    disturbed: float,
+    with_interference: float,
     *,
     has_metrics: bool,
 ) -> Row:
@@ -76,8 +78,8 @@ def _run(
         lost = {**own, **dict.fromkeys(MEASURED), **dict.fromkeys(METRICS if has_metrics else ())}
         return {**lost, "repetition": repetition, "status": "failed", "error": "it broke", "times_s": np.array(())}
     times = centre * rng.lognormal(0, noise) * rng.lognormal(0, 0.01, int(rng.choice([1, 3])))
-    noisy = rng.random() < disturbed
-    verdict = {"interference": "disturbed" if noisy else "clean", "disturbed_by": "cpu" if noisy else None}
+    noisy = rng.random() < with_interference
+    verdict = {"interference": "interference" if noisy else "clean", "interference_causes": "cpu" if noisy else None}
     found: Row = {**own, **verdict, "repetition": repetition, "times_s": np.round(times, 9)}
     if has_metrics:
         found["metric_rate_it_per_s"] = None if rng.random() < faults else 1 / max(float(np.median(times)), 1e-9)
@@ -108,7 +110,7 @@ def false_in_comparison(pair: Pair) -> Iterator[str]:
 
 def _valid(rows: pd.DataFrame) -> pd.DataFrame:
     ended = rows[rows["status"] == "completed"]
-    clean = ended[ended["interference"] != "disturbed"]
+    clean = ended[ended["interference"] != "interference"]
     return clean if len(clean) else ended
 
 

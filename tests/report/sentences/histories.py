@@ -67,7 +67,7 @@ def _run(
         "status": "failed" if fails else "completed",
         "error": error if fails else None,
         "warnings": None,
-        "interference": "disturbed" if noisy else "clean",
+        "interference": "interference" if noisy else "clean",
         "times_s": np.array(()) if fails else np.array([level, level * 1.001, level * 0.999]),
         "items_per_step": 8,
         "metric_loss": None if fails else level,

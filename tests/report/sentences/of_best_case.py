@@ -41,14 +41,14 @@ def of_best(found: BestCase, text: str, truth: Truth, made: Made) -> Iterator[st
 def _of_runs(found: BestCase, text: str, truth: Truth, values: dict[Key, float]) -> Iterator[str]:
     """Interference in runs that count, unmonitored runs, and single runs."""
     best, base = found.best.key, found.base.case.key
-    disturbed = [key for key in values if truth.all_disturbed(key)]
-    if {key for key in (best, base) if key in disturbed} != {each.key for each in found.disturbed}:
-        yield f"interference in all runs of {disturbed}: {text}"
-    if bool(disturbed) != ("had interference" in text.split("only unmonitored")[0]):
-        yield f"interference in all runs of {disturbed} is not in: {text}"
+    with_interference = [key for key in values if truth.all_disturbed(key)]
+    if {key for key in (best, base) if key in with_interference} != {each.key for each in found.with_interference}:
+        yield f"interference in all runs of {with_interference}: {text}"
+    if bool(with_interference) != ("had interference" in text.split("only unmonitored")[0]):
+        yield f"interference in all runs of {with_interference} is not in: {text}"
     told = re.search(r"All runs of ([\d,]+) of ([\d,]+) cases had", text)
-    if told and (int(told[1]), int(told[2])) != (len(disturbed), len(values)):
-        yield f"interference in {len(disturbed)} of {len(values)} cases: {text}"
+    if told and (int(told[1]), int(told[2])) != (len(with_interference), len(values)):
+        yield f"interference in {len(with_interference)} of {len(values)} cases: {text}"
     if any(truth.only_unmonitored(key) for key in (best, base)) != ("only unmonitored runs count" in text):
         yield f"unmonitored runs: {text}"
     if ("rests on one run" in text) != (len(values) > 1 and any(len(truth.valid[key]) == 1 for key in (best, base))):

@@ -67,7 +67,7 @@ def _pairs(
     """Pairs of cases of one workload that differ in the levels of a factor, and what goes with it, alone."""
     first, _, more = factor.partition(" (with ")
     own = [
-        each if each in truth.rows else f"tag_{each}" for each in [first, *filter(None, more.rstrip(")").split(", "))]
+        each if each in truth.rows else f"param_{each}" for each in [first, *filter(None, more.rstrip(")").split(", "))]
     ]
     others = [name for name in names if name not in own]
 
@@ -129,7 +129,7 @@ def _factors_in(text: str, begin: str, found: Importance, truth: Truth) -> Itera
         return
     for factor in re.split(r", (?![^(]*\))", told[1]):
         first = factor.partition(" (")[0]
-        yield factor, first if first in truth.rows else f"tag_{first}"
+        yield factor, first if first in truth.rows else f"param_{first}"
 
 
 def _of_noise(text: str, found: Importance, keys: list[Key], names: list[str], truth: Truth) -> Iterator[str]:

@@ -73,7 +73,7 @@ def _of_bases(results: Results, found: list[RuleViolation], truth: Truth) -> Ite
 def _of_interference(texts: list[str], truth: Truth) -> Iterator[str]:
     """The runs with interference of measured cases, and how many of them count."""
     ended = {key: truth.runs[key][truth.runs[key]["status"] == "completed"] for key in truth.measured}
-    noisy = {key: int((rows["interference"] == "disturbed").sum()) for key, rows in ended.items()}
+    noisy = {key: int((rows["interference"] == "interference").sum()) for key, rows in ended.items()}
     used = sum(count for key, count in noisy.items() if truth.all_disturbed(key))
     expected = (sum(noisy.values()), sum(map(len, ended.values())), sum(map(bool, noisy.values())), len(truth.measured))
     told = [

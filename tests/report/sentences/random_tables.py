@@ -36,12 +36,12 @@ AXES: dict[str, tuple[Any, ...]] = {
     "dtype": ("float32", "bfloat16"),
     "execution": ("eager", "compiled"),
     "inter_op_threads": (1, 2, 4),
-    "tag_size": (10, 200),
-    "tag_note": ("a", "b", "c"),
+    "param_size": (10, 200),
+    "param_note": ("a", "b", "c"),
     "model_options": (None, '{"layers": 1}', '{"layers": 2}'),
     "sweep": ("sweep-1", "sweep-2"),
 }
-OF_COMMANDS = ("batch_size", "nodes", "tag_size", "tag_note", "sweep")
+OF_COMMANDS = ("batch_size", "nodes", "param_size", "param_note", "sweep")
 
 
 class Made(NamedTuple):
@@ -65,7 +65,7 @@ def random_table(seed: int) -> Made:
         base_s=float(10.0 ** rng.uniform(-5, 2)),
         between=float(rng.choice([0.0, 1e-4, 0.01, 0.1, 1.0])),
         within=float(rng.choice([0.0, 0.01, 0.2])),
-        disturbed=float(rng.choice([0.0, 0.0, 0.2, 0.7])),
+        with_interference=float(rng.choice([0.0, 0.0, 0.2, 0.7])),
         unmonitored=float(rng.choice([0.0, 0.0, 0.3])),
         failing=float(rng.choice([0.0, 0.0, 0.2, 0.6, 1.0], p=[0.3, 0.25, 0.25, 0.17, 0.03])),
         scaling=float(rng.uniform(-0.5, 1.3)),
@@ -75,7 +75,7 @@ def random_table(seed: int) -> Made:
     for place, point in enumerate(points):
         count = runs if style.is_even else int(rng.integers(1, runs + 1))
         rows += _case(rng, place, point, count, style, effects, causes, commands=commands)
-    whole = [*WHOLE, "intra_op_threads", "inter_op_threads", "effective_intra_op_threads", "tag_size"]
+    whole = [*WHOLE, "intra_op_threads", "inter_op_threads", "effective_intra_op_threads", "param_size"]
     frame = pd.DataFrame(rows).astype(dict.fromkeys(whole, "Int64"))
     if commands and seed % 5 == 0:  # no metric with a known direction
         frame = frame.drop(columns=["metric_rate_it_per_s", "metric_loss"], errors="ignore")
@@ -93,7 +93,7 @@ class _Style(NamedTuple):
     base_s: float
     between: float
     within: float
-    disturbed: float
+    with_interference: float
     unmonitored: float
     failing: float
     scaling: float
@@ -119,8 +119,15 @@ def _case(
     *,
     commands: bool,
 ) -> list[Row]:
-    own: Row = {**USUAL, **SETTINGS, "case": f"case-{place}", "case_index": place, "tag_size": None, "tag_note": None}
-    own |= {**point, "disturbed_by": None}
+    own: Row = {
+        **USUAL,
+        **SETTINGS,
+        "case": f"case-{place}",
+        "case_index": place,
+        "param_size": None,
+        "param_note": None,
+    }
+    own |= {**point, "interference_causes": None}
     if commands:
         unknown = ("model", "task", "dtype", "math_mode", "parameter_count", "flops_per_item", "items_per_step")
         own |= {**dict.fromkeys(unknown), "framework": "command", "command": "./bench"}
@@ -144,13 +151,13 @@ def _case(
 def _work(own: Row) -> Row:
     layers = {None: 1, '{"layers": 1}': 1, '{"layers": 2}': 2}[own["model_options"]]
     more = 3 if own["task"] == "training" else 1
-    size = own["tag_size"] or 1
+    size = own["param_size"] or 1
     items = own["batch_size"] * own["nodes"]
     threads = own["intra_op_threads"] or 2
     # Options of the same counts are another network, too; a user parameter may change nothing.
     return {
-        "parameter_count": 100 * layers if own["tag_note"] == "b" else 100,
-        "flops_per_item": 200 * more * (size if own["tag_note"] == "a" else 1),
+        "parameter_count": 100 * layers if own["param_note"] == "b" else 100,
+        "flops_per_item": 200 * more * (size if own["param_note"] == "a" else 1),
         "items_per_step": items,
         "effective_intra_op_threads": threads,
         "cpus_per_task": 4,
@@ -164,13 +171,13 @@ def _completed(rng: np.random.Generator, own: Row, number: int, time_s: float, s
         centre *= 50
     times = centre * rng.lognormal(0, style.within, size)
     draw = rng.random()
-    disturbed = draw < style.disturbed
-    unmonitored = not disturbed and draw < style.disturbed + style.unmonitored
+    with_interference = draw < style.with_interference
+    unmonitored = not with_interference and draw < style.with_interference + style.unmonitored
     found: Row = {
         "repetition": number,
         "times_s": times,
-        "interference": "disturbed" if disturbed else "unmonitored" if unmonitored else "clean",
-        "disturbed_by": "cpu" if disturbed else None,
+        "interference": "interference" if with_interference else "unmonitored" if unmonitored else "clean",
+        "interference_causes": "cpu" if with_interference else None,
         "steady": bool(rng.random() < 0.9),
         "drift": float(rng.normal(0, 0.03)),
         "peak_memory_bytes": int(2**20 * (1 + rng.integers(0, 3))),

@@ -32,7 +32,7 @@ class Run(NamedTuple):
     is_full: bool
     time_s: float | None
     error: str | None
-    disturbed: bool
+    with_interference: bool
 
 
 class Search(NamedTuple):
@@ -59,12 +59,12 @@ def random_search(seed: int) -> Search:
     tuner = Tuner([context], experiment, Objective(TIME), lambda *_: "", exhaustive=bool(rng.random() < 0.2))
     runs: list[Run] = []
     while (trial := tuner.ask()) is not None:
-        fails, disturbed = rng.random() < failing, bool(rng.random() < noisy)
+        fails, with_interference = rng.random() < failing, bool(rng.random() < noisy)
         error = str(rng.choice(np.array(_ERRORS))).format(n=int(rng.integers(0, 10**6))) if fails else None
         time_s = None if fails else costs[trial.case.id] * float(rng.lognormal(0, noise))
         made = {"error": {"type": "killed", "message": error, "last_lines": []}} if fails else {}
-        found = record(time_s, verdict="disturbed" if disturbed else "clean", case_id=trial.case.id, **made)
-        runs.append(Run(trial.case, trial.stage is Stage.FULL, time_s, error, disturbed))
+        found = record(time_s, verdict="interference" if with_interference else "clean", case_id=trial.case.id, **made)
+        runs.append(Run(trial.case, trial.stage is Stage.FULL, time_s, error, with_interference))
         tuner.tell(measured(trial, found))
     return Search(cases, runs, tuner.results[0])
 
@@ -73,8 +73,8 @@ def false_in_search(search: Search) -> Iterator[str]:
     texts = list(lines(search.result, TIME))
     runs = search.runs[: search.result.measurements]  # those of the full grid come later
     whole = "\n".join(texts)
-    noisy = re.search(r"disturbed  (\d+) of (\d+) measurements?", whole)
-    expected = sum(run.disturbed for run in runs), len(runs)
+    noisy = re.search(r"noisy      (\d+) of (\d+) measurements?", whole)
+    expected = sum(run.with_interference for run in runs), len(runs)
     if bool(noisy) != bool(expected[0]) or (noisy and (int(noisy[1]), int(noisy[2])) != expected):
         yield f"{expected} measurements with interference: {whole}"
     yield from _of_failures(search, whole)
@@ -127,7 +127,7 @@ def _of_choice(search: Search, runs: list[Run], whole: str, sentence: str) -> It
 class _Pair(NamedTuple):
     chosen_s: float
     default_s: float
-    disturbed: int
+    with_interference: int
 
 
 def _pairs(runs: list[Run], chosen: Case, default: Case) -> list[_Pair]:
@@ -139,7 +139,7 @@ def _pairs(runs: list[Run], chosen: Case, default: Case) -> list[_Pair]:
             break
         ours, other = by_case[chosen.id].time_s, by_case[default.id].time_s
         if ours is not None and other is not None:
-            pairs.append(_Pair(ours, other, one.disturbed + two.disturbed))
+            pairs.append(_Pair(ours, other, one.with_interference + two.with_interference))
     return pairs
 
 
@@ -156,7 +156,7 @@ def _of_gain(gain: float, more: str, pairs: list[_Pair], whole: str) -> Iterator
     if logs.std(ddof=1) > 1e-9 and logs.mean() / (logs.std(ddof=1) / math.sqrt(len(logs))) < 1:
         yield f"not significant, {ratios}: {whole}"
     noisy = re.search(r"\((\d+) of (\d+) runs", more)
-    if not noisy and any(pair.disturbed for pair in pairs[:3]):
+    if not noisy and any(pair.with_interference for pair in pairs[:3]):
         yield f"interference without a word: {whole}"
     if noisy and 2 * int(noisy[1]) > int(noisy[2]):
         yield f"a gain of runs most of which had interference: {whole}"

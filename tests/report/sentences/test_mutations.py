@@ -98,7 +98,7 @@ MUTATIONS = [
     Mutation("slower is faster", f"{_STATS}.equivalence.SLOWER", "faster", 1, "compare"),
     Mutation("BASE is NEW", f"{_STATS}.equivalence.ratio_of_medians", _turned_round, 1, "compare"),
     Mutation("all is the same", f"{_STATS}.equivalence._log", lambda _: 0.0, 1, "compare"),
-    Mutation("runs with interference are compared", f"{_STUDIES}.comparison.DISTURBED", "", 6, "compare"),
+    Mutation("runs with interference are compared", f"{_STUDIES}.comparison.INTERFERENCE", "", 6, "compare"),
     Mutation("other workloads are compared", f"{_STUDIES}.comparison.WORK", (), 14, "compare"),
     Mutation("a slowdown is a speedup", f"{_STUDIES}.history.SLOWER", "faster", 0, "history"),
     Mutation("changes below the margin", f"{_STATS}.change_points._beyond", lambda found, *_: found, 4, "history"),
@@ -118,7 +118,7 @@ MUTATIONS = [
     Mutation("above the roof without a word", f"{_STUDIES}.roofline._remark", lambda *_: None, 1, "roofline"),
     Mutation("any candidate is better", "tuning.paired_comparison.evaluate", _certain, 0, "tune"),
     Mutation("no candidate is better", "tuning.paired_comparison.evaluate", _uncertain, 14, "tune"),
-    Mutation("a search hides interference", "tuning.measurements.is_disturbed", lambda _: False, 3, "tune"),
+    Mutation("a search hides interference", "tuning.measurements.has_interference", lambda _: False, 3, "tune"),
     Mutation("one cause of a search is several", "report.terminal.tuning.cause", _as_written, 18, "tune"),
 ]
 

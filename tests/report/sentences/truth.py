@@ -16,7 +16,7 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 _OF_WORK = ("model", "model_options", "task", "parameter_count", "flops_per_item", "dtype", "math_mode")
 _KEYS = ["sweep", "case"]
-_USER = ("tag_size", "tag_note")
+_USER = ("param_size", "param_note")
 # A ratio in a sentence, with its interval, and the quantities of which more is better.
 RATIO = r"([\d.,e+-]+)x(?: \[(?:([\d.,e+-]+), ([\d.,e+-]+)|unknown)\])?"
 BETTER = {"throughput_items_per_s": 1, "speedup": 1, "metric_rate_it_per_s": 1}
@@ -116,13 +116,13 @@ class Truth:
         return next((other for other in earlier if self.base(other) == other), key)
 
     def all_disturbed(self, key: Key) -> bool:
-        return bool((self.valid[key]["interference"] == "disturbed").any())
+        return bool((self.valid[key]["interference"] == "interference").any())
 
     def only_unmonitored(self, key: Key) -> bool:
         used, all_of = self.valid[key], self.runs[key]
-        lost = (all_of["interference"] == "disturbed") & (all_of["status"] == "completed")
+        lost = (all_of["interference"] == "interference") & (all_of["status"] == "completed")
         known = set(used["interference"])
-        return bool("unmonitored" in known and "disturbed" not in known and lost.any())
+        return bool("unmonitored" in known and "interference" not in known and lost.any())
 
     def per_item(self, key: Key, column: str) -> Values:
         """The values of runs_of, of quantities that are made of the time for one item."""
@@ -161,7 +161,7 @@ class Truth:
 def _is_valid(rows: pd.DataFrame) -> pd.Series[bool]:
     """The completed runs without interference, or all completed ones of a case without such runs."""
     completed = rows["status"] == "completed"
-    clean = completed & (rows["interference"] != "disturbed")
+    clean = completed & (rows["interference"] != "interference")
     return clean | (completed & ~clean.groupby([rows[key] for key in _KEYS]).transform("any"))
 
 
@@ -169,7 +169,7 @@ def named(text: str, row: pd.Series[Any]) -> bool:
     """Whether each NAME=VALUE in a text is one of this case."""
     for part in text.replace(" with ", ", ").split(", "):
         name, found, value = part.partition("=")
-        column = name if name in row else f"tag_{name}"
+        column = name if name in row else f"param_{name}"
         if found and str(None if pd.isna(row[column]) else row[column]).replace("None", "-") != value:
             return False
     return True

@@ -21,7 +21,7 @@ from hpcbench.report.export.junit import junit
 from hpcbench.report.terminal.comparison import print_comparison
 
 METRICS = {"metric_rate_it_per_s": Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)}
-CANDIDATES = ["framework", "batch_size", "nodes", "tag_note"]
+CANDIDATES = ["framework", "batch_size", "nodes", "param_note"]
 Make = Callable[..., Comparison]
 
 
@@ -39,7 +39,7 @@ def make() -> Make:
             "framework": "pytorch",
             "batch_size": 32,
             "nodes": number + 1,
-            "tag_note": "a",
+            "param_note": "a",
             "quantity": "time_median_s",
             "verdict": "slower",
             **numbers,
@@ -152,7 +152,7 @@ def test_other_machines_and_versions_are_told(make: Make) -> None:
 
 @pytest.mark.parametrize("data", ["[red]", "[/red]", ":warning: x", "C:\\"])
 def test_data_is_printed_as_it_is(make: Make, data: str) -> None:
-    text = printed(make({"tag_note": data}, {**GONE, "reason": data}, base=data))
+    text = printed(make({"param_note": data}, {**GONE, "reason": data}, base=data))
     assert f"compared to {data} (BASE)" in text
     assert re.search(rf"{re.escape(data)} +29\.1 ms", text)
     assert f"note=a: {data}" in text

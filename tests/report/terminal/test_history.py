@@ -28,7 +28,7 @@ def point(number: int, value: float | None = 0.01, **changes: Any) -> Point:
         low=None,
         high=None,
         repetitions=3,
-        disturbed=0,
+        interference_runs=0,
         work=(),
         on_gpus=False,
         facts={},
@@ -147,5 +147,5 @@ def test_numbers_that_json_has_not_are_null() -> None:
 
 
 def test_a_change_over_runs_with_interference_says_so() -> None:
-    noisy = shift()._replace(disturbed=5)
+    noisy = shift()._replace(interference_runs=5)
     assert size(noisy) == "1.12x [1.10, 1.14] slower (interference in all runs of 5 values next to the change)"

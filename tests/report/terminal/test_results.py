@@ -185,10 +185,10 @@ def test_a_title_is_on_one_line_however_narrow_its_table(make_cases: MakeCases) 
     assert "lstm training float32 pytorch cpu, batch size 32, 1,234,567 parameters" in text.splitlines()
 
 
-@pytest.mark.parametrize(("verdict", "said"), [("clean", "2 left out"), ("disturbed", "2 used")])
+@pytest.mark.parametrize(("verdict", "said"), [("clean", "2 left out"), ("interference", "2 used")])
 def test_what_others_disturbed_is_counted_beside_what_is_shown(make_cases: MakeCases, verdict: str, said: str) -> None:
-    header, first, second = printed(make_cases({"disturbed": 2, "interference": verdict}, {})).splitlines()[2:5]
-    assert header.split()[-2:] == ["n", "disturbed"]
+    header, first, second = printed(make_cases({"interference_runs": 2, "interference": verdict}, {})).splitlines()[2:5]
+    assert header.split()[-2:] == ["n", "interference"]
     assert first.split("1.00x")[1].split() == ["3", *said.split(), "##########"]
     assert second.split("1.00x")[1].split() == ["3", "##########"]
 
@@ -250,8 +250,8 @@ def test_text_in_an_error_is_printed_as_it_is(make_cases: MakeCases, data: str, 
 
 @pytest.mark.parametrize("data", DATA)
 def test_text_in_a_column_is_printed_as_it_is(make_cases: MakeCases, data: str) -> None:
-    cases = make_cases({"tag_kind": data}, {"tag_kind": "plain"}, {"tag_kind": data, "status": "failed"})
-    text = printed(cases, candidates=["tag_kind"])
+    cases = make_cases({"param_kind": data}, {"param_kind": "plain"}, {"param_kind": data, "status": "failed"})
+    text = printed(cases, candidates=["param_kind"])
     assert sum(line.strip().startswith(data) for line in text.splitlines()) == 1
     assert f"failed kind={data}: it broke" in text
 
@@ -329,5 +329,7 @@ def test_a_speedup_is_never_without_its_interval(make_cases: MakeCases, width: i
 
 
 def test_unmonitored_runs_that_count_instead_of_disturbed_ones_are_named(make_cases: MakeCases) -> None:
-    text = printed(make_cases({"disturbed": 4, "unmonitored": 1, "repetitions": 1, "interference": "unmonitored"}, {}))
+    text = printed(
+        make_cases({"interference_runs": 4, "unmonitored": 1, "repetitions": 1, "interference": "unmonitored"}, {})
+    )
     assert "4 left out, 1 unmonitored" in text

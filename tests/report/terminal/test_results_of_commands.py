@@ -23,7 +23,7 @@ METRICS = {
     "metric_rate_it_per_s": Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True),
     "metric_loss": Quantity("metric_loss", "loss"),
 }
-CANDIDATES = ["framework", "model", "command", "batch_size", "tag_message_bytes"]
+CANDIDATES = ["framework", "model", "command", "batch_size", "param_message_bytes"]
 
 
 def command(rate: float, **changes: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_commands_that_differ_in_nothing_else_are_shown_themselves(make_cases: M
 
 
 def test_a_tag_that_counts_bytes_is_no_memory(make_cases: MakeCases) -> None:
-    rows = [command(1, tag_message_bytes=size) for size in (1, 1048576)]
+    rows = [command(1, param_message_bytes=size) for size in (1, 1048576)]
     text = words(printed(make_cases(*rows)))
     assert "message bytes" in text
     assert "1048576 1 0 - 2" in text
@@ -136,8 +136,8 @@ def test_a_ranking_by_time_for_lack_of_a_direction_says_so(make_cases: MakeCases
 
 
 def test_commands_that_are_ranked_separately_say_why_and_how_to_rank_them_together(make_cases: MakeCases) -> None:
-    cases = make_cases(*(command(1.0, tag_size=size, user_workload=f"size={size}") for size in (1, 2)))
-    results = Results(cases, cases, THROUGHPUT, ["tag_size"], Replicates({}))
+    cases = make_cases(*(command(1.0, param_size=size, user_workload=f"size={size}") for size in (1, 2)))
+    results = Results(cases, cases, THROUGHPUT, ["param_size"], Replicates({}))
     (note,) = ranking_notes(results)
     assert note.startswith(
         "Commands are ranked separately, because their work may depend on: size. If it does not, use "
@@ -146,7 +146,7 @@ def test_commands_that_are_ranked_separately_say_why_and_how_to_rank_them_togeth
 
 
 def test_commands_that_are_alone_in_their_workload_share_a_table_without_bars(make_cases: MakeCases) -> None:
-    rows = [command(rate, tag_message_bytes=size, user_workload=f"size={size}") for rate, size in ((8, 1), (9, 2))]
+    rows = [command(rate, param_message_bytes=size, user_workload=f"size={size}") for rate, size in ((8, 1), (9, 2))]
     pair = [command(rate, batch_size=rate, experiment="other", user_workload=None) for rate in (3, 4)]
     text = printed(make_cases(*rows, *pair))
     assert "there is no other case to compare with" not in text

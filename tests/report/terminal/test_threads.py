@@ -22,7 +22,7 @@ from hpcbench.report.charts.theme import AS_FILE
 from hpcbench.report.html.threads import threads_of
 from hpcbench.report.terminal.threads import columns_of, gains, print_threads, sentences
 from hpcbench.report.text.numbers import between
-from tests.report.synthetic_results import HOSTILE, TAG, case, results, shape, threads
+from tests.report.synthetic_results import HOSTILE, USER_PARAMETER, case, results, shape, threads
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def test_figures_have_a_point_for_each_way_and_each_gain_with_their_intervals(st
 
 
 def test_hostile_names_of_networks_stay_text_and_keep_their_rows_apart() -> None:
-    tag = TAG + "network"
+    tag = USER_PARAMETER + "network"
     cases = [
         case(0.01 * (place + 1) * factor, **{tag: name, "intra_op_threads": count})
         for place, name in enumerate(HOSTILE)

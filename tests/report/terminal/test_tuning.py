@@ -34,7 +34,7 @@ ANSWER = Recommendation(
     usage=Usage({"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/a b/libx.so"}, (), ("torch.set_num_threads(2)",)),
 )
 FINDING = TuningResult(
-    "lstm inference", 24, ANSWER, (), seconds=75.0, measurements=40, disturbed=0, grid_seconds=3700.0
+    "lstm inference", 24, ANSWER, (), seconds=75.0, measurements=40, with_interference=0, grid_seconds=3700.0
 )
 
 
@@ -201,9 +201,9 @@ def test_what_nobody_sets_is_not_told() -> None:
 
 
 def test_what_others_disturbed_is_counted() -> None:
-    assert "disturbed" not in told(FINDING)
-    text = told(replace(FINDING, disturbed=3))
-    assert "  disturbed  3 of 40 measurements by others on this machine: those that were not repeated widen" in text
+    assert "interference" not in told(FINDING)
+    text = told(replace(FINDING, with_interference=3))
+    assert "  noisy      3 of 40 measurements had interference: those that were not repeated widen" in text
 
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
@@ -250,11 +250,11 @@ def test_a_setting_that_may_change_results_asks_to_check_them() -> None:
 
 
 def test_a_gain_over_runs_with_interference_says_so() -> None:
-    few = replace(FINDING, answer=replace(ANSWER, disturbed=2))
+    few = replace(FINDING, answer=replace(ANSWER, with_interference=2))
     gain = "1.50x [1.40, 1.60] faster than the default (2 of 6 runs of the comparison had interference)"
     assert f"  gain       {gain}" in told(few)
     assert headline(few, THROUGHPUT).endswith(gain)
-    most = replace(FINDING, answer=replace(ANSWER, disturbed=5, certain=False, best=DEFAULT))
+    most = replace(FINDING, answer=replace(ANSWER, with_interference=5, certain=False, best=DEFAULT))
     assert "  gain       unknown: 5 of 6 runs of the comparison had interference; intra_op_threads=2 was 1.50x" in told(
         most
     )

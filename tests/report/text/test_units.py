@@ -19,7 +19,7 @@ from tests.report.synthetic_results import case, results
         ("energy_cpu_j", "energy cpu", "J"),
         ("energy_cpu_j_per_item", "energy cpu", "J/item"),
         ("batch_size", "batch size", ""),
-        ("tag_wait_s", "wait s", ""),
+        ("param_wait_s", "wait s", ""),
         ("metric_rate_it_per_s", "metric rate it per s", ""),
     ],
 )

@@ -47,7 +47,7 @@ def plan(view: CaseView) -> Facts:
         ("repetitions", counted(view.progress.counts())),
         ("command", planned.get(_OWN_LINE)),
         ("parameters", assigned(own)),
-        ("tags", assigned(view.planned.tags)),
+        ("user_parameters", assigned(view.planned.user_parameters)),
         ("defaults", Text(assigned(rest), style="dim")),
         ("measure", "; ".join(_measures(view))),
         ("asked for", "; ".join(_asked(view))),

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcbench.analysis.stats.intervals import median_of
-from hpcbench.core.samples import DISTURBED, SAMPLES, UNMONITORED, medians_of_parts
+from hpcbench.core.samples import INTERFERENCE, SAMPLES, UNMONITORED, medians_of_parts
 from hpcbench.report.terminal.case.facts import Facts
 from hpcbench.report.terminal.case.plan import status
 from hpcbench.report.terminal.case.view import CaseView, Row
@@ -93,8 +93,8 @@ def _attempt(row: Row) -> str:
 
 def _interference(row: Row, used: bool) -> Text:
     verdict = row["interference"] or ""
-    if verdict == DISTURBED:
-        return Text(f"{row['disturbed_by']}{'' if used else ': left out'}", style="yellow")
+    if verdict == INTERFERENCE:
+        return Text(f"{row['interference_causes']}{'' if used else ': left out'}", style="yellow")
     return Text(_UNWATCHED if verdict == UNMONITORED else verdict)
 
 

@@ -12,7 +12,7 @@ from hpcbench.analysis.stats.ratio_text import in_brackets
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import KINDS
 from hpcbench.core.frameworks import NONE, SETTINGS, THREAD_COUNTS
-from hpcbench.core.samples import DISTURBED
+from hpcbench.core.samples import INTERFERENCE
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView, Row
 from hpcbench.report.text.numbers import duration, figure, memory
@@ -67,10 +67,10 @@ def _of(row: Row) -> str:
     correlated = row["effective_samples"] < row["samples"]
     worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
     text = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
-    if not row["disturbed"]:
+    if not row["interference_runs"]:
         return text
-    used = "used, because there are no others" if row["interference"] == DISTURBED else "left out"
-    return f"{text}; {row['disturbed']} with interference {used}"
+    used = "used, because there are no others" if row["interference"] == INTERFERENCE else "left out"
+    return f"{text}; {row['interference_runs']} with interference {used}"
 
 
 def _rate(row: Row) -> str:

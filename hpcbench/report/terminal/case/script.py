@@ -68,8 +68,8 @@ def _again(view: CaseView) -> Iterator[str]:
         return
     if len(view.progress.to_do()) > len(failing_again(view.progress)):
         yield f"hpcbench resume {shlex.quote(paths.name)}"
-    elif any(run.is_disturbed for run in view.runs) and view.sweep.tuning is None:
-        yield f"hpcbench resume {shlex.quote(paths.name)} --disturbed"
+    elif any(run.has_interference for run in view.runs) and view.sweep.tuning is None:
+        yield f"hpcbench resume {shlex.quote(paths.name)} --interference"
     for job in dict.fromkeys(run.job for run in view.runs):
         file = shlex.quote(from_workspace(view.sweep, paths.script(job)))
         yield _by_slurm(view, job, file) if view.sweep.scheduler == "slurm" else _here(view, job, file)

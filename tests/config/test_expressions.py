@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcbench.plan.expressions import ExpressionError, Resolver
+from hpcbench.config.expressions import ExpressionError, Resolver
 from hpcbench.util import limits
 from tests.examples import examples
 

@@ -128,6 +128,18 @@ def is_expression(value: Any) -> bool:
     return isinstance(value, list) and any(is_expression(item) for item in value)
 
 
+def names_in(value: Any) -> frozenset[str]:
+    """Return the names of the parameters in the expressions of a value; none of text that is not valid."""
+    if isinstance(value, list):
+        return frozenset().union(*map(names_in, value))
+    if not isinstance(value, str) or not is_expression(value) or len(value) > MAX_SIZE:
+        return frozenset()
+    try:
+        return _compiled(value)[1]
+    except (jinja2.TemplateSyntaxError, RecursionError, MemoryError, SyntaxError):
+        return frozenset()  # evaluating the value names the error
+
+
 class Resolver:
     """Evaluates the expressions of one point, each parameter once, in the order of their dependencies."""
 
