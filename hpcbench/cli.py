@@ -15,6 +15,7 @@ from hpcbench.util.text import printable
 # By folder of hpcbench.commands. The one-line descriptions are here so that `hpcbench --help` imports no command.
 GROUPS = {
     "run": {
+        "run": "Measure a program: no experiment file needed.",
         "sweep": "Plan an experiment, render its scripts, submit or run them.",
         "tune": "Search for the best configuration instead of measuring all of them.",
         "resume": "Run what is missing or failed.",

@@ -6,7 +6,7 @@ from typing import Any
 
 from hpcbench.core.energy import KINDS, Energy
 from hpcbench.core.record import MonitorSummary, Record
-from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.store.run_record import RunRecord
 
 COLUMNS = [f"energy_{kind}_{what}" for kind in KINDS for what in ("j", "uncertainty_j", "j_per_item")]
@@ -70,10 +70,16 @@ def _computes_on_gpus(record: Record) -> bool:
 
 
 def _unwatched(record: Record) -> list[str]:
-    """Return the hosts without data of a monitor; none without samples."""
+    """Return the hosts without data of a monitor; none without samples.
+
+    mpirun may start processes on nodes without a rank of hpcbench, whose names the record does not have.
+    """
     watched = {node.host for node in record.monitors}
-    hosts = dict.fromkeys(rank.host for rank in record.ranks)
-    return [host for host in hosts if host not in watched] if record.samples else []
+    hosts = list(dict.fromkeys(rank.host for rank in record.ranks))
+    parameters = record.parameters
+    launched = parameters.get("launch", SRUN) != SRUN
+    unnamed = ["another node"] * (int(parameters["nodes"]) - len(watched.union(hosts)) if launched else 0)
+    return [host for host in [*hosts, *unnamed] if host not in watched] if record.samples else []
 
 
 def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
@@ -94,9 +100,15 @@ def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
 
 
 def _gpus_given(record: Record, host: str) -> int:
-    """Return how many GPUs the case used on a node: gpus_per_task for each rank, except ranks that ran on CPUs."""
+    """Return how many GPUs the case used on a node: gpus_per_task for each rank, except ranks that ran on CPUs.
+
+    A launcher of a command starts all tasks of a node.
+    """
+    parameters = record.parameters
+    if parameters.get("launch", SRUN) != SRUN:
+        return int(parameters["tasks_per_node"]) * int(parameters["gpus_per_task"])
     ranks = [rank for rank in record.ranks if rank.host == host and rank.gpus != []]
-    return len(ranks) * int(record.parameters["gpus_per_task"])
+    return len(ranks) * int(parameters["gpus_per_task"])
 
 
 def _given(parts: list[Energy], given: int) -> list[Energy]:

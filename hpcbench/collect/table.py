@@ -45,6 +45,7 @@ PARAMETERS = [
     "tasks_per_node",
     "cpus_per_task",
     "gpus_per_task",
+    "launch",
     *SETTING_NAMES,
     "oversubscribe",
     "seed",

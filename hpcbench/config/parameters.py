@@ -22,7 +22,7 @@ from hpcbench.core.frameworks import (
     TIME_TO_ACCURACY,
     Setting,
 )
-from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.run_spec import COMMAND, LAUNCHERS, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
 
@@ -50,8 +50,9 @@ if TYPE_CHECKING:
     Task: TypeAlias = str
     Device: TypeAlias = str
     Dtype: TypeAlias = str
+    Launch: TypeAlias = str
 else:
-    Task, Device, Dtype = Literal[tuple(TASKS)], Literal[DEVICES], Literal[DTYPES]
+    Task, Device, Dtype, Launch = Literal[tuple(TASKS)], Literal[DEVICES], Literal[DTYPES], Literal[LAUNCHERS]
 
 
 def _names(known: Iterable[str]) -> str:
@@ -124,6 +125,12 @@ class _Work(Model):
     nodes: int = Field(default=1, ge=1, le=MOST, description="nodes of the job")
     tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="tasks (processes) per node")
     cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs per task")
+    launch: Launch = Field(
+        default=SRUN,
+        description="with framework: command, what starts the processes. `srun`: one process per task, on this machine "
+        "without Slurm as well. `torchrun`: torchrun on each node, with tasks_per_node workers. `mpirun`: mpirun on "
+        "the first node, with all tasks. `none`: the command once, on the first node; it starts other processes itself",
+    )
     gpus_per_task: int = Field(
         default=0,
         ge=0,
@@ -203,6 +210,8 @@ class Parameters(_Settings):
     def _network(self) -> Parameters:
         if self.command is not None:
             raise ValueError(f"'command' requires framework: {COMMAND}, not {self.framework}")
+        if self.launch != SRUN:
+            raise ValueError(f"launch: {self.launch} requires framework: {COMMAND}, not {self.framework}")
         if self.model is None:
             raise ValueError(f"'model' is missing: {self.framework} requires one of {', '.join(catalog.MODELS)}")
         options = catalog.resolved_options(self.model, self.model_options)

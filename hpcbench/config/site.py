@@ -92,8 +92,12 @@ class Launcher(Model):
     """The launcher of tasks inside a job."""
 
     srun: list[str] = Field(default_factory=list, description="additional arguments of srun, e.g. [--mpi=pmix]")
+    torchrun: list[str] = Field(default_factory=list, description="additional arguments of torchrun")
+    mpirun: list[str] = Field(
+        default_factory=list, description="additional arguments of mpirun, e.g. [--bind-to, core, --map-by, node]"
+    )
 
-    @field_validator("srun")
+    @field_validator("srun", "torchrun", "mpirun")
     @classmethod
     def _valid_arguments(cls, value: list[str]) -> list[str]:
         for word in value:

@@ -35,11 +35,12 @@ class Model(BaseModel):
 
 @dataclass(frozen=True)
 class Document:
-    """A YAML file as plain data, with the line of each key."""
+    """A YAML file as plain data, with the line of each key and its text."""
 
     name: str
     data: dict[str, Any]
     places: Mapping[KeyPath, str]
+    text: str
 
     def where(self, path: KeyPath) -> str:
         """Return `file:line: key.path` of the closest enclosing key with a known line."""
@@ -83,7 +84,7 @@ def parse_yaml(text: str, name: str) -> Document:
     data = builder.value(root, (), ())
     if not isinstance(data, dict):
         raise UserError("the file must be a mapping of keys to values", where=f"{name}:1")
-    return Document(name, data, builder.places)
+    return Document(name, data, builder.places, text)
 
 
 def parse_value(text: str, name: str) -> Any:

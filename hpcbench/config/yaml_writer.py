@@ -26,4 +26,11 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, None if safe else '"')
 
 
+def _list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
+    """Return a list of plain values on one line, as in `nodes: [1, 2, 4]`."""
+    plain = not any(isinstance(value, list | dict) for value in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=plain)
+
+
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)

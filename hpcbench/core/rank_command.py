@@ -13,12 +13,14 @@ class RankTask(NamedTuple):
     scratch: str  # the folder to which the tasks write their results
     packages: str  # the file for the list of installed packages, written once; empty for no list
     limit_s: Optional[float]  # the time limit of the task
+    launcher: str = ""  # words of a shell: torchrun or mpirun, with the site's arguments, for a command that has it
 
     def words(self) -> List[str]:
         """Return the command without the Python that runs it."""
         options = ["--scratch", self.scratch, "--packages", self.packages]
         limit = [] if self.limit_s is None else ["--limit", "%.0f" % max(self.limit_s, 0.0)]
-        return [self.zipapp, "rank", self.job_file, str(self.element), *options, *limit]
+        launcher = ["--launcher", self.launcher] if self.launcher else []
+        return [self.zipapp, "rank", self.job_file, str(self.element), *options, *limit, *launcher]
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> "RankTask":
@@ -29,7 +31,8 @@ class RankTask(NamedTuple):
         zipapp, _, job_file, element, *options = words
         given = dict(zip(options[::2], options[1::2]))
         limit = float(given["--limit"]) if "--limit" in given else None
-        return cls(zipapp, job_file, int(element), given["--scratch"], given.get("--packages", ""), limit)
+        names = given["--scratch"], given.get("--packages", "")
+        return cls(zipapp, job_file, int(element), *names, limit, given.get("--launcher", ""))
 
 
 def run_command(srun: Sequence[str], share: Sequence[str], python: Sequence[str], task: RankTask) -> List[str]:

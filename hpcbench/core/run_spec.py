@@ -7,6 +7,8 @@ import re
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 COMMAND = "command"  # the `framework` of a case that runs a program of the user
+SRUN, TORCHRUN, MPIRUN, NO_LAUNCHER = "srun", "torchrun", "mpirun", "none"
+LAUNCHERS = (SRUN, TORCHRUN, MPIRUN, NO_LAUNCHER)  # of the processes of a command
 
 Pack = Tuple[int, ...]
 """The elements of a job that one index of its array runs."""
@@ -35,9 +37,19 @@ class PlannedRun(NamedTuple):
         return int(self.parameters["gpus_per_task"]) > 0
 
     @property
+    def launch(self) -> str:
+        """Return what starts the processes of the run, one of LAUNCHERS."""
+        return str(self.parameters.get("launch", SRUN))
+
+    @property
     def tasks(self) -> int:
-        """Return the number of processes that the launcher starts."""
+        """Return the number of tasks that the case requests."""
         return int(self.parameters["nodes"]) * int(self.parameters["tasks_per_node"])
+
+    @property
+    def supervised(self) -> int:
+        """Return the number of processes that hpcbench starts: a launcher of the command starts the tasks itself."""
+        return {SRUN: self.tasks, TORCHRUN: int(self.parameters["nodes"])}.get(self.launch, 1)
 
     @property
     def instances(self) -> int:
@@ -50,7 +62,7 @@ class PlannedRun(NamedTuple):
     @property
     def ranks(self) -> int:
         """Return the number of processes that do the work. Each of them is a rank and writes a file."""
-        return self.tasks * self.instances
+        return self.supervised * self.instances
 
     def as_line(self) -> str:
         """Return the run as one line of JSON, without a line end."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.site import Site
-from hpcbench.config.yaml_document import load_yaml
+from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.core.record import Record
 from hpcbench.plan.plan import make_plan
 from hpcbench.status.query import query
@@ -31,12 +31,10 @@ def trial(workspace: Workspace, site: Site, experiment: dict[str, Any]) -> tuple
     """
     check_root(workspace.root, "local")
     with hidden_folder(workspace) as folder, ended_like_ctrl_c():
-        source = folder / "trial.yaml"
-        source.write_text(json.dumps(experiment), encoding="utf-8")
-        document = load_yaml(source)
+        document = parse_yaml(json.dumps(experiment), "trial.yaml")
         plan = make_plan(load_experiment(document), document, site)
         paths = SweepPaths("trial", folder / "jobs" / "trial", folder / "results" / "trial")
-        sweep = create(workspace, paths, plan, source)
+        sweep = create(workspace, paths, plan, document.text)
         (run,) = query(sweep).runs
         with LocalExecutor(paths) as executor:
             record, _ = run_repetition(sweep, run, executor)

@@ -55,7 +55,8 @@ def _add_job(commands: Any) -> None:
     job.add_argument("--batch", required=True, help="the submission of this job")
     job.add_argument("--limit", type=float, required=True, help="time limit per run, in seconds")
     job.add_argument("--python", required=True, help="command that starts the Python of the workload")
-    job.add_argument("--srun", default="", help="command that starts the tasks of a run [default: local processes]")
+    job.add_argument("--srun", help="command that starts the tasks of a run in a Slurm job [default: local processes]")
+    job.add_argument("--launcher", default="", help="torchrun or mpirun, with arguments, which starts a command")
     job.set_defaults(function=_calls(".job.commands", "job"))
 
     monitor = commands.add_parser("monitor", help="monitor this node; commands come from standard input")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from hpcbench.config.slurm_options import SlurmOptions, time_text, walltime_s
-from hpcbench.core.run_spec import Pack
+from hpcbench.core.run_spec import SRUN, Pack
 
 if TYPE_CHECKING:
     from hpcbench.config.experiment import Measure
@@ -38,6 +38,7 @@ class Resources:
     gpus_per_task: int
     environment: str
     slurm: SlurmOptions
+    launch: str = SRUN
 
     @property
     def tasks(self) -> int:
@@ -103,7 +104,8 @@ class Job:
 def resources_of(case: Case) -> Resources:
     """Return the resources that a case requests."""
     p = case.parameters
-    return Resources(p.nodes, p.tasks_per_node, p.cpus_per_task, p.gpus_per_task, case.environment, case.slurm)
+    counts = p.nodes, p.tasks_per_node, p.cpus_per_task, p.gpus_per_task
+    return Resources(*counts, case.environment, case.slurm, p.launch)
 
 
 def shuffled_runs(cases: Iterable[Case], measure: Measure) -> list[Run]:

@@ -10,6 +10,7 @@ from hpcbench.config.pricing import Price, price_per_hour, total
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.config.yaml_document import Document
+from hpcbench.core.run_spec import MPIRUN, NO_LAUNCHER
 from hpcbench.errors import UserError, nearest
 from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.case import Case, expand, where_written
@@ -116,6 +117,9 @@ def _side_by_side(resources: Resources, experiment: Experiment, site: Site, docu
     if experiment.measure.idle_node != "ignore":
         what = f"measure.idle_node: {experiment.measure.idle_node} cannot be used with slurm.pack: parallel"
         raise _option_error(what, "pack", site, document, "use pack: serial, or idle_node: ignore")
+    if resources.launch in (MPIRUN, NO_LAUNCHER):
+        what = f"launch: {resources.launch} cannot be used with slurm.pack: parallel, because srun separates the runs"
+        raise _option_error(what, "pack", site, document, "use pack: serial")
     if resources.gpus and resources.slurm.gpu_option == "none":
         what = (
             "slurm.gpu_option: none cannot be used with slurm.pack: parallel, because all runs would use the same GPUs"

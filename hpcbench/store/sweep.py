@@ -107,6 +107,7 @@ class Sweep:
             scratch=scratch_folder(str(self.paths.running(batch)), element, process, restart, attempt),
             packages=packages_file(str(self.paths.results), self.environment(job)[0]),
             limit_s=self.limit_s(job),
+            launcher=launch["launcher"],
         )
         return run_command(launch["srun"], (), launch["python"], task)
 

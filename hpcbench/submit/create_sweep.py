@@ -32,7 +32,7 @@ def create(
     workspace: Workspace,
     paths: SweepPaths,
     plan: Plan,
-    source: Path,
+    source: str,
     asked: SweepOptions = _AS_WRITTEN,
     template: Path | None = None,
     *,
@@ -42,11 +42,11 @@ def create(
 ) -> Sweep:
     """Create the folder of a new sweep, and return the sweep.
 
-    `template` replaces the script template of the workspace and the shipped one. With `ask_packages`, start the Python
-    of each environment to list its packages; otherwise the first run in each lists them. `cluster` is the Slurm cluster
-    to which the sweep belongs, or None if Slurm does not respond. The sweep of a search
-    (`tuning`) has no runs yet: add_run() adds them. The folder is created under another name and renamed, so a folder
-    with its final name is always complete. Raise UserError if a Python is missing or the disk is full.
+    `source` is the text of the experiment. `template` replaces the script template of the workspace and the shipped
+    one. With `ask_packages`, start the Python of each environment to list its packages; otherwise the first run in each
+    lists them. `cluster` is the Slurm cluster to which the sweep belongs, or None if Slurm does not respond. The sweep
+    of a search (`tuning`) has no runs yet: add_run() adds them. The folder is created under another name and renamed,
+    so a folder with its final name is always complete. Raise UserError if a Python is missing or the disk is full.
     """
     environments = resolved(plan, workspace)
     pythons = {name: found.python for name, found in environments.items()}
@@ -101,9 +101,9 @@ def _check_data(plan: Plan, workspace: Workspace) -> None:
             raise UserError(f"data {kind} not found", where=str(path), hint="give its path relative to the workspace")
 
 
-def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], source: Path) -> None:
+def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], source: str) -> None:
     (folder / "node.pyz").write_bytes(node_zipapp())
-    shutil.copyfile(source, folder / "experiment.yaml")
+    (folder / "experiment.yaml").write_text(source, encoding="utf-8")
     for job in plan.jobs:
         (folder / f"{job.name}.sh").write_text(writer.render(job, pythons[job.resources.environment]), encoding="utf-8")
         (folder / f"{job.name}.jsonl").touch()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import hpcbench
-from hpcbench.config.overrides import apply_overrides
+from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.environments import packages

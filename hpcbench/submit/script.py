@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from hpcbench.config.experiment import Experiment
 from hpcbench.config.retry import Retry
 from hpcbench.config.site import Environment, Site
 from hpcbench.config.slurm_options import SlurmOptions, check_no_component
-from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.run_spec import COMMAND, MPIRUN, SRUN, TORCHRUN
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import Job, Resources
 from hpcbench.store.workspace import SweepPaths, Workspace
@@ -33,8 +33,9 @@ _SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")  # on the PATH anyway; 
 class Launch(NamedTuple):
     """The words that start the tasks of a run."""
 
-    srun: list[str]  # empty on this machine
+    srun: list[str]  # empty on this machine, and if the run starts without srun
     python: list[str]  # of the workload, in its container if it has one
+    launcher: str  # of the processes of a command: torchrun or mpirun with the site's arguments, otherwise empty
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ class ScriptWriter:
                 variables={**_variables(environment), **container.variables},
                 foreign=_foreign(environment, job.resources.environment),
                 outside=sys.executable,
-                launcher=shlex.join(launch.srun),
+                srun=shlex.join(launch.srun),
+                launcher=launch.launcher,
                 workload_python=shlex.join(launch.python),
                 limit_s=job.resources.limit_s,
             )
@@ -107,7 +109,9 @@ class ScriptWriter:
         environment = self.site.environment(job.resources.environment)
         container = self._container(environment, job.resources)
         srun = srun_command(job.resources, self.site, job.width) if self.site.scheduler == "slurm" else []
-        return Launch([*srun, *container.srun], [*container.prefix, python])
+        arguments = {TORCHRUN: self.site.launcher.torchrun, MPIRUN: self.site.launcher.mpirun}.get(job.resources.launch)
+        launcher = "" if arguments is None else shlex.join([job.resources.launch, *arguments])
+        return Launch([*srun, *container.srun], [*container.prefix, python], launcher)
 
     def _container(self, environment: Environment, resources: Resources) -> ContainerCommand:
         if environment.container is None:
@@ -211,19 +215,29 @@ def named_options(slurm: SlurmOptions, names: tuple[str, ...]) -> list[str]:
 
 
 def srun_command(resources: Resources, site: Site, width: int = 1) -> list[str]:
-    """Return the srun command of one run, in a job with `width` concurrent runs.
+    """Return the srun command of one run, in a job with `width` concurrent runs; empty if srun does not start it.
 
     Concurrent runs request their GPUs explicitly. --cpus-per-task is repeated, because srun does not take it from
-    sbatch since Slurm 22.05.
+    sbatch since Slurm 22.05. torchrun is one task per node, with all CPUs and GPUs of the run on the node.
     """
-    gpus = _gpu_options(resources) or ["gres=none"]
+    if resources.launch not in (SRUN, TORCHRUN):
+        return []
+    started = _per_node(resources) if resources.launch == TORCHRUN else resources
+    gpus = _gpu_options(started) or ["gres=none"]
     return [
         "srun",
-        f"--nodes={resources.nodes}",
-        f"--ntasks={resources.tasks}",
-        f"--ntasks-per-node={resources.tasks_per_node}",
-        f"--cpus-per-task={resources.cpus_per_task}",
+        f"--nodes={started.nodes}",
+        f"--ntasks={started.tasks}",
+        f"--ntasks-per-node={started.tasks_per_node}",
+        f"--cpus-per-task={started.cpus_per_task}",
         "--kill-on-bad-exit=1",
-        *(f"--{option}" for option in gpus if width > 1),
+        *(f"--{option}" for option in gpus if width > 1 or (started.gpus and started != resources)),
         *site.launcher.srun,
     ]
+
+
+def _per_node(resources: Resources) -> Resources:
+    """Return the same resources for one task per node."""
+    tasks = resources.tasks_per_node
+    cpus, gpus = tasks * resources.cpus_per_task, tasks * resources.gpus_per_task
+    return replace(resources, tasks_per_node=1, cpus_per_task=cpus, gpus_per_task=gpus)

@@ -78,3 +78,45 @@ def test_a_rank_that_fails_ends_the_others_and_is_named(study):
     assert record["error"]["rank"] == 1
     assert record["error"]["message"] == "the command exited with 7: no fuel"
     assert [rank["stopped_by"] for rank in record["ranks"]] == ["SIGTERM", None]
+
+
+WORKERS_ADD_UP = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+total = torch.ones(1)
+dist.all_reduce(total)
+print("sum=%g on node %s\\n" % (total.item(), os.environ["SLURMD_NODENAME"]), end="", flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_torchrun_starts_workers_that_meet_on_two_nodes(study):
+    (study.workspace / "ddp.py").write_text(WORKERS_ADD_UP)
+    resources = ("--nodes", "2", "--tasks-per-node", "2", "--launch", "torchrun", "--environment", "pytorch")
+    options = ("--repetitions", "1", "--extract", "sum:higher=sum=([0-9]+)", *ONCE[2:])
+    study("run", *resources, *options, "--", "python", "ddp.py")
+    (record,) = study.records()
+    assert record["metrics"]["sum"]["value"] == 4
+    assert len({rank["host"] for rank in record["ranks"]}) == len(record["ranks"]) == 2
+    (log,) = study.workspace.glob("jobs/*/logs/*/*.out")
+    assert log.read_text().count("sum=4 on node") == 4
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_mpirun_starts_tasks_on_two_nodes(mpi, study, mpi_compilers, tmp_path):
+    source = study.workspace / "configs" / "programs" / "mpi-ping.c"
+    subprocess.run([mpi_compilers / f"mpicc.{mpi}", "-O2", "-o", study.workspace / "mpi-ping", source], check=True)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "mpirun").symlink_to(mpi_compilers / f"mpirun.{mpi}")
+    site = yaml.safe_load(SITE.read_text())
+    site["environments"]["command"] = {
+        "setup": [f"export PATH={programs}:$PATH"],
+        "env": {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+    }
+    (study.workspace / "site.yaml").write_text(yaml.safe_dump(site))
+    asked = ("--site", "site.yaml", "--nodes", "2", "--launch", "mpirun", "--repetitions", "1", *ONCE[2:])
+    study("run", *asked, "--extract", r"latency:lower=latency: (\S+) us", "--", "./mpi-ping", "1024", "10")
+    (record,) = study.records()
+    assert record["metrics"]["latency"]["value"] > 0
+    assert len(record["ranks"]) == 1, "mpirun runs once"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from hpcbench.config.experiment import Experiment, load_experiment
-from hpcbench.config.overrides import apply_overrides
+from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.yaml_document import parse_yaml
 
 START = "name: study\nparameters:\n  framework: pytorch\n  model: lstm\n"

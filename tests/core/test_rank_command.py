@@ -15,6 +15,11 @@ def test_a_task_is_read_from_its_words_as_it_was(limit_s: float | None) -> None:
     assert RankTask.parse(task.words()) == task
 
 
+def test_the_launcher_of_a_command_remains_one_word() -> None:
+    task = TASK._replace(launcher="mpirun --bind-to core 'a b'")
+    assert RankTask.parse(task.words()) == task
+
+
 def test_a_task_has_no_time_limit_below_zero() -> None:
     assert RankTask.parse(TASK._replace(limit_s=-5.0).words()).limit_s == 0.0
 

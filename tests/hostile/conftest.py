@@ -76,9 +76,7 @@ def swept(tmp_path: Path, planned: Callable[..., Plan]) -> Callable[..., Sweep]:
         nonlocal count
         count += 1
         workspace = Workspace(tmp_path / "workspace")
-        source = tmp_path / "study.yaml"
-        source.touch()
-        return create(workspace, workspace.paths(f"study-{count}"), planned(site, **sections), source)
+        return create(workspace, workspace.paths(f"study-{count}"), planned(site, **sections), "")
 
     return make
 

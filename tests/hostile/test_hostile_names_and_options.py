@@ -14,7 +14,7 @@ from hpcbench.commands.shared.planning import sweep_name
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.expressions import is_expression
 from hpcbench.config.metrics import Metric
-from hpcbench.config.overrides import apply_overrides
+from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.site import load_site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.environments.locations import environment_dir

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from hpcbench.config.experiment import load_experiment
-from hpcbench.config.overrides import apply_overrides
+from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.site import load_site
 from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.plan.plan import Plan, make_plan

@@ -11,29 +11,22 @@ from hpcbench.commands.shared.context import (
     choose_site,
     file_in,
     open_sweep,
-    resumable,
     set_option,
     site_option,
     workspace_of,
 )
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_of, placed, planned
-from hpcbench.commands.shared.run_locally import run_here
-from hpcbench.commands.shared.watch import wait_for
+from hpcbench.commands.shared.start import start
 from hpcbench.config.site import Site
-from hpcbench.config.yaml_document import Document
+from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.plan.case import where_written
 from hpcbench.plan.plan import Plan
 from hpcbench.report.terminal.dry_run import show
-from hpcbench.report.text.counts import jobs_in_words
-from hpcbench.status.query import query
-from hpcbench.store.journal import Journal, locked
 from hpcbench.store.provenance.sweep_options import SweepOptions
-from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.create_sweep import create
 from hpcbench.submit.rerun import Rerun
-from hpcbench.util.console import err, out
-from hpcbench.util.text import plural
+from hpcbench.util.console import err
 
 EPILOG = """\b
 Examples:
@@ -87,7 +80,7 @@ def sweep_command(
         asked = again.asked_also(settings, limit, local or (again.asked.local and site is None))
     else:
         asked = SweepOptions(settings, limit, local)
-    source = again.experiment if again else file_in(workspace, "experiments", experiment or "")
+    source = load_yaml(again.experiment if again else file_in(workspace, "experiments", experiment or ""))
 
     def chosen() -> Site:
         return again.site(local) if again and not site else choose_site(workspace, site, local)
@@ -111,8 +104,8 @@ def sweep_command(
         check_slurm(plan)
     ask_packages = not (again and nothing_runs)
     cluster = cluster_of(plan.site)
-    created = create(workspace, paths, plan, source, asked, template, ask_packages=ask_packages, cluster=cluster)
-    return _run(created, plan, workspace, render_only, wait)
+    created = create(workspace, paths, plan, source.text, asked, template, ask_packages=ask_packages, cluster=cluster)
+    return start(created, plan, workspace, render_only=render_only, wait=wait)
 
 
 def _check_schedules(plan: Plan, workspace: Workspace, document: Document) -> None:
@@ -131,23 +124,3 @@ def _again(context: click.Context, workspace: Workspace, experiment: str | None,
     if (experiment is None) == (origin is None):
         raise click.UsageError("give either an EXPERIMENT or --from SWEEP", context)
     return Rerun.of(open_sweep(context, workspace, origin)) if origin is not None else None
-
-
-def _run(created: Sweep, plan: Plan, workspace: Workspace, render_only: bool, wait: bool) -> int:
-    from hpcbench.commands.shared.submit import submit_with_progress
-    from hpcbench.submit.slurm_executor import Array
-
-    paths = created.paths
-    repetitions = sum(len(job.runs) for job in plan.jobs)
-    counts = plural(len(plan.cases), "case"), plural(repetitions, "repetition"), jobs_in_words(plan)
-    err.print(f"{paths.name}: {', '.join(counts)}")
-    if render_only:
-        for job in plan.jobs:
-            out.print(str(paths.script(job.name)), soft_wrap=True)
-        return 0
-    with locked(paths.jobs) as lease, resumable(paths.name):
-        if created.scheduler != "slurm":
-            return run_here(created, list(query(created).runs), lease)
-        whole = [Array(job.name, tuple(job.packed_elements)) for job in plan.jobs]
-        submit_with_progress(created, workspace, whole, Journal(paths), lease)
-    return wait_for(created) if wait else 0

@@ -14,7 +14,7 @@ from rich.text import Text
 from hpcbench.commands.shared.context import choose_site, file_in, set_option, site_option, workspace_of
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
 from hpcbench.config.experiment import Experiment
-from hpcbench.config.yaml_document import Document, first_message
+from hpcbench.config.yaml_document import Document, first_message, load_yaml
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
@@ -88,7 +88,7 @@ def tune_command(
     if dry_run and as_json:
         raise UserError("--dry-run cannot be used with --json", hint="use one of them")
     workspace = workspace_of(context)
-    source = file_in(workspace, "experiments", experiment)
+    source = load_yaml(file_in(workspace, "experiments", experiment))
     asked = SweepOptions(settings, None, local)
     plan, document = planned(source, asked, lambda: choose_site(workspace, site, local))
     checked = plan.experiment
@@ -108,7 +108,8 @@ def tune_command(
         return 0
     check_slurm(plan)
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
-    created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how, cluster=cluster_of(plan.site))
+    cluster = cluster_of(plan.site)
+    created = create(workspace, paths, _on_this_machine(plan), source.text, asked, tuning=how, cluster=cluster)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'configuration')}")
     return resume_search(created, workspace, wait=wait, in_json=as_json)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.names import check_name
-from hpcbench.config.overrides import apply_overrides
+from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.site import Site
-from hpcbench.config.yaml_document import Document, load_yaml
+from hpcbench.config.yaml_document import Document
 from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
@@ -27,20 +26,20 @@ MOST_POINTS = 100_000
 
 
 def planned(
-    source: Path, asked: SweepOptions, site: Callable[[], Site], most: int | None = MOST_POINTS
+    source: Document, asked: SweepOptions, site: Callable[[], Site], most: int | None = MOST_POINTS
 ) -> tuple[Plan, Document]:
-    """Return the plan of an experiment file with the options `asked`, and its document, which locates errors.
+    """Return the plan of an experiment with the options `asked`, and its document with them, which locates errors.
 
     Choose the site only after the experiment is checked, because that may query Slurm. Raise UserError for an error in
     the experiment, for a secret that would be written, and for more than `most` points.
     """
-    document = apply_overrides(load_yaml(source), list(asked.settings))
+    document = apply_overrides(source, list(asked.settings))
     experiment = load_experiment(document)
     if most is not None:
         points = count_points(experiment)
         check_size(min(points, asked.limit or points), most, document)
     plan = make_plan(experiment, document, site(), asked.limit)
-    refuse_secrets([source.read_text(encoding="utf-8"), experiment.model_dump(mode="json")], document.name)
+    refuse_secrets([source.text, experiment.model_dump(mode="json")], document.name)
     refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
     return plan, document
 

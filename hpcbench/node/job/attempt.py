@@ -80,7 +80,8 @@ def attempt(
     if not (too_large or noise or lane.stop.requested):
         lane.monitors.begin(scratch)
         packages = packages_file(job.results, _environment(lane))
-        task = RankTask(job.zipapp, job.file, element, scratch, packages, job.limit_s - clock.elapsed_s())
+        limit_s = job.limit_s - clock.elapsed_s()
+        task = RankTask(job.zipapp, job.file, element, scratch, packages, limit_s, job.launcher)
         status = launcher.launch(job, planned, lane.share, task, output, lane.stop)
         lane.monitors.end()
     ranks = record_writer.read_ranks(scratch)

@@ -19,7 +19,7 @@ def job(arguments: Any) -> int:
 
 
 def _run(arguments: Any) -> int:
-    slurm = bool(arguments.srun)
+    slurm = arguments.srun is not None
     if not slurm and not arguments.elements and arguments.serve is None:
         give_up("the element to run is missing")
     if slurm and not os.environ.get("SLURM_JOB_ID"):
@@ -41,9 +41,10 @@ def _run(arguments: Any) -> int:
         log=log,
         records=os.path.join(arguments.results, "records", batch, name + ".jsonl"),
         python=shlex.split(arguments.python),
-        srun=shlex.split(arguments.srun),
+        srun=shlex.split(arguments.srun) if slurm else None,
         limit_s=arguments.limit,
         zipapp=os.path.abspath(sys.argv[0]),
+        launcher=arguments.launcher,
     )
     if arguments.serve is not None:
         return serve(described, arguments.serve)

@@ -2,14 +2,14 @@
 
 import json
 import os
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from ...core.run_spec import PlannedRun, read
 from .give_up import give_up
 
 
 class Job(NamedTuple):
-    """One Slurm job or array task, or one script on this machine. `srun` is empty on this machine."""
+    """One Slurm job or array task, or one script on this machine."""
 
     file: str  # jobs/SWEEP/JOB.jsonl: a planned run in each line
     results: str  # results/SWEEP
@@ -17,9 +17,10 @@ class Job(NamedTuple):
     log: str  # the file with its output; may be missing
     records: str  # the file to which it appends its records
     python: List[str]  # command that starts the Python of the workload, in its container if it has one
-    srun: List[str]  # the srun command of one run
+    srun: Optional[List[str]]  # the srun command of one run, empty if the run starts without it; None on this machine
     limit_s: float  # time limit per run
     zipapp: str
+    launcher: str = ""  # see RankTask
 
     @property
     def name(self) -> str:
@@ -33,8 +34,8 @@ class Job(NamedTuple):
 
     @property
     def on_slurm(self) -> bool:
-        """Return whether srun starts the tasks."""
-        return bool(self.srun)
+        """Return whether this is a Slurm job."""
+        return self.srun is not None
 
     def planned(self, element: int) -> PlannedRun:
         """Return the planned run in line `element` of the job file, counted from 0. End the job if it is missing."""

@@ -59,25 +59,29 @@ def launch(job: Job, planned: PlannedRun, share: List[str], task: RankTask, outp
 
     The log gets the command as one line, which can be pasted into a shell inside the allocation.
     """
-    command = run_command(job.srun, share, job.python, task)
+    command = run_command(job.srun or [], share, job.python, task)
     output.report(shlex.join(command))
     if job.on_slurm:
-        return _status(_run(command, output))
+        return _status(_run(command, output, stop))
     from ..launch.local_launcher import executing, run_tasks  # not needed on Slurm
     from . import local_rank
 
     does = local_rank.forked(task, job.python) or executing(command)
-    return run_tasks(planned.tasks, int(planned.parameters["cpus_per_task"]), does, stop.calling)
+    cpus = planned.tasks * int(planned.parameters["cpus_per_task"]) // planned.supervised
+    return run_tasks(planned.supervised, cpus, does, stop.calling)
 
 
-def _run(command: List[str], output: Output) -> int:
+def _run(command: List[str], output: Output, stop: Stop) -> int:
     try:
         descriptor = output.descriptor
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=descriptor, stderr=descriptor)
     except OSError as error:
         output.report("%s: %s" % (command[0], error.strerror))
         return 127
-    return process.wait()
+    if command[0] == "srun":  # Slurm signals the tasks of a step
+        return process.wait()
+    with stop.calling(process.terminate):
+        return process.wait()
 
 
 def _status(returned: int) -> int:

@@ -8,12 +8,11 @@ import os
 import resource
 import subprocess
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from ...core import status
 from ...core.files import make_folder
 from ...core.metrics.plain_text import decoded
-from ...core.run_spec import SHELL
 from ..host import hardware, topology
 from ..host.sysfs import System
 from . import output_copy
@@ -23,12 +22,12 @@ _UNCAUGHT = 1  # exit status of Python after an uncaught exception
 _LONGEST_TRACEBACK = 1000  # lines
 
 
-def start(line: str, workspace: str, scratch: str, environment: Dict[str, str]) -> "subprocess.Popen[bytes]":
+def start(words: List[str], workspace: str, scratch: str, environment: Dict[str, str]) -> "subprocess.Popen[bytes]":
     """Start a command in a process group of its own, so that all of it can be ended. Raise OSError if that fails."""
     folder = os.path.join(scratch, FOLDER)
     make_folder(folder)
     return subprocess.Popen(
-        SHELL + [line],
+        words,
         cwd=workspace,
         env=dict(environment, HPCBENCH_RUN=os.path.abspath(folder)),
         stdin=subprocess.DEVNULL,

@@ -37,7 +37,7 @@ def run(task: RankTask, words: List[str]) -> int:
         return instances.start(planned, words)
     worker = [sys.executable, task.zipapp, "work", task.job_file, str(task.element)]
     workspace = os.path.abspath(os.path.join(task.job_file, "..", "..", ".."))  # contains jobs/SWEEP/JOB.jsonl
-    status = supervise(planned, ranks, worker, workspace, task.scratch, task.limit_s)
+    status = supervise(planned, ranks, worker, workspace, task)
     if task.packages and ranks.rank == 0 and status < SIGNALLED:
         _describe_packages(task.packages, task.scratch, planned.ranks)
     return status

@@ -12,11 +12,12 @@ import signal
 import subprocess
 import threading
 import time
-from typing import IO, Any, Callable, Deque, Dict, List, Optional, Sequence
+from typing import IO, Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence
 
 from ...core import redaction
 from ...core.files import no_link
 from ...core.metrics.plain_text import plain
+from ...core.rank_command import RankTask
 from ...core.run_spec import PlannedRun
 from ...core.status import LAST_LINES, TIME_LIMIT
 from ...core.variables import performance
@@ -26,7 +27,7 @@ from ..checks import governor, turbo
 from ..host import hardware
 from ..host.sysfs import this_system
 from ..monitor.processes import MARK
-from . import command, feasibility, preload
+from . import command, command_launcher, feasibility, preload
 from .output_copy import OutputCopy
 from .rank_files import output_of
 from .ranks import Ranks
@@ -38,10 +39,9 @@ DRAIN_S = 2.0  # for the rest of a pipe after its writer has ended
 MOMENT_S = 0.001  # a timer of 0 s would never fire
 
 
-def supervise(
-    planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, scratch: str, limit_s: Optional[float]
-) -> int:
-    """Run one rank, by `worker` or the case's own command, for at most `limit_s` seconds; return its exit status."""
+def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, task: RankTask) -> int:
+    """Run one rank, by `worker` or the case's own command, up to the limit of its task; return its exit status."""
+    scratch = task.scratch
     before = hardware.oom_kills()
     started = time.time()
     preloaded = preload.found(planned.parameters, os.environ)
@@ -51,9 +51,9 @@ def supervise(
     # The monitor finds the processes of the run by this variable. Launchers of tasks do not have it: the CPUs of the
     # run are those that its processes may run on, and a launcher may run on all.
     environment[MARK] = os.path.basename(scratch)
-    stopper = _Stopper(limit_s)
+    stopper = _Stopper(task.limit_s)
     if planned.is_command:
-        ending = _run_command(planned, ranks.rank, workspace, scratch, environment, stopper)
+        ending = _run_command(planned, ranks, workspace, task, environment, stopper)
     else:
         ending = _run_worker(worker, workspace, environment, stopper)
     ending["rank"] = ranks.rank
@@ -97,20 +97,33 @@ def _run_worker(words: List[str], workspace: str, environment: Dict[str, str], s
 
 
 def _run_command(
-    planned: PlannedRun, rank: int, workspace: str, scratch: str, environment: Dict[str, str], stopper: "_Stopper"
+    planned: PlannedRun, ranks: Ranks, workspace: str, task: RankTask, environment: Dict[str, str], stopper: "_Stopper"
 ) -> Dict[str, Any]:
     """Run the command and time it from start to end; then kill its remaining processes."""
-    last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     missing = feasibility.what_is_missing(planned)
     if missing:
-        return {**_ending(1, time.time(), stopper, last_lines), "facts": command.unsupported(missing)}
+        return {**_ending(1, time.time(), stopper, []), "facts": command.unsupported(missing)}
+    try:
+        with command_launcher.words(planned, ranks, task.launcher) as words:
+            return _run_words(words, ranks.rank, workspace, task.scratch, environment, stopper)
+    except command_launcher.NotLaunched as error:
+        return _not_started(error, stopper)
+
+
+def _not_started(error: Exception, stopper: "_Stopper") -> Dict[str, Any]:
+    ending = _ending(1, time.time(), stopper, [b"the command cannot be started: %s" % os.fsencode(str(error))])
+    return {**ending, "facts": command.facts(ending, 0.0, time.monotonic(), True, None, ending["last_lines"][-1])}
+
+
+def _run_words(
+    words: List[str], rank: int, workspace: str, scratch: str, environment: Dict[str, str], stopper: "_Stopper"
+) -> Dict[str, Any]:
+    last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     start = time.monotonic()
     try:
-        process = command.start(planned.parameters["command"], workspace, scratch, environment)
+        process = command.start(words, workspace, scratch, environment)
     except OSError as error:
-        last_lines.append(b"the command cannot be started: %s" % os.fsencode(str(error)))
-        ending = _ending(1, time.time(), stopper, last_lines)
-        return {**ending, "facts": command.facts(ending, 0.0, start, True, None, ending["last_lines"][-1])}
+        return _not_started(error, stopper)
 
     def kill(number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -146,7 +159,7 @@ def _reason(output: Deque[bytes]) -> str:
     return complaint.of_slurm(lines) or complaint.last_words(lines)
 
 
-def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Deque[bytes]) -> Dict[str, Any]:
+def _ending(returned: int, ended_at: float, stopper: "_Stopper", last_lines: Iterable[bytes]) -> Dict[str, Any]:
     """Return how a process ended. `ended_at` is not when its pipes closed: it shows which rank failed first."""
     return {
         "ended_at": ended_at,

@@ -8,7 +8,7 @@ import pytest
 
 from hpcbench.commands.shared.planning import placed, planned
 from hpcbench.config.site import Site, load_site
-from hpcbench.config.yaml_document import load_yaml
+from hpcbench.config.yaml_document import Document, load_yaml, parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import Workspace
@@ -18,10 +18,8 @@ EXPERIMENT = "{name: tiny, parameters: {framework: command, command: 'true {{ si
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
-    file = tmp_path / "tiny.yaml"
-    file.write_text(EXPERIMENT)
-    return file
+def source() -> Document:
+    return parse_yaml(EXPERIMENT, "tiny.yaml")
 
 
 def here() -> Site:
@@ -32,27 +30,27 @@ def nowhere() -> Site:
     raise AssertionError("the site is not asked for")
 
 
-def test_a_plan_has_the_settings_and_the_limit_that_were_asked_for(source: Path) -> None:
+def test_a_plan_has_the_settings_and_the_limit_that_were_asked_for(source: Document) -> None:
     plan, document = planned(source, SweepOptions(("measure.repetitions=2",), 2), here)
     assert [case.user_parameters for case in plan.cases] == [{"size": 1}, {"size": 2}]
     assert plan.experiment.measure.repetitions == 2
-    assert document.name == str(source)
+    assert (document.name, document.text) == ("tiny.yaml", EXPERIMENT)
 
 
-def test_no_site_is_asked_for_before_the_experiment_is_known_to_be_right(source: Path) -> None:
+def test_no_site_is_asked_for_before_the_experiment_is_known_to_be_right(source: Document) -> None:
     with pytest.raises(UserError, match="metrix"):
         planned(source, SweepOptions(("metrix=1",)), nowhere)
     with pytest.raises(UserError, match="3"):
         planned(source, SweepOptions(), nowhere, most=2)
 
 
-def test_of_too_many_points_a_limit_leaves_few_enough(source: Path) -> None:
+def test_of_too_many_points_a_limit_leaves_few_enough(source: Document) -> None:
     assert len(planned(source, SweepOptions(limit=2), here, most=2)[0].cases) == 2
     assert len(planned(source, SweepOptions(), here, most=None)[0].cases) == 3
 
 
 def test_secrets_in_the_experiment_its_settings_and_the_site_are_refused(
-    source: Path, monkeypatch: pytest.MonkeyPatch
+    source: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hidden = "hf_nobody_else_may_know_it"
     monkeypatch.setenv("HF_TOKEN", hidden)
@@ -60,12 +58,11 @@ def test_secrets_in_the_experiment_its_settings_and_the_site_are_refused(
         planned(source, SweepOptions((f"description={hidden}",)), here)
     with pytest.raises(UserError, match="site file of 'laptop'"):
         planned(source, SweepOptions(), lambda: here().model_copy(update={"description": hidden}))
-    source.write_text(f"# {hidden}\n{EXPERIMENT}")
     with pytest.raises(UserError, match=r"tiny\.yaml"):
-        planned(source, SweepOptions(), here)
+        planned(parse_yaml(f"# {hidden}\n{EXPERIMENT}", "tiny.yaml"), SweepOptions(), here)
 
 
-def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(source: Path, tmp_path: Path) -> None:
+def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(source: Document, tmp_path: Path) -> None:
     plan, _ = planned(source, SweepOptions(), here)
     workspace = Workspace(tmp_path)
     paths, environments, warnings = placed(plan, workspace, "mine", only_shown=True)
@@ -76,7 +73,7 @@ def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(sou
         placed(plan, workspace, "mine", only_shown=True)
 
 
-def test_a_workspace_whose_path_no_script_can_hold_is_refused(source: Path, tmp_path: Path) -> None:
+def test_a_workspace_whose_path_no_script_can_hold_is_refused(source: Document, tmp_path: Path) -> None:
     plan, _ = planned(source, SweepOptions(), here)
     with pytest.raises(UserError, match="which is not allowed in a job script"):
         placed(plan, Workspace(tmp_path / "two\nlines"), None, only_shown=True)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.experiment import Experiment
-from hpcbench.config.overrides import apply_overrides
+from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 

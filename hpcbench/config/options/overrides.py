@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from hpcbench.config.experiment import Experiment
@@ -35,7 +36,7 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
         _put(data, path, value, where)
         places = {place: name for place, name in places.items() if place[: len(path)] != path}
         places[path] = where
-    return Document(document.name, data, places)
+    return replace(document, data=data, places=places)
 
 
 def _fix_included(data: dict[str, Any], name: str, value: Any) -> None:

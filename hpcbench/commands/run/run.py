@@ -1,0 +1,168 @@
+"""hpcbench run: measure a program without an experiment file."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from hpcbench.commands.shared.context import choose_site, set_option, site_option, workspace_of
+from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
+from hpcbench.commands.shared.start import start
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.options.command_experiment import Invocation, axis_of, document_of
+from hpcbench.config.options.extract_option import metric_of
+from hpcbench.config.options.overrides import apply_overrides
+from hpcbench.config.yaml_document import Document
+from hpcbench.config.yaml_writer import yaml_text
+from hpcbench.core.run_spec import LAUNCHERS
+from hpcbench.errors import UserError
+from hpcbench.report.terminal.dry_run import show
+from hpcbench.store.provenance.secret_check import refuse_secrets
+from hpcbench.store.provenance.sweep_options import SweepOptions
+from hpcbench.store.sweep import Sweep
+from hpcbench.submit.create_sweep import create
+from hpcbench.util.console import err, out
+
+EPILOG = """\b
+Examples:
+  hpcbench run -- python train.py
+  hpcbench run -P batch_size=32,64 -- python train.py --bs {batch_size}
+  hpcbench run -P workers=1..8 --extract 'rate:higher=samples/s=([0-9.]+)' \\
+      -- python train.py --workers {workers}
+  hpcbench run --site mine --nodes 2 --tasks-per-node 4 --gpus-per-task 1 -- python train.py
+  hpcbench run --launch torchrun --tasks-per-node 2 -- python ddp.py
+  hpcbench run -- 'python train.py | tee log.txt'     a line of bash, in quotes
+  hpcbench run --save bench.yaml -- python train.py   write the experiment, to continue from
+
+Exit status: 0 success; 1 a run did not complete, or lacks a metric; 2 usage error; 130 interrupted.
+"""
+
+
+@click.command("run", epilog=EPILOG, context_settings={"allow_interspersed_args": False})
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT]...")
+@click.option(
+    "--parameter",
+    "-P",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="Measure these values of a parameter: A,B,... or a range A..B, A..B:STEP, A..B:log; may be repeated. "
+    "{NAME} in the command is its value.",
+)
+@click.option(
+    "--extract",
+    "extracts",
+    multiple=True,
+    metavar="NAME[:higher|:lower]=REGEX",
+    help="Read a metric from the output: the group of REGEX is the number, and the last match counts. "
+    "`higher` or `lower` is better. May be repeated.",
+)
+@click.option("--metric", metavar="NAME", help="Rank by this metric.  [default: the first of --extract, or the time]")
+@click.option("--repetitions", type=click.IntRange(1, 1000), metavar="N", help="Runs per case.  [default: 6]")
+@site_option()
+@click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
+@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes.  [default: 1]")
+@click.option("--tasks-per-node", type=click.IntRange(min=1), metavar="N", help="Tasks per node.  [default: 1]")
+@click.option("--cpus-per-task", type=click.IntRange(min=1), metavar="N", help="CPUs per task.  [default: 1]")
+@click.option("--gpus-per-task", type=click.IntRange(min=0), metavar="N", help="GPUs per task.  [default: 0]")
+@click.option(
+    "--launch",
+    type=click.Choice(LAUNCHERS),
+    help="Start the processes by srun, one per task; by torchrun, on each node; by mpirun; or only once.  "
+    "[default: srun]",
+)
+@click.option("--environment", metavar="NAME", help="Run in this environment of the site: modules, container, Python.")
+@set_option()
+@click.option("--name", metavar="NAME", help="Name the sweep.  [default: PROGRAM-DATE-TIME]")
+@click.option("--save", "saved", metavar="FILE", help="Write the experiment to FILE, or to stdout for -; run nothing.")
+@click.option("--detach", is_flag=True, help="On Slurm, return when the jobs are queued.")
+@click.option("--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
+@click.pass_context
+def run_command(
+    context: click.Context,
+    /,
+    program: tuple[str, ...],
+    parameters: tuple[str, ...],
+    extracts: tuple[str, ...],
+    metric: str | None,
+    repetitions: int | None,
+    site: str | None,
+    local: bool,
+    settings: tuple[str, ...],
+    name: str | None,
+    saved: str | None,
+    detach: bool,
+    dry_run: bool,
+    **resources: Any,
+) -> int:
+    """Measure PROGRAM: timed, monitored and recorded, over all combinations of the given parameters.
+
+    It runs on Slurm if Slurm responds, otherwise on this machine, in the current folder. The results are a sweep like
+    any other, in ./results; its jobs are in ./jobs.
+    """
+    if not program:
+        raise click.UsageError("missing PROGRAM, e.g. hpcbench run -- python train.py", context)
+    constants = {key: value for key, value in resources.items() if value is not None}
+    metrics = dict(map(metric_of, extracts))
+    source = document_of(Invocation(program, _axes(parameters, constants), constants, metrics, repetitions))
+    if saved is not None:
+        return _save(apply_overrides(source, list(settings)), saved)
+    workspace = workspace_of(context)
+    asked = SweepOptions(settings, None, local)
+    plan, _ = planned(source, asked, lambda: choose_site(workspace, site, local))
+    paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run)
+    for warning in warnings:
+        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+    if dry_run:
+        show(plan, workspace, paths, environments)
+        return 0
+    check_slurm(plan)
+    created = create(workspace, paths, plan, source.text, asked, cluster=cluster_of(plan.site))
+    completed = start(created, plan, workspace, wait=not detach, live=True)
+    return completed if detach and created.scheduler == "slurm" else _report(context, created, metric, completed)
+
+
+def _axes(parameters: tuple[str, ...], constants: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of each parameter. Raise UserError for one that is given twice."""
+    axes: dict[str, Any] = {}
+    for option in parameters:
+        name, axis = axis_of(option)
+        if name in axes or name in constants:
+            other = f"--{name.replace('_', '-')}" if name in constants else "-P"
+            raise UserError(f"'{name}' is also set by {other}", where=f"-P {option}", hint="give it once")
+        axes[name] = axis
+    return axes
+
+
+def _save(document: Document, file: str) -> int:
+    """Write the experiment to a new file, or to standard output for `-`. Raise UserError if the file exists."""
+    load_experiment(document)
+    text = yaml_text(document.data)
+    refuse_secrets(text, document.name)
+    if file == "-":
+        out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
+        return 0
+    try:
+        with Path(file).open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError as error:
+        raise UserError("the file already exists", where=f"--save {file}", hint="choose another name") from error
+    err.print(f"wrote {file}; to run it: hpcbench sweep {shlex.quote(file)}", soft_wrap=True, markup=False)
+    return 0
+
+
+def _report(context: click.Context, sweep: Sweep, metric: str | None, completed: int) -> int:
+    """Print the results, and the next steps."""
+    from hpcbench.commands.analyse.report import report_command  # imports pandas
+
+    name = sweep.paths.name
+    metric = metric or next(iter(sweep.description["experiment"]["metrics"]), None)
+    options = [] if metric is None else ["--metric", metric]
+    with report_command.make_context("report", [*options, "--", name], parent=context.parent) as inner:
+        reported = int(report_command.invoke(inner))
+    err.print(f"next: hpcbench report {name} --html report.html", soft_wrap=True, markup=False)
+    return max(completed, reported)

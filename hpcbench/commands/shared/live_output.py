@@ -1,0 +1,62 @@
+"""Show the output of the first run of a sweep while it runs."""
+
+from __future__ import annotations
+
+import codecs
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.text import Text
+
+from hpcbench.store.workspace import SweepPaths
+from hpcbench.util.console import err
+from hpcbench.util.text import printable
+
+_POLL_S = 0.5  # more often would take time from what is measured
+_OF_DRIVER = "hpcbench: "
+_END = "hpcbench: case "  # the last line of a run
+_CHUNK = 65536  # bytes
+
+
+@contextmanager
+def live_output(paths: SweepPaths) -> Iterator[None]:
+    """Print the output of the first run of a new sweep inside the `with` block, without the lines of hpcbench."""
+    stop = threading.Event()
+    follower = threading.Thread(target=_follow, args=(paths.jobs / "logs", stop), daemon=True)
+    follower.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        follower.join()
+
+
+def _follow(logs: Path, stop: threading.Event) -> None:
+    """Print the first log that appears until its first run has ended, or until `stop` is set."""
+    while (log := next(logs.glob("*/*_log.out"), None)) is None:
+        if stop.wait(_POLL_S):
+            return
+    for line in _lines(log, stop):
+        if line.startswith(_END):
+            return
+        if not line.startswith(_OF_DRIVER):
+            err.print(Text(printable(line), style="dim"), soft_wrap=True)
+
+
+def _lines(log: Path, stop: threading.Event) -> Iterator[str]:
+    """Yield the lines of a file that grows, without their ends; after `stop`, those that are there."""
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    rest = ""
+    with log.open("rb") as opened:
+        while True:
+            last = stop.is_set()
+            while chunk := opened.read(_CHUNK):
+                *lines, rest = (rest + decode(chunk)).replace("\r", "\n").split("\n")
+                yield from lines
+            if last:
+                break
+            stop.wait(_POLL_S)
+    if rest:
+        yield rest

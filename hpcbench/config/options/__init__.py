@@ -1,0 +1,1 @@
+"""The options of the command line that define or change an experiment."""

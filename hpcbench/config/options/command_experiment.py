@@ -1,0 +1,155 @@
+"""The experiment of `hpcbench run`: a program, with parameters and metrics from the command line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from hpcbench.config.names import NAME_PATTERN
+from hpcbench.config.parameters import NAMES
+from hpcbench.config.schema_location import KeyPath
+from hpcbench.config.yaml_document import Document, parse_value
+from hpcbench.config.yaml_writer import yaml_text
+from hpcbench.core.frameworks import SETTINGS
+from hpcbench.core.run_spec import COMMAND
+from hpcbench.errors import UserError, nearest
+
+_RANGE = re.compile(r"(?P<first>[-+\w.]+?)\.\.(?P<last>[-+\w.]+?)(?::(?P<step>.+))?\Z")
+_LOG_STEP = "*10"
+_IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
+_RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
+# Parameters that take effect although the command does not use them.
+_EFFECTIVE = {*_RESOURCES, "launch", "device", "environment", "oversubscribe", *(setting.name for setting in SETTINGS)}
+_SCRIPT = re.compile(r"[\w./+-]+\.(?:py|sh|jl|R|lua)\Z")
+
+Axis = list[Any] | dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A program and its arguments as the shell has split them, and the options of `hpcbench run`.
+
+    `axes` are the values of each parameter, `constants` other parameters such as `nodes`, `metrics` definitions by
+    name as in an experiment file.
+    """
+
+    program: Sequence[str]
+    axes: Mapping[str, Axis]
+    constants: Mapping[str, Any]
+    metrics: Mapping[str, Mapping[str, Any]]
+    repetitions: int | None = None
+
+
+def axis_of(option: str) -> tuple[str, Axis]:
+    """Return name and values of an option `NAME=VALUES`.
+
+    VALUES are YAML values with commas between them, or a range A..B, A..B:STEP or A..B:log (factors of 10), in which B
+    is included. Raise UserError if it is not written like this.
+    """
+    name, equals, text = option.partition("=")
+    where = f"-P {option}"
+    if not equals or not name.isidentifier():
+        raise UserError("write -P as NAME=VALUES", where=where, hint="e.g. -P batch_size=32,64 or -P workers=1..8")
+    if found := _RANGE.match(text):
+        ends = [parse_value(found[each], where) for each in ("first", "last")]
+        if all(isinstance(end, int | float) for end in ends):
+            return name, {"range": ends, **_step(found["step"])}
+    values = parse_value(text if text.startswith("[") else f"[{text}]", where)
+    if not isinstance(values, list) or not values:
+        raise UserError("the parameter has no values", where=where, hint=f"e.g. -P {name}=1,2")
+    return name, values
+
+
+def _step(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    step = _LOG_STEP if text == "log" else text
+    return {"step": step if step.startswith("*") else parse_value(step, f":{text}")}
+
+
+def document_of(invocation: Invocation) -> Document:
+    """Return the experiment of an invocation. Raise UserError for a name that the command does not use or set."""
+    data = _data(invocation)
+    places: dict[KeyPath, str] = {("parameters", name): f"-P {name}" for name in invocation.axes}
+    places |= {("matrix", name): f"-P {name}" for name in invocation.axes}
+    places |= {("metrics", name): f"--extract {name}" for name in invocation.metrics}
+    return Document("hpcbench run", data, places, yaml_text(data))
+
+
+def _data(invocation: Invocation) -> dict[str, Any]:
+    names = [*invocation.axes, *invocation.constants, *_RESOURCES]
+    command, used = command_of(invocation.program, names)
+    _check_used(invocation.axes, used)
+    several = {name: axis for name, axis in invocation.axes.items() if isinstance(axis, dict) or len(axis) > 1}
+    single = {name: axis[0] for name, axis in invocation.axes.items() if isinstance(axis, list) and len(axis) == 1}
+    own = [name for name in several if name not in NAMES]
+    return {
+        "name": name_of(invocation.program),
+        "parameters": {"framework": COMMAND, "command": command, **invocation.constants, **single},
+        **({"matrix": several} if several else {}),
+        **({"same_workload": own} if own else {}),
+        **({"metrics": dict(invocation.metrics)} if invocation.metrics else {}),
+        **({} if invocation.repetitions is None else {"measure": {"repetitions": invocation.repetitions}}),
+    }
+
+
+def _check_used(given: Iterable[str], used: set[str]) -> None:
+    for name in given:
+        if name not in used and name not in _EFFECTIVE:
+            hint = f"write {{{name}}} in the command where the program takes the value"
+            raise UserError(f"the command does not use '{name}'", where=f"-P {name}", hint=hint)
+
+
+def command_of(program: Sequence[str], names: Iterable[str]) -> tuple[str, set[str]]:
+    """Return the command of an experiment for a program and its arguments, and the parameters that it uses.
+
+    `{NAME}` becomes an expression of the parameter, as one word. A single argument with spaces is a line of bash.
+    Other braces remain as they are. Raise UserError if a name in braces is a parameter without a value.
+    """
+    known = set(names)
+    is_line = len(program) == 1 and not program[0].isspace() and len(program[0].split()) > 1
+    used: set[str] = set()
+    words = []
+    for word in program:
+        text = ""
+        for index, part in enumerate(_IN_BRACES.split(word)):
+            if index % 2 and part in known:
+                used.add(part)
+                text += f"{{{{ {part} | quote }}}}"
+                continue
+            if index % 2:
+                _check_literal(part, known)
+                part = f"{{{part}}}"
+            text += _literal(part if is_line else _quoted(part))
+        words.append(text or "''")
+    return " ".join(words), used
+
+
+def _quoted(part: str) -> str:
+    return shlex.quote(part) if part else ""
+
+
+def _literal(text: str) -> str:
+    """Return text in which expressions begin nowhere."""
+    return re.sub(r"\{(?=[{%#]|\Z)", "{{ '{' }}", text)
+
+
+def _check_literal(name: str, known: set[str]) -> None:
+    if name in NAMES:
+        what = f"the command uses {{{name}}}, which has no value"
+        raise UserError(what, where=COMMAND, hint=f"add e.g. -P {name}=1,2")
+    hint = nearest(name, known)
+    if hint.startswith("did you mean"):
+        raise UserError(f"the command uses {{{name}}}, which is not a parameter", where=COMMAND, hint=hint)
+
+
+def name_of(program: Sequence[str]) -> str:
+    """Return a name for the experiment: that of the first script among the words, otherwise of the program."""
+    words = [word for text in program[:1] for word in text.split()] + list(program[1:])
+    script = next((word for word in words if _SCRIPT.match(word)), words[0])
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(script).stem).strip("-_")
+    return plain[:40] if NAME_PATTERN.match(plain[:40]) else COMMAND

@@ -1,0 +1,119 @@
+"""A program on the command line becomes a sweep like any other."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.integration
+
+ONCE = ("--local", "--repetitions", "1", "--set", "measure.retries=0")
+PROGRAM = """import sys
+size = int(sys.argv[1])
+for epoch in range(3):
+    print(f"epoch {epoch} rate={size * 100 + epoch} samples/s")
+"""
+
+
+@pytest.fixture
+def program(command_line: Any) -> Path:
+    file: Path = command_line.workspace / "train.py"
+    file.write_text(PROGRAM)
+    return file
+
+
+def test_a_program_is_timed_recorded_and_reported(command_line, program) -> None:
+    done = command_line("run", *ONCE, "--", "python3", program.name, "7")
+    assert "1 case, 1 run, 1 job, on this machine (site laptop)" in done.stderr
+    assert "train: python3 train.py 7" in done.stdout
+    (record,) = command_line.records()
+    assert (record["status"], record["parameters"]["command"]) == ("completed", "python3 train.py 7")
+    assert "hpcbench report train-" in done.stderr  # the next step
+    assert "1 completed" in command_line("status").stdout
+
+
+def test_parameters_reach_the_program_and_the_first_metric_ranks(command_line, program) -> None:
+    asked = ("-P", "size=1..3:2", "-P", "seed=1", "--extract", "rate:higher=rate=([0-9.]+)")
+    done = command_line("run", *ONCE, *asked, "--", "python3", "train.py", "{size}", "{seed}")
+    rows = command_line.report()
+    assert {row["param_size"]: row["metric_rate"] for row in rows} == {"1": "102.0", "3": "302.0"}  # the last match
+    assert "size=3 (302) is 2.96x" in " ".join(done.stdout.split())
+    ranked = [line.split()[:2] for line in done.stdout.splitlines() if line.split()[1:2] in (["302"], ["102"])]
+    assert ranked == [["3", "302"], ["1", "102"]]  # in one ranking, the best first
+
+
+def test_an_experiment_is_saved_and_continues_as_a_sweep(command_line, program) -> None:
+    options = ("-P", "size=1,2", "--nodes", "1", "--set", "slurm.time=00:05:00")
+    arguments = (*options, "--", "python3", "train.py", "{size}")
+    done = command_line("run", *ONCE, "--save", "bench.yaml", *arguments)
+    saved = command_line.workspace / "bench.yaml"
+    assert "hpcbench sweep bench.yaml" in done.stderr
+    data = yaml.safe_load(saved.read_text())
+    assert (data["name"], data["matrix"], data["same_workload"]) == ("train", {"size": [1, 2]}, ["size"])
+    assert data["slurm"] == {"time": "00:05:00"}
+    assert not (command_line.workspace / "jobs").exists()
+    command_line("sweep", "bench.yaml", "--local")
+    assert len(command_line.report()) == 2
+    again = command_line("run", "--save", "bench.yaml", *arguments, expect=2)
+    assert "already exists" in again.stderr
+
+
+def test_a_program_that_fails_is_status_1_with_its_reason(command_line) -> None:
+    done = command_line("run", *ONCE, "--", "bash", "-c", "echo no fuel >&2; exit 3", expect=1)
+    assert "the command exited with 3: no fuel" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "PROGRAM"),
+        (["-P", "a=1", "--", "true"], "the command does not use 'a'"),
+        (["-P", "a=1", "-P", "a=2", "--", "echo", "{a}"], "'a' is also set by -P"),
+        (["--nodes", "2", "-P", "nodes=2", "--", "true"], "'nodes' is also set by --nodes"),
+        (["--extract", "rate", "--", "true"], "NAME[:higher|:lower]=REGEX"),
+        (["--extract", "rate=x", "--", "true"], "needs a group for the number"),
+        (["--launch", "ssh", "--", "true"], "ssh"),
+    ],
+)
+def test_a_mistake_is_refused_and_nothing_is_written(arguments: list[str], message: str, invoke) -> None:
+    done = invoke("run", *arguments, expect=2)
+    assert message in " ".join(done.stderr.split())
+    assert not list(invoke.workspace.iterdir())
+
+
+def test_a_dry_run_writes_nothing_and_shows_the_command(invoke) -> None:
+    done = invoke("run", "--local", "--dry-run", "-P", "n=1,2", "--", "echo", "{n}", "a b")
+    assert "echo 1 'a b'" in done.stdout
+    assert not list(invoke.workspace.iterdir())
+
+
+def test_a_terminal_shows_the_output_of_the_first_run_only(command_line, program) -> None:
+    words = ["run", "--local", "--repetitions", "2", "--set", "measure.retries=0", "--", "python3", "train.py", "7"]
+    parent, child = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "hpcbench", "-C", str(command_line.workspace), *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=child,
+    ) as process:
+        os.close(child)
+        shown = b""
+        while True:
+            try:
+                part = os.read(parent, 4096)
+            except OSError:  # the other end has been closed
+                break
+            shown += part
+    os.close(parent)
+    assert process.returncode == 0
+    assert shown.count(b"epoch 2 rate=702 samples/s") == 1
+    assert b"node.pyz" not in shown
+    assert [json.loads(json.dumps(record["status"])) for record in command_line.records()] == ["completed"] * 2

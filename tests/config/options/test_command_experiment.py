@@ -1,0 +1,154 @@
+"""The experiment of a program on the command line."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbench.config.axes import Range
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.expressions import Resolver
+from hpcbench.config.options.command_experiment import Invocation, axis_of, command_of, document_of, name_of
+from hpcbench.config.yaml_document import parse_yaml
+from hpcbench.errors import UserError
+
+
+def invocation(*program: str, axes: dict[str, Any] | None = None, **more: Any) -> Invocation:
+    return Invocation(program, axes or {}, more.pop("constants", {}), more.pop("metrics", {}), **more)
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("bs=32,64", [32, 64]),
+        ("mode=fast", ["fast"]),
+        ("on=true,false", [True, False]),
+        ('text="a,b",c', ["a,b", "c"]),
+        ("text=[1, two]", [1, "two"]),
+        ("path=/a/b.csv,../c", ["/a/b.csv", "../c"]),
+        ("n=1..4", [1, 2, 3, 4]),
+        ("n=1..9:4", [1, 5, 9]),
+        ("n=1..8:*2", [1, 2, 4, 8]),
+        ("lr=1e-4..1e-1:log", [0.0001, 0.001, 0.01, 0.1]),
+        ("x=-1..1", [-1, 0, 1]),
+        ("x=0.1..0.3:0.1", [0.1, 0.2, 0.3]),
+        ("path=a..b", ["a..b"]),
+    ],
+)
+def test_values_are_a_list_or_a_range(option: str, values: list[Any]) -> None:
+    name, axis = axis_of(option)
+    assert name == option.partition("=")[0]
+    assert (Range.model_validate(axis).values() if isinstance(axis, dict) else axis) == values
+
+
+@pytest.mark.parametrize("option", ["bs", "=1", "b s=1", "bs=", "bs=[", "bs={a"])
+def test_an_option_without_values_is_refused(option: str) -> None:
+    with pytest.raises(UserError) as caught:
+        axis_of(option)
+    assert "-P" in str(caught.value)
+
+
+def resolved(command: str, **values: Any) -> str:
+    return str(Resolver({**values, "command": command}).parameter("command"))
+
+
+@pytest.mark.parametrize(
+    ("program", "values", "words"),
+    [
+        (["train", "--bs", "{bs}"], {"bs": 32}, ["train", "--bs", "32"]),
+        (["train", "--bs={bs}x{n}"], {"bs": 32, "n": "a b"}, ["train", "--bs=32xa b"]),
+        (["train", "a b", "", "it's"], {}, ["train", "a b", "", "it's"]),
+        (["awk", "{print}", "{{x}}", "{%x%}", "{#x#}"], {}, ["awk", "{print}", "{{x}}", "{%x%}", "{#x#}"]),
+        (["train", '{"a": {"b": {bs}}}'], {"bs": 1}, ["train", '{"a": {"b": 1}}']),
+        (["train", "{{bs}}"], {"bs": 1}, ["train", "{1}"]),
+        (["train", "$HOME", "`ls`", "a;b"], {}, ["train", "$HOME", "`ls`", "a;b"]),
+    ],
+)
+def test_each_argument_remains_one_word(program: list[str], values: dict[str, Any], words: list[str]) -> None:
+    command, used = command_of(program, values)
+    assert used == set(values)
+    assert shlex.split(resolved(command, **values)) == words
+
+
+def test_a_single_argument_with_spaces_is_a_line_of_bash() -> None:
+    command, _ = command_of(["echo {n} $((1 + 1)) | cat"], ["n"])
+    done = subprocess.run(["bash", "-c", resolved(command, n="a  b")], capture_output=True, text=True, check=True)
+    assert done.stdout == "a  b 2\n"
+
+
+@given(st.lists(st.text(st.characters(codec="ascii", exclude_characters="\0")), min_size=1, max_size=4))
+def test_any_argument_reaches_the_program_unchanged(texts: list[str]) -> None:
+    command, _ = command_of(["printf", "%s\\n", *texts], [])
+    assert shlex.split(resolved(command)) == ["printf", "%s\\n", *texts]
+
+
+def test_an_experiment_has_what_was_asked_for_and_can_be_written_and_read() -> None:
+    asked = invocation(
+        *("python", "src/train-net.py", "--bs", "{batch_size}", "-w{workers}", "{mode}"),
+        axes={"batch_size": [32, 64], "workers": {"range": [1, 3]}, "mode": ["fast"]},
+        constants={"nodes": 2, "environment": "pytorch"},
+        metrics={"rate": {"regex": "r=([0-9]+)", "reduce": "last", "better": "higher"}},
+        repetitions=3,
+    )
+    document = document_of(asked)
+    assert parse_yaml(document.text, "saved.yaml").data == document.data
+    experiment = load_experiment(document)
+    assert (experiment.name, experiment.measure.repetitions) == ("train-net", 3)
+    assert experiment.all_user_parameters == ("workers", "mode")
+    assert experiment.same_workload == ["workers"]  # values of a parameter are ranked together
+    assert experiment.axis_names == ["batch_size", "workers"]
+    assert {"nodes": 2, "environment": "pytorch", "mode": "fast"}.items() <= experiment.parameters.items()
+    assert experiment.metrics["rate"].better == "higher"
+
+
+@pytest.mark.parametrize(
+    ("program", "axes", "message"),
+    [
+        (["train"], {"bs": [1]}, "the command does not use 'bs'"),
+        (["train"], {"batch_size": [1]}, "the command does not use 'batch_size'"),
+        (["train", "{batch_size}"], {}, "the command uses {batch_size}, which has no value"),
+        (["train", "{sizes} {size}"], {"size": [1]}, "the command uses {sizes}, which is not a parameter"),
+    ],
+)
+def test_parameters_that_do_not_reach_the_program_are_refused(
+    program: list[str], axes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        document_of(invocation(*program, axes=axes))
+    assert caught.value.what == message
+    assert caught.value.hint
+
+
+def test_resources_take_effect_without_being_in_the_command() -> None:
+    axes = {"nodes": [1, 2], "cpus_per_task": [1], "environment": ["a", "b"], "intra_op_threads": [1, 2]}
+    assert load_experiment(document_of(invocation("train", "{gpus_per_task}", axes=axes))).matrix.keys() == {
+        *("nodes", "environment", "intra_op_threads")
+    }
+
+
+def test_an_error_in_a_value_names_the_option() -> None:
+    document = document_of(invocation("train", "{n}", axes={"n": {"range": [3, 1]}}))
+    with pytest.raises(UserError) as caught:
+        load_experiment(document)
+    assert "-P n" in caught.value.where
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        (["python", "train.py"], "train"),
+        (["torchrun", "--nproc", "2", "a/b.c.py", "x.py"], "b-c"),
+        (["/usr/bin/true"], "true"),
+        (["python train.py | tee x"], "train"),
+        (["./_"], "command"),
+        (["ls -l"], "ls"),
+        (["julia", "../x/solve.jl"], "solve"),
+    ],
+)
+def test_the_experiment_is_named_after_the_program(program: list[str], name: str) -> None:
+    assert name_of(program) == name
