@@ -97,7 +97,7 @@ def test_nothing_measured_has_no_effects() -> None:
 def test_each_connected_group_of_blocks_and_settings_takes_one_degree_of_freedom(count: int) -> None:
     for seed in range(20):
         generator = np.random.default_rng(seed)
-        pairs = sorted(set(zip(generator.integers(0, 12, count).tolist(), generator.integers(0, 9, count).tolist())))
+        pairs = sorted({(int(generator.integers(12)), int(generator.integers(9))) for _ in range(count)})
         measured = [Measured(*pair, 1.0) for pair in pairs for _ in range(2)]
         settings, blocks_of = (np.unique(side, return_inverse=True)[1] for side in zip(*pairs, strict=True))
         nodes = int(settings.max() + 1 + blocks_of.max() + 1)

@@ -1,4 +1,4 @@
-"""Non-negative least squares beside scipy's, one problem at a time."""
+"""Non-negative least squares: the same fits as scipy, which does one problem at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact rank-sum test beside whole numbers and scipy."""
+"""The exact rank-sum test: the same p-values as scipy, and counts in whole numbers."""
 
 from __future__ import annotations
 
