@@ -156,7 +156,7 @@ clean:
 $(VENV)/.installed: pyproject.toml
 	@echo "making $(VENV) and installing hpcbench"
 	tools/venv $(PYTHON) $(VENV)
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --quiet --editable '.[report]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.installed

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+
+from hpcbench.analysis.stats.distributions import student_quantile
 
 _Values = npt.NDArray[np.float64]
 _Places = npt.NDArray[np.intp]
@@ -62,7 +63,7 @@ class Effects:
         if self.freedom < 1:
             return math.inf
         error = self.scale * math.sqrt(1 / self.counts[one] + 1 / self.counts[other])
-        return float(stdtrit(self.freedom, (1 + level) / 2)) * error
+        return student_quantile(self.freedom, (1 + level) / 2) * error
 
     def is_significantly_worse(self, one: int, other: int, level: float) -> bool:
         """Return whether `one` costs more than `other` at this confidence level (Student's t)."""
@@ -113,6 +114,17 @@ def _deviation(noise: _Values, freedom: int) -> float:
     return _NORMAL * correction * float(np.median(noise))
 
 
+def _groups(meet: npt.NDArray[np.bool_]) -> int:
+    """Return the number of connected groups of rows and columns, given which meet; each column meets a row."""
+    groups, ungrouped = 0, np.ones(meet.shape[1], dtype=bool)
+    while ungrouped.any():
+        groups, inside = groups + 1, np.arange(len(ungrouped)) == ungrouped.argmax()
+        while (reached := meet[meet[:, inside].any(axis=1)].any(axis=0)).sum() > inside.sum():
+            inside = reached
+        ungrouped &= ~inside
+    return groups
+
+
 class _Layout(NamedTuple):
     """The configuration and the block of each measurement, by index."""
 
@@ -124,15 +136,9 @@ class _Layout(NamedTuple):
     @property
     def rank(self) -> int:
         """Return the number of identifiable effects: one less for each connected group of blocks and configurations."""
-        from scipy.sparse import coo_array  # imported late: it takes a tenth of a second, and reports do not need it
-        from scipy.sparse.csgraph import connected_components
-
-        nodes = self.configurations + self.blocks
-        edges = coo_array(
-            (np.ones(len(self.of_configuration)), (self.of_configuration, self.configurations + self.of_block)),
-            (nodes, nodes),
-        )
-        return nodes - int(connected_components(edges, directed=False)[0])
+        meet = np.zeros((self.configurations, self.blocks), dtype=bool)
+        meet[self.of_configuration, self.of_block] = True
+        return self.configurations + self.blocks - _groups(meet)
 
     def solved(self, values: _Values, weights: _Values) -> tuple[_Values, _Values]:
         """Return the effects of configurations and blocks by weighted least squares."""

@@ -6,8 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from statistics import fmean, stdev
 
-from scipy.special import stdtrit
-
+from hpcbench.analysis.stats.distributions import student_quantile
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
 from hpcbench.tuning.ask_tell import Search, Trials
 from hpcbench.tuning.block_model import Measured, fit
@@ -38,5 +37,5 @@ def cost_over_choice(measured: Sequence[Measured], configuration: int) -> Interv
     middle, count = fmean(differences), len(differences)
     if count == 1:
         return Interval(math.exp(middle), None, None)
-    half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * stdev(differences) / math.sqrt(count)
+    half = student_quantile(count - 1, (1 + LEVEL) / 2) * stdev(differences) / math.sqrt(count)
     return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half))

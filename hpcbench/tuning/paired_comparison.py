@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from scipy.special import stdtrit
-
+from hpcbench.analysis.stats.distributions import student_quantile
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
 from hpcbench.tuning.ask_tell import Search, Trials
 from hpcbench.tuning.block_model import Effects, Measured, fit
@@ -87,8 +86,8 @@ def evaluate(pairs: Effects, full: Effects, challenger: int, incumbent: int, lev
         freedom += trusted
     error = math.sqrt(variance * 2 / count)
     ratio = pairs.costs[incumbent] - pairs.costs[challenger]
-    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
-    certain = ratio > float(stdtrit(freedom, level)) * error
+    half = student_quantile(freedom, (1 + LEVEL) / 2) * error
+    certain = ratio > student_quantile(freedom, level) * error
     return Verdict(Interval(math.exp(ratio), math.exp(ratio - half), math.exp(ratio + half)), certain, count)
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import scipy.stats
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from hpcbench.tuning.block_model import Measured, fit
 
@@ -88,3 +91,16 @@ def test_without_noise_any_difference_is_sure() -> None:
 def test_nothing_measured_has_no_effects() -> None:
     with pytest.raises(ValueError, match="at least one"):
         fit([])
+
+
+@pytest.mark.parametrize("count", [1, 5, 12, 20, 40])
+def test_each_connected_group_of_blocks_and_settings_takes_one_degree_of_freedom(count: int) -> None:
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        pairs = sorted({(int(generator.integers(12)), int(generator.integers(9))) for _ in range(count)})
+        measured = [Measured(*pair, 1.0) for pair in pairs for _ in range(2)]
+        settings, blocks_of = (np.unique(side, return_inverse=True)[1] for side in zip(*pairs, strict=True))
+        nodes = int(settings.max() + 1 + blocks_of.max() + 1)
+        edges = coo_array((np.ones(len(pairs)), (settings, settings.max() + 1 + blocks_of)), (nodes, nodes))
+        groups = int(connected_components(edges, directed=False)[0])
+        assert fit(measured).freedom == max(0, len(measured) - (nodes - groups))

@@ -13,7 +13,7 @@ from .steps import Outcome, judged, not_run
 
 GPU_CHECKS = ("GPUs", "GPU energy", "GPU peaks")
 DTYPES = ("float32", "bfloat16", "float16")
-TABLES = ("pandas", "numpy", "scipy", "pyarrow")
+TABLES = ("pandas", "numpy")
 FIGURES = ("altair", "vl_convert")
 PAGE, TABLE = "page.html", "cases.csv"
 MOST = 1.05  # of the attainable performance: if a case exceeds this, the roofline is too low

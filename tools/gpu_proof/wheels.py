@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .bench import REPOSITORY
 
-TABLES = ("pandas", "pyarrow", "scipy")
+TABLES = ("pandas",)
 FIGURES = ("altair", "vl-convert-python")
 TESTS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
 GLIBC = (5, 12, 17, 24, 26, 27, 28, 31, 34)  # manylinux_2_N: pip matches N exactly
@@ -107,11 +107,13 @@ def _downloaded(
 
 
 def _dependencies() -> list[str]:
+    """Return the requirements of hpcbench, with those of figures and pages."""
     import tomllib  # Python 3.11: only this command needs it
 
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
-        found: list[str] = tomllib.load(file)["project"]["dependencies"]
-    return found
+        project = tomllib.load(file)["project"]
+    figures = [each for each in project["optional-dependencies"]["report"] if name_of(each) in FIGURES]
+    return [*project["dependencies"], *figures]
 
 
 def _more(missing: Sequence[str]) -> str:

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import fdtrc
 
+from hpcbench.analysis.stats.distributions import f_tail
 from hpcbench.analysis.stats.factor_levels import Codes
 from hpcbench.analysis.stats.intervals import Floats
 
@@ -104,4 +104,4 @@ def f_test(effect: Sum, noise: Sum) -> float:
         return 1.0
     if noise.squares <= 0:
         return 0.0
-    return float(fdtrc(effect.freedom, noise.freedom, effect.mean / noise.mean))
+    return f_tail(effect.freedom, noise.freedom, effect.mean / noise.mean)

@@ -20,15 +20,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
+from hpcbench.analysis.stats.distributions import normal_cdf
 from hpcbench.analysis.stats.equivalence import MARGIN
 from hpcbench.analysis.stats.intervals import Floats, median_of
+from hpcbench.analysis.stats.rank_sum import rank_sum_tail
 
 LEVEL = 0.01
 SHORTEST = 5  # values between two changes; equal to MIN_REPETITIONS of a verdict
@@ -132,27 +132,9 @@ def _p_value(before: int, after: int, pairs: int) -> float:
     """
     few, many = sorted((before, after))
     if few > _EXACT:
-        return 2 * float(ndtr(-pairs / math.sqrt(few * many * (few + many + 1) / 3)))
+        return 2 * normal_cdf(-pairs / math.sqrt(few * many * (few + many + 1) / 3))
     exceptions = math.ceil((few * many - pairs) / 2)  # pairs of the opposite order
     return min(1.0, 2 * float(rank_sum_tail(few, many)[exceptions]))
-
-
-@lru_cache(maxsize=512)
-def rank_sum_tail(few: int, many: int) -> Floats:
-    """Return the probabilities under H0 that at most 0, 1, 2, ... pairs from samples of both sizes are inverted.
-
-    The counts are the coefficients of the Gaussian binomial: the product over i up to `few` of (1 - q ** (many + i)) /
-    (1 - q ** i) (Mann and Whitney, 1947, section 3). scipy's implementation is about 100 times slower.
-    """
-    counts = np.zeros(few * many // 2 + 2)
-    counts[0] = 1.0
-    for i in range(1, few + 1):
-        counts[many + i :] -= counts[: -many - i].copy()
-        padded = np.zeros(-(-counts.size // i) * i)
-        padded[: counts.size] = counts
-        counts = padded.reshape(-1, i).cumsum(axis=0).ravel()[: counts.size]
-    tail: Floats = counts.cumsum() / math.comb(few + many, few)
-    return tail
 
 
 def _beyond(changes: list[Change], values: Floats, margin: float) -> list[Change]:

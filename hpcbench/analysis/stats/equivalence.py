@@ -24,8 +24,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from hpcbench.analysis.stats.intervals import LEVEL, Floats
-from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, Ratio, rank_sum_p, ratio_of_medians, repetitions_needed
+from hpcbench.analysis.stats.rank_sum import rank_sum_p
+from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, Ratio, ratio_of_medians, repetitions_needed
 
 FALSE_DISCOVERY_RATE = 0.01
 RANK_SUM_LEVEL = 0.01
@@ -56,15 +59,22 @@ class Verdict(NamedTuple):
 
 def evaluate(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
     """Return a verdict for each pair; `margin` is relative: 0.01 is a ratio of medians from 1/1.01 to 1.01."""
-    from scipy.stats import false_discovery_control  # slow import, deferred until needed
-
     ratios = [ratio_of_medians(pair.base, pair.new) for pair in pairs]
     known = [ratio.p_value for ratio in ratios if ratio.p_value is not None]
-    corrected = iter(false_discovery_control(known).tolist() if known else [])
+    corrected = iter(false_discovery_adjusted(known))
     return [
         _verdict(pair, ratio, None if ratio.p_value is None else next(corrected), math.log1p(margin))
         for pair, ratio in zip(pairs, ratios, strict=True)
     ]
+
+
+def false_discovery_adjusted(p_values: Sequence[float]) -> list[float]:
+    """Return the smallest false discovery rate at which each is significant (Benjamini and Hochberg, 1995)."""
+    order = np.argsort(p_values)
+    rates = np.asarray(p_values)[order] * (order.size / np.arange(1, order.size + 1))
+    adjusted = np.empty(order.size)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(rates[::-1])[::-1])
+    return adjusted.tolist()
 
 
 def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> Verdict:

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from hpcbench.analysis.stats.autocorrelation import effective_size
+from hpcbench.analysis.stats.distributions import student_quantile
 
 LEVEL = 0.95
 RESAMPLES = 1000
@@ -145,7 +145,7 @@ def _student_interval(centres: Floats, estimate: float) -> Interval:
     if centres[0] <= 0:
         return Interval(estimate, None, None)
     centre, error = _centre_and_error(centres)
-    half = float(stdtrit(centres.size - 1, (1 + LEVEL) / 2)) * error
+    half = student_quantile(centres.size - 1, (1 + LEVEL) / 2) * error
     return Interval(estimate, min(estimate, exponential(centre - half)), max(estimate, exponential(centre + half)))
 
 
@@ -161,8 +161,7 @@ def _student_medians(centres: Floats) -> Floats | None:
 
 @lru_cache(maxsize=64)
 def _student_quantiles(freedom: int) -> Floats:
-    quantiles: Floats = stdtrit(freedom, (np.arange(RESAMPLES) + 0.5) / RESAMPLES)
-    return quantiles
+    return np.array([student_quantile(freedom, (rank + 0.5) / RESAMPLES) for rank in range(RESAMPLES)])
 
 
 def _centre_and_error(centres: Floats) -> tuple[float, float]:

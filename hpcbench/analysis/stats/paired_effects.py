@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import bdtr
 
+from hpcbench.analysis.stats.distributions import binomial_cdf
 from hpcbench.analysis.stats.factor_levels import Codes, Factor
 from hpcbench.analysis.stats.intervals import (
     LEVEL,
@@ -123,7 +123,7 @@ def interval_of_ratios(logs: Floats) -> Interval:
 
 def _outside(size: int) -> int:
     """Return how many order statistics lie outside the 95 % CI of the median, at each end."""
-    chances = bdtr(np.arange(size // 2 + 1), size, 0.5)  # P(at most k of `size` lie below the median)
+    chances = binomial_cdf(size, 0.5)[: size // 2 + 1]  # P(at most k of `size` lie below the median)
     return int(np.searchsorted(chances, (1 - LEVEL) / 2, side="right")) - 1
 
 

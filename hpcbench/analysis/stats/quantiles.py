@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, stdtrit
 
+from hpcbench.analysis.stats.distributions import binomial_cdf, student_quantile
 from hpcbench.analysis.stats.intervals import (
     LEVEL,
     RESAMPLES,
@@ -71,7 +71,7 @@ def plausible_quantiles(repetitions: Sequence[Floats], part: float) -> Floats | 
     low, high = order_limits(size, part)
     if low == 0 or high > size:
         return None
-    below = np.concatenate([[0.0], bdtr(np.arange(size + 1), size, part)])
+    below = np.concatenate([[0.0], binomial_cdf(size, part)])
     ranks = np.interp((np.arange(RESAMPLES) + 0.5) / RESAMPLES, below, np.arange(size + 2))
     return _at(ordered, np.minimum(ranks, size), size)
 
@@ -103,8 +103,8 @@ def effective_count(repetitions: Sequence[Floats], part: float, quantile: float)
     apart = below - samples * below.sum() / samples.sum()
     variance = count / (count - 1) * float(apart @ apart) / float(samples.sum()) ** 2
     worth = min(size, part * (1 - part) / variance) if variance else size
-    tail = (1 + LEVEL) / 2
-    return max(1, int(worth * (stdtrit(samples.sum() - 1, tail) / stdtrit(count - 1, tail)) ** 2))
+    many, few = (student_quantile(freedom, (1 + LEVEL) / 2) for freedom in (int(samples.sum()) - 1, count - 1))
+    return max(1, int(worth * (many / few) ** 2))
 
 
 def order_limits(size: int, part: float) -> tuple[int, int]:
@@ -112,7 +112,7 @@ def order_limits(size: int, part: float) -> tuple[int, int]:
 
     The lower rank r is the largest with P(fewer than r of `size` lie below) at most 2.5 %; the upper one is analogous.
     """
-    below = bdtr(np.arange(size + 1), size, part)  # P(at most k of them lie below the quantile)
+    below = binomial_cdf(size, part)  # P(at most k of them lie below the quantile)
     tail = (1 - LEVEL) / 2
     return int(np.searchsorted(below, tail, side="right")), int(np.searchsorted(below, 1 - tail)) + 1
 

@@ -9,8 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
 
+from hpcbench.analysis.stats.distributions import normal_quantile, student_quantile, student_tail
 from hpcbench.analysis.stats.intervals import LEVEL, Floats, exponential, median_of
 
 MIN_REPETITIONS = 5  # fewest repetitions per side with which the rank-sum test can reach 1 %
@@ -49,25 +49,10 @@ def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
     if error < _ROUNDING:
         return Ratio(estimate, estimate, estimate, float(abs(difference) < _ROUNDING), 0.0)
     freedom = sum(errors) ** 2 / sum(e**2 / (side.size - 1) for e, side in zip(errors, logs, strict=True))
-    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
+    half = student_quantile(freedom, (1 + LEVEL) / 2) * error
     low, high = exponential(difference - half), exponential(difference + half)
-    p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
+    p_value = 2 * student_tail(freedom, abs(difference) / error)
     return Ratio(estimate, min(low, estimate), max(high, estimate), p_value, sum(variances))
-
-
-def rank_sum_p(base: Floats, new: Floats) -> float:
-    """Return the two-sided p-value of the exact rank-sum test (Mann and Whitney, 1947, Annals of Mathematical
-    Statistics 18).
-
-    It is valid for any distribution. Ties are conservative: the p-value is the largest over all ways to break them.
-    """
-    from scipy.stats import mannwhitneyu, rankdata  # slow import, deferred until needed
-
-    ranks = rankdata(np.concatenate((base, new)), method="dense")
-    old, now = ranks[: base.size], ranks[base.size :]
-    larger = mannwhitneyu(now - 0.5, old, alternative="greater", method="exact").pvalue
-    smaller = mannwhitneyu(now + 0.5, old, alternative="less", method="exact").pvalue
-    return min(1.0, 2 * float(min(larger, smaller)))
 
 
 def repetitions_needed(distance: float, variance: float, level: float, most: int) -> int | None:
@@ -77,7 +62,7 @@ def repetitions_needed(distance: float, variance: float, level: float, most: int
     It is approximate: the rank-sum test needs a few more. Return None above `most`.
     """
     for count in range(MIN_REPETITIONS, most + 1):
-        quantiles = float(stdtrit(2 * count - 2, 1 - level / 2)) + float(ndtri(_POWER))
+        quantiles = student_quantile(2 * count - 2, 1 - level / 2) + normal_quantile(_POWER)
         if quantiles * math.sqrt(variance / count) <= distance:
             return count
     return None

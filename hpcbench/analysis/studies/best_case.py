@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.cases.case_table import case_names
@@ -17,6 +16,7 @@ from hpcbench.analysis.cases.labels import phrase
 from hpcbench.analysis.cases.quantities import SPEEDUP, TIME, Quantity, follows_time
 from hpcbench.analysis.cases.speedup import same_problem
 from hpcbench.analysis.results import Results, Workload
+from hpcbench.analysis.stats.distributions import normal_quantile
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
 from hpcbench.core.samples import INTERFERENCE, UNMONITORED
 
@@ -114,7 +114,7 @@ def _is_significant(interval: Interval, rivals: int) -> bool:
     if interval.low is None or interval.low <= 1:
         return False
     tail = (1 - LEVEL) / 2
-    wider = float(ndtri(tail / rivals)) / float(ndtri(tail))
+    wider = normal_quantile(tail / rivals) / normal_quantile(tail)
     return math.log(interval.estimate) > wider * (math.log(interval.estimate) - math.log(interval.low))
 
 

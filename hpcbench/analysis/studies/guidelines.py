@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
+from hpcbench.analysis.stats.distributions import normal_quantile
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
 from hpcbench.analysis.stats.ratio_text import percent, times
 from hpcbench.analysis.studies.rule_conditions import Booleans, Condition, conditions
@@ -202,7 +202,7 @@ def wilson(successes: int, trials: int) -> Interval:
     """Return `successes` / `trials` with Wilson's score interval; NaN with limits 0 and 1 without trials."""
     if not trials:
         return Interval(math.nan, 0.0, 1.0)
-    share, z = successes / trials, float(ndtri((1 + LEVEL) / 2))
+    share, z = successes / trials, normal_quantile((1 + LEVEL) / 2)
     centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
     half = z / (1 + z**2 / trials) * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
     return Interval(share, max(0.0, centre - half), min(1.0, centre + half))

@@ -15,6 +15,7 @@ P-values have a Bonferroni correction for the number of factors, or of pairs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -23,7 +24,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaln
 
 from hpcbench.analysis.cases.case_table import Row, by_case, valid_rows
 from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
@@ -220,8 +220,13 @@ def _smallest_p_value(levels: Codes, work: Codes) -> float:
     """
     runs = pd.DataFrame({"work": work, "level": levels})
     of_workloads, of_levels = runs.groupby("work").size(), runs.groupby(["work", "level"]).size()
-    ways = gammaln(of_workloads + 1).sum() - gammaln(of_levels + 1).sum()
-    return float(min(1.0, 2 * np.exp(-ways)))
+    ways = _log_factorials(of_workloads) - _log_factorials(of_levels)
+    return min(1.0, 2 * math.exp(-ways))
+
+
+def _log_factorials(counts: pd.Series[int]) -> float:
+    """Return the logarithm of the product of the factorials."""
+    return math.fsum(math.lgamma(count + 1) for count in counts)
 
 
 def _interaction(data: _Data, factors: list[Factor], ranks: _Variation, values: Floats, cases: Codes) -> Share | None:

@@ -23,6 +23,7 @@ import numpy as np
 
 from hpcbench.analysis.cases.bootstrap_replicates import interval_of
 from hpcbench.analysis.stats.intervals import LEVEL, Floats, Interval
+from hpcbench.analysis.stats.nonnegative_fits import nonnegative_fits
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,7 @@ def fit(law: Law, processors: Floats, rates: Floats, replicates: Floats | None) 
 
 def _parts(law: Law, processors: Floats, rates: Floats) -> Floats:
     """Return the parts for each row of rates, shape (draws, points), without rows whose parameters are not finite."""
-    from scipy.optimize import nnls  # slow import, deferred until needed
-
-    terms, ones = law.terms(processors), np.ones_like(processors)
-    found = np.array([nnls(terms / each[:, None], ones)[0] for each in law.response(processors, rates)])
+    found = nonnegative_fits(law.terms(processors) / law.response(processors, rates)[:, :, None])
     with np.errstate(divide="ignore", invalid="ignore"):
         parts: Floats = found[np.isfinite(law.values(found.T)).all(axis=0)]
     return parts

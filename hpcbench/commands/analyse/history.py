@@ -14,6 +14,7 @@ from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import identifying_columns, repetition_table
 from hpcbench.commands.shared.context import file_in, json_option, not_empty, print_written, workspace_of
+from hpcbench.commands.shared.extras import require_packages
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.config.yaml_document import load_yaml
@@ -115,6 +116,7 @@ def history_command(
     to_stdout = [f"{option} -" for option, file in files.items() if file == "-"]
     if len(to_stdout) > 1:
         raise UserError(f"{to_stdout[0]} cannot be used with {to_stdout[1]}", hint="write one of them to a file")
+    require_packages(html=html_file, figures=figures)
     workspace = workspace_of(context)
     name = _name(workspace, experiment)
     all_heads = heads(workspace)

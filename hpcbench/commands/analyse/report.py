@@ -20,6 +20,7 @@ from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
 from hpcbench.collect.table import sample_table
 from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
+from hpcbench.commands.shared.extras import require_packages
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
 from hpcbench.core import status
 from hpcbench.core.record import Record
@@ -139,10 +140,9 @@ def report_command(
     SWEEP may also be a file written by `hpcbench archive`.
     """
     wanted = formats_of(context, figures, formats)
-    to_stdout = _to_stdout(csv_file, html_file, tables_for)
+    to_stdout = _to_stdout(csv_file, html_file, tables_for, all_rules)
     _check_options(level, parquet_file, bool(csv_file or parquet_file), plot, bool(figures or html_file))
-    if all_rules and to_stdout:
-        raise UserError(f"--rules cannot be used with {to_stdout[0]}", hint="use one of them")
+    require_packages(html=html_file, figures=figures, parquet=parquet_file)
     workspace = workspace_of(context)
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
@@ -217,12 +217,14 @@ def _check_options(level: str, parquet_file: str | None, tables: bool, plot: str
         raise UserError("--plot requires --figures or --html", hint="add --figures DIR or --html FILE")
 
 
-def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | None) -> list[str]:
-    """Return the option that replaces the report on stdout. Raise UserError for several of them."""
+def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | None, all_rules: bool) -> list[str]:
+    """Return the option that replaces the report on stdout. Raise UserError for several of them, or with --rules."""
     asked = {"--csv -": csv_file == "-", "--html -": html_file == "-", f"--tables {tables_for}": bool(tables_for)}
     found = [option for option, is_asked in asked.items() if is_asked]
     if len(found) > 1:
         raise UserError(f"{found[0]} cannot be used with {found[1]}", hint="use one of them, or write to files")
+    if all_rules and found:
+        raise UserError(f"--rules cannot be used with {found[0]}", hint="use one of them")
     return found
 
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from hpcbench.analysis.stats.change_points import MIN_VALUES, SHORTEST, change_points, rank_sum_tail, sign_sums
-from hpcbench.analysis.stats.two_samples import rank_sum_p
+from hpcbench.analysis.stats.change_points import MIN_VALUES, SHORTEST, change_points, sign_sums
+from hpcbench.analysis.stats.rank_sum import rank_sum_p, rank_sum_tail
 
 Floats = NDArray[np.float64]
 # Page (1955), as in table 1 of Pettitt (1979), who finds K = 232 after the 17th value.

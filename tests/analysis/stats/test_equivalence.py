@@ -14,8 +14,17 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
 from benchmarks import noise
-from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict, evaluate
-from hpcbench.analysis.stats.two_samples import rank_sum_p
+from hpcbench.analysis.stats.equivalence import (
+    CANNOT_TELL,
+    FASTER,
+    SAME,
+    SLOWER,
+    Pair,
+    Verdict,
+    evaluate,
+    false_discovery_adjusted,
+)
+from hpcbench.analysis.stats.rank_sum import rank_sum_p
 
 Floats = NDArray[np.float64]
 CLOSE = np.array([0.998, 0.999, 1.0, 1.001, 1.002])
@@ -116,6 +125,11 @@ def test_the_p_values_are_corrected_as_by_benjamini_and_hochberg() -> None:
     pairs = [Pair(*generator.normal(1, 0.01, (2, 5))) for _ in range(50)]
     alone = [evaluate([pair])[0].p_value for pair in pairs]
     assert [found.p_value for found in evaluate(pairs)] == pytest.approx(false_discovery_control(alone))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1))
+def test_false_discovery_rates_are_those_of_scipy(p_values: list[float]) -> None:
+    assert false_discovery_adjusted(p_values) == false_discovery_control(p_values).tolist()
 
 
 def test_the_correction_is_that_of_benjamini_and_hochbergs_own_example() -> None:

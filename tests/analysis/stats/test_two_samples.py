@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, rank_sum_p, ratio_of_medians, repetitions_needed
+from hpcbench.analysis.stats.rank_sum import rank_sum_p
+from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, ratio_of_medians, repetitions_needed
 
 Floats = NDArray[np.float64]
 # Student's data on sleep (Biometrika, 1908), as every R has them; t.test() there gives t = -1.8608, df = 17.776,
