@@ -177,7 +177,7 @@ def key_of(case: pd.Series[Any]) -> Key:
 
 
 def _named(case: pd.Series[Any], work: Workload) -> Named:
-    return Named(key_of(case), phrase(case, work.shown))
+    return Named(key_of(case), phrase(case, work.shown) if work.shown else work.title)
 
 
 def _limit(case: pd.Series[Any], column: str) -> float | None:
