@@ -6,11 +6,11 @@ import errno
 import importlib
 import os
 import sys
+from typing import NoReturn
 
 import click
 
-from hpcbench.errors import UserError, nearest
-from hpcbench.util.text import printable
+from hpcbench.errors import Finding, UserError
 
 # By folder of hpcbench.commands. The one-line descriptions are here so that `hpcbench --help` imports no command.
 GROUPS = {
@@ -63,14 +63,6 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, f"{name}_command")
         return command
 
-    def resolve_command(
-        self, context: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        unknown = args and args[0] not in FOLDERS and not args[0].startswith("-")
-        if unknown and not context.resilient_parsing:  # completing must not print
-            raise click.UsageError(f"unknown command '{args[0]}'; {nearest(args[0], FOLDERS)}", context)
-        return super().resolve_command(context, args)
-
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for group, commands in GROUPS.items():
             with formatter.section(TITLES[group]):
@@ -112,15 +104,15 @@ def main() -> None:
     """Run the command line. A usage error ends in a message and exit status 2, never in a traceback."""
     try:
         status = group.main(standalone_mode=False)
-    except click.exceptions.Abort:
-        _fail("interrupted", 130)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
-    except click.ClickException as error:
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _fail(Finding("interrupted"), 130)
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
+    except click.ClickException as error:
+        _fail_with_usage(error)
     except UserError as error:
-        _fail(str(error), 2)
+        _fail(error, 2)
     except BrokenPipeError:  # the reader of the output has closed it, for example `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
@@ -129,12 +121,23 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _of_system(error: OSError) -> str:
-    message = f"{error.filename or 'reading or writing'}: {error.strerror}"
+def _of_system(error: OSError) -> Finding:
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return f"{message}\n  free space in the file system of the workspace (jobs/ and results/)" if full else message
+    hint = "free space in the file system of the workspace (jobs/ and results/)" if full else ""
+    where, what = str(error.filename or ""), error.strerror or str(error)
+    return Finding(what if where else f"reading or writing failed: {what}", where, hint)
 
 
-def _fail(message: str, status: int) -> None:
-    click.echo(f"hpcbench: {printable(message)}", err=True)
+def _fail(error: UserError | Finding, status: int) -> NoReturn:
+    from hpcbench.util.console import print_error  # only when something went wrong: --help stays quick
+
+    print_error(error)
     sys.exit(status)
+
+
+def _fail_with_usage(error: click.ClickException) -> NoReturn:
+    from hpcbench.commands.shared.usage_errors import finding_of, usage_of
+    from hpcbench.util.console import print_error
+
+    print_error(finding_of(error), usage_of(error))
+    sys.exit(2)

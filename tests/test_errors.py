@@ -17,8 +17,8 @@ KNOWN = {"keras-jax", "keras-torch", "pytorch", "mxnet", "Frameworks", "framewor
         ("keras", "did you mean one of keras-jax, keras-torch?"),
         ("py", "did you mean 'pytorch'?"),
         ("frameworks", "did you mean 'Frameworks'?"),
-        ("zzz", "known are: Frameworks, frameworks-scaling, keras-jax, keras-torch, mxnet, pytorch"),
-        ("", "known are: Frameworks, frameworks-scaling, keras-jax, keras-torch, mxnet, pytorch"),
+        ("zzz", "use one of: Frameworks, frameworks-scaling, keras-jax, keras-torch, mxnet, pytorch"),
+        ("", "use one of: Frameworks, frameworks-scaling, keras-jax, keras-torch, mxnet, pytorch"),
     ],
 )
 def test_the_hint_names_what_may_be_meant(word: str, hint: str) -> None:
@@ -27,7 +27,7 @@ def test_the_hint_names_what_may_be_meant(word: str, hint: str) -> None:
 
 def test_many_that_begin_alike_are_no_question() -> None:
     many = [f"run-{number}" for number in range(9)]
-    assert nearest("ru", many).startswith("known are: run-0")
+    assert nearest("ru", many).startswith("use one of: run-0")
 
 
 def test_where_nothing_is_known_nothing_is_said() -> None:

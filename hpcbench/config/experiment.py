@@ -5,18 +5,27 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from hpcbench.config.axes import Axes, Range, axis_values
+from hpcbench.config.axes import Axes
 from hpcbench.config.expressions import names_in
-from hpcbench.config.metrics import Metric, check_metrics
+from hpcbench.config.metrics import Metric
 from hpcbench.config.names import check_name
 from hpcbench.config.parameters import NAMES, OPTIONS
 from hpcbench.config.retry import Retry
-from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.config.yaml_document import Document, Model, build, schema_error
-from hpcbench.errors import nearest
+from hpcbench.config.validation.common_mistakes import hint_for_key
+from hpcbench.config.validation.experiment_checks import (
+    GROUPS,
+    check_axes_apart,
+    check_held_out,
+    check_metrics,
+    check_parameter_names,
+    with_valid_axes,
+)
+from hpcbench.config.validation.findings import Findings
+from hpcbench.config.yaml_document import Document, Model
+from hpcbench.core.run_spec import COMMAND
 
 
 class Measure(Model):
@@ -144,117 +153,57 @@ class Experiment(Model):
         found = (name for name in (*self.axis_names, *self.parameters) if name in used and name not in NAMES)
         return tuple(dict.fromkeys((*self.user_parameters, *found)))
 
+    @property
+    def runs_command(self) -> bool:
+        """Return whether the file has cases with `framework: command`."""
+        return any(COMMAND in (value if isinstance(value, list) else [value]) for value in self._values("framework"))
+
     def _values(self, name: str) -> list[Any]:
         """Return all values that the file gives a parameter, in any group."""
         groups: list[dict[str, Any]] = [self.parameters, *map(dict, (self.matrix, *self.zip)), *self.include]
         return [group[name] for group in groups if name in group]
 
 
+# Keys that users write in another section; one that several sections have belongs to the first.
+SECTIONS = {
+    "slurm": SlurmOptions.model_fields.keys(),
+    "measure": Measure.model_fields.keys(),
+    "parameters": NAMES,
+    "model_options": {option.partition(".")[2] for option in OPTIONS},
+}
+
+
 def load_experiment(document: Document) -> Experiment:
-    """Return the checked experiment of a document. Raise UserError, with file, line and key, if it is not valid."""
-    _check_axes(document)
-    experiment = build(Experiment, document)
-    _check_parameter_names(experiment, document)
-    check_metrics(experiment.metrics, experiment.expect, document)
-    for key in experiment.slurm:
-        if key not in SlurmOptions.model_fields:
-            hint = nearest(key, SlurmOptions.model_fields)
-            raise document.error(f"unknown key '{key}'", ("slurm", key), hint)
-    constants = {key: value for key, value in experiment.slurm.items() if not _has_expression(value)}
-    try:
-        SlurmOptions.model_validate(constants)
-    except ValidationError as error:
-        raise schema_error(error, SlurmOptions, document, ("slurm",)) from error
-    return experiment
+    """Return the checked experiment of a document.
+
+    Raise UserError with all its errors, each with file, line and key, except those of values that cases resolve.
+    """
+    findings = Findings(document, _key_hint)
+    data = with_valid_axes(document.data, findings)
+    experiment = findings.validated(Experiment, data)
+    if isinstance(data.get("slurm"), dict):
+        constants = {key: value for key, value in data["slurm"].items() if not _is_resolved(key, value)}
+        findings.validated(SlurmOptions, constants, ("slurm",))
+
+    def part(*keys: str) -> Experiment | None:
+        """Return an experiment with only these keys, or None if one of them is not valid."""
+        return Findings(document).validated(Experiment, {"name": "part", **{k: data[k] for k in keys if k in data}})
+
+    if groups := experiment or part(*GROUPS):
+        check_parameter_names(groups, SECTIONS, findings)
+        check_axes_apart(groups, findings)
+    if output := experiment or part("metrics", "expect"):
+        check_metrics(output.metrics, output.expect, findings)
+    if tuned := experiment or part("tune"):
+        check_held_out(tuned.tune.held_out, SECTIONS, findings)
+    return findings.checked(experiment)
 
 
-def _has_expression(value: Any) -> bool:
-    return "{{" in str(value)
+def _key_hint(key: str, section: str) -> str:
+    """Return a hint for an unknown key of the file, `slurm` or `measure`."""
+    known = Experiment.model_fields.keys() if section == "" else SECTIONS.get(section, ())
+    return hint_for_key(key, section, known, SECTIONS if section in ("", "slurm") else {})
 
 
-def _check_axes(document: Document) -> None:
-    """Raise UserError for an invalid axis; the messages of the schema for `a list or a range` would be unclear."""
-    groups: list[tuple[KeyPath, Any]] = [(("matrix",), document.data.get("matrix"))]
-    zipped = document.data.get("zip")
-    groups += [(("zip", index), group) for index, group in enumerate(zipped if isinstance(zipped, list) else [])]
-    for path, group in groups:
-        if len(path) > 1 and group == {}:
-            raise document.error("the group has no axes", path)
-        for name, axis in group.items() if isinstance(group, dict) else ():
-            where = (*path, name)
-            if isinstance(axis, dict):
-                try:
-                    Range.model_validate(axis)
-                except ValidationError as error:
-                    raise schema_error(error, Range, document, where) from error
-            elif not isinstance(axis, list):
-                raise document.error(f"an axis is a list or a range, not {axis!r}", where, f"write [{axis}]")
-            elif not axis:
-                raise document.error("the axis has no values", where)
-
-
-def _check_parameter_names(experiment: Experiment, document: Document) -> None:
-    for index, name in enumerate(experiment.user_parameters):
-        if name in NAMES:
-            what = f"'{name}' is a standard parameter: remove it from user_parameters"
-            raise document.error(what, ("user_parameters", index))
-        if not name.isidentifier():
-            what = f"the user parameter {name!r} must be a plain word, e.g. run_of_the_week"
-            raise document.error(what, ("user_parameters", index))
-    own = experiment.all_user_parameters
-    known = NAMES | set(own)
-    groups: list[tuple[KeyPath, dict[str, Any]]] = [(("parameters",), experiment.parameters)]
-    groups.append((("matrix",), dict(experiment.matrix)))
-    groups += [(("zip", index), dict(group)) for index, group in enumerate(experiment.zip)]
-    groups += [(("include", index), group) for index, group in enumerate(experiment.include)]
-    groups += [(("exclude", index), group) for index, group in enumerate(experiment.exclude) if isinstance(group, dict)]
-    for path, group in groups:
-        for name, value in group.items():
-            if path[0] == "include" and value == []:
-                raise document.error("the list has no values", (*path, name))
-            if name not in known:
-                raise document.error(f"unknown parameter '{name}'", (*path, name), _parameter_hint(name, known))
-    for index, name in enumerate(experiment.same_workload):
-        if name not in own:
-            hint = nearest(name, own) if own else "use it in `command`, or list it in user_parameters"
-            raise document.error(f"unknown user parameter '{name}'", ("same_workload", index), hint)
-    for index, name in enumerate(experiment.skip_larger_on_oom):
-        if name not in known | OPTIONS:
-            raise document.error(
-                f"unknown parameter '{name}'", ("skip_larger_on_oom", index), nearest(name, known | OPTIONS)
-            )
-    _check_held_out(experiment, document)
-    _check_axes_apart(experiment, document)
-
-
-def _check_held_out(experiment: Experiment, document: Document) -> None:
-    """Raise UserError for a shape in `tune.held_out` that is empty, or not of sizes of a network or its input."""
-    known = {"batch_size", *OPTIONS}
-    for index, shape in enumerate(experiment.tune.held_out):
-        if not shape:
-            raise document.error("the shape is empty", ("tune", "held_out", index), "as in {batch_size: 24}")
-        for name in shape:
-            if name not in known:
-                hint = nearest(name, known)
-                raise document.error(
-                    f"'{name}' is not a size of a network or its input", ("tune", "held_out", index), hint
-                )
-
-
-def _parameter_hint(name: str, known: set[str] | frozenset[str]) -> str:
-    own = f"for a parameter of your own program, use it in `command`, or add user_parameters: [{name}]"
-    return f"{nearest(name, known)}\n  {own}"
-
-
-def _check_axes_apart(experiment: Experiment, document: Document) -> None:
-    """Raise UserError for a parameter on two axes, or axes of a zip group of different lengths."""
-    seen: dict[str, str] = dict.fromkeys(experiment.matrix, "matrix")
-    for index, group in enumerate(experiment.zip):
-        lengths = {name: len(axis_values(axis)) for name, axis in group.items()}
-        if len(set(lengths.values())) > 1:
-            shown = ", ".join(f"{name} has {count}" for name, count in lengths.items())
-            raise document.error(f"the axes of a group must have equal lengths: {shown}", ("zip", index))
-        for name in group:
-            if name in seen:
-                raise document.error(f"duplicate axis '{name}', also in {seen[name]}", ("zip", index, name))
-            seen[name] = f"zip[{index}]"
+def _is_resolved(key: str, value: Any) -> bool:
+    return key in SlurmOptions.model_fields and "{{" in str(value)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hpcbench.config.yaml_document import Document, Model
+from hpcbench.config.yaml_document import Model
 from hpcbench.core.metrics.syntax import compiled, path_steps
 
 PREFIX = "metric_"  # prefix of the columns of metrics
@@ -94,25 +93,6 @@ class Metric(Model):
         if self.regex and "unit" in compiled(self.regex).groupindex and not self.unit:
             raise ValueError("a pattern with a group `unit` requires the `unit` to which numbers are converted")
         return self
-
-
-def check_metrics(wanted: Mapping[str, Metric], expect: list[str], document: Document) -> None:
-    """Raise UserError, with file and line, for names that cannot be columns, equal columns and invalid patterns."""
-    columns: dict[str, str] = {}
-    for name, metric in wanted.items():
-        if not name.isidentifier() or not name.isascii():
-            raise document.error(f"the metric {name!r} must be a plain word, e.g. step_rate", ("metrics", name))
-        column = column_of(name, metric.unit)
-        for made in (column, *interval_columns(column)):
-            if made in columns:
-                both = f"'{name}' and '{columns[made]}' would have the same column {made}"
-                raise document.error(both, ("metrics", name), "rename one of them")
-            columns[made] = name
-    for index, pattern in enumerate(expect):
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise document.error(f"{pattern!r} is not a regular expression: {error}", ("expect", index)) from error
 
 
 def column_of(name: str, unit: str) -> str:

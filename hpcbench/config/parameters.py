@@ -264,13 +264,13 @@ class Parameters(_Settings):
             if self.target_accuracy is not None:
                 raise ValueError(f"target_accuracy requires task: {TIME_TO_ACCURACY}, not {self.task}")
         elif self.target_accuracy is None:
-            raise ValueError(f"the task {TIME_TO_ACCURACY} requires target_accuracy, e.g. 0.95")
+            raise ValueError(f"task {TIME_TO_ACCURACY} requires target_accuracy, e.g. 0.95")
         elif self.data is None:
-            raise ValueError(f"the task {TIME_TO_ACCURACY} requires data: synthetic input cannot be learned")
+            raise ValueError(f"task {TIME_TO_ACCURACY} requires data: synthetic input cannot converge")
 
     def _program(self) -> Parameters:
         if not (self.command or "").strip():
-            raise ValueError("'command' is missing, e.g. ./bench --size 4")
+            raise ValueError("'command' is missing; add one, e.g. `command: ./bench --size 4`")
         for name in ("model", "model_options", "execution", "data", "target_accuracy", "threads", *_OF_SECTIONS):
             if getattr(self, name):
                 raise ValueError(f"'{name}' cannot be used with framework: {COMMAND}")

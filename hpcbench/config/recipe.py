@@ -12,7 +12,8 @@ from packaging.utils import canonicalize_name
 from pydantic import AfterValidator, Field, field_validator
 
 from hpcbench.config.environment_variables import Variables
-from hpcbench.config.yaml_document import Document, Model, build
+from hpcbench.config.validation.findings import Findings
+from hpcbench.config.yaml_document import Document, Model
 
 DIGITS = 12
 
@@ -112,5 +113,6 @@ class Recipe(Model):
 
 
 def load_recipe(document: Document) -> Recipe:
-    """Return the checked recipe of a document. Raise UserError, with file, line and key, if it is not valid."""
-    return build(Recipe, document)
+    """Return the checked recipe of a document. Raise UserError with all its errors, with file, line and key."""
+    findings = Findings(document)
+    return findings.checked(findings.validated(Recipe, document.data))

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from hpcbench.config.site import Site, variable_of
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.config.validation.findings import first_message
 from hpcbench.errors import UserError
 
 _DEFAULTS = ("account", "partition", "qos", "reservation", "constraint")
@@ -48,5 +49,6 @@ def _checked(name: str, option: str, value: str) -> str:
     try:
         SlurmOptions.model_validate({option: value})
     except ValidationError as error:
-        raise UserError(f"{value!r}: {error.errors()[0]['msg']}", where=name, hint=f"unset {name}") from error
+        what = f"'{value}' is not valid: {first_message(error)}"
+        raise UserError(what, where=f"{name} in the shell", hint=f"unset {name}") from error
     return value

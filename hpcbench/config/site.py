@@ -11,8 +11,17 @@ from pydantic import Field, PrivateAttr, field_validator
 from hpcbench.config.container import Container, check_no_options, check_single_lines
 from hpcbench.config.environment_variables import Variables, check_no_given_secret, check_no_secret
 from hpcbench.config.names import check_name
-from hpcbench.config.slurm_options import COMPONENT_OPTIONS, SlurmOptions, check_option_value, walltime_s
-from hpcbench.config.yaml_document import Document, Model, build
+from hpcbench.config.slurm_options import (
+    COMPONENT_OPTIONS,
+    RESOURCES,
+    SlurmOptions,
+    check_option_value,
+    check_time,
+    walltime_s,
+)
+from hpcbench.config.validation.common_mistakes import hint_for_key
+from hpcbench.config.validation.findings import Findings
+from hpcbench.config.yaml_document import Document, Model
 
 
 class Environment(Model):
@@ -61,9 +70,7 @@ class Partition(Model):
     @field_validator("max_time")
     @classmethod
     def _valid_time(cls, value: str | None) -> str | None:
-        if value is not None:
-            SlurmOptions.model_validate({"time": value})
-        return value
+        return None if value is None else check_time(value)
 
     @property
     def max_time_s(self) -> int | None:
@@ -221,21 +228,39 @@ def variable_of(option: str) -> str:
     return f"SBATCH_{option.upper()}"
 
 
-def load_site(document: Document) -> Site:
-    """Return the checked site of a document. Raise UserError, with file, line and key, if it is not valid."""
-    return build(Site, document)
+_SECTIONS = {"slurm": SlurmOptions.model_fields.keys(), "limits": Limits.model_fields.keys(), "experiment": RESOURCES}
 
 
-def check_environment_names(document: Document, site: Site, known: Collection[str]) -> None:
-    """Raise UserError for an environment whose name is nearly one of the `known` ones: no case would use it.
+def load_site(document: Document, recipes: Collection[str] = ()) -> Site:
+    """Return the checked site of a document.
+
+    Raise UserError with all its errors, each with file, line and key; also for an environment whose name is nearly
+    that of one of the `recipes`: no case would use it.
+    """
+    findings = Findings(document, _key_hint)
+    site = findings.validated(Site, document.data)
+    environments = document.data.get("environments")
+    _check_environment_names(environments if isinstance(environments, dict) else {}, recipes, findings)
+    return findings.checked(site)
+
+
+def _key_hint(key: str, section: str) -> str:
+    """Return a hint for an unknown key of the file, its `slurm` section or an environment."""
+    if section.startswith("environments."):
+        return hint_for_key(key, section, Environment.model_fields, {})
+    known = Site.model_fields.keys() if section == "" else _SECTIONS.get(section, ())
+    return hint_for_key(key, section, known, _SECTIONS if section in ("", "slurm") else {})
+
+
+def _check_environment_names(names: Collection[str], known: Collection[str], findings: Findings) -> None:
+    """Add an error for each environment whose name is nearly one of the `known` ones.
 
     A name with fewer or more words, or with a version, is one of its own: `torch`, `pytorch-ngc`, `keras3-torch`.
     """
-    for name in sorted(site.environments.keys() - known):
+    for name in (name for name in names if name not in known):
         for close in difflib.get_close_matches(name, known, n=1, cutoff=0.8):
             if not (close in name or close.endswith(name) or _letters(close) == _letters(name)):
-                path = ("environments", name)
-                raise document.error(f"unknown environment '{name}'", path, f"did you mean '{close}'?")
+                findings.add(f"unknown environment '{name}'", ("environments", name), f"did you mean '{close}'?")
 
 
 def _letters(name: str) -> str:

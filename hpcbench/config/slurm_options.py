@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.environment_variables import check_no_given_secret
+from hpcbench.config.validation.common_mistakes import canonical
 from hpcbench.config.yaml_document import Model
 
 # #SBATCH lines are not quoted for a shell: only the characters of Slurm's option values are allowed.
@@ -25,6 +26,7 @@ OWN_OPTIONS = {
 }
 
 
+RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 _PLACING = ("partition", "qos", "constraint", "reservation", "nodelist", "exclude", "gpu_type")
 
 
@@ -83,9 +85,7 @@ class SlurmOptions(Model):
     @field_validator("time", "pack_walltime")
     @classmethod
     def _valid_time(cls, value: str | None) -> str | None:
-        if value is not None and (not _TIME.match(value) or walltime_s(value) == 0):
-            raise ValueError('write a time as M, M:S, H:M:S or D-H:M:S, e.g. "00:30:00"')
-        return value
+        return None if value is None else check_time(value)
 
     @field_validator("mem", "mem_per_cpu")
     @classmethod
@@ -110,7 +110,9 @@ class SlurmOptions(Model):
             if name in COMPONENT_OPTIONS:
                 raise ValueError(f"heterogeneous jobs are not supported: --{name}")
             if name in OWN_OPTIONS:
-                raise ValueError(f"hpcbench sets --{name} itself")
+                instead = canonical(name)
+                use = f"; use the parameter {instead} of the experiment" if instead in RESOURCES else ""
+                raise ValueError(f"hpcbench sets --{name} itself{use}")
             if name.replace("-", "_") in cls.model_fields:
                 raise ValueError(f"use slurm.{name.replace('-', '_')} instead")
             cls._check_not_short_for(name)
@@ -137,6 +139,13 @@ class SlurmOptions(Model):
         if self.pack == "parallel" and not self.pack_walltime:
             raise ValueError("pack: parallel requires pack_walltime")
         return self
+
+
+def check_time(value: str) -> str:
+    """Return a time limit. Raise ValueError if it is not a time of Slurm, or zero."""
+    if not _TIME.match(value) or walltime_s(value) == 0:
+        raise ValueError('write a time as M, M:S, H:M:S or D-H:M:S, e.g. "00:30:00"')
+    return value
 
 
 def check_no_component(text: str) -> None:

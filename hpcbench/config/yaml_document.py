@@ -1,4 +1,4 @@
-"""Strict parsing of YAML into plain data with positions, and validation by a schema.
+"""Strict parsing of YAML into plain data with positions, and the base class of schemas.
 
 PyYAML composes the nodes; this module constructs the values, by the core schema of YAML 1.2 and with the merge keys of
 YAML 1.1 (https://yaml.org/type/merge.html), for three reasons: errors have file, line and key; `00:10:00` remains the
@@ -12,19 +12,19 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from hpcbench.config.schema_location import KeyPath, fields_at, written_part
-from hpcbench.errors import UserError, nearest
-
-ModelT = TypeVar("ModelT", bound=BaseModel)
+from hpcbench.config.schema_location import KeyPath
+from hpcbench.errors import UserError
 
 MAX_FILE_BYTES = 10_000_000
 MAX_VALUES = 500_000  # including expanded aliases, against alias bombs
 MAX_DEPTH = 40
+_MAPPING = "write one `key: value` per line, beginning with `name: NAME`"
+_SYNTAX = "check the indentation, brackets and quotes of this line and of the one before"
 
 
 class Model(BaseModel):
@@ -42,12 +42,14 @@ class Document:
     places: Mapping[KeyPath, str]
     text: str
 
+    def line(self, path: KeyPath) -> str:
+        """Return `file:line` of the closest enclosing key with a known line, otherwise the file."""
+        lengths = range(len(path), 0, -1)
+        return next((self.places[path[:length]] for length in lengths if path[:length] in self.places), self.name)
+
     def where(self, path: KeyPath) -> str:
         """Return `file:line: key.path` of the closest enclosing key with a known line."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.places:
-                return f"{self.places[path[:length]]}: {dotted(path)}"
-        return f"{self.name}: {dotted(path)}" if path else self.name
+        return f"{self.line(path)}: {dotted(path)}" if path else self.name
 
     def error(self, what: str, path: KeyPath, hint: str = "") -> UserError:
         """Return a UserError located at a key."""
@@ -66,12 +68,18 @@ def load_yaml(path: Path) -> Document:
     """Return the document of a YAML file. Raise UserError if it cannot be read, is too large or is not valid YAML."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise UserError("the file is larger than 10 MB", where=str(path))
+            raise UserError(
+                "the file is larger than 10 MB", where=str(path), hint="use a range or expressions for its values"
+            )
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise UserError(
+            f"the file cannot be read: {error.strerror}", where=str(path), hint="check its permissions"
+        ) from error
     except UnicodeDecodeError as error:
-        raise UserError("is not UTF-8 text", where=str(path)) from error
+        raise UserError(
+            "the file is not UTF-8 text", where=str(path), hint="save it with the encoding UTF-8"
+        ) from error
     return parse_yaml(text, str(path))
 
 
@@ -79,11 +87,11 @@ def parse_yaml(text: str, name: str) -> Document:
     """Return the document of the text of a YAML mapping. Raise UserError, located at `name`, if it is not valid."""
     root = _compose(text, name)
     if root is None:
-        raise UserError("the file is empty", where=name)
+        raise UserError("the file is empty", where=name, hint=_MAPPING)
     builder = _Builder(name)
     data = builder.value(root, (), ())
     if not isinstance(data, dict):
-        raise UserError("the file must be a mapping of keys to values", where=f"{name}:1")
+        raise UserError("the file must be a mapping of keys to values", where=f"{name}:1", hint=_MAPPING)
     return Document(name, data, builder.places, text)
 
 
@@ -103,7 +111,7 @@ def _compose(text: str, name: str) -> yaml.Node | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{name}:{mark.line + 1}" if mark else name
-        hint = "indent with spaces: YAML does not allow tabs" if mark and _tab_before(mark, text) else ""
+        hint = "indent with spaces: YAML does not allow tabs" if mark and _tab_before(mark, text) else _SYNTAX
         raise UserError(f"not valid YAML: {error.problem}{_alias_at(mark, text)}", where=place, hint=hint) from error
     except (yaml.YAMLError, UnicodeError) as error:
         raise UserError(f"not valid YAML: {error}", where=name) from error
@@ -125,7 +133,7 @@ def _check_depth(text: str, name: str) -> None:
             if depth > MAX_DEPTH:
                 mark = event.start_mark
                 place = f"{name}:{mark.line + 1}" if mark else name
-                raise UserError(f"nested deeper than {MAX_DEPTH} levels", where=place)
+                raise UserError(f"nested deeper than {MAX_DEPTH} levels", where=place, hint="close the brackets")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -186,9 +194,10 @@ class _Builder:
         """Return the data of a node. Raise UserError if it is not plain, too large or too deep."""
         self._enter(node, path, parents)
         parents = (*parents, id(node))
+        if path:
+            self._note(node, path)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path, parents)
-        self._note(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(child, (*path, index), parents) for index, child in enumerate(node.value)]
         assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - the only other kind of node
@@ -270,41 +279,3 @@ class _Builder:
     def _error(self, node: yaml.Node, path: KeyPath, what: str, hint: str = "") -> UserError:
         place = f"{self.name}:{node.start_mark.line + 1}"
         return UserError(what, where=f"{place}: {dotted(path)}" if path else place, hint=hint)
-
-
-def build(model: type[ModelT], document: Document) -> ModelT:
-    """Return the validated model of a document. Raise UserError, with file, line and key, if it is not valid."""
-    try:
-        return model.model_validate(document.data)
-    except ValidationError as error:
-        raise schema_error(error, model, document) from error
-
-
-def first_message(error: ValidationError) -> str:
-    """Return the first message of a pydantic error, without its prefixes."""
-    message: str = error.errors(include_url=False)[0]["msg"]
-    return message.removeprefix("Value error, ").removeprefix("Input ")
-
-
-def schema_error(
-    error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath = (), hint: str = ""
-) -> UserError:
-    """Return the first error of pydantic as a UserError with file, line and key, and similar names for unknown keys."""
-    finding = error.errors(include_url=False)[0]
-    location = written_part(tuple(finding["loc"]), document.data, prefix)
-    path = prefix + location
-    if finding["type"] == "extra_forbidden":
-        known = fields_at(model, location[:-1])
-        return document.error(f"unknown key '{location[-1]}'", path, nearest(str(location[-1]), known))
-    if finding["type"] == "missing":
-        missing = finding["loc"]
-        return document.error(f"'{dotted(tuple(missing))}' is missing", prefix + location[: len(missing) - 1])
-    message = first_message(error)
-    if isinstance(finding["input"], dict):
-        return document.error(message, path, hint)
-    return document.error(f"{_shown(finding['input'])} is not valid: {message}", path, hint)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

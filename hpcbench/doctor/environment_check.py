@@ -7,8 +7,6 @@ import os
 import time
 from typing import Any
 
-from rich.markup import escape
-
 from hpcbench.config.site import Site
 from hpcbench.core import status
 from hpcbench.core.frameworks import FRAMEWORKS
@@ -16,8 +14,9 @@ from hpcbench.core.record import Record
 from hpcbench.doctor.trial import trial
 from hpcbench.environments.framework_names import framework_and_strategy
 from hpcbench.environments.resolve import resolve
+from hpcbench.errors import Finding
 from hpcbench.store.workspace import Workspace
-from hpcbench.util.console import err, out
+from hpcbench.util.console import err, out, print_error, print_warning
 
 TINY = {"input_size": 8, "hidden_size": 8, "layers": 1}
 LAST_LINES = 8  # of the output of a framework
@@ -33,7 +32,7 @@ def check_all(workspace: Workspace, site: Site, names: tuple[str, ...], framewor
     warnings = [resolve(local, name, workspace).warning for name in names]
     frameworks = [framework_and_strategy(name, framework) for name in names]
     for warning in filter(None, warnings):
-        err.print(f"[yellow]warning:[/yellow] {escape(warning)}")
+        print_warning(warning)
     works = [_check(workspace, local, name, *of) for name, of in zip(names, frameworks, strict=True)]
     return int(not all(works))
 
@@ -66,8 +65,7 @@ def _summary(record: Record, framework: str) -> str:
 
 
 def _print_failure(name: str, record: Record) -> None:
-    message = f"{name}: does not work: {record.status}: {record.error_message}"
-    err.print(message, style="red", markup=False, soft_wrap=True)
+    print_error(Finding(f"{name} does not work: {record.status}: {record.error_message}"))
     for line in (record.error.last_lines if record.error else ())[-LAST_LINES:]:
         err.print(f"  | {line}", markup=False, soft_wrap=True)
 

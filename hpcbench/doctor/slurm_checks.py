@@ -16,7 +16,7 @@ _SHOW_ASSOCIATIONS = (
 SILENT = CheckResult(
     "Slurm",
     PROBLEM,
-    "configured here, but does not respond",
+    "configured on this host, but not responding",
     "hpcbench cannot submit jobs or follow running ones.",
     "Check `scontrol ping`, and ask the administrators whether slurmctld is up.",
 )

@@ -23,7 +23,7 @@ def framework_and_strategy(name: str, framework: str | None = None) -> tuple[str
         return framework, strategy
     if name == COMMAND:
         what = "the environment 'command' has no framework to check"
-        raise UserError(what, hint="run a sweep with `framework: command`")
+        raise UserError(what, hint="to check it, run a sweep with `framework: command`")
     own = name.removeprefix(HOROVOD)
     found = max((each for each in FRAMEWORKS if own.startswith(each)), key=len, default=None)
     if found is None:

@@ -33,7 +33,7 @@ def choose_python(name: str, recipe: Recipe, given: str | None) -> Python:
         python = probe(given)
         if not recipe.allows(python.version):
             raise UserError(
-                f"{name} works with Python {recipe.python}, and this is {python.version}",
+                f"'{name}' requires Python {recipe.python}, and this is {python.version}",
                 where=f"--python {given}",
                 hint=_which_would_do(recipe),
             )
@@ -53,7 +53,7 @@ def _first_that_fits(name: str, recipe: Recipe) -> Python:
         if recipe.allows(python.version):
             return python
     raise UserError(
-        f"no Python that {name} works with is on the PATH",
+        f"Python for '{name}' not found on the PATH",
         hint=f"{_which_would_do(recipe)}; install one, load a module with one, or give its path with --python",
     )
 
@@ -63,7 +63,7 @@ def probe(given: str) -> Python:
     python = _probed(given)
     if python is None:
         hint = "give a program on the PATH, or a file: --python /opt/python3.11/bin/python3"
-        raise UserError("it is not a working Python", where=f"--python {given}", hint=hint)
+        raise UserError(f"'{given}' is not a working Python", where="--python", hint=hint)
     return python
 
 

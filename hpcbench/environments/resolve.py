@@ -114,8 +114,10 @@ def _half_built(there: EnvironmentDir, dispensable: bool) -> NotBuiltError:
 def _not_there(name: str, there: EnvironmentDir, recipe: Recipe | None, site: Site, workspace: Workspace) -> UserError:
     if recipe is None:
         known = {*site.environments, *recipe_files(workspace)}
-        what = f"there is no environment '{name}': the site '{site.name}' names none, and no recipe is called so"
-        return UserError(what, hint=f"{nearest(name, known)}\n  or add it to `environments:` in the site file")
+        what = f"environment '{name}' not found: neither the site '{site.name}' nor a recipe defines it"
+        return UserError(
+            what, hint=f"{nearest(name, known)}\nto use your own, add it to `environments:` in the site file"
+        )
     hint = f"build it: hpcbench env build {name}; or add its Python to `environments:` in the site file"
     return NotBuiltError(f"the environment '{name}' is not built", there, hint)
 

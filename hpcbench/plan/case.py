@@ -17,7 +17,8 @@ from hpcbench.config.expressions import ExpressionError, Resolver, is_expression
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
-from hpcbench.config.yaml_document import Document, schema_error
+from hpcbench.config.validation.findings import Findings
+from hpcbench.config.yaml_document import Document
 from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND, PlannedRun
 from hpcbench.plan.compatibility import incompatibility
@@ -109,7 +110,7 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions,
         if len(cases) == limit:
             return Expansion(tuple(cases.values()), ())
     if not cases:
-        raise document.error("all points of the matrix are excluded", ("exclude",))
+        raise document.error("all points of the matrix are excluded", ("exclude",), "remove or narrow a condition")
     _check_metrics_used(experiment, document, cases.values())
     warnings = [f"exclude[{index}] matches no point" for index, count in enumerate(excluded) if not count]
     if repeated:
@@ -124,7 +125,8 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions,
 def _check_metrics_used(experiment: Experiment, document: Document, cases: Iterable[Case]) -> None:
     for key in ("metrics", "expect"):
         if getattr(experiment, key) and all(case.parameters.framework != COMMAND for case in cases):
-            raise document.error(f"'{key}' requires a case with framework: {COMMAND}", (key,))
+            hint = f"add a case with framework: {COMMAND}, or remove the key"
+            raise document.error(f"'{key}' requires framework: {COMMAND}", (key,), hint)
 
 
 class _CaseBuilder:
@@ -149,11 +151,12 @@ class _CaseBuilder:
             slurm = {key: resolver.value(value, f"slurm.{key}") for key, value in self.experiment.slurm.items()}
         for name, value in user_parameters.items():
             if isinstance(value, list | dict):
-                raise self.document.error(f"the user parameter '{name}' must be a plain value", self._path(name, point))
+                what = f"the user parameter '{name}' must be a plain value"
+                raise self.document.error(what, self._path(name, point), "write a number, text, true or false")
         parameters = self._checked({k: v for k, v in values.items() if k not in self.user_parameters}, point)
         if wrong := incompatibility(parameters):
             hints = [hint for hint in (wrong.hint, _leave_out(wrong.what, point)) if hint]
-            raise self.document.error(wrong.what, self._path(wrong.name, point), "\n  ".join(hints))
+            raise self.document.error(wrong.what, self._path(wrong.name, point), "\n".join(hints))
         options = self.constant_slurm or self._slurm(slurm)
         size = self._size(point, parameters, user_parameters, options)
         return Case(case_id(parameters, user_parameters), index, parameters, user_parameters, options, size)
@@ -173,7 +176,8 @@ class _CaseBuilder:
         """Return the index of the first `exclude` entry that matches a point; None without a match."""
         for index, condition in enumerate(self.experiment.exclude):
             if isinstance(condition, str) and not is_expression(condition):
-                raise self.document.error('write a condition as "{{ ... }}"', ("exclude", index))
+                hint = 'write "{{ CONDITION }}", or the values to match: {name: value}'
+                raise self.document.error(f"'{condition}' is not a condition", ("exclude", index), hint)
             with self._located(point, ("exclude", index)):
                 if isinstance(condition, str):
                     matches = bool(resolver.value(condition, _CONDITION))
@@ -190,14 +194,15 @@ class _CaseBuilder:
         try:
             return Parameters.model_validate(values)
         except ValidationError as error:
-            finding = error.errors(include_url=False)[0]
-            if finding["loc"]:
-                prefix = self._path(str(finding["loc"][0]), point)[:-1]
-                raise schema_error(error, Parameters, self.document, prefix) from error
-            named = _named(finding["msg"], point)
-            where = self._path(named[0], point) if named else ("parameters",)
-            hint = _leave_out(finding["msg"], point)
-            raise schema_error(error, Parameters, self.document, where, hint) from error
+            findings = Findings(self.document)
+            for details in error.errors(include_url=False):
+                if details["loc"]:
+                    findings.add_details(details, Parameters, self._path(str(details["loc"][0]), point)[:-1])
+                else:
+                    named = _named(details["msg"], point)
+                    path = self._path(named[0], point) if named else ("parameters",)
+                    findings.add_details(details, Parameters, path, _leave_out(details["msg"], point))
+            raise findings.error() from error
 
     def _slurm(self, values: Mapping[str, Any]) -> SlurmOptions:
         """Return the site's options overridden by the experiment's; a shared object for equal options."""
@@ -210,7 +215,9 @@ class _CaseBuilder:
         try:
             return _shared_options(json.dumps(merged, sort_keys=True))
         except ValidationError as error:
-            raise schema_error(error, SlurmOptions, self.document, ("slurm",)) from error
+            findings = Findings(self.document)
+            findings.add_schema(error, SlurmOptions, ("slurm",))
+            raise findings.error() from error
 
     def _path(self, name: str, point: Point) -> KeyPath:
         """Return the key path at which the value of a parameter is written."""
@@ -225,7 +232,7 @@ class _CaseBuilder:
             with deadline(MAX_S):
                 yield
         except OutOfTimeError as error:
-            raise self.document.error(f"its expressions cannot be evaluated: {error}", ()) from error
+            raise self.document.error(f"the expressions cannot be evaluated: {error}", (), "simplify them") from error
         except ExpressionError as error:
             section, _, key = error.where.partition(".")
             name = re.split(r"[.\[]", error.where)[0]
@@ -245,7 +252,7 @@ def _leave_out(what: str, point: Point) -> str:
     named = {name: point.values[name] for name in _named(what, point)}
     if len(named) < 2:
         return ""
-    return f"or exclude the combination, e.g. `exclude: [{json.dumps(named)}]`"
+    return f"exclude the combination, e.g. `exclude: [{json.dumps(named)}]`"
 
 
 def where_written(name: str, document: Document) -> KeyPath:

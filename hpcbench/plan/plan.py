@@ -144,6 +144,9 @@ def _side_by_side(resources: Resources, experiment: Experiment, site: Site, docu
     return max(1, min(fitting))
 
 
+_REDUCE = "reduce it, or choose another `partition:` under `slurm:`"
+
+
 def _check_partition(job: Job, site: Site, document: Document) -> None:
     """Raise UserError if a job exceeds the limits in the site file. Missing limits are not checked."""
     resources = job.resources
@@ -160,8 +163,8 @@ def _check_partition(job: Job, site: Site, document: Document) -> None:
     if all(problems):
         what, path = next(problem for problem in problems if problem)
         if path[0] == "slurm":
-            raise _option_error(what, path[1], site, document)
-        raise document.error(what, where_written(path[1], document))
+            raise _option_error(what, path[1], site, document, _REDUCE)
+        raise document.error(what, where_written(path[1], document), _REDUCE)
 
 
 def _option_error(what: str, key: str, site: Site, document: Document, hint: str = "") -> UserError:

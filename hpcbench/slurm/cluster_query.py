@@ -111,8 +111,8 @@ def _has_slurm_conf() -> bool:
 
 def _silent(said: str) -> UserError:
     return UserError(
-        f"Slurm is configured here, but does not respond: {said}",
-        hint="--local, or --site laptop, runs on this machine",
+        f"Slurm is configured on this host, but not responding: {said}",
+        hint="to run on this machine, add --local, or --site laptop",
     )
 
 

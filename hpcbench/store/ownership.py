@@ -37,7 +37,7 @@ def _check(folder: Path, shared: bool) -> None:
     if not stat.S_ISDIR(status.st_mode):
         kind = "a link" if stat.S_ISLNK(status.st_mode) else "a file"
         raise UserError(
-            f"it is {kind} of {_user(status.st_uid)}, not the directory of a sweep",
+            f"the path is {kind} of {_user(status.st_uid)}, not the directory of a sweep",
             where=str(folder),
             hint="remove it; jobs/ and results/ as a whole may be links",
         )

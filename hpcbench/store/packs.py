@@ -26,5 +26,5 @@ def read(path: Path) -> tuple[Pack, ...]:
         return tuple(tuple(map(int, line.split())) for line in lines)
     except (OSError, ValueError) as error:
         raise UserError(
-            f"cannot be read: {error}", where=str(path), hint="it was written by sweep or resume"
+            f"the file cannot be read: {error}", where=str(path), hint="start a new sweep: hpcbench sweep --from SWEEP"
         ) from error

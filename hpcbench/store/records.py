@@ -78,7 +78,7 @@ def _add(found: RecordFiles, line: bytes, place: str, is_one_of_many: bool) -> N
             found.records.append(checked_record(data))
         else:
             what = f"the record has schema {data['schema']}, and this hpcbench reads {SCHEMA}"
-            raise UserError(what, where=place, hint=f"it was written by hpcbench {data.get('hpcbench_version')}")
+            raise UserError(what, where=place, hint=f"read it with hpcbench {data.get('hpcbench_version')}")
     except InvalidError as error:
         found.damaged.append(f"{place} ({error})")
 

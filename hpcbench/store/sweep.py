@@ -130,7 +130,7 @@ class Sweep:
                 added = lines(file, whole=self.tuning is not None)
                 yield from (PlannedRun(**decoded(line)) for line in added)
         except (TypeError, ValueError) as error:
-            raise UserError(f"has an invalid run specification: {error}", where=str(path)) from error
+            raise UserError(f"the file has an invalid run specification: {error}", where=str(path)) from error
 
 
 def add_run(paths: SweepPaths, job: str, run: PlannedRun) -> None:
@@ -143,7 +143,11 @@ def add_run(paths: SweepPaths, job: str, run: PlannedRun) -> None:
             write_all(handle, (run.as_line() + "\n").encode())
             os.fsync(handle)
     except OSError as error:
-        raise UserError(f"cannot be written: {error.strerror}", where=str(paths.runs(job))) from error
+        raise UserError(
+            f"the file cannot be written: {error.strerror}",
+            where=str(paths.runs(job)),
+            hint="check the permissions and the free space of this directory",
+        ) from error
 
 
 def load(paths: SweepPaths) -> Sweep:
@@ -151,14 +155,17 @@ def load(paths: SweepPaths) -> Sweep:
     try:
         description = decoded(content(paths.description))
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read: {error}", where=str(paths.description)) from error
+        what = f"the file cannot be read: {error}"
+        raise UserError(what, where=str(paths.description), hint="check its permissions") from error
     if not isinstance(description, dict) or description.get("schema") != SCHEMA:
         version = description.get("hpcbench_version") if isinstance(description, dict) else "unknown"
         raise UserError(
-            f"was written by another version of hpcbench ({version})",
+            f"the sweep was written by another version of hpcbench ({version})",
             where=str(paths.description),
+            hint="read it with that version, or start a new sweep",
         )
     jobs = description.get("jobs")
     if not isinstance(jobs, dict) or not all(JOB_NAME.match(name) for name in jobs):
-        raise UserError("its jobs have names that hpcbench does not use", where=str(paths.description))
+        what = "the jobs of the sweep have names that hpcbench does not use"
+        raise UserError(what, where=str(paths.description), hint="start a new sweep")
     return Sweep(paths, description)

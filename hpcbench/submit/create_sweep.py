@@ -83,7 +83,9 @@ def create(
 def _not_written(paths: SweepPaths, error: OSError) -> UserError:
     if error.errno in (errno.ENOTEMPTY, errno.EEXIST):  # another hpcbench was faster
         return UserError(
-            "the sweep already exists", where=str(paths.jobs), hint="nothing was submitted; choose another name"
+            f"sweep '{paths.name}' already exists",
+            where=str(paths.jobs),
+            hint="choose another name; nothing was submitted",
         )
     where = str(error.filename or paths.jobs)
     return UserError(f"the sweep cannot be written: {error.strerror}", where=where, hint="nothing was submitted")

@@ -111,8 +111,7 @@ def check_available(cluster: str | None) -> None:
         if chosen and chosen != cluster:
             target = f"cluster '{cluster}'" if cluster else "the cluster of this machine"
             raise UserError(
-                f"set to {chosen}, but hpcbench submits to {target}",
-                where=variable,
+                f"{variable} is set to {chosen}, but hpcbench submits to {target}",
                 hint=f"to submit to another cluster, set `cluster: NAME` in the site file; otherwise: unset {variable}",
             )
 

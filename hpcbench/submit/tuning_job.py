@@ -32,7 +32,9 @@ def submit_search(
         with open(sweep.paths.script(SEARCH), "w", encoding="utf-8", opener=no_link) as file:
             file.write(content)
     except OSError as error:
-        raise UserError(f"cannot be written: {error.strerror}", where=str(sweep.paths.script(SEARCH))) from error
+        raise UserError(
+            f"the script cannot be written: {error.strerror}", where=str(sweep.paths.script(SEARCH))
+        ) from error
     return submit(sweep, Array(SEARCH, ((),)), journal, lease)
 
 

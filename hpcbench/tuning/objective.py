@@ -93,12 +93,12 @@ def objective_of(name: str, experiment: Experiment) -> Objective:
         hint = nearest(plain, [*_NAMED, *experiment.metrics])
         raise UserError(f"the experiment has no metric '{name}'", where="--metric", hint=hint)
     if way not in ("", "higher", "lower"):
-        raise UserError(f"'{name}' has an unknown direction: add :higher or :lower", where="--metric")
+        raise UserError(f"'{name}' has an unknown direction", where="--metric", hint="add :higher or :lower")
     better = way or better_of(metric.model_dump())
     if better is None:
         raise UserError(
             f"the better direction of '{plain}' is unknown",
             where="--metric",
-            hint=f"say it: --metric {plain}:higher or --metric {plain}:lower",
+            hint=f"add it: --metric {plain}:higher or --metric {plain}:lower",
         )
     return Objective(Quantity(column_of(plain, metric.unit), plain, metric.unit, better == "higher"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from hpcbench.config.yaml_document import first_message
+from hpcbench.config.validation.findings import first_message
 from hpcbench.core.files import write_whole
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import SweepPaths
@@ -61,7 +61,11 @@ def read_results(paths: SweepPaths) -> list[TuningResult] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", where=str(paths.findings)) from error
+        raise UserError(f"the file cannot be read: {error.strerror}", where=str(paths.findings)) from error
     except ValueError as error:
         reason = first_message(error) if isinstance(error, ValidationError) else error
-        raise UserError(f"is damaged: {reason}", where=str(paths.findings), hint="remove it, and resume") from error
+        raise UserError(
+            f"the file is damaged: {reason}",
+            where=str(paths.findings),
+            hint=f"remove it, then run: hpcbench resume {paths.name}",
+        ) from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hpcbench.config.yaml_document import first_message
+from hpcbench.config.validation.findings import first_message
 from hpcbench.core import status
 from hpcbench.core.frameworks import SCHEDULE
 from hpcbench.core.record import Record

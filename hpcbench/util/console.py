@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
+from hpcbench.errors import Finding, UserError
 from hpcbench.util.text import printable
 
 
@@ -31,3 +33,38 @@ out = PrintableConsole(highlight=False)
 if not out.is_terminal and "COLUMNS" not in os.environ:
     out.width = 1000  # a file or a pipe has no margin: a smaller width would break the words of wide tables
 err = PrintableConsole(stderr=True, highlight=False)
+
+
+def print_error(error: UserError | Finding, usage: str = "") -> None:
+    """Print what is wrong, where and what to do to standard error, and the usage of the command if it is given."""
+    findings = error.findings if isinstance(error, UserError) else (error,)
+    for index, finding in enumerate(findings):
+        _print_lines([Text(""), *_lines(finding, usage)] if index else _lines(finding, usage))
+    if isinstance(error, UserError) and error.rest:
+        _print_lines([Text(""), Text(error.rest)])
+
+
+def print_warning(what: str) -> None:
+    """Print a warning to standard error."""
+    _print_lines([_labelled("warning", "yellow", what)])
+
+
+def _lines(finding: Finding, usage: str) -> Iterator[Text]:
+    """Yield the lines of a finding. An option is in the first line; a place in a file has a line of its own."""
+    of_option = finding.where.startswith("-")
+    yield _labelled("error", "red", f"{finding.where}: {finding.what}" if of_option else finding.what)
+    if finding.where and not of_option:
+        yield Text.assemble(("  --> ", "blue"), finding.where)
+    if usage:
+        yield _labelled("usage", "green", usage)
+    for line in finding.hint.splitlines():
+        yield _labelled("hint", "cyan", line.strip())
+
+
+def _labelled(label: str, colour: str, text: str) -> Text:
+    return Text.assemble((f"{label}:", colour), f" {text}")
+
+
+def _print_lines(lines: Iterable[Text]) -> None:
+    for line in lines:
+        err.print(line, soft_wrap=True)

@@ -28,7 +28,7 @@ MISTAKES = {
     "shell in an option": ({"slurm": {"partition": "$(reboot)"}}, ["slurm.partition", "cannot contain"]),
     "newline in an option": ({"slurm": {"account": "a\nb"}}, ["slurm.account", "cannot contain"]),
     "newline in an extra option": ({"slurm": {"options": {"comment": "a\n#SBATCH -n9"}}}, ["cannot contain"]),
-    "unknown environment": ({"parameters": {"environment": "mine"}}, ["no environment 'mine'"]),
+    "unknown environment": ({"parameters": {"environment": "mine"}}, ["environment 'mine' not found"]),
     "pattern without a number": (
         {"metrics": {"rate": {"regex": "rate: .*"}}},
         ["metrics.rate.regex", "needs a group for the number"],
@@ -83,7 +83,7 @@ def test_a_file_that_is_no_experiment_is_explained(invoke, mistake):
 
 
 COMMANDS = {
-    "no such file": (["sweep", "nothing.yaml"], ["nothing.yaml", "file not found"]),
+    "no such file": (["sweep", "nothing.yaml"], ["'nothing.yaml' not found"]),
     "no such experiment": (["sweep", "quickstrt"], ["did you mean 'quickstart'?"]),
     "the beginning of several": (["sweep", "framework"], ["did you mean one of frameworks, frameworks-scaling?"]),
     "other capitals": (["sweep", "Frameworks"], ["did you mean 'frameworks'?"]),
@@ -92,8 +92,8 @@ COMMANDS = {
     "no such site": (["sweep", "quickstart", "--site", "labtop"], ["did you mean 'laptop'?"]),
     "no sweep yet": (["report"], ["no sweep found in this workspace"]),
     "bad setting": (["sweep", "quickstart", "--set", "nodes"], ["KEY=VALUE"]),
-    "bad sweep name": (["sweep", "quickstart", "--local", "--name", "../up"], ["--name ../up"]),
-    "no such workspace": (["-C", "nowhere", "status"], ["directory not found"]),
+    "bad sweep name": (["sweep", "quickstart", "--local", "--name", "../up"], ["--name: '../up' is not a name"]),
+    "no such workspace": (["-C", "nowhere", "status"], ["nowhere' not found"]),
     "unknown option": (["sweep", "quickstart", "--locl"], ["--local"]),
 }
 
@@ -121,7 +121,7 @@ def test_a_python_that_does_not_exist_is_found_before_anything_is_written(invoke
 def test_a_misspelt_environment_in_the_site_file_is_refused(invoke):
     site = invoke.site(environments={"pytroch": {"modules": ["pytorch"]}})
     done = invoke("sweep", invoke.experiment(), "--site", site, "--dry-run", expect=2)
-    assert "environments.pytroch: unknown environment 'pytroch'" in done.stderr
+    assert "error: unknown environment 'pytroch'\n  --> here-site.yaml:1: environments.pytroch\n" in done.stderr
     assert "did you mean 'pytorch'?" in done.stderr
 
 
@@ -179,7 +179,7 @@ def test_nothing_runs_on_a_login_node_whose_controller_is_down_with_a_fake_scont
     scontrol.chmod(0o755)
     env = {"PATH": f"{scontrol.parent}:{os.environ['PATH']}", **variables}
     done = invoke("sweep", invoke.experiment(), expect=2, env=env)
-    assert "Slurm is configured here, but does not respond: Slurmctld(primary) at head is DOWN" in done.stderr
+    assert "Slurm is configured on this host, but not responding: Slurmctld(primary) at head is DOWN" in done.stderr
     assert "--local" in done.stderr
     assert not (invoke.workspace / "results").exists()
 

@@ -91,7 +91,7 @@ def test_a_program_and_its_metrics_become_a_table(programs):
 
 
 UNRANKED = {
-    "loss": "the better direction of 'loss' is unknown (say it: --metric loss:higher",
+    "loss": "the better direction of 'loss' is unknown (add it: --metric loss:higher",
     "rte": "unknown metric 'rte' (did you mean 'rate'?",
     "rate:up": "unknown metric 'rate:up'",
 }

@@ -13,9 +13,13 @@ from hpcbench import cli
 @pytest.mark.parametrize(
     ("number", "name", "said"),
     [
-        (errno.ENOSPC, None, "hpcbench: reading or writing: No space left on device\n  free space"),
-        (errno.EDQUOT, "jobs/study/journal.jsonl", "hpcbench: jobs/study/journal.jsonl: Disk quota exceeded\n  free"),
-        (errno.EACCES, "configs/x.yaml", "hpcbench: configs/x.yaml: Permission denied\n"),
+        (errno.ENOSPC, None, "error: reading or writing failed: No space left on device\nhint: free space"),
+        (
+            errno.EDQUOT,
+            "jobs/study/journal.jsonl",
+            "error: Disk quota exceeded\n  --> jobs/study/journal.jsonl\nhint: free space",
+        ),
+        (errno.EACCES, "configs/x.yaml", "error: Permission denied\n  --> configs/x.yaml\n"),
     ],
 )
 def test_what_and_where_and_what_to_do(

@@ -49,7 +49,7 @@ def test_a_metric_goes_before_what_is_called_so_in_short() -> None:
 def test_which_way_is_better_has_to_be_said_where_an_option_needs_it() -> None:
     with pytest.raises(UserError, match="the better direction of 'loss' is unknown") as told:
         named("loss", QUANTITIES, METRICS, needed_by="--fail-on")
-    assert (told.value.where, told.value.hint) == ("--fail-on", "say it: --metric loss:higher or --metric loss:lower")
+    assert (told.value.where, told.value.hint) == ("--fail-on", "add it: --metric loss:higher or --metric loss:lower")
     assert named("loss", QUANTITIES, METRICS, needed_by=None) == LOSS
 
 
@@ -71,4 +71,4 @@ def test_of_two_metrics_of_one_name_the_columns_are_told() -> None:
     other = replace(RATE, column="metric_rate_mb_per_s", unit="MB/s")
     with pytest.raises(UserError) as told:
         named("rate", QUANTITIES, {RATE.column: RATE, other.column: other})
-    assert told.value.hint == "it could be metric_rate_it_per_s, metric_rate_mb_per_s"
+    assert told.value.hint == "did you mean one of metric_rate_it_per_s, metric_rate_mb_per_s?"

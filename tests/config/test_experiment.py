@@ -30,7 +30,7 @@ def test_a_shipped_experiment_loads(file: Path) -> None:
         ("zip:\n- nodes: [4]\n  sed: [1]", "study.yaml:7: zip[0].sed: unknown parameter", "did you mean 'seed'?"),
         ("include: [{nods: 4}]", "study.yaml:5: include[0].nods: unknown parameter", "did you mean 'nodes'?"),
         ("exclude: [{nods: 4}]", "study.yaml:5: exclude[0].nods: unknown parameter", "did you mean 'nodes'?"),
-        ("  zebra: 4", "study.yaml:5: parameters.zebra: unknown parameter", "user_parameters: [zebra]"),
+        ("  zebra: 4", "study.yaml:5: parameters.zebra: unknown parameter", "add `framework: command`"),
         (
             "skip_larger_on_oom: [seed, batchsize]",
             "study.yaml:5: skip_larger_on_oom[1]: unknown parameter",

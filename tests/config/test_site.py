@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.config.site import Environment, Site, check_environment_names, load_site
+from hpcbench.config.site import Environment, Site, load_site
 from hpcbench.config.yaml_document import load_yaml, parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.util.package_data import shipped
@@ -69,10 +69,10 @@ def test_a_misspelt_environment_is_refused_with_the_nearest(name: str, meant: st
     document = parse_yaml(f"name: cluster\nscheduler: slurm\nenvironments:\n  {name}: {{}}\n", "site.yaml")
     known = {path.stem for path in (shipped("configs") / "environments").glob("*.yaml")} | {"command"}
     if meant is None:
-        check_environment_names(document, load_site(document), known)
+        load_site(document, known)
         return
     with pytest.raises(UserError) as caught:
-        check_environment_names(document, load_site(document), known)
+        load_site(document, known)
     assert str(caught.value) == (
         f"site.yaml:4: environments.{name}: unknown environment '{name}'\n  did you mean '{meant}'?"
     )

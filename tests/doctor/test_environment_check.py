@@ -40,7 +40,7 @@ def test_what_does_not_work_is_told_with_its_last_lines(command_line, tmp_path):
     settings = {"env": {"PYTHONPATH": str(tmp_path / "broken")}}
     site = command_line.site(environments={"pytorch-bad": settings, "pytorch": {}})
     done = command_line("env", "check", "pytorch-bad", "pytorch", "--site", site, expect=1)
-    assert "pytorch-bad: does not work: failed: libcrucial.so.1" in done.stderr
+    assert "error: pytorch-bad does not work: failed: libcrucial.so.1" in done.stderr
     assert "| ImportError: libcrucial.so.1" in done.stderr
     assert "pytorch: works" in done.stdout
     assert not (tmp_path / "jobs").exists()
@@ -50,7 +50,7 @@ def test_what_does_not_work_is_told_with_its_last_lines(command_line, tmp_path):
 def test_a_set_up_that_fails_is_told(command_line):
     site = command_line.site(environments={"pytorch": {"setup": ["false"]}})
     told = command_line("env", "check", "pytorch", "--site", site, expect=1).stderr
-    assert "pytorch: does not work: failed" in told
+    assert "error: pytorch does not work: failed" in told
 
 
 # The shipped environments of the other frameworks run in tests/frameworks/test_real_data.py, by the same scripts.

@@ -131,7 +131,7 @@ def test_a_name_that_is_none_does_not_hide_the_others(cli, bench):
 def test_a_python_that_does_not_fit_is_refused(cli, bench):
     bench.recipe("demo", TINY, python=">=3.6,<3.8")
     told = cli("env", "build", "demo", "--python", sys.executable, expect=1).stderr
-    assert "demo works with Python >=3.6,<3.8, and this is" in told
+    assert "'demo' requires Python >=3.6,<3.8, and this is" in told
 
 
 MISTAKES = {
@@ -144,7 +144,7 @@ MISTAKES = {
     "not there to remove": (["remove", "beside"], "the environment 'beside' is not built"),
     "not built": (["check", "mxnet"], "hpcbench env build mxnet"),
     "unknown command": (["biuld"], "biuld"),
-    "no Python": (["build", "beside", "--python", "no-such-python"], "it is not a working Python"),
+    "no Python": (["build", "beside", "--python", "no-such-python"], "'no-such-python' is not a working Python"),
 }
 
 

@@ -41,7 +41,7 @@ def test_else_the_newest_that_fits_and_runs(fake_pythons):
 
 
 def test_where_none_fits_the_error_says_which_would(fake_pythons):
-    with pytest.raises(UserError, match="no Python that demo works with is on the PATH") as caught:
+    with pytest.raises(UserError, match="Python for 'demo' not found on the PATH") as caught:
         choose_python("demo", recipe(">=3.6,<3.8"), None)
     assert "it works with Python >=3.6,<3.8" in caught.value.hint
     with pytest.raises(UserError) as caught:
@@ -54,14 +54,14 @@ def test_where_none_fits_the_error_says_which_would(fake_pythons):
 
 def test_a_python_that_the_user_names_must_fit(fake_pythons):
     assert choose_python("demo", recipe("<3.9"), "python3.8").version == "3.8.2"
-    with pytest.raises(UserError, match=r"demo works with Python <3\.9, and this is 3\.9\.9") as caught:
+    with pytest.raises(UserError, match=r"'demo' requires Python <3\.9, and this is 3\.9\.9") as caught:
         choose_python("demo", recipe("<3.9"), "python3.9")
     assert caught.value.where == "--python python3.9"
 
 
 @pytest.mark.parametrize("name", ["python3.10", "no-such-python", "/", ""])
 def test_what_is_no_python_is_refused(fake_pythons, name):
-    with pytest.raises(UserError, match="it is not a working Python"):
+    with pytest.raises(UserError, match="is not a working Python"):
         choose_python("demo", recipe(">=3.8"), name)
 
 

@@ -143,7 +143,7 @@ def test_a_python_that_only_the_node_sees_is_not_missed(workspace, says):
 
 
 def test_an_environment_that_nobody_knows_is_refused_with_the_nearest(workspace):
-    with pytest.raises(UserError, match="no environment 'pytorh'") as caught:
+    with pytest.raises(UserError, match="environment 'pytorh' not found") as caught:
         resolve(site(), "pytorh", workspace)
     assert "did you mean 'pytorch'?" in caught.value.hint
 

@@ -97,7 +97,7 @@ def test_different_cases_have_different_ids(cases: Callable[..., list[Case]]) ->
             "study.yaml:5: parameters.week: the user parameter 'week' must be a plain value",
         ),
         ("exclude:\n- '{{ x }}'", "study.yaml:6: exclude[0]: 'x' is not defined"),
-        ("exclude:\n- nodes > 1", "study.yaml:6: exclude[0]: write a condition as"),
+        ("exclude:\n- nodes > 1", "study.yaml:6: exclude[0]: 'nodes > 1' is not a condition"),
         ("exclude: [{seed: 0}]", "study.yaml:5: exclude: all points of the matrix are excluded"),
         ("  model_options: {layers: [1]}", "study.yaml:5: parameters.model_options.layers: "),
     ],

@@ -90,8 +90,8 @@ def test_a_point_of_a_network_and_one_of_a_command_stand_in_one_experiment() -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("  nodes: 2", "study.yaml:2: parameters: 'command' is missing, e.g. ./bench"),
-        ("  command: ''", "study.yaml:2: parameters: 'command' is missing, e.g. ./bench"),
+        ("  nodes: 2", "study.yaml:2: parameters: 'command' is missing\n  add one, e.g. `command: ./bench"),
+        ("  command: ''", "study.yaml:2: parameters: 'command' is missing\n  add one, e.g. `command: ./bench"),
         ("  command: [a]", "study.yaml:4: parameters.command: ['a'] is not valid"),
         ("  command: a\n  model: mlp", "'model' cannot be used with framework: command"),
         ("  command: a\n  model_options: {layers: 2}", "'model_options' cannot be used with framework: command"),
@@ -114,9 +114,9 @@ def test_a_command_that_cannot_be_run_is_refused(text: str, message: str) -> Non
         ("  task: inference", "'model' is missing: pytorch requires one of mlp, "),
         (
             "  model: mlp\nmetrics:\n  m: {csv: a}",
-            "study.yaml:5: metrics: 'metrics' requires a case with framework: command",
+            "study.yaml:5: metrics: 'metrics' requires framework: command",
         ),
-        ("  model: mlp\nexpect: [a]", "study.yaml:5: expect: 'expect' requires a case with framework: command"),
+        ("  model: mlp\nexpect: [a]", "study.yaml:5: expect: 'expect' requires framework: command"),
     ],
 )
 def test_what_is_for_commands_is_refused_elsewhere(text: str, message: str) -> None:

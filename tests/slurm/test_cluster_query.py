@@ -142,7 +142,7 @@ def test_a_controller_that_is_down_is_an_error_wherever_its_slurm_conf_is_with_f
     fake_commands(scontrol=ping)
     with pytest.raises(UserError, match=words) as caught:
         cluster_query.slurm_responds()
-    assert caught.value.what.startswith("Slurm is configured here, but does not respond: ")
+    assert caught.value.what.startswith("Slurm is configured on this host, but not responding: ")
     assert "--local" in caught.value.hint
 
 
@@ -152,7 +152,7 @@ def test_the_asterisks_of_scontrol_ping_are_left_out_with_fake_slurm_commands(fa
     fake_commands(scontrol=f"{down}\nexit 1")
     with pytest.raises(UserError) as caught:
         cluster_query.slurm_responds()
-    assert caught.value.what.endswith("does not respond: Slurmctld(primary) at vm is DOWN")
+    assert caught.value.what.endswith("not responding: Slurmctld(primary) at vm is DOWN")
 
 
 def test_a_slurm_conf_without_commands_is_a_slurm_that_does_not_respond_with_fake_slurm_commands(

@@ -42,7 +42,7 @@ def test_a_link_in_the_place_of_a_folder_is_refused(kind: str, shared: str, make
     elsewhere = folder.with_name("elsewhere")
     folder.rename(elsewhere)
     folder.symlink_to(elsewhere)
-    with pytest.raises(UserError, match="it is a link of ") as caught:
+    with pytest.raises(UserError, match="the path is a link of ") as caught:
         load(sweep.paths).check_writable()
     assert caught.value.where == str(folder)
 
@@ -68,7 +68,7 @@ def test_a_sweep_is_not_begun_where_its_results_are_something_else(
         results.symlink_to(elsewhere)
     if planted == "a link":
         elsewhere.mkdir()
-    with pytest.raises(UserError, match=f"it is {planted.replace(' dangling', '')} of "):
+    with pytest.raises(UserError, match=f"the path is {planted.replace(' dangling', '')} of "):
         make_sweep()
     assert not (tmp_path / "workspace" / "jobs" / "study-1").exists()
 

@@ -78,7 +78,7 @@ def test_nothing_is_submitted_once_another_one_has_taken_over_with_fake_slurm_co
     sweep = make_sweep()
     with locked(sweep.paths.jobs) as lease:
         (sweep.paths.jobs / ".lock.holder").unlink()
-        with pytest.raises(UserError, match="this sweep was taken over"):
+        with pytest.raises(UserError, match="lost the lock on this sweep"):
             submit(sweep, lease)
     assert not (folder / "sbatch.called").exists()
     assert not sweep.paths.journal.exists()

@@ -216,7 +216,7 @@ def test_nothing_is_submitted_where_the_shell_asks_for_another_cluster_with_fake
     fake_commands(sbatch="echo 42", **OTHERS)
     slurm_executor.check_available(None)
     monkeypatch.setenv(variable, "second")
-    with pytest.raises(UserError, match=f"{variable}: set to second"):
+    with pytest.raises(UserError, match=f"{variable} is set to second"):
         slurm_executor.check_available(None)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-import click
 import pytest
 from rich.console import Console
 from rich.live import Live
@@ -76,9 +75,8 @@ def test_an_error_has_none_either(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         raise UserError(NASTY, where="sweep.json", hint="do this")
 
     monkeypatch.setattr(cli.group, "main", fail)
-    monkeypatch.setattr(click.utils, "should_strip_ansi", lambda *stream: False)
     with pytest.raises(SystemExit):
         cli.main()
     said = capsys.readouterr().err
-    assert said.endswith("gone\n  do this\n")
+    assert said.endswith("gone\n  --> sweep.json\nhint: do this\n")
     assert "\x1b" not in said

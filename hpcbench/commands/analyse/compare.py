@@ -98,9 +98,7 @@ def compare_command(
     workspace = workspace_of(context)
     old, now = (open_sweep(context, workspace, name) for name in (base, new))
     if old.name == now.name and old.archive == now.archive:
-        raise UserError(
-            f"BASE and NEW are the same sweep, {old.name}", where="BASE NEW", hint="name two different sweeps"
-        )
+        raise UserError(f"BASE and NEW are the same sweep, {old.name}", hint="name two different sweeps")
     records = latest_records(old), latest_records(now)
     tables = repetition_table(records[0]), repetition_table(records[1])
     metrics = quantities_of(metric_columns([*records[0], *records[1]]))

@@ -166,7 +166,7 @@ def _name(workspace: Workspace, experiment: str) -> str:
         return experiment
     document = load_yaml(file_in(workspace, "experiments", experiment))
     if not isinstance(document.data.get("name"), str):
-        raise UserError("the key `name` is missing", where=experiment)
+        raise UserError("'name' is missing", where=experiment, hint="add `name: NAME` to the file")
     return str(document.data["name"])
 
 
@@ -176,7 +176,7 @@ def _of_experiment(all_heads: Heads, name: str, workspace: Workspace) -> list[He
     if not chosen:
         known = {head.experiment for head in all_heads.found}
         hint = nearest(name, known) or f"run it: hpcbench sweep {name}"
-        raise UserError(f"no records of an experiment '{name}' found", where=str(workspace.root), hint=hint)
+        raise UserError(f"experiment '{name}' has no records", where=str(workspace.root), hint=hint)
     return chosen
 
 

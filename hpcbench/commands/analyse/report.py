@@ -298,7 +298,7 @@ def _check_different(names: list[str]) -> None:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         hint = "report each separately, or compare them: hpcbench compare BASE NEW"
-        raise UserError(f"two sweeps have the name {twice[0]}", where="SWEEP...", hint=hint)
+        raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
 
 
 def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:

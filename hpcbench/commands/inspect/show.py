@@ -76,10 +76,8 @@ def _view(progress: Progress, words: str) -> CaseView:
     """Return the case with these words. Raises UserError unless they identify exactly one."""
     cases = _cases(progress)
     if not words and len(cases) > 1:
-        raise UserError(
-            f"CASE is missing, and the sweep has {plural(len(cases), 'case')}", where="CASE", hint=any_of(cases)
-        )
-    row = cases.iloc[row_of_case(cases, words, "CASE")]
+        raise UserError(f"missing argument CASE: the sweep has {plural(len(cases), 'case')}", hint=any_of(cases))
+    row = cases.iloc[row_of_case(cases, words, "")]
     runs = [run for run in progress.runs if run.planned.case_id == row["case"]]
     alone = replace(progress, runs=tuple(sorted(runs, key=lambda run: run.planned.repetition)))
     return CaseView(alone, records_of(alone), label(row, telling_apart(cases, identifying_columns(cases))))

@@ -21,7 +21,7 @@ from hpcbench.status.progress import Progress
 from hpcbench.status.query import or_records, query
 from hpcbench.status.tuning_state import search_state
 from hpcbench.store.sweep import Sweep, load
-from hpcbench.util.console import err, out
+from hpcbench.util.console import out, print_warning
 from hpcbench.util.gc_pause import without_garbage_collection
 
 EPILOG = """\b
@@ -62,7 +62,7 @@ def status_command(context: click.Context, sweep: str, as_json: bool, watch: boo
 def _print_once(found: Sweep, as_json: bool) -> None:
     progress = or_records(query, found)
     for warning in progress.warnings:
-        err.print(f"warning: {warning}", soft_wrap=True, markup=False)
+        print_warning(warning)
     now = datetime.datetime.now().astimezone()
     if as_json:
         search = {"search": _search(found)} if found.tuning else {}

@@ -11,7 +11,7 @@ from hpcbench.status.progress import UNKNOWN
 from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.sweep import Sweep, load
-from hpcbench.util.console import err
+from hpcbench.util.console import err, print_warning
 from hpcbench.util.text import plural
 
 EPILOG = """\b
@@ -34,8 +34,7 @@ def cancel_command(context: click.Context, sweep: str) -> int:
         return _cancel_search(found)
     if found.scheduler == "local":
         raise UserError(
-            "a local sweep cannot be cancelled from another shell",
-            where=found.paths.name,
+            f"'{found.paths.name}' is a local sweep, which cannot be cancelled from another shell",
             hint="press Ctrl-C where it runs; if its hpcbench was killed, no run follows the current one",
         )
     from hpcbench.submit.slurm_executor import adopt_orphans
@@ -47,7 +46,7 @@ def cancel_command(context: click.Context, sweep: str) -> int:
             adopt_orphans(found, journal)
             progress = reconcile(found)
         for warning in progress.warnings:
-            err.print(f"warning: {warning}", soft_wrap=True, markup=False)
+            print_warning(warning)
         # Runs in unknown state are cancelled, too: Slurm ignores the ID of a job that has ended.
         unknown = [run for run in progress.runs if run.state == UNKNOWN and run.slurm_id is not None]
         active = [run for run in progress.runs if run.in_queue] + unknown

@@ -26,7 +26,7 @@ from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit import inherited_variables
 from hpcbench.submit.inherited_variables import Submission
-from hpcbench.util.console import err
+from hpcbench.util.console import err, print_warning
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.text import plural
 
@@ -82,10 +82,10 @@ def resume_command(
 
         if interference or missing or force:
             what, hint = (
-                "these options cannot be used with a search",
+                "--interference, --missing and --force cannot be used with a search",
                 "set measure.idle_node, then start a new search: hpcbench tune",
             )
-            raise UserError(what, where="--interference, --missing, --force", hint=hint)
+            raise UserError(what, hint=hint)
         return resume_search(found, workspace, here=here, wait=wait, in_json=as_json)
     if as_json:
         hint = f"for the state of this sweep: hpcbench status {paths.name} --json"
@@ -150,7 +150,7 @@ def _to_run(
     """Return the runs to start. Raises UserError if one of their environments is missing."""
     sweep = progress.sweep
     for warning in progress.warnings:
-        err.print(f"warning: {warning}", soft_wrap=True, markup=False)
+        print_warning(warning)
     runs = progress.missing() if missing else progress.to_do(interference=interference)
     unknown = [run for run in progress.runs if run.state == UNKNOWN]
     if force:
@@ -181,7 +181,7 @@ def _to_run(
     )
     inherited = inherited_variables.warning(submissions, os.environ)
     if inherited:
-        err.print(f"warning: {inherited}", soft_wrap=True, markup=False)
+        print_warning(inherited)
     return runs
 
 

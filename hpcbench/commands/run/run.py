@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.markup import escape
 
 from hpcbench.commands.shared.context import choose_site, set_option, site_option, workspace_of
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
@@ -25,7 +24,7 @@ from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.create_sweep import create
-from hpcbench.util.console import err, out
+from hpcbench.util.console import err, out, print_warning
 
 EPILOG = """\b
 Examples:
@@ -116,7 +115,7 @@ def run_command(
     plan, _ = planned(source, asked, lambda: choose_site(workspace, site, local))
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run)
     for warning in warnings:
-        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+        print_warning(warning)
     if dry_run:
         show(plan, workspace, paths, environments)
         return 0

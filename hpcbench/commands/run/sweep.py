@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.markup import escape
 
 from hpcbench.commands.shared.context import (
     choose_site,
@@ -26,7 +25,7 @@ from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.create_sweep import create
 from hpcbench.submit.rerun import Rerun
-from hpcbench.util.console import err
+from hpcbench.util.console import print_warning
 
 EPILOG = """\b
 Examples:
@@ -95,7 +94,7 @@ def sweep_command(
         if nothing_runs:
             warnings.append("packages are not compared, since that would run the Python of each environment")
     for warning in warnings:
-        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+        print_warning(warning)
     template = again.template if again else None
     if dry_run:
         show(plan, workspace, paths, environments, template)
@@ -122,5 +121,5 @@ def _check_schedules(plan: Plan, workspace: Workspace, document: Document) -> No
 def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Rerun | None:
     """Return the sweep of --from, or None. Raises UsageError unless either it or EXPERIMENT is given."""
     if (experiment is None) == (origin is None):
-        raise click.UsageError("give either an EXPERIMENT or --from SWEEP", context)
+        raise click.UsageError("give either EXPERIMENT or --from SWEEP", context)
     return Rerun.of(open_sweep(context, workspace, origin)) if origin is not None else None

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 from pydantic import ValidationError
-from rich.markup import escape
 from rich.text import Text
 
 from hpcbench.commands.shared.context import choose_site, file_in, set_option, site_option, workspace_of
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
 from hpcbench.config.experiment import Experiment
-from hpcbench.config.yaml_document import Document, first_message, load_yaml
+from hpcbench.config.validation.findings import first_message
+from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
@@ -25,7 +25,7 @@ from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.create_sweep import create
 from hpcbench.tuning.surrogate import MAX_UNSAMPLED, check_installed
-from hpcbench.util.console import err, out
+from hpcbench.util.console import err, out, print_warning
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def tune_command(
         check_installed()
     paths, _, warnings = placed(plan, workspace, name, only_shown=dry_run)
     for warning in warnings:
-        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+        print_warning(warning)
     if dry_run:
         _show(searched, checked)
         _show_most(plan, searched, exhaustive, workspace, paths)

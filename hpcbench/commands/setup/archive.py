@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 from rich import filesize
-from rich.markup import escape
 
 from hpcbench.commands.shared.context import sweep_argument, workspace_of
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
@@ -15,7 +14,7 @@ from hpcbench.status.reconcile import reconcile
 from hpcbench.store.archive.pack import SUFFIX, Written, write
 from hpcbench.store.sweep import load
 from hpcbench.store.workspace import SweepPaths
-from hpcbench.util.console import err
+from hpcbench.util.console import err, print_warning
 from hpcbench.util.text import plural
 
 MAX_NAMED = 10
@@ -52,12 +51,12 @@ def archive_command(context: click.Context, sweep: str, output: str | None) -> i
 def _warn_if_unfinished(paths: SweepPaths) -> None:
     progress = or_records(reconcile, load(paths))
     for warning in progress.warnings:
-        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+        print_warning(warning)
     if all(run.ended for run in progress.runs):
         return
     left = ", ".join(f"{count} {state}" for state, count in progress.counts().items())
     message = f"the sweep has not ended ({left}): later results will not be in the file"
-    err.print(f"[yellow]warning:[/yellow] {escape(message)}", soft_wrap=True)
+    print_warning(message)
 
 
 def _report(written: Written) -> None:

@@ -172,7 +172,7 @@ def _site(workspace: Workspace, site: Site, cluster: Cluster | None, state: str,
 
 def _require_slurm(option: str, site: Site, cluster: Cluster | None, state: str) -> Cluster:
     if cluster is None:
-        silent = "which is configured here, but does not respond"
+        silent = "which is configured on this host, but not responding"
         absent = f"which is not available at the site '{site.name}'"
         what = f"{option} requires Slurm, {silent if state == 'silent' else absent}"
         raise UserError(what, hint=f"without {option}, doctor checks this machine")

@@ -23,9 +23,9 @@ from hpcbench.environments.interpreters import choose_python, probe
 from hpcbench.environments.listing import size
 from hpcbench.environments.locations import EnvironmentDir, environment_dir
 from hpcbench.environments.recipes import RecipeFile
-from hpcbench.errors import UserError
+from hpcbench.errors import Finding, UserError
 from hpcbench.store.workspace import Workspace
-from hpcbench.util.console import err, out
+from hpcbench.util.console import err, out, print_error, print_warning
 from hpcbench.util.signals import ended_like_ctrl_c
 
 EPILOG = """\b
@@ -86,7 +86,7 @@ def list_command(context: click.Context, site: str | None, as_json: bool) -> int
     except UserError as error:
         if site:
             raise
-        err.print(f"environments of the site are missing: {error}", markup=False)
+        print_warning(f"the environments of the site are left out: {error.what}")
         chosen = None
     found = rows(workspace, chosen)
     if as_json:
@@ -172,7 +172,7 @@ def build_all(workspace: Workspace, files: list[RecipeFile], python: str | None,
             works = _build(workspace, file.name, recipe, python, force=force, check=check)
         except UserError as error:
             works = False
-            err.print(f"{file.name}: {error}", markup=False, style="red", soft_wrap=True)
+            print_error(Finding(f"{file.name}: {error.what}", error.where, error.hint))
             for line in error.lines if isinstance(error, ProgramError) else ():
                 err.print(f"  | {line}", markup=False, highlight=False, soft_wrap=True)
         failed += [] if works else [file.name]

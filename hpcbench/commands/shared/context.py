@@ -12,10 +12,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from hpcbench.config.shell_defaults import with_shell_defaults
-from hpcbench.config.site import Site, check_environment_names, load_site
+from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.errors import UserError, nearest
+from hpcbench.errors import UserError, closest
 from hpcbench.slurm.client import NoAnswerError
 from hpcbench.store.archive.pack import SUFFIX
 from hpcbench.store.archive.unpack import unpacked
@@ -30,7 +30,7 @@ def workspace_of(context: click.Context) -> Workspace:
     """Return the workspace of the command line. Raises UserError if its folder does not exist."""
     root = Path(context.obj).absolute()
     if not root.is_dir():
-        raise UserError("directory not found", where=str(root), hint="create a workspace: hpcbench init DIR")
+        raise UserError(f"directory '{root}' not found", hint="create a workspace: hpcbench init DIR")
     return Workspace(root)
 
 
@@ -108,7 +108,7 @@ def open_sweep(context: click.Context, workspace: Workspace, name: str) -> Sweep
     if name in workspace.sweeps() or not (file.is_file() or file.name.endswith(SUFFIX) or "/" in name):
         return workspace.find(name)
     if not file.is_file():
-        raise UserError("is a directory" if file.is_dir() else "file not found", where=name)
+        raise _not_a_file(file, "name a sweep of the workspace, or an archive of one")
     opened_archives(context).append(file)
     return context.with_resource(unpacked(file))
 
@@ -127,7 +127,7 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
     path = Path(name)
     if path.suffix in (".yaml", ".yml") or "/" in name:
         if not path.is_file():
-            raise UserError("is a directory" if path.is_dir() else "file not found", where=name)
+            raise _not_a_file(path, f"name a YAML file, or one in configs/{kind} without its suffix")
         return path
     folders = [workspace.root / "configs" / kind, shipped("configs") / kind]
     for folder in folders:
@@ -135,8 +135,13 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
             return folder / f"{name}.yaml"
     known = {path.stem for folder in folders for path in folder.glob("*.yaml")}
     here = [file for file in (f"{name}.yaml", f"{name}.yml") if Path(file).is_file()]
-    hint = f"did you mean the file {here[0]}?" if here else nearest(name, known)
-    raise UserError(f"'{name}' not found in configs/{kind}", hint=hint)
+    hint = f"did you mean the file {here[0]}?" if here else closest(name, known)
+    hint = hint or f"name a YAML file, or one of: {', '.join(sorted(known))}"
+    raise UserError(f"{kind.removesuffix('s')} '{name}' not found", hint=hint)
+
+
+def _not_a_file(path: Path, hint: str) -> UserError:
+    return UserError(f"'{path}' is a directory" if path.is_dir() else f"'{path}' not found", hint=hint)
 
 
 def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
@@ -174,10 +179,7 @@ def _site_in(workspace: Workspace, file: Path) -> Site:
     """Return the checked site of a file. Raise UserError if it is not valid."""
     from hpcbench.environments.recipes import recipe_files
 
-    document = load_yaml(file)
-    site = load_site(document)
-    check_environment_names(document, site, {COMMAND, *recipe_files(workspace)})
-    return site
+    return load_site(load_yaml(file), {COMMAND, *recipe_files(workspace)})
 
 
 @contextmanager
@@ -189,5 +191,6 @@ def archives_of_anybody() -> Iterator[None]:
         archives = opened_archives(click.get_current_context())
         if not archives:
             raise
-        what = f"has unexpected content: {type(error).__name__}: {error}"
-        raise UserError(what, where=", ".join(map(str, archives))) from error
+        what = f"the archive has unexpected content: {type(error).__name__}: {error}"
+        hint = "create it again: hpcbench archive SWEEP"
+        raise UserError(what, where=", ".join(map(str, archives)), hint=hint) from error

@@ -67,14 +67,14 @@ def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
     if given is None:
         return workspace.new_name(experiment, datetime.datetime.now())
     if given == "latest":
-        raise UserError("'latest' is reserved for the latest sweep", where="--name latest", hint="choose another name")
+        raise UserError("'latest' is reserved for the latest sweep", where="--name", hint="choose another name")
     try:
         check_name(given)
     except ValueError as error:
-        raise UserError(str(error), where=f"--name {given}") from error
+        raise UserError(f"'{given}' is not a name: {error}", where="--name") from error
     if workspace.paths(given).jobs.exists():
         hint = f"choose another name, or continue that sweep: hpcbench resume {given}"
-        raise UserError("the sweep already exists", where=str(workspace.paths(given).jobs), hint=hint)
+        raise UserError(f"sweep '{given}' already exists", where=str(workspace.paths(given).jobs), hint=hint)
     return given
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hpcbench.config.metrics import Metric
-from hpcbench.config.yaml_document import first_message
+from hpcbench.config.validation.findings import first_message
 from hpcbench.errors import UserError
 
 _NAME = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<better>higher|lower))?\Z", re.ASCII)

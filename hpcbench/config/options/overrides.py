@@ -23,7 +23,7 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
         key, equals, text = setting.partition("=")
         where = f"--set {key}"
         if not equals or not key:
-            raise UserError("write --set as KEY=VALUE", where=f"--set {setting}", hint="--set batch_size=64")
+            raise UserError(f"'{setting}' is not KEY=VALUE", where="--set", hint="write it as in --set batch_size=64")
         value = parse_value(text, where)
         path = tuple(key.split("."))
         if path[0] not in Experiment.model_fields:
@@ -66,5 +66,6 @@ def _put(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) ->
     for part in path[:-1]:
         target = target.setdefault(part, {}) if isinstance(target, dict) else None
     if not isinstance(target, dict):
-        raise UserError("the experiment has no such key", where=where)
+        what = f"'{'.'.join(path[:-1])}' is not a mapping, so it has no key '{path[-1]}'"
+        raise UserError(what, where=where, hint="set the whole value: --set KEY=VALUE")
     target[path[-1]] = value

@@ -27,7 +27,9 @@ def made_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"is not a directory and cannot be created: {error.strerror}", where=str(folder)) from error
+        raise UserError(
+            f"directory '{folder}' cannot be created: {error.strerror}", hint="name another directory"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -35,7 +37,7 @@ def replacing(target: str) -> Iterator[Path]:
     """Yield a temporary path that replaces `target` on success. Raise UserError if the file cannot be written."""
     path = Path(os.path.realpath(target))
     if path.is_dir():
-        raise UserError("cannot be written: is a directory", where=target)
+        raise UserError(f"'{target}' is a directory", hint="name a file")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
@@ -44,7 +46,7 @@ def replacing(target: str) -> Iterator[Path]:
         yield part
         part.replace(path)
     except OSError as error:
-        raise UserError(f"cannot be written: {error.strerror or error}", where=target) from error
+        raise UserError(f"'{target}' cannot be written: {error.strerror or error}", hint="name another file") from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

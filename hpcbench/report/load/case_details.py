@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.markup import escape
-
 from hpcbench.analysis.cases.labels import label
 from hpcbench.analysis.cases.observations import Observations
 from hpcbench.analysis.results import Results
@@ -14,7 +12,7 @@ from hpcbench.collect.windows import interference_windows, samples_over_time
 from hpcbench.status.progress import Progress
 from hpcbench.store.machine_peaks import read_peaks
 from hpcbench.store.workspace import Workspace
-from hpcbench.util.console import err
+from hpcbench.util.console import print_warning
 
 
 def observe(workspace: Workspace, progresses: Iterable[Progress], results: Results) -> Observations:
@@ -22,9 +20,7 @@ def observe(workspace: Workspace, progresses: Iterable[Progress], results: Resul
 
     Data that cannot be read are omitted, with a warning.
     """
-    peaks = read_peaks(
-        workspace, lambda message: err.print(f"[yellow]warning:[/yellow] {escape(message)}", soft_wrap=True)
-    )
+    peaks = read_peaks(workspace, print_warning)
     if not results.workloads:
         return Observations(peaks=peaks)
     work = results.workloads[0]

@@ -37,7 +37,7 @@ def any_of(cases: pd.DataFrame) -> str:
         name = f"sweep={case['sweep']},case={case['case']}" if several_sweeps else str(case["case"])
         named.append(f"{name} ({label(case, shown)})" if shown else name)
     more = f"; and {len(cases) - MAX_NAMED:,} more" if len(cases) > MAX_NAMED else ""
-    return f"it could be {'; '.join(named)}{more}"
+    return f"use one of: {'; '.join(named)}{more}"
 
 
 def _with_id(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
@@ -61,7 +61,7 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
         if not written.eq(value).any():
             among = "no case has" if found is cases else "none of the cases with the rest has"
             values = list(dict.fromkeys(written))
-            hint = _near(value, values) or f"it has {', '.join(values[:MAX_NAMED])}, ..."
+            hint = _near(value, values) or f"use one of: {', '.join(values[:MAX_NAMED])}, ..."
             raise UserError(f"{among} {key}={value}", where=where, hint=hint)
         found = found[written == value]
     return found.index

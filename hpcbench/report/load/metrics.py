@@ -34,11 +34,11 @@ def named(
     if len(found) != 1 or way not in ("", HIGHER, LOWER):
         columns = [metric.column for metric in found]
         names = [*known, *map(short_column, known), *(metric.title for metric in metrics.values())]
-        hint = f"it could be {', '.join(columns)}" if len(found) > 1 else nearest(name, names)
+        hint = f"did you mean one of {', '.join(columns)}?" if len(found) > 1 else nearest(name, names)
         raise UserError(f"unknown metric '{asked}'", where="--metric", hint=hint)
     quantity = replace(found[0], more_is_better=_more(way)) if way else found[0]
     if quantity.more_is_better is None and needed_by:
-        hint = f"say it: --metric {name}:{HIGHER} or --metric {name}:{LOWER}"
+        hint = f"add it: --metric {name}:{HIGHER} or --metric {name}:{LOWER}"
         raise UserError(f"the better direction of '{name}' is unknown", where=needed_by, hint=hint)
     return quantity
 

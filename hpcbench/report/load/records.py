@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from rich.markup import escape
-
 from hpcbench.collect.resource_usage import Charges
 from hpcbench.core import status
 from hpcbench.core.record import Record
@@ -19,7 +17,7 @@ from hpcbench.status.reconcile import unfinished_record
 from hpcbench.store.run_record import run_record
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import SweepPaths
-from hpcbench.util.console import err
+from hpcbench.util.console import err, print_warning
 
 Energies = dict[Element, dict[str, Any]]
 SEVERAL = "the job measured %d times, and its counter does not tell which time took what"
@@ -35,7 +33,7 @@ def surveyed(paths: SweepPaths) -> Progress:
     # The jobs of an archive may be from another cluster.
     progress = query(load(paths), ask_slurm=False) if paths.archive else or_records(query, load(paths))
     for warning in progress.warnings:
-        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+        print_warning(warning)
     _print_missing(progress)
     return progress
 
@@ -86,7 +84,7 @@ def _slurm_energies(progress: Progress) -> Energies:
     try:
         counted = energy_of(measured.keys() - again.keys(), progress.sweep.other_cluster)
     except UserError as error:
-        err.print(f"[yellow]warning:[/yellow] {escape(error.what)}; energy by Slurm is left out", soft_wrap=True)
+        print_warning(f"{error.what}; energy by Slurm is left out")
         counted = {}
     return {**again, **{place: {"energy_slurm_j": joules} for place, joules in counted.items()}}
 

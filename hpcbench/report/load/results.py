@@ -62,7 +62,7 @@ def results_of_table(
 def _base_row(cases: pd.DataFrame, base: str) -> int:
     row = row_of_case(cases, base, "--base")
     if cases[TIME.column].isna()[row]:
-        raise UserError(f"the base case '{base}' was not measured", where="--base")
+        raise UserError(f"the case '{base}' was not measured", where="--base", hint="choose a case of the ranking")
     return row
 
 

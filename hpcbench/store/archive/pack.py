@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import stat
 import tarfile
 import tempfile
@@ -78,16 +79,18 @@ def _name(unfinished: Path, file: Path) -> None:
 
 
 def _exists(file: Path) -> UserError:
-    return UserError("the file already exists", where=str(file), hint="choose another file: -o FILE")
+    return UserError(f"'{file}' already exists", hint="choose another file: -o FILE")
 
 
 def _check(file: Path) -> None:
     if file.is_dir():
-        raise UserError("is a directory", where=str(file), hint="name a file: -o FILE")
+        raise UserError(f"'{file}' is a directory", hint="name a file: -o FILE")
     if file.exists() or file.is_symlink():
         raise _exists(file)
     if not file.parent.is_dir():
-        raise UserError("directory not found", where=str(file.parent))
+        raise UserError(
+            f"directory '{file.parent}' not found", hint=f"create it: mkdir -p {shlex.quote(str(file.parent))}"
+        )
 
 
 def _entries(paths: SweepPaths) -> tuple[list[Entry], list[str]]:
@@ -154,7 +157,7 @@ def _add_file(tar: tarfile.TarFile, entry: Entry) -> None:
         except OSError as error:
             if error.errno is not None:
                 raise
-            what = "it became shorter while it was read"
+            what = "the file became shorter while it was read"
             raise UserError(what, where=str(entry.path), hint="try again") from error
 
 

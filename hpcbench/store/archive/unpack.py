@@ -73,7 +73,7 @@ def _unpack(file: Path, folder: Path) -> str:
             if any(packed.read(MAX_HEAD)) or packed.read(1):  # read to the end, where the checksum is
                 raise ValueError("data follows the last file")
     except _BROKEN as error:
-        what = f"is not an archive of a sweep, or is damaged: {error or type(error).__name__}"
+        what = f"the file is not an archive of a sweep, or is damaged: {error or type(error).__name__}"
         raise UserError(what, where=str(file), hint=_HINT) from error
     if not (folder / "jobs" / name / "sweep.json").is_file():
         raise UserError("the archive has no sweep", where=str(file), hint=_HINT)

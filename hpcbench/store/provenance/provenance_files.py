@@ -65,5 +65,5 @@ def read_provenance(folder: Path) -> dict[str, Any]:
     try:
         document = decoded(content(file))
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read: {error}", where=str(file)) from error
+        raise UserError(f"the file cannot be read: {error}", where=str(file), hint="check its permissions") from error
     return document if isinstance(document, dict) else {}

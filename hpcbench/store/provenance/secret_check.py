@@ -14,7 +14,7 @@ def refuse_secrets(value: Any, where: str) -> None:
     for name in filter(is_secret, os.environ):
         if redacted(value, {name: os.environ[name]}) != value:
             raise UserError(
-                f"it contains the value of your environment variable {name}, which would be written into the sweep",
+                f"the file contains the value of your environment variable {name}, which the sweep would store",
                 where=where,
                 hint=f"write ${{{name}}} in the command instead: jobs have your environment",
             )

@@ -65,9 +65,9 @@ class Lease:
             return
         found = _read(_holder_file(self.lock))
         if found is None or found.token != self.claim.holder.token:
-            by = f" by {found.user}, with `{found.command}` ({found.place})" if found else ""
+            to = f" to {found.user}, with `{found.command}` ({found.place})" if found else ""
             raise UserError(
-                f"{self.what} was taken over{by}, because this process had no heartbeat for too long; it ends now",
+                f"lost the lock on {self.what}{to} (heartbeat timeout); exiting",
                 where=self.lock.parent.name,
                 hint="check the state: hpcbench status",
             )
@@ -285,7 +285,7 @@ def _errors_reported(lock: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(
-            f"cannot be locked: {error.strerror}",
+            f"the file cannot be locked: {error.strerror}",
             where=str(lock),
-            hint="hpcbench requires write permission in this directory",
+            hint="check that you can write in this directory",
         ) from error

@@ -193,7 +193,7 @@ def test_a_pipe_gets_one_document_and_nothing_else(invoke, sweep: Sweep, options
     ("arguments", "said"),
     [
         (["main", "main"], "BASE and NEW are the same sweep, main"),
-        (["main"], "Missing argument 'NEW'"),
+        (["main"], "missing argument NEW"),
         (["main", "nexd"], "sweep 'nexd' not found"),
         (["main", "other", "--json", "-", "--junit", "-"], "--junit - cannot be used with --json -"),
     ],
@@ -228,11 +228,11 @@ def test_a_margin_is_per_cent_or_a_part(invoke, sweep: Sweep, margin: str):
     assert json.loads(made.read_text())["margin"] == 0.02
 
 
-@pytest.mark.parametrize("folder", ["nowhere/compare.xml", "."])
-def test_a_file_that_cannot_be_written_is_told(invoke, sweep: Sweep, folder: str):
+@pytest.mark.parametrize(("file", "said"), [("nowhere/a.xml", "'nowhere/a.xml' cannot be written"), (".", "directory")])
+def test_a_file_that_cannot_be_written_is_told(invoke, sweep: Sweep, file: str, said: str):
     sweep("main", {4: 0.01})
     sweep("next", {4: 0.01})
-    assert "cannot be written" in invoke("compare", "main", "next", "--junit", folder, expect=2).stderr
+    assert said in invoke("compare", "main", "next", "--junit", file, expect=2).stderr
 
 
 def test_records_with_odd_samples_are_read_and_what_is_left_out_is_said(invoke, sweep: Sweep):

@@ -212,7 +212,7 @@ def test_metrics_of_commands_are_followed(invoke):
     assert done.stdout.splitlines()[0].endswith("on, rate it/s")
     assert done.stdout.splitlines()[2].split()[:4] == ["1", "7", "7", "1.000"]
     told = invoke("history", "rates", "--metric", "loss", "--fail-on", "slower", expect=2).stderr
-    assert "say it: --metric loss:higher or --metric loss:lower" in told
+    assert "add it: --metric loss:higher or --metric loss:lower" in told
     assert "did you mean 'rate'?" in invoke("history", "rates", "--metric", "rat", expect=2).stderr
 
 
@@ -262,10 +262,10 @@ def test_a_page_is_written(command_line, sweeps: Sweeps):
         (["nightly", "--figures", "plots", "--theme", "dark"], "'dark' is not one of"),
         (["nightly", "--theme", "paper"], "--theme requires --figures"),
         (["nightly", "--html", ""], "the name is empty"),
-        (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "is not a directory"),
+        (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "cannot be created"),
         (["nightly", "--html", "results"], "is a directory"),
-        (["nothing.yaml"], "file not found"),
-        ([], "Missing argument 'EXPERIMENT'"),
+        (["nothing.yaml"], "'nothing.yaml' not found"),
+        ([], "missing argument EXPERIMENT"),
     ],
 )
 def test_a_mistake_is_told(invoke, sweeps: Sweeps, arguments: list[str], said: str):
@@ -274,4 +274,4 @@ def test_a_mistake_is_told(invoke, sweeps: Sweeps, arguments: list[str], said: s
 
 
 def test_a_workspace_without_records_is_told(invoke):
-    assert "no records of an experiment 'nightly' found" in invoke("history", "nightly", expect=2).stderr
+    assert "experiment 'nightly' has no records" in invoke("history", "nightly", expect=2).stderr

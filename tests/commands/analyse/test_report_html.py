@@ -70,10 +70,10 @@ def test_two_things_cannot_be_written_to_stdout(report: Any, other: list[str]) -
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        (".", "cannot be written: is a directory"),
+        (".", "is a directory"),
         ("no/such/folder/page.html", "cannot be written: No such file or directory"),
         ("/proc/page.html", "cannot be written"),
-        ("/dev/full", "/dev/full: cannot be written: No space left on device"),
+        ("/dev/full", "'/dev/full' cannot be written: No space left on device"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_told(report: Any, place: str, said: str) -> None:

@@ -284,13 +284,13 @@ def test_json_has_the_records_of_all_attempts_and_no_nan(invoke, sweep: Sweep):
 
 
 MISTAKES = {
-    "": ["CASE is missing, and the sweep has 4 cases", "(batch_size=4 note=plain)"],
+    "": ["missing argument CASE: the sweep has 4 cases", "(batch_size=4 note=plain)"],
     "batch_size=4": ["'batch_size=4' matches 2 cases", "(note=plain)"],
-    "batch_size=5": ["no case has batch_size=5", "known are: 4, 8"],
+    "batch_size=5": ["no case has batch_size=5", "use one of: 4, 8"],
     "batch_sise=4": ["unknown column 'batch_sise'", "did you mean 'batch_size'?"],
     "notes=plain": ["unknown column 'notes'", "did you mean 'note'?"],
     "batch_size=4,note=plan": ["none of the cases with the rest has note=plan", "did you mean 'plain'?"],
-    "x1": ["no ID of a case begins with 'x1'", "known are: c"],
+    "x1": ["no ID of a case begins with 'x1'", "use one of: c"],
     "c": ["'c' matches 4 cases"],
 }
 

@@ -79,7 +79,7 @@ def test_what_was_measured_is_a_sweep_like_any_other(command_line, rates):
     (plan,) = [line for line in command_line("show", "workers=4").stdout.splitlines() if "measure" in line][:1]
     assert "repetition with max_time_s" in plan or "repetitions with" in plan
     assert (
-        "these options cannot be used with a search"
+        "--interference, --missing and --force cannot be used with a search"
         in command_line("resume", "second", "--interference", expect=2).stderr
     )
     again = command_line("resume", "second")

@@ -87,14 +87,14 @@ def test_a_sweep_is_compared_with_one_of_another_machine(swept, elsewhere):
     elsewhere("compare", "one.tar.gz", "one")
     assert "BASE and NEW are the same sweep, one" in elsewhere("compare", "one.tar.gz", "one.tar.gz", expect=2).stderr
     said = elsewhere("report", "one", "one.tar.gz", expect=2).stderr
-    assert "two sweeps have the name one" in said
+    assert "two sweeps have the name 'one'" in said
     assert list((elsewhere.workspace / "tmp").iterdir()) == []
 
 
 def test_a_file_is_never_replaced(swept):
     before = (swept.workspace / "one.tar.gz").read_bytes()
     said = swept("archive", "one", expect=2).stderr
-    assert "one.tar.gz: the file already exists\n  choose another file: -o FILE" in said
+    assert "one.tar.gz' already exists\nhint: choose another file: -o FILE" in said
     assert (swept.workspace / "one.tar.gz").read_bytes() == before
     swept("archive", "one", "-o", "again.tar.gz")
     assert (swept.workspace / "again.tar.gz").read_bytes() == before, "the same files give the same bytes"
@@ -143,11 +143,11 @@ def test_slurm_is_not_asked_of_what_is_in_an_archive_with_a_made_up_slurm(comman
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gone.tar.gz", "gone.tar.gz: file not found"),
-        ("some/gone", "some/gone: file not found"),
-        ("./jobs/one", "./jobs/one: is a directory"),
+        ("gone.tar.gz", "'gone.tar.gz' not found"),
+        ("some/gone", "'some/gone' not found"),
+        ("./jobs/one", "'jobs/one' is a directory"),
         ("gone", "sweep 'gone' not found"),
-        ("text", "text: is not an archive of a sweep, or is damaged"),
+        ("text", "error: the file is not an archive of a sweep, or is damaged"),
     ],
 )
 def test_what_is_no_sweep_is_told(swept, name: str, words: str):
@@ -202,5 +202,5 @@ def test_a_damaged_archive_is_refused_by_each_command(swept, elsewhere):
     file.write_bytes(file.read_bytes()[:-100])
     name = bring(elsewhere, file)
     for command in (("report", name), ("sweep", "--from", name)):
-        assert "one.tar.gz: is not an archive of a sweep, or is damaged" in elsewhere(*command, expect=2).stderr
+        assert "error: the file is not an archive of a sweep, or is damaged" in elsewhere(*command, expect=2).stderr
     assert list((elsewhere.workspace / "tmp").iterdir()) == []

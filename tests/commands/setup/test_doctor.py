@@ -107,10 +107,10 @@ def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at
     (tmp_path / "slurm.conf").write_text("ClusterName=gone\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort=9\n")
     silent = {"SLURM_CONF": str(tmp_path / "slurm.conf")}
     said = command_line(*QUICK, env=silent, expect=1).stdout
-    assert "problem Slurm: configured here, but does not respond" in said
+    assert "problem Slurm: configured on this host, but not responding" in said
     assert "noise floor" in said
     refused = command_line("doctor", "--on-node", env=silent, expect=2).stderr
-    assert "--on-node requires Slurm, which is configured here, but does not respond" in refused
+    assert "--on-node requires Slurm, which is configured on this host, but not responding" in refused
 
 
 @pytest.mark.parametrize(

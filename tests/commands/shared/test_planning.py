@@ -69,7 +69,7 @@ def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(sou
     assert (paths.name, list(environments)) == ("mine", ["command"])
     assert warnings == [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
     paths.jobs.mkdir(parents=True)
-    with pytest.raises(UserError, match="the sweep already exists"):
+    with pytest.raises(UserError, match=r"sweep '.*' already exists"):
         placed(plan, workspace, "mine", only_shown=True)
 
 

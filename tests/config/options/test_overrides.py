@@ -60,12 +60,12 @@ def test_the_last_of_two_settings_wins(load: Load) -> None:
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("batch_size", "--set batch_size: write --set as KEY=VALUE"),
-        ("=4", "write --set as KEY=VALUE"),
+        ("batch_size", "--set: 'batch_size' is not KEY=VALUE"),
+        ("=4", "--set: '=4' is not KEY=VALUE"),
         ("batch_siz=4", "did you mean 'batch_size'"),
         ("measure.repetition=4", "did you mean 'repetitions'"),
-        ("name.first=4", "--set name.first: the experiment has no such key"),
-        ("zip.0.nodes=[1]", "the experiment has no such key"),
+        ("name.first=4", "--set name.first: 'name' is not a mapping"),
+        ("zip.0.nodes=[1]", "'zip.0' is not a mapping"),
         ("seed=[1", "not valid YAML"),
         ("matrix.seed=4", "--set matrix.seed: matrix.seed: an axis is a list"),
         ("measure.repetitions=0", "--set measure.repetitions: measure.repetitions: 0 is not valid"),

@@ -56,18 +56,18 @@ def test_a_file_that_exists_is_not_replaced(paths: SweepPaths, tmp_path: Path) -
     (tmp_path / "s.tar.gz").write_text("mine")
     (tmp_path / "link.tar.gz").symlink_to(tmp_path / "nothing")
     for name in ("s.tar.gz", "link.tar.gz"):
-        with pytest.raises(UserError, match="the file already exists"):
+        with pytest.raises(UserError, match="already exists"):
             written(paths, tmp_path / name)
     assert (tmp_path / "s.tar.gz").read_text() == "mine"
     with pytest.raises(UserError, match="is a directory"):
         written(paths, tmp_path)
-    with pytest.raises(UserError, match="directory not found"):
+    with pytest.raises(UserError, match=r"directory '.*' not found"):
         written(paths, tmp_path / "nowhere" / "s.tar.gz")
 
 
 def test_what_comes_of_that_name_meanwhile_is_not_replaced_either(paths: SweepPaths, tmp_path: Path) -> None:
     file = tmp_path / "s.tar.gz"
-    with pytest.raises(UserError, match="the file already exists"):
+    with pytest.raises(UserError, match="already exists"):
         write(paths, file, lambda done, files: file.write_text("mine") and None)
     assert file.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
@@ -89,7 +89,7 @@ def test_of_two_that_write_at_once_one_has_the_name_with_and_without_hard_links(
         link(unfinished, name)
 
     monkeypatch.setattr(os, "link", too_late)
-    with pytest.raises(UserError, match="the file already exists"):
+    with pytest.raises(UserError, match="already exists"):
         written(paths, file)
     assert file.read_text() == "mine"
     assert {path.name for path in tmp_path.iterdir()} == {"workspace", "s.tar.gz"}

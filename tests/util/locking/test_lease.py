@@ -337,7 +337,7 @@ def test_one_that_was_stopped_so_long_that_another_followed_notices_it_with_two_
             holder.send_signal(signal.SIGCONT)
             _, said = holder.communicate("go on\n")
             assert holder.returncode == 1
-            assert f"this sweep was taken over by {this_process().user}, with" in said
+            assert f"lost the lock on this sweep to {this_process().user}, with" in said
             held.check()  # nor does the other one, as it ends, take away what is not its own
 
 
