@@ -116,7 +116,8 @@ audit: $(VENV)/.dev
 
 cluster:
 	tools/cluster up
-	@echo "Then: hpcbench sweep quickstart --site local-slurm (in $(BIN), after make demo). Stop it: make cluster-down"
+	@echo "Next, in any shell, after make demo: $(BIN)/hpcbench sweep quickstart --site local-slurm"
+	@echo "Stop it: make cluster-down"
 
 cluster-down:
 	tools/cluster down

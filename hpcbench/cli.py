@@ -34,6 +34,7 @@ GROUPS = {
         "init": "Create a workspace with a site file and examples.",
         "env": "Build, check and remove the environments of the frameworks.",
         "doctor": "Check Slurm, environments and machines for problems.",
+        "schema": "Print the JSON Schema of experiment, site or recipe files.",
         "archive": "Pack a sweep into one file, to store or to read elsewhere.",
         "completion": "Print the completion code for a shell.",
     },

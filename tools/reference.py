@@ -1,4 +1,4 @@
-"""Generate docs from the schemas and the catalog: docs/reference.md, docs/record.schema.json, and tables."""
+"""Generate docs from the schemas and the catalog: docs/reference.md, JSON Schemas, and tables."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from record_schema import column_table, record_schema
 from slurm_versions import version_table
 
+from hpcbench.commands.shared.json_schema import KINDS, SCHEMAS, json_schema_text
 from hpcbench.config.axes import Range
 from hpcbench.config.container import Container
 from hpcbench.config.experiment import Experiment, Measure
@@ -113,6 +114,8 @@ def _kind(annotation: typing.Any) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Literal:
         return ", ".join(f"`{argument}`" for argument in arguments)
+    if origin is typing.Annotated:
+        return _kind(arguments[0])
     if origin in (typing.Union, types.UnionType):
         if set(arguments) == {bool, int, float, str}:
             return "plain value"
@@ -139,9 +142,11 @@ def main() -> int:
         COLUMNS: with_tables(COLUMNS.read_text(encoding="utf-8"), {"columns of records": column_table()}),
         VERSIONS: with_tables(VERSIONS.read_text(encoding="utf-8"), {"Slurm versions": version_table()}),
         ROOT / "docs" / "record.schema.json": record_schema(),
+        **{ROOT / SCHEMAS / f"{kind}.json": json_schema_text(kind) for kind in KINDS},
     }
     for path, text in wanted.items():
         if not check:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             print(f"{path.name} is not what the schemas say: run `make docs`", file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from hpcbench.core.redaction import is_secret
 
@@ -74,4 +74,7 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-Variables = Annotated[dict[str, str], BeforeValidator(_as_text), AfterValidator(_check)]
+_SCHEMA = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+Variables = Annotated[
+    dict[str, str], BeforeValidator(_as_text), AfterValidator(_check), WithJsonSchema(_SCHEMA, mode="validation")
+]

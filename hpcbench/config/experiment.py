@@ -37,6 +37,7 @@ class Measure(Model):
         lt=1,
         description="sample until the 95 % CI of the median is narrower than this fraction of the median (0.01 or "
         "1 %), or no longer narrows",
+        json_schema_extra={"type": ["number", "string"], "pattern": "%$"},
     )
     min_samples: int = Field(default=10, ge=1, description="minimum number of samples")
     min_time_s: float = Field(default=1.0, gt=0, description="minimum sampling time in seconds")

@@ -29,6 +29,7 @@ from hpcbench.models import catalog
 MAX_SEED = 2**32 - 1
 MOST, MOST_ITEMS = 10**6, 10**9  # upper bounds of counts, and of counts of items
 FRAMEWORKS = tuple(dict.fromkeys((*frameworks.FRAMEWORKS, COMMAND)))
+EXECUTIONS = tuple(dict.fromkeys(name for each in frameworks.FRAMEWORKS.values() for name in each.executions))
 # Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
 _OF_NETWORKS = (
     *("model", "model_options", "task", "strategy", "dtype", "batch_size", "seed"),
@@ -94,11 +95,14 @@ class _Work(Model):
     """The computation of a case and its resources."""
 
     framework: str = Field(
-        description=f"the framework: {_names(FRAMEWORKS)}; `command` runs any program instead of a model"
+        description=f"the framework: {_names(FRAMEWORKS)}; `command` runs any program instead of a model",
+        json_schema_extra={"enum": [*FRAMEWORKS]},
     )
     command: str | None = Field(default=None, description="one or more lines of bash, if framework is command")
     model: str | None = Field(
-        default=None, description=f"the network, unless framework is command: {_names(catalog.MODELS)}"
+        default=None,
+        description=f"the network, unless framework is command: {_names(catalog.MODELS)}",
+        json_schema_extra={"enum": [*catalog.MODELS, None]},
     )
     model_options: dict[str, Scalar] = Field(
         default_factory=dict,
@@ -111,6 +115,7 @@ class _Work(Model):
     strategy: str = Field(
         default="single",
         description=f"parallel strategy: {_names(STRATEGIES)}, if the framework has it; `single` is one task",
+        json_schema_extra={"enum": [*STRATEGIES]},
     )
     device: Device = Field(default="cpu", description="device of the model")
     dtype: Dtype = Field(
@@ -120,6 +125,7 @@ class _Work(Model):
         default=None,
         description="`eager`: operation by operation. `graph`: traced once (tf.function, MXNet's hybridize). "
         "`compiled`: fused by a compiler (torch.compile, XLA). Unset: the framework's default",
+        json_schema_extra={"enum": [*EXECUTIONS, None]},
     )
     batch_size: int = Field(default=32, ge=1, le=MOST_ITEMS, description="items per step and task")
     nodes: int = Field(default=1, ge=1, le=MOST, description="nodes of the job")

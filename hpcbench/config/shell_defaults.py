@@ -22,7 +22,7 @@ _CLUSTERS = "SBATCH_CLUSTERS"  # submit/slurm_executor.py checks it
 def with_shell_defaults(site: Site, variables: Mapping[str, str]) -> tuple[Site, list[str]]:
     """Return the site with the defaults from the variables of a shell, and notes on which variables have an effect.
 
-    The site file takes precedence. Raise UserError if the value of a variable is not valid.
+    The site file takes precedence, also over SLURM_CONF. Raise UserError if the value of a variable is not valid.
     """
     if site.scheduler != "slurm":
         return site, []
@@ -39,6 +39,9 @@ def with_shell_defaults(site: Site, variables: Mapping[str, str]) -> tuple[Site,
             continue
         defaults[option] = _checked(name, option, value)
         notes.append(f"{name}={value} is the default of slurm.{option}")
+    conf = variables.get("SLURM_CONF")
+    if site.slurm_conf is not None and conf and conf != site.slurm_conf:
+        notes.append(f"SLURM_CONF={conf} has no effect: the site file has slurm_conf: {site.slurm_conf}")
     given.pop(_CLUSTERS, None)
     if given:
         notes.append(f"no effect: {', '.join(given)}; set these options under `slurm:`")

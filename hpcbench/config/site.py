@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Collection, Mapping
 from typing import Literal
 
@@ -161,6 +162,10 @@ class Site(Model):
         description="submit to another cluster of the same slurmdbd (sbatch --clusters); unset: the cluster of the "
         "machine that runs hpcbench",
     )
+    slurm_conf: str | None = Field(
+        default=None,
+        description="absolute path of the cluster's slurm.conf, or with ~ (SLURM_CONF); unset: the one of the shell",
+    )
     partitions: dict[str, Partition] = Field(default_factory=dict, description="partitions and their limits")
     limits: Limits = Field(default_factory=Limits, description="limits of the cluster")
     slurm: SlurmOptions = Field(default_factory=SlurmOptions, description="defaults of the experiment's slurm section")
@@ -174,6 +179,17 @@ class Site(Model):
     @classmethod
     def _valid_name(cls, value: str | None) -> str | None:
         return None if value is None else check_name(value)
+
+    @field_validator("slurm_conf")
+    @classmethod
+    def _expanded(cls, value: str | None) -> str | None:
+        """Return the path without ~. Raise ValueError for a relative path: later commands run in other folders."""
+        if value is None:
+            return None
+        path = os.path.expanduser(check_single_lines([value])[0])  # noqa: PTH111 - Path raises for an unknown user
+        if not path.startswith("/"):
+            raise ValueError("write an absolute path, e.g. /etc/slurm/slurm.conf")
+        return path
 
     @field_validator("partitions")
     @classmethod

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
 from hpcbench.config.environment_variables import check_no_given_secret
 from hpcbench.config.validation.common_mistakes import canonical
@@ -27,13 +27,15 @@ OWN_OPTIONS = {
 
 
 RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
+# Text that may be written as a number: `time: 30`.
+_TextOrNumber = Annotated[str, WithJsonSchema({"type": ["string", "integer"]})]
 _PLACING = ("partition", "qos", "constraint", "reservation", "nodelist", "exclude", "gpu_type")
 
 
 class SlurmOptions(Model):
     """Slurm options in addition to the resources that the parameters give. Values may be expressions."""
 
-    time: str = Field(default="01:00:00", description="time limit per repetition: M, M:S, H:M:S, D-H[:M[:S]]")
+    time: _TextOrNumber = Field(default="01:00:00", description="time limit per repetition: M, M:S, H:M:S, D-H[:M[:S]]")
     partition: str | None = Field(default=None, description="partition; unset: the site's, otherwise Slurm's default")
     account: str | None = Field(default=None, description="account to charge")
     qos: str | None = Field(default=None, description="quality of service")
@@ -41,8 +43,8 @@ class SlurmOptions(Model):
     reservation: str | None = Field(default=None, description="reservation")
     nodelist: str | None = Field(default=None, description="nodes that must be used")
     exclude: str | None = Field(default=None, description="nodes that must not be used")
-    mem: str | None = Field(default=None, description="memory per node, e.g. 16G")
-    mem_per_cpu: str | None = Field(default=None, description="memory per CPU, e.g. 2G")
+    mem: _TextOrNumber | None = Field(default=None, description="memory per node, e.g. 16G")
+    mem_per_cpu: _TextOrNumber | None = Field(default=None, description="memory per CPU, e.g. 2G")
     gpu_type: str | None = Field(default=None, description="type of the GPUs, e.g. v100")
     gpu_option: Literal["gres", "gpus-per-node", "gpus-per-task", "none"] = Field(
         default="gres",
@@ -54,7 +56,7 @@ class SlurmOptions(Model):
         default=None, description="Slurm's --hint"
     )
     max_running: int | None = Field(default=None, ge=1, description="maximum number of running jobs of one array")
-    pack_walltime: str | None = Field(
+    pack_walltime: _TextOrNumber | None = Field(
         default=None,
         description="combine repetitions into jobs of at most this wall time; unset: one job per repetition",
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from hpcbench.errors import UserError
@@ -38,6 +41,25 @@ def client_environment() -> dict[str, str]:
     """
     passed = {name: value for name, value in os.environ.items() if name in _KEPT or not name.startswith(_DROPPED)}
     return {**passed, "SLURM_BITSTR_LEN": "0"}  # otherwise long lists of array indices are cut off
+
+
+@contextmanager
+def using(slurm_conf: str | None) -> Iterator[None]:
+    """Let the Slurm commands within the block use this slurm.conf; None: the one of the shell.
+
+    The variable SLURM_CONF of this process changes, so that the programs that it starts use the file, too.
+    """
+    before = os.environ.get("SLURM_CONF")
+    # Slurm sets the variable in its jobs: on a node without the file, it names a copy.
+    is_missing_on_node = "SLURM_JOB_ID" in os.environ and not Path(slurm_conf or "/").is_file()
+    if slurm_conf is not None and not (before and is_missing_on_node):
+        os.environ["SLURM_CONF"] = slurm_conf
+    try:
+        yield
+    finally:
+        os.environ.pop("SLURM_CONF", None)
+        if before is not None:
+            os.environ["SLURM_CONF"] = before
 
 
 def run(command: list[str], cluster: str | None = None, timeout_s: float | None = None) -> Reply:

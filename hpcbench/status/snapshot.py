@@ -14,6 +14,7 @@ from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.core.run_spec import Pack, PlannedRun
 from hpcbench.slurm import queue
+from hpcbench.slurm.client import using
 from hpcbench.slurm.group_limits import with_never
 from hpcbench.slurm.job_entry import Element, JobEntry
 from hpcbench.slurm.queue import Queue
@@ -127,7 +128,10 @@ def take_snapshot(sweep: Sweep, *, ask_slurm: bool = True) -> Snapshot:
     )
     if sweep.scheduler != "slurm":
         return replace(snapshot, running_here=_running_here(snapshot))
-    return _with_slurm(snapshot, journal) if ask_slurm else snapshot
+    if not ask_slurm:
+        return snapshot
+    with using(sweep.slurm_conf):
+        return _with_slurm(snapshot, journal)
 
 
 def with_later_records(snapshot: Snapshot) -> Snapshot:

@@ -52,6 +52,12 @@ class Sweep:
         return name
 
     @property
+    def slurm_conf(self) -> str | None:
+        """Return the slurm.conf of the site, or None for the one of the shell."""
+        path: str | None = self.description["site"].get("slurm_conf")
+        return path
+
+    @property
     def job_names(self) -> list[str]:
         """Return the names of all jobs."""
         return list(self.description["jobs"])

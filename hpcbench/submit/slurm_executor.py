@@ -95,10 +95,10 @@ class ScriptExecutor(SlurmExecutor):
         return job_id
 
 
-def check_available(cluster: str | None) -> None:
-    """Raise UserError if a Slurm command is missing, or if the shell selects a cluster other than `cluster`.
+def check_available(cluster: str | None, slurm_conf: str | None) -> None:
+    """Raise UserError if a Slurm command or `slurm_conf` is missing, or if the shell selects another cluster.
 
-    `cluster` is the one in the site file; None means the cluster of this machine.
+    `cluster` and `slurm_conf` are those of the site file. Without a `cluster`, jobs are for the one of this machine.
     """
     for command in ("sbatch", "srun", "squeue", "scancel"):
         if shutil.which(command) is None:
@@ -106,6 +106,9 @@ def check_available(cluster: str | None) -> None:
                 f"{command} not found, so hpcbench cannot submit jobs",
                 hint="run hpcbench on a login node, or add --local to use only this machine",
             )
+    if slurm_conf is not None and not Path(slurm_conf).is_file():
+        hint = "correct `slurm_conf` in the site file; for the site local-slurm, first run: make cluster"
+        raise UserError("slurm.conf not found", where=slurm_conf, hint=hint)
     for variable in ("SLURM_CLUSTERS", "SBATCH_CLUSTERS"):
         chosen = os.environ.get(variable)
         if chosen and chosen != cluster:

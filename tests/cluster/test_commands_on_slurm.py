@@ -29,6 +29,7 @@ def test_a_message_goes_to_and_fro_between_two_nodes_as_shipped(compiler, speaks
     site = yaml.safe_load(SITE.read_text())
     assert site["environments"]["command"]["env"] == {"SLURM_MPI_TYPE": "pmi2"}
     site["environments"]["command"]["env"] = {"SLURM_MPI_TYPE": speaks}
+    site["slurm_conf"] = study.environment["SLURM_CONF"]
     (study.workspace / "site.yaml").write_text(yaml.safe_dump(site))
     study("sweep", "mpi-ping", "--site", "site.yaml", *ONCE, "--wait")
     rows = {row["param_message_bytes"]: row for row in study.report()}

@@ -18,7 +18,9 @@ YAML = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
 
 
 def test_the_file_that_is_shown_whole_is_the_shipped_one():
-    shipped = (ROOT / "configs" / "experiments" / "lstm-threads.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "configs" / "experiments" / "lstm-threads.yaml").read_text(encoding="utf-8")
+    comment, _, shipped = text.partition("\n")
+    assert comment.startswith("# yaml-language-server: ")
     assert re.sub(r" +#.*", "", YAML[0]) == shipped
 
 

@@ -105,3 +105,13 @@ def test_of_several_partitions_the_shortest_time_fits_each() -> None:
 def test_a_partition_knows_its_longest_time_in_seconds() -> None:
     partitions = site("partitions: {a: {max_time: 1-00:00:00}, b: {}}").partitions
     assert (partitions["a"].max_time_s, partitions["b"].max_time_s) == (86400, None)
+
+
+def test_the_slurm_conf_is_absolute_and_of_the_home_that_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert site("slurm_conf: /etc/slurm/slurm.conf").slurm_conf == "/etc/slurm/slurm.conf"
+    assert site("slurm_conf: ~/slurm.conf").slurm_conf == "/home/me/slurm.conf"
+    assert site().slurm_conf is None
+    for text in ("slurm.conf", "~nobody-here/slurm.conf", '""', '"/a\\nb"'):
+        with pytest.raises(UserError, match=r"^site.yaml:3: slurm_conf: "):
+            site(f"slurm_conf: {text}")

@@ -206,7 +206,7 @@ def test_nothing_is_submitted_where_a_slurm_command_is_missing_with_fake_slurm_c
     del commands[missing]
     fake_commands(**commands)
     with pytest.raises(UserError, match=f"{missing} not found"):
-        slurm_executor.check_available(None)
+        slurm_executor.check_available(None, None)
 
 
 @pytest.mark.parametrize("variable", ["SLURM_CLUSTERS", "SBATCH_CLUSTERS"])
@@ -214,10 +214,10 @@ def test_nothing_is_submitted_where_the_shell_asks_for_another_cluster_with_fake
     variable: str, fake_commands: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_commands(sbatch="echo 42", **OTHERS)
-    slurm_executor.check_available(None)
+    slurm_executor.check_available(None, None)
     monkeypatch.setenv(variable, "second")
     with pytest.raises(UserError, match=f"{variable} is set to second"):
-        slurm_executor.check_available(None)
+        slurm_executor.check_available(None, None)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import json
 import click
 from rich.markup import escape
 
-from hpcbench.commands.shared.context import sweep_argument, workspace_of
+from hpcbench.commands.shared.context import load_sweep, sweep_argument
 from hpcbench.commands.shared.displays import JsonLines, display_on
 from hpcbench.commands.shared.watch import is_under_way
 from hpcbench.commands.shared.watch import watch as watch_sweep
@@ -20,7 +20,7 @@ from hpcbench.status.fails_again import how_to_continue
 from hpcbench.status.progress import Progress
 from hpcbench.status.query import or_records, query
 from hpcbench.status.tuning_state import search_state
-from hpcbench.store.sweep import Sweep, load
+from hpcbench.store.sweep import Sweep
 from hpcbench.util.console import out, print_warning
 from hpcbench.util.gc_pause import without_garbage_collection
 
@@ -51,7 +51,7 @@ def status_command(context: click.Context, sweep: str, as_json: bool, watch: boo
     Without --watch, the command writes nothing. With --watch, it saves the outcome of runs that left no record, as
     `resume` does.
     """
-    found = load(workspace_of(context).find(sweep))
+    found = load_sweep(context, sweep)
     if watch:
         return watch_sweep(found, JsonLines() if as_json else display_on(out))
     with without_garbage_collection():  # until the records are gone: the search for cycles would examine them

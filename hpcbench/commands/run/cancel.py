@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from hpcbench.commands.shared.context import not_done_without_slurm, sweep_argument, workspace_of
+from hpcbench.commands.shared.context import load_sweep, not_done_without_slurm, sweep_argument
 from hpcbench.errors import UserError
 from hpcbench.slurm.search_job import searching
 from hpcbench.status.progress import UNKNOWN
 from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
-from hpcbench.store.sweep import Sweep, load
+from hpcbench.store.sweep import Sweep
 from hpcbench.util.console import err, print_warning
 from hpcbench.util.text import plural
 
@@ -28,7 +28,7 @@ _INCOMPLETE = "some jobs may not have been cancelled and may continue"
 @click.pass_context
 def cancel_command(context: click.Context, sweep: str) -> int:
     """Cancel all pending and running Slurm jobs of SWEEP. Completed runs remain."""
-    found = load(workspace_of(context).find(sweep))
+    found = load_sweep(context, sweep)
     found.check_writable()
     if found.tuning and found.tuning.get("scheduler") == "slurm":
         return _cancel_search(found)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hpcbench.commands.shared.context import not_done_without_slurm, resumable, sweep_argument, workspace_of
+from hpcbench.commands.shared.context import (
+    load_sweep,
+    not_done_without_slurm,
+    resumable,
+    sweep_argument,
+    workspace_of,
+)
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
 from hpcbench.config.slurm_options import time_text
@@ -22,7 +28,7 @@ from hpcbench.status.durations import longest_s
 from hpcbench.status.progress import UNKNOWN, Progress, RunProgress
 from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
-from hpcbench.store.sweep import Sweep, load
+from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit import inherited_variables
 from hpcbench.submit.inherited_variables import Submission
@@ -74,7 +80,7 @@ def resume_command(
     if interference and missing:
         raise UserError("--missing cannot be used with --interference", hint="use one of them")
     workspace = workspace_of(context)
-    found = load(workspace.find(sweep))
+    found = load_sweep(context, sweep)
     found.check_writable()
     paths = found.paths
     if found.tuning:
@@ -103,7 +109,7 @@ def _submit(sweep: Sweep, workspace: Workspace, interference: bool, missing: boo
     from hpcbench.commands.shared.submit import submit_with_progress
     from hpcbench.submit.slurm_executor import adopt_orphans, check_available
 
-    check_available(sweep.other_cluster)
+    check_available(sweep.other_cluster, sweep.slurm_conf)
     journal = Journal.read(sweep.paths)
     with not_done_without_slurm("nothing was submitted", f"hpcbench resume {sweep.paths.name}"):
         adopt_orphans(sweep, journal)

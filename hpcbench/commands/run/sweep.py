@@ -21,6 +21,7 @@ from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.plan.case import where_written
 from hpcbench.plan.plan import Plan
 from hpcbench.report.terminal.dry_run import show
+from hpcbench.slurm.client import using
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.create_sweep import create
@@ -82,7 +83,11 @@ def sweep_command(
     source = load_yaml(again.experiment if again else file_in(workspace, "experiments", experiment or ""))
 
     def chosen() -> Site:
-        return again.site(local) if again and not site else choose_site(workspace, site, local)
+        if not again or site:
+            return choose_site(workspace, site, local)
+        found = again.site(local)
+        context.with_resource(using(found.slurm_conf))
+        return found
 
     plan, document = planned(source, asked, chosen, None if yes else MOST_POINTS)
     _check_schedules(plan, workspace, document)

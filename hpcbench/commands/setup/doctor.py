@@ -112,10 +112,7 @@ def doctor_command(
         if given and not (on_node or each_node):
             raise click.UsageError(f"{option} requires --on-node or --each-node", context)
     workspace = workspace_of(context)
-    state = _slurm_state()
-    chosen = choose_site(workspace, site, local=state == "silent" and not _named(site))
-    if _named(site) and chosen.scheduler == "local":
-        state = "none"  # the site does not use the Slurm of this machine
+    chosen, state = _choose(workspace, site)
     cluster = query_cluster(chosen.cluster) if state == "up" and chosen.scheduler == "slurm" else None
     with _progress() as progress, ended_like_ctrl_c():
         site_host = _site(workspace, chosen, cluster, state, progress)
@@ -141,8 +138,13 @@ def doctor_command(
     return int(PROBLEM in counts([site_host, *machines, *([speeds.host] if speeds else [])]))
 
 
-def _named(site: str | None) -> bool:
-    return bool(site or os.environ.get("HPCBENCH_SITE"))
+def _choose(workspace: Workspace, site: str | None) -> tuple[Site, str]:
+    """Return the site to check, and the state of its Slurm; this machine if no site is named and Slurm is silent."""
+    if site or os.environ.get("HPCBENCH_SITE"):
+        chosen = choose_site(workspace, site, local=False)  # first: the site may name a slurm.conf
+        return chosen, "none" if chosen.scheduler == "local" else _slurm_state()
+    state = _slurm_state()
+    return choose_site(workspace, None, local=state == "silent"), state
 
 
 def _slurm_state() -> str:

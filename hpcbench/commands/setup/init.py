@@ -10,6 +10,7 @@ from typing import Any
 import click
 import yaml
 
+from hpcbench.commands.shared.json_schema import KINDS, SCHEMAS, json_schema_text, schema_comment
 from hpcbench.config.site import Site
 from hpcbench.errors import UserError
 from hpcbench.slurm import cluster_query
@@ -30,12 +31,13 @@ Examples:
 def init_command(directory: str) -> int:
     """Make DIR a workspace with examples and a site file of this cluster or machine.
 
-    Existing files are not changed.
+    Existing files are not changed, except the schemas for editors in configs/schemas.
     """
     root = Path(directory).absolute()
-    for folder in ("jobs", "results", "configs/sites", "configs/experiments", "configs/programs"):
+    for folder in ("jobs", "results", "configs/sites", "configs/experiments", "configs/programs", SCHEMAS):
         (root / folder).mkdir(parents=True, exist_ok=True)
     _write(root / ".gitignore", IGNORED)
+    _update_schemas(root)
     for kind in ("experiments", "programs"):  # the experiments run these programs
         for example in sorted((shipped("configs") / kind).glob("*.*")):
             _copy(example, root / "configs" / kind / example.name)
@@ -61,7 +63,7 @@ def _site_of_cluster(root: Path) -> None:
     found = cluster_query.probe()
     Site.model_validate(found.site)
     file = root / "configs" / "sites" / f"{found.site['name']}.yaml"
-    _write(file, _site_text(found.site, found.unknown))
+    _write(file, schema_comment("site", file) + _site_text(found.site, found.unknown))
     for missing in found.unknown:
         err.print(f"unknown: {missing}", markup=False)
     err.print("next, for a framework: hpcbench env build pytorch; or name modules, a container or a Python")
@@ -74,6 +76,16 @@ def _site_text(site: dict[str, Any], unknown: list[str]) -> str:
     lines += ["# environments: frameworks that `hpcbench env build` does not build, for example"]
     lines += ["#   pytorch: {modules: [python/3.11], python: /home/me/envs/pytorch/bin/python}", ""]
     return "\n".join(lines) + yaml.safe_dump(site, sort_keys=False, default_flow_style=None, width=100)
+
+
+def _update_schemas(root: Path) -> None:
+    """Write the schemas of this version of hpcbench, with which editors check the files of the workspace."""
+    for kind in KINDS:
+        file = root / SCHEMAS / f"{kind}.json"
+        text = json_schema_text(kind)
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+            err.print(f"wrote {file}", soft_wrap=True, markup=False)
 
 
 def _write(file: Path, text: str) -> None:

@@ -16,9 +16,10 @@ from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError, closest
-from hpcbench.slurm.client import NoAnswerError
+from hpcbench.slurm.client import NoAnswerError, using
 from hpcbench.store.archive.pack import SUFFIX
 from hpcbench.store.archive.unpack import unpacked
+from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.util.console import err
 from hpcbench.util.package_data import shipped
@@ -113,6 +114,13 @@ def open_sweep(context: click.Context, workspace: Workspace, name: str) -> Sweep
     return context.with_resource(unpacked(file))
 
 
+def load_sweep(context: click.Context, name: str) -> Sweep:
+    """Return a sweep of the workspace. Until the command has ended, Slurm commands use the slurm.conf of its site."""
+    sweep = load(workspace_of(context).find(name))
+    context.with_resource(using(sweep.slurm_conf))
+    return sweep
+
+
 def opened_archives(context: click.Context) -> list[Path]:
     """Return the archives that a command has opened so far."""
     opened: list[Path] = context.meta.setdefault("hpcbench.archives", [])
@@ -147,7 +155,8 @@ def _not_a_file(path: Path, hint: str) -> UserError:
 def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
     """Return the site of --site, HPCBENCH_SITE, Slurm if it responds, or this machine; `local` always runs here.
 
-    Print which SBATCH_ variables of the shell are defaults of the site.
+    Until the command has ended, Slurm commands use the slurm.conf of the site. Print which variables of the shell have
+    an effect.
     """
     name = name or os.environ.get("HPCBENCH_SITE") or None
     if name:
@@ -161,6 +170,7 @@ def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:
     site, notes = with_shell_defaults(site, os.environ)
     for note in notes:
         err.print(note, soft_wrap=True, markup=False)
+    click.get_current_context().with_resource(using(site.slurm_conf))
     return site
 
 

@@ -83,7 +83,7 @@ def check_slurm(plan: Plan) -> None:
     from hpcbench.submit.slurm_executor import check_available  # submitit, which a dry run does not need
 
     if plan.site.scheduler == "slurm":
-        check_available(plan.site.cluster)
+        check_available(plan.site.cluster, plan.site.slurm_conf)
 
 
 def cluster_of(site: Site) -> str | None:

@@ -93,7 +93,7 @@ def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, l
     from hpcbench.submit.slurm_executor import adopt_orphans, check_available
     from hpcbench.submit.tuning_job import submit_search  # submitit
 
-    check_available(sweep.other_cluster)
+    check_available(sweep.other_cluster, sweep.slurm_conf)
     journal = Journal.read(sweep.paths)
     with not_done_without_slurm("nothing was submitted", f"hpcbench resume {sweep.paths.name}"):
         adopt_orphans(sweep, journal)

@@ -9,6 +9,7 @@ from hpcbench.collect.resource_usage import Charges
 from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError
+from hpcbench.slurm.client import using
 from hpcbench.slurm.job_energy import energy_of
 from hpcbench.slurm.job_entry import Element
 from hpcbench.status.progress import UNKNOWN, Progress, RunProgress
@@ -82,7 +83,8 @@ def _slurm_energies(progress: Progress) -> Energies:
             measured[_place(run)] += run.attempts_of_job
     again = {place: {"energy_slurm_reason": SEVERAL % count} for place, count in measured.items() if count > 1}
     try:
-        counted = energy_of(measured.keys() - again.keys(), progress.sweep.other_cluster)
+        with using(progress.sweep.slurm_conf):
+            counted = energy_of(measured.keys() - again.keys(), progress.sweep.other_cluster)
     except UserError as error:
         print_warning(f"{error.what}; energy by Slurm is left out")
         counted = {}

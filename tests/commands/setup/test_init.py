@@ -1,0 +1,48 @@
+"""The files of a new workspace are valid by the schemas in it, which their first lines name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from hpcbench.config.yaml_document import load_yaml
+
+UP = """case $1 in
+ping) echo 'Slurmctld(primary) at head is UP';;
+*) printf 'ClusterName = big\\nMaxArraySize = 1001\\n';;
+esac"""
+SINFO = "echo 'cpu*|1-00:00:00|30|32|128000|gpu:v100:4|1-infinite'"
+
+
+def check(folder: Path) -> set[str]:
+    """Check the YAML files of a workspace by the schemas that they name; return their paths below configs."""
+    found = set()
+    for file in folder.glob("configs/*/*.yaml"):
+        begin, _, path = file.read_text("utf-8").splitlines()[0].partition("=")
+        assert begin == "# yaml-language-server: $schema"
+        schema = json.loads((file.parent / path).read_text("utf-8"))
+        assert list(Draft202012Validator(schema).iter_errors(load_yaml(file).data)) == []
+        found.add(str(file.relative_to(folder / "configs")))
+    return found
+
+
+@pytest.mark.parametrize("site", ["laptop", "big"])
+def test_init_writes_valid_files_with_fake_slurm_commands(invoke, fake_commands, site):
+    path = "/nowhere" if site == "laptop" else str(fake_commands(scontrol=UP, sinfo=SINFO, sacctmgr="exit 1"))
+    invoke("init", "study", env={"PATH": path})
+    assert {f"sites/{site}.yaml", "experiments/quickstart.yaml"} <= check(invoke.workspace / "study")
+
+
+def test_init_replaces_the_schemas_of_another_version_and_nothing_else(invoke):
+    schema, own = (invoke.workspace / "configs" / name for name in ("schemas/site.json", "sites/laptop.yaml"))
+    for file in (schema, own):
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+    said = invoke("init", env={"PATH": "/nowhere"}).stderr
+    assert f"wrote {schema}" in said
+    assert own.read_text() == "{}"
+    assert schema.read_text() == invoke("schema", "site").stdout
+    assert "configs/schemas" not in invoke("init", env={"PATH": "/nowhere"}).stderr
