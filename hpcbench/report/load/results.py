@@ -60,9 +60,9 @@ def results_of_table(
 
 
 def _base_row(cases: pd.DataFrame, base: str) -> int:
-    row = row_of_case(cases, base, "--base")
+    row = row_of_case(cases, base, "--baseline-case")
     if cases[TIME.column].isna()[row]:
-        raise UserError(f"the base case '{base}' was not measured", where="--base")
+        raise UserError(f"the base case '{base}' was not measured", where="--baseline-case")
     return row
 
 
