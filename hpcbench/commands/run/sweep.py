@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from contextlib import nullcontext
 
 import click
-from rich.markup import escape
 
 from hpcbench.commands.shared.context import (
     choose_site,
     file_in,
     open_sweep,
-    resumable,
     set_option,
     site_option,
     workspace_of,
 )
+from hpcbench.commands.shared.outputs import STDOUT, json_option
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_of, placed, planned
-from hpcbench.commands.shared.run_locally import run_here
-from hpcbench.commands.shared.watch import wait_for
+from hpcbench.commands.shared.print_state import print_state
+from hpcbench.commands.shared.replace import replacing
+from hpcbench.commands.shared.start_sweep import check_schedules, print_size, print_warnings, start
 from hpcbench.config.site import Site
-from hpcbench.config.yaml_document import Document
-from hpcbench.plan.case import where_written
 from hpcbench.plan.plan import Plan
+from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.export.plan_json import plan_json
 from hpcbench.report.terminal.dry_run import show
-from hpcbench.report.text.counts import jobs_in_words
-from hpcbench.status.query import query
-from hpcbench.store.journal import Journal, locked
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.create_sweep import create
 from hpcbench.submit.rerun import Rerun
-from hpcbench.util.console import err, out
-from hpcbench.util.text import plural
+from hpcbench.util.console import out
+from hpcbench.util.exit_status import SUCCESS, exit_statuses
 
 EPILOG = """\b
 Examples:
@@ -43,10 +40,8 @@ Examples:
   hpcbench sweep my.yaml --set 'matrix.nodes=[1,2,4]' --limit 3
   hpcbench sweep my.yaml --local                 on this machine, without Slurm
   hpcbench sweep --from lstm.tar.gz --dry-run    repeat a sweep, by name or from an archive
-
-Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or with --wait);
-2 usage error; 130 interrupted.
-"""
+  hpcbench sweep my.yaml --name main --replace   renew the sweep `main`, e.g. the baseline of compare
+""" + exit_statuses("a case did not complete, or lacks a metric (local, or with --wait)")
 
 
 @click.command("sweep", epilog=EPILOG)
@@ -60,7 +55,11 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or 
 @click.option("--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
 @click.option("--render-only", is_flag=True, help="Write the scripts; submit nothing.")
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
-@click.option("--yes", is_flag=True, help=f"Allow more than {MOST_POINTS:,} cases.")
+@click.option("--replace", is_flag=True, help="Replace the sweep with this --name, unless it has active runs.")
+@click.option(
+    "--yes", is_flag=True, help=f"Do not ask before --replace deletes records; allow more than {MOST_POINTS:,} cases."
+)
+@json_option("Print the plan (--dry-run), otherwise the state of the sweep at the end, as JSON.")
 @click.pass_context
 def sweep_command(
     context: click.Context,
@@ -74,7 +73,9 @@ def sweep_command(
     dry_run: bool,
     render_only: bool,
     wait: bool,
+    replace: bool,
     yes: bool,
+    as_json: bool,
 ) -> int:
     """Measure all cases of EXPERIMENT: a YAML file, or the name of one in configs/experiments.
 
@@ -83,47 +84,37 @@ def sweep_command(
     """
     workspace = workspace_of(context)
     again = _again(context, workspace, experiment, origin)
+    asked = SweepOptions(settings, limit, local)
     if again:
         asked = again.asked_also(settings, limit, local or (again.asked.local and site is None))
-    else:
-        asked = SweepOptions(settings, limit, local)
     source = again.experiment if again else file_in(workspace, "experiments", experiment or "")
 
     def chosen() -> Site:
         return again.site(local) if again and not site else choose_site(workspace, site, local)
 
     plan, document = planned(source, asked, chosen, None if yes else MOST_POINTS)
-    _check_schedules(plan, workspace, document)
+    check_schedules(plan, workspace, document)
     nothing_runs = dry_run or render_only
-    paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run)
+    paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run, replace=replace)
     if again:
         same = not settings and limit is None
         warnings += again.differences(plan, environments, workspace, same=same, nothing_runs=nothing_runs)
         if nothing_runs:
             warnings.append("packages are not compared, since that would run the Python of each environment")
-    for warning in warnings:
-        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+    print_warnings(warnings)
     template = again.template if again else None
     if dry_run:
-        show(plan, workspace, paths, environments, template)
-        return 0
+        if as_json:
+            write_text(plan_json(plan, paths.name, warnings), STDOUT)
+        else:
+            show(plan, workspace, paths, environments, template)
+        return SUCCESS
     if not render_only:
         check_slurm(plan)
-    ask_packages = not (again and nothing_runs)
-    cluster = cluster_of(plan.site)
-    created = create(workspace, paths, plan, source, asked, template, ask_packages=ask_packages, cluster=cluster)
-    return _run(created, plan, workspace, render_only, wait)
-
-
-def _check_schedules(plan: Plan, workspace: Workspace, document: Document) -> None:
-    """Raises UserError for a missing schedule with a relative path; an absolute path may exist only on the nodes."""
-    named = dict.fromkeys(case.parameters.schedule for case in plan.cases)
-    for file in filter(None, named):
-        if not Path(file).is_absolute() and not (workspace.root / file).is_file():
-            what = f"{file} not found in the workspace, {workspace.root}"
-            raise document.error(
-                what, where_written("schedule", document), "hpcbench tune writes one if it finds a gain"
-            )
+    ask, cluster = not (again and nothing_runs), cluster_of(plan.site)
+    with replacing(paths, again.sweep.paths if again else None, yes=yes) if replace else nullcontext():
+        created = create(workspace, paths, plan, source, asked, template, ask_packages=ask, cluster=cluster)
+    return _run(created, plan, workspace, render_only=render_only, wait=wait, as_json=as_json)
 
 
 def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Rerun | None:
@@ -133,21 +124,13 @@ def _again(context: click.Context, workspace: Workspace, experiment: str | None,
     return Rerun.of(open_sweep(context, workspace, origin)) if origin is not None else None
 
 
-def _run(created: Sweep, plan: Plan, workspace: Workspace, render_only: bool, wait: bool) -> int:
-    from hpcbench.commands.shared.submit import submit_with_progress
-    from hpcbench.submit.slurm_executor import Array
-
-    paths = created.paths
-    repetitions = sum(len(job.runs) for job in plan.jobs)
-    counts = plural(len(plan.cases), "case"), plural(repetitions, "repetition"), jobs_in_words(plan)
-    err.print(f"{paths.name}: {', '.join(counts)}")
-    if render_only:
-        for job in plan.jobs:
-            out.print(str(paths.script(job.name)), soft_wrap=True)
-        return 0
-    with locked(paths.jobs) as lease, resumable(paths.name):
-        if created.scheduler != "slurm":
-            return run_here(created, list(query(created).runs), lease)
-        whole = [Array(job.name, tuple(job.packed_elements)) for job in plan.jobs]
-        submit_with_progress(created, workspace, whole, Journal(paths), lease)
-    return wait_for(created) if wait else 0
+def _run(created: Sweep, plan: Plan, workspace: Workspace, *, render_only: bool, wait: bool, as_json: bool) -> int:
+    print_size(created, plan)
+    scripts = [str(created.paths.script(job.name)) for job in plan.jobs]
+    status = SUCCESS if render_only else start(created, plan, workspace, wait=wait)
+    if as_json:
+        print_state(created, scripts=scripts)
+    elif render_only:
+        for script in scripts:
+            out.print(script, soft_wrap=True)
+    return status

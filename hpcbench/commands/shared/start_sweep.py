@@ -1,0 +1,61 @@
+"""Create a sweep, and submit or run its jobs: for sweep and gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.markup import escape
+
+from hpcbench.commands.shared.context import resumable
+from hpcbench.commands.shared.run_locally import run_here
+from hpcbench.commands.shared.watch import wait_for
+from hpcbench.config.yaml_document import Document
+from hpcbench.plan.case import where_written
+from hpcbench.plan.plan import Plan
+from hpcbench.report.text.counts import jobs_in_words
+from hpcbench.status.query import query
+from hpcbench.store.journal import Journal, locked
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import err
+from hpcbench.util.exit_status import SUCCESS
+from hpcbench.util.text import plural
+
+
+def check_schedules(plan: Plan, workspace: Workspace, document: Document) -> None:
+    """Raise UserError for a missing schedule with a relative path; an absolute path may exist only on the nodes."""
+    named = dict.fromkeys(case.parameters.schedule for case in plan.cases)
+    for file in filter(None, named):
+        if not Path(file).is_absolute() and not (workspace.root / file).is_file():
+            what = f"{file} not found in the workspace, {workspace.root}"
+            raise document.error(
+                what, where_written("schedule", document), "hpcbench tune writes one if it finds a gain"
+            )
+
+
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print the warnings of a plan."""
+    for warning in warnings:
+        err.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+
+
+def print_size(created: Sweep, plan: Plan) -> None:
+    """Print the numbers of cases, repetitions and jobs of a new sweep."""
+    repetitions = sum(len(job.runs) for job in plan.jobs)
+    counts = plural(len(plan.cases), "case"), plural(repetitions, "repetition"), jobs_in_words(plan)
+    err.print(f"{created.paths.name}: {', '.join(counts)}")
+
+
+def start(created: Sweep, plan: Plan, workspace: Workspace, *, wait: bool) -> int:
+    """Run a new sweep on this machine, or submit its jobs and `wait` for them; return the exit status."""
+    from hpcbench.commands.shared.submit import submit_with_progress
+    from hpcbench.submit.slurm_executor import Array
+
+    paths = created.paths
+    with locked(paths.jobs) as lease, resumable(paths.name):
+        if created.scheduler != "slurm":
+            return run_here(created, list(query(created).runs), lease)
+        whole = [Array(job.name, tuple(job.packed_elements)) for job in plan.jobs]
+        submit_with_progress(created, workspace, whole, Journal(paths), lease)
+    return wait_for(created) if wait else SUCCESS
