@@ -25,7 +25,7 @@ def comparison_markdown(comparison: Comparison, candidates: list[str], metrics: 
     sweeps = f"{in_markdown(comparison.new)} (NEW) compared to {in_markdown(comparison.base)} (BASE)"
     has_ratio, is_same = rows["ratio"].notna(), rows["verdict"] == SAME
     lines = [
-        f"**{verdicts_in_words(comparison) or 'nothing compared'}**: {sweeps}",
+        f"**{verdicts_in_words(comparison)}**: {sweeps}",
         *_table(rows[has_ratio & ~is_same], shown, metrics, top),
         *_reasons(rows[~has_ratio], shown, metrics, top),
         *_folded(rows[has_ratio & is_same], shown, metrics, top),

@@ -57,7 +57,7 @@ def summary(comparison: Comparison) -> str:
 
 def verdicts_in_words(comparison: Comparison) -> str:
     """Return the counts of the verdicts, worst first: `1 slower, 2 same`."""
-    return ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items())
+    return ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items()) or "nothing compared"
 
 
 def in_words(row: pd.Series[Any], metrics: Metrics) -> str:

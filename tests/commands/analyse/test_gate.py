@@ -59,7 +59,7 @@ def test_a_missing_baseline_is_a_usage_error_with_the_command_that_creates_it(in
 def test_the_baseline_is_created_then_passes_then_fails_and_is_kept(invoke, bench: Measured) -> None:
     archive = invoke.workspace / "main.tar.gz"
     bench(100)
-    done = gated(invoke, "--update", "--junit", "gate.xml", "--json", expect=None)
+    done = gated(invoke, "--update", "--junit", "gate.xml", "-o", "first.md", "--json", expect=None)
     if "interference made all runs" in done.stderr:
         pytest.skip("other processes disturbed every run on this machine")
     assert done.returncode == 0, done.stderr
@@ -67,6 +67,7 @@ def test_the_baseline_is_created_then_passes_then_fails_and_is_kept(invoke, benc
     assert "created the baseline main.tar.gz from bench-" in done.stderr
     (suite,) = ElementTree.parse(invoke.workspace / "gate.xml").getroot()  # noqa: S314 - written by us
     assert suite.get("tests") == "0"
+    assert (invoke.workspace / "first.md").read_text().startswith("**nothing compared**: bench-")
     first = archive.read_bytes()
     bench(10)
     done = gated(invoke, "--update", "-o", "gate.md", "--json", expect=1)
