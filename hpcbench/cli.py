@@ -28,6 +28,7 @@ GROUPS = {
     "analyse": {
         "report": "Print the results, best first; write a page, figures, tables.",
         "compare": "Compare each case with the same case of another sweep.",
+        "gate": "Run an experiment, compare it with a baseline, and return a verdict.",
         "history": "Follow an experiment over all its sweeps, and mark changes.",
     },
     "setup": {

@@ -166,7 +166,7 @@ def _without_result(
             results.append(CheckResult("refused", PROBLEM, found, means, how_to_correct(site)))
         elif job.late:
             found = f"{node.name}: {job.why_late(options.timeout_s)}"
-            action = "Wait longer (--wait SECONDS), or try again when the cluster is less busy."
+            action = "Wait longer (--timeout SECONDS), or try again when the cluster is less busy."
             results.append(_note("not measured", found, "The speed of this node is unknown.", action))
         elif speed is None:
             found = f"{node.name}: the job ended without a result: {last_lines_of_log(job.script)}"

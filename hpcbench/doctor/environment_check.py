@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from hpcbench.config.site import Site
@@ -23,8 +25,25 @@ LAST_LINES = 8  # of the output of a framework
 TIME = "00:10:00"  # a first import from a cold parallel file system takes minutes
 
 
-def check_all(workspace: Workspace, site: Site, names: tuple[str, ...], framework: str | None) -> int:
-    """Check these environments of a site on this machine; return the exit status, 0 if all work.
+@dataclass(frozen=True)
+class CheckedEnvironment:
+    """The outcome of the check of one environment, with the record of its training step."""
+
+    name: str
+    framework: str
+    record: Record
+    seconds: float  # of the whole check
+
+    @property
+    def works(self) -> bool:
+        """Return whether the training step completed."""
+        return self.record.status == status.COMPLETED
+
+
+def check_all(
+    workspace: Workspace, site: Site, names: tuple[str, ...], framework: str | None
+) -> Iterator[CheckedEnvironment]:
+    """Return an iterator that checks these environments of a site on this machine.
 
     Raise UserError for an unknown environment or framework, before the first check.
     """
@@ -33,23 +52,45 @@ def check_all(workspace: Workspace, site: Site, names: tuple[str, ...], framewor
     frameworks = [framework_and_strategy(name, framework) for name in names]
     for warning in filter(None, warnings):
         print_warning(warning)
-    works = [_check(workspace, local, name, *of) for name, of in zip(names, frameworks, strict=True)]
-    return int(not all(works))
+    return (_check(workspace, local, name, *of) for name, of in zip(names, frameworks, strict=True))
 
 
-def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy: str) -> bool:
+def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy: str) -> CheckedEnvironment:
     start = time.monotonic()
     what = f"{name}: training one step with {FRAMEWORKS[framework].description}"
     with err.status(what) if err.is_terminal else contextlib.nullcontext():
         if not err.is_terminal:
             err.print(what, markup=False)
         record, _ = trial(workspace, site, _experiment(name, framework, strategy))
-    seconds = time.monotonic() - start
-    if record.status != status.COMPLETED:
-        _print_failure(name, record)
-        return False
-    out.print(f"{name}: works: {_summary(record, framework)}; total {seconds:.1f} s", markup=False, soft_wrap=True)
-    return True
+    return CheckedEnvironment(name, framework, record, time.monotonic() - start)
+
+
+def print_check(checked: CheckedEnvironment) -> None:
+    """Print that an environment works, or on stderr why it does not, with the last lines of its output."""
+    if checked.works:
+        summary = f"works: {_summary(checked.record, checked.framework)}; total {checked.seconds:.1f} s"
+        out.print(f"{checked.name}: {summary}", markup=False, soft_wrap=True)
+    else:
+        _print_failure(checked.name, checked.record)
+
+
+def checked_as_data(found: Iterable[CheckedEnvironment]) -> list[dict[str, Any]]:
+    """Return the outcomes for JSON; null is unknown."""
+    return [
+        {
+            "environment": each.name,
+            "framework": each.framework,
+            "works": each.works,
+            "status": each.record.status,
+            "error": each.record.error_message,
+            "last_lines": list(each.record.error.last_lines if each.record.error else ()),
+            "framework_version": each.record.framework_version,
+            "python": each.record.python,
+            "tasks": len(each.record.ranks),
+            "seconds": each.seconds,
+        }
+        for each in found
+    ]
 
 
 def _summary(record: Record, framework: str) -> str:

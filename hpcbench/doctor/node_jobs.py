@@ -74,7 +74,7 @@ def _read(checkup: Checkup) -> CheckedHost:
 
 def _late(job: SmallJob, timeout_s: float) -> CheckResult:
     means = "The state of the nodes of this partition is unknown."
-    action = "Wait longer (--wait SECONDS), or try again when the cluster is less busy."
+    action = "Wait longer (--timeout SECONDS), or try again when the cluster is less busy."
     return CheckResult("job", WARNING, job.why_late(timeout_s), means, action)
 
 

@@ -61,6 +61,19 @@ class Context:
         """Return the parameters and user parameters that distinguish each case from the others, for all cases."""
         return [self.values(case) for case in self.cases]
 
+    def as_data(self) -> dict[str, Any]:
+        """Return what is searched, for JSON."""
+        points = self.points
+        return {
+            "title": self.title,
+            "parameters": {
+                name: list({str(point[name]): point[name] for point in points}.values()) for name in self.names
+            },
+            "default": self.values(self.cases[self.default]),
+            "configurations": len(self.cases),
+            "per_layer_threads": self.dynamic is not None,
+        }
+
 
 def contexts(cases: Sequence[Case], objective: Objective, document: Document) -> list[Context]:
     """Return the cases by their work, each with its default.

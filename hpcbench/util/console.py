@@ -44,6 +44,12 @@ def print_error(error: UserError | Finding, usage: str = "") -> None:
         _print_lines([Text(""), Text(error.rest)])
 
 
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print warnings to standard error."""
+    for warning in warnings:
+        print_warning(warning)
+
+
 def print_warning(what: str) -> None:
     """Print a warning to standard error."""
     _print_lines([_labelled("warning", "yellow", what)])

@@ -116,7 +116,7 @@ def test_tasks_that_are_not_bound_are_a_problem(cluster):
 
 def test_a_job_that_does_not_start_is_told_and_cancelled(cluster, slurm):
     sections = {"slurm": {"options": {"begin": "now+1hour"}}}
-    found = places(cluster, "--on-node", "--partition", "debug", "--wait", "2", expect=0, **sections)
+    found = places(cluster, "--on-node", "--partition", "debug", "--timeout", "2", expect=0, **sections)
     assert level(found["debug"], "job") == "warning"
     assert "the job did not start in 2 s; cancelled" in found["debug"]["job"]["found"]
     assert slurm("squeue", "--noheader", "--name=hpcbench-doctor") == ""

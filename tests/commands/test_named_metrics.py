@@ -9,7 +9,7 @@ import pytest
 from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, TIME, Quantity
 from hpcbench.collect.table import MetricColumn
 from hpcbench.errors import UserError
-from hpcbench.report.load.metrics import named, quantities_of
+from hpcbench.report.load.metrics import default_quantity, named, quantities_of
 
 RATE = Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)
 LOSS = Quantity("metric_loss", "loss", more_is_better=None)
@@ -46,11 +46,17 @@ def test_a_metric_goes_before_what_is_called_so_in_short() -> None:
     assert named("time", QUANTITIES, METRICS) == TIME
 
 
-def test_which_way_is_better_has_to_be_said_where_an_option_needs_it() -> None:
+def test_a_ranking_needs_a_better_direction() -> None:
     with pytest.raises(UserError, match="the better direction of 'loss' is unknown") as told:
-        named("loss", QUANTITIES, METRICS, needed_by="--fail-on")
-    assert (told.value.where, told.value.hint) == ("--fail-on", "add it: --metric loss:higher or --metric loss:lower")
-    assert named("loss", QUANTITIES, METRICS, needed_by=None) == LOSS
+        named("loss", QUANTITIES, METRICS)
+    assert (told.value.where, told.value.hint) == ("--metric", "add it: --metric loss:higher or --metric loss:lower")
+    assert named("loss", QUANTITIES, METRICS, has_direction=False) == LOSS
+
+
+def test_the_default_is_the_throughput_then_the_first_metric_with_a_direction_then_the_time() -> None:
+    assert default_quantity([LOSS, RATE], has_throughput=True) == THROUGHPUT
+    assert default_quantity([LOSS, RATE], has_throughput=False) == RATE
+    assert default_quantity([LOSS], has_throughput=False) == TIME
 
 
 @pytest.mark.parametrize(

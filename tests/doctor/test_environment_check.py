@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
@@ -44,6 +45,13 @@ def test_what_does_not_work_is_told_with_its_last_lines(command_line, tmp_path):
     assert "| ImportError: libcrucial.so.1" in done.stderr
     assert "pytorch: works" in done.stdout
     assert not (tmp_path / "jobs").exists()
+    done = command_line("env", "check", "pytorch-bad", "pytorch", "--site", site, "--json", expect=1)
+    bad, good = json.loads(done.stdout)
+    assert (bad["environment"], bad["works"], bad["status"]) == ("pytorch-bad", False, "failed")
+    assert "libcrucial.so.1" in bad["error"]
+    assert any("libcrucial" in line for line in bad["last_lines"])
+    assert (good["environment"], good["works"], good["framework"]) == ("pytorch", True, "pytorch")
+    assert good["framework_version"].startswith("2.")
 
 
 @pytest.mark.torch

@@ -23,6 +23,8 @@ from hpcbench.core.status import COMPLETED
 BETTER, WORSE = "better", "worse"  # verdicts on metrics, instead of faster and slower
 MISSING, NOT_COMPARED = "missing", "not compared"
 WORST_FIRST = (SLOWER, WORSE, CANNOT_TELL, SAME, FASTER, BETTER, MISSING, NOT_COMPARED)
+FAILING = (SLOWER, WORSE, MISSING)
+INCONCLUSIVE = (CANNOT_TELL, NOT_COMPARED)
 # Columns that should agree on both sides, since a comparison of code requires one machine.
 MACHINE = ("site", "cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel")
 VERSIONS = ("framework_version", "software")

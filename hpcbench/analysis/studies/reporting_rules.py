@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 RULES = {
     1: Rule(
         "base case",
-        "speedups are over the case of --base",
+        "speedups are over the case of --baseline-case",
     ),
     2: Rule("subsets", "every case of these sweeps was measured"),
     3: Rule("means", "rates are work over time, not means of rates; only times are averaged"),

@@ -221,7 +221,7 @@ def unstated_base(evidence: Evidence) -> RuleViolation | None:
     over = f"the first case, {evidence.results.label(first)} ({first['time_median_s']:.3g} s)"
     if len(bases) > 1:
         over = f"the first case of each of {len(bases):,} workloads or problem sizes (1.00x)"
-    return RuleViolation(1, f"without a base case, speedups are over {over}", "set one with --base")
+    return RuleViolation(1, f"without a base case, speedups are over {over}", "set one with --baseline-case")
 
 
 def few_runs(evidence: Evidence) -> RuleViolation | None:

@@ -13,55 +13,60 @@ from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, short
 from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import identifying_columns, repetition_table
-from hpcbench.commands.shared.context import file_in, json_option, not_empty, print_written, workspace_of
+from hpcbench.commands.shared.context import file_in, workspace_of
 from hpcbench.commands.shared.extras import require_packages
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
+from hpcbench.commands.shared.outputs import file_option, json_option, output_option, requested, write_outputs
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
+from hpcbench.commands.shared.verdicts import on_inconclusive_option
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.export.atomic_files import write_text
-from hpcbench.report.export.csv_parquet import write_csv
+from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.history_json import history_json
-from hpcbench.report.load.metrics import named, quantities_of
+from hpcbench.report.load.metrics import DEFAULT_METRIC, default_quantity, named, quantities_of
 from hpcbench.report.terminal.history import History, history_table, print_history
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
+from hpcbench.util.exit_status import FAILURE, INCONCLUSIVE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
     from hpcbench.report.charts.components import Figure
 
-FOLLOWED = {each.column: each for each in (TIME, THROUGHPUT)}
+FOLLOWED = {each.column: each for each in (THROUGHPUT, TIME)}
+FORMATS = ("json", "csv", "parquet", "html")
 MOST_NAMED = 5
 
 EPILOG = """\b
 Examples:
   hpcbench history nightly                          every sweep of the experiment `nightly`, and its changes
   hpcbench history nightly.yaml --since 2026-05-01  the experiment that this file names
-  hpcbench history nightly --last 100 --fail-on slower
+  hpcbench history nightly --last 100 --on-inconclusive pass
   hpcbench history nightly --html history.html      a page with the plot, the changes and every value
-  hpcbench history nightly --figures plots --format pdf --theme paper
-  hpcbench history nightly --csv history.csv        one row per sweep and case
+  hpcbench history nightly --figures plots --figure-format pdf --theme paper
+  hpcbench history nightly -o history.csv           one row per sweep and case
   hpcbench history bench --metric rate:higher       a metric of commands
 
 Only the record files of the workspace are read. To detect a change, a case needs at least 10 sweeps, 5 of them
 after the change.
-
-Exit status: 0 success; 1 --fail-on applies, or nothing was measured; 2 usage error.
-"""
+""" + exit_statuses(
+    "in the latest sweep, a case is slower or worse since its latest change, or has no value",
+    "no such case, but changes of at least one case cannot be detected or have no better direction",
+)
 
 
 @click.command("history", epilog=EPILOG)
 @click.argument("experiment")
-@click.option("--site", metavar="NAME", help="Use only sweeps on this site.  [default: the site of the latest sweep]")
+@click.option(
+    "--filter-site", metavar="NAME", help="Use only sweeps on this site.  [default: the site of the latest sweep]"
+)
 @click.option(
     "--metric",
     metavar="NAME",
-    default=short_column(TIME.column),
-    show_default=True,
     help=f"Follow this metric: {', '.join(map(short_column, FOLLOWED))}, or a metric of commands, with :higher or "
-    ":lower if its better direction is unknown.",
+    f":lower if its better direction is unknown.  {DEFAULT_METRIC}",
 )
 @click.option(
     "--since", type=click.DateTime(), metavar="DATE", help="Use only sweeps from this day on, e.g. 2026-05-01 (UTC)."
@@ -74,35 +79,27 @@ Exit status: 0 success; 1 --fail-on applies, or nothing was measured; 2 usage er
     show_default=True,
     help="Print at most this many cases and changes.",
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(["slower"]),
-    help="Exit with status 1 if the latest change made a case of the latest sweep slower or worse.",
-)
-@click.option("--csv", "csv_file", metavar="FILE", callback=not_empty, help="Write CSV to FILE, or to stdout for -.")
+@on_inconclusive_option()
 @json_option()
-@click.option(
-    "--html",
-    "html_file",
-    metavar="FILE",
-    callback=not_empty,
-    help="Write a self-contained page with summary, plot, changes and table.",
-)
+@file_option("csv", "CSV")
+@file_option("html", "a self-contained page with summary, plot, changes and table")
+@output_option(*FORMATS)
 @figure_options
 @click.pass_context
 @without_garbage_collection()
 def history_command(
     context: click.Context,
     experiment: str,
-    site: str | None,
-    metric: str,
+    filter_site: str | None,
+    metric: str | None,
     since: datetime.datetime | None,
     last: int | None,
     top: int,
-    fail_on: str | None,
+    inconclusive: int,
+    as_json: bool,
     csv_file: str | None,
-    json_file: str | None,
     html_file: str | None,
+    outputs: tuple[tuple[str, str], ...],
     figures: str | None,
     formats: str,
     theme: str,
@@ -112,39 +109,56 @@ def history_command(
     Print a row for each case, and a line for each change of its median with what changed in the setup.
     """
     wanted = formats_of(context, figures, formats)
-    files = {"--csv": csv_file, "--json": json_file, "--html": html_file}
-    to_stdout = [f"{option} -" for option, file in files.items() if file == "-"]
-    if len(to_stdout) > 1:
-        raise UserError(f"{to_stdout[0]} cannot be used with {to_stdout[1]}", hint="write one of them to a file")
-    require_packages(html=html_file, figures=figures)
+    asked = requested({"json": as_json}, {"csv": csv_file, "html": html_file}, outputs)
+    require_packages(asked, figures)
     workspace = workspace_of(context)
     name = _name(workspace, experiment)
     all_heads = heads(workspace)
-    chosen = _limited(_on_one_site(_of_experiment(all_heads, name, workspace), site), since, last)
+    chosen = _limited(_on_one_site(_of_experiment(all_heads, name, workspace), filter_site), since, last)
     with shown_after_a_while("reading sweeps") as report:
         past = read_past(chosen, report)
     _print_left_out({**all_heads.left_out, **past.left_out}, past.damaged)
     if not past.rows:
         err.print("no records could be read")
-        return 1
-    quantity = named(metric, FOLLOWED, quantities_of(past.metrics), "--fail-on" if fail_on else None)
-    made = _history(past, chosen, quantity, intervals=bool(figures or any(files.values())))
-    if not to_stdout:
+        return FAILURE
+    made = _history(past, chosen, _followed(past, metric), intervals=bool(figures or asked))
+    if not any(output.is_stdout for output in asked):
         print_history(made, top, out)
     if len(made.sweeps) == 1:
         err.print("there is only one sweep; changes can be detected after more sweeps")
-    if csv_file:
-        write_csv(history_table(made), csv_file)
-    if json_file:
-        write_text(history_json(made), json_file)
-    drawn = _figures(made) if figures or html_file else []
+    drawn = _figures(made) if figures or any(output.format == "html" for output in asked) else []
     if figures:
         write_figures(drawn, figures, wanted, theme, "nothing was measured")
-    if html_file:
-        _write_page(made, drawn, html_file)
-    print_written(plural(len(made.sweeps), "sweep"), *files.values())
-    measured = any(each.compared for each in made.histories)
-    return int(not measured or bool(fail_on and made.got_worse))
+    writers = {
+        "json": lambda file: write_text(history_json(made), file),
+        "csv": lambda file: write_csv(history_table(made), file),
+        "parquet": lambda file: write_parquet(history_table(made), file),
+        "html": lambda file: _write_page(made, drawn, file),
+    }
+    write_outputs(asked, writers, dict.fromkeys(writers, plural(len(made.sweeps), "sweep")))
+    return _status(made, inconclusive)
+
+
+def _followed(past: Past, metric: str | None) -> Quantity:
+    """Return the quantity to follow: the named one, otherwise the one by which a report ranks."""
+    metrics = quantities_of(past.metrics)
+    if metric is not None:
+        return named(metric, FOLLOWED, metrics, has_direction=False)
+    has_rate = any(row["items_per_step"] is not None for row in past.rows)
+    return default_quantity(metrics.values(), has_throughput=has_rate)
+
+
+def _status(made: History, inconclusive: int) -> int:
+    """Return the exit status by the cases of the latest sweep; `inconclusive` is the one without a verdict."""
+    if made.got_worse or made.unmeasured:
+        return FAILURE
+    if not made.undecided:
+        return SUCCESS
+    if inconclusive == INCONCLUSIVE:
+        names = [made.labels[case] or made.experiment for case in made.undecided]
+        what = f"inconclusive for {plural(len(names), 'case')}, e.g. {names[0]}"
+        err.print(f"{what}: exit status {INCONCLUSIVE}; to change it: --on-inconclusive fail or pass", soft_wrap=True)
+    return inconclusive
 
 
 def _figures(made: History) -> list[Figure]:
@@ -184,11 +198,11 @@ def _on_one_site(found: list[Head], site: str | None) -> list[Head]:
     """Return the sweeps on a site (default: that of the latest). Raises UserError if no sweep ran there."""
     sites = dict.fromkeys(head.site for head in reversed(found))  # the latest first
     if site is not None and site not in sites:
-        raise UserError(f"no sweep ran on the site '{site}'", where="--site", hint=nearest(site, sites))
+        raise UserError(f"no sweep ran on the site '{site}'", where="--filter-site", hint=nearest(site, sites))
     chosen = site or next(iter(sites))
     others = [name for name in sites if name != chosen]
     if site is None and others:
-        notice = f"sweeps on {chosen}, the site of the latest; for those on {', '.join(others)}: --site NAME"
+        notice = f"sweeps on {chosen}, the site of the latest; for those on {', '.join(others)}: --filter-site NAME"
         err.print(notice, soft_wrap=True, markup=False)
     return [head for head in found if head.site == chosen]
 

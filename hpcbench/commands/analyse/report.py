@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.cases.latency import with_latency
-from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, short_column
+from hpcbench.analysis.cases.quantities import QUANTITIES, short_column
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.reporting_rules import Evidence, not_applicable
@@ -22,12 +23,23 @@ from hpcbench.collect.table import sample_table
 from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.shared.extras import require_packages
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
+from hpcbench.commands.shared.outputs import (
+    STDOUT,
+    Output,
+    file_option,
+    json_option,
+    output_option,
+    requested,
+    write_outputs,
+)
 from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError, nearest
-from hpcbench.report.export import csv_parquet
 from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.export.csv_parquet import write_csv, write_parquet
+from hpcbench.report.export.report_json import report_json
+from hpcbench.report.load.metrics import DEFAULT_METRIC
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.results import results_of
 from hpcbench.report.load.tuning_results import TuningSummary, default_of_search, searches, tuning_summaries
@@ -40,11 +52,15 @@ from hpcbench.status.fails_again import failing_again, waiting_in_vain
 from hpcbench.status.progress import Progress
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
+from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
     from hpcbench.report.charts.components import Figure
+
+FORMATS = ("json", "csv", "parquet", "html", "md", "tex")
+TABLES = {"md": "markdown", "tex": "latex"}
 
 EPILOG = """\b
 Examples:
@@ -52,15 +68,14 @@ Examples:
   hpcbench report --html results.html               a self-contained page with figures
   hpcbench report --csv results.csv                 one row per case
   hpcbench report --csv - --level sample            every sample, to stdout
+  hpcbench report --json | jq '.best_cases[].text'  for programs
   hpcbench report --metric p99                      by tail latency
-  hpcbench report --figures plots --format pdf --theme paper
+  hpcbench report --figures plots --figure-format pdf --theme paper
   hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
   hpcbench report --tables latex > results.tex      for a paper, with booktabs
   hpcbench report lstm.tar.gz                       an archive, on any machine
-  hpcbench report base new --base intra_op_threads=1,inter_op_threads=1
-
-Exit status: 0 success; 1 a case did not complete, or lacks a metric; 2 usage error.
-"""
+  hpcbench report base new --baseline-case intra_op_threads=1,inter_op_threads=1
+""" + exit_statuses("a case did not complete, or lacks a metric")
 
 
 @click.command("report", epilog=EPILOG)
@@ -69,10 +84,11 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric; 2 usage er
     "--metric",
     metavar="NAME",
     help=f"Rank by this metric: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
-    f":lower if its better direction is unknown.  [default: {short_column(THROUGHPUT.column)}; for commands, their "
-    "first metric with a known better direction, otherwise time]",
+    f":lower if its better direction is unknown.  {DEFAULT_METRIC}",
 )
-@click.option("--base", metavar="CASE", help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...].")
+@click.option(
+    "--baseline-case", metavar="CASE", help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...]."
+)
 @click.option(
     "--same-workload",
     metavar="PARAMETER",
@@ -93,15 +109,11 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric; 2 usage er
     is_flag=True,
     help="Show for each rule of performance reporting whether the report follows it.",
 )
-@click.option("--csv", "csv_file", metavar="FILE", callback=not_empty, help="Write CSV to FILE, or to stdout for -.")
+@json_option()
+@file_option("csv", "CSV")
 @click.option("--parquet", "parquet_file", metavar="FILE", callback=not_empty, help="Write Parquet to FILE.")
-@click.option(
-    "--html",
-    "html_file",
-    metavar="FILE",
-    callback=not_empty,
-    help="Write a self-contained page with summary, figures and table to FILE, or to stdout for -.",
-)
+@file_option("html", "a self-contained page with summary, figures and table")
+@output_option(*FORMATS)
 @figure_options
 @click.option(
     "--plot",
@@ -121,13 +133,15 @@ def report_command(
     context: click.Context,
     sweep: tuple[str, ...],
     metric: str | None,
-    base: str | None,
+    baseline_case: str | None,
     level: str,
     top: int,
     all_rules: bool,
+    as_json: bool,
     csv_file: str | None,
     parquet_file: str | None,
     html_file: str | None,
+    outputs: tuple[tuple[str, str], ...],
     figures: str | None,
     formats: str,
     theme: str,
@@ -140,9 +154,10 @@ def report_command(
     SWEEP may also be a file written by `hpcbench archive`.
     """
     wanted = formats_of(context, figures, formats)
-    to_stdout = _to_stdout(csv_file, html_file, tables_for, all_rules)
-    _check_options(level, parquet_file, bool(csv_file or parquet_file), plot, bool(figures or html_file))
-    require_packages(html=html_file, figures=figures, parquet=parquet_file)
+    flags = {"json": as_json, **({f"tables {tables_for}": True} if tables_for else {})}
+    asked = requested(flags, {"csv": csv_file, "parquet": parquet_file, "html": html_file}, outputs)
+    _check_options(asked, level, plot, bool(figures), all_rules)
+    require_packages(asked, figures)
     workspace = workspace_of(context)
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
@@ -150,27 +165,30 @@ def report_command(
     records = [record for progress in progresses for record in records_of(progress)]
     if not any(record.status in status.STATUSES for record in records):
         err.print("no records found; see: hpcbench status")
-        return 1
-    results = _results(progresses, records, metric, base, same_workload)
+        return FAILURE
+    results = _results(progresses, records, metric, baseline_case, same_workload)
     searched = list(tuning_summaries(progresses))
-    if tables_for:
-        _print_tables(results, tables_for, top)
-    elif not to_stdout:
+    if not any(output.is_stdout for output in asked):
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
-        _print_searched(searched)
-        print_report(results, top, out, answered=bool(searched))
-        print_threads(results, top, out)
-        print_insights(insights(results), out)
-        for progress in progresses:
-            out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
-        _print_rules(Evidence(results), all_rules=all_rules)
-    _write_tables(results, level, csv_file, parquet_file)
-    drawn = _figures(results, plot, progresses, workspace) if figures or html_file else []
+        _print(results, progresses, searched, top, all_rules=all_rules)
+    draws = figures or any(output.format == "html" for output in asked)
+    drawn = _figures(results, plot, progresses, workspace) if draws else []
     if figures:
         write_figures(drawn, figures, wanted, theme, "figures require at least two measured cases")
-    if html_file:
-        _write_page(results, drawn, progresses, searched, html_file)
-    return int(len(results.failed) + len(results.lacking) > 0)
+    _write(asked, results, progresses, searched, drawn, level, top)
+    return FAILURE if len(results.failed) + len(results.lacking) else SUCCESS
+
+
+def _print(
+    results: Results, progresses: list[Progress], searched: list[TuningSummary], top: int, *, all_rules: bool
+) -> None:
+    _print_searched(searched)
+    print_report(results, top, out, answered=bool(searched))
+    print_threads(results, top, out)
+    print_insights(insights(results), out)
+    for progress in progresses:
+        out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
+    _print_rules(Evidence(results), all_rules=all_rules)
 
 
 def _results(
@@ -207,25 +225,18 @@ def _failing_again(progresses: list[Progress]) -> frozenset[Key]:
     )
 
 
-def _check_options(level: str, parquet_file: str | None, tables: bool, plot: str | None, charts: bool) -> None:
-    """Raise UserError for options that lack another one; `tables` and `charts` say whether these are written."""
-    if parquet_file == "-":
+def _check_options(asked: Collection[Output], level: str, plot: str | None, draws: bool, all_rules: bool) -> None:
+    """Raise UserError for options that lack another one, or exclude it; `draws` is whether figures are written."""
+    formats = {output.format for output in asked}
+    to_stdout = [output.option for output in asked if output.is_stdout]
+    if any(output.format == "parquet" and output.is_stdout for output in asked):
         raise UserError("--parquet cannot write to stdout", hint="name a file")
-    if level != "case" and not tables:
-        raise UserError(f"--level {level} requires --csv or --parquet", hint="add --csv - or --csv FILE")
-    if plot and not charts:
+    if level != "case" and not formats & {"csv", "parquet"}:
+        raise UserError(f"--level {level} requires --csv or --parquet", hint=f"add --csv {STDOUT} or --csv FILE")
+    if plot and not (draws or "html" in formats):
         raise UserError("--plot requires --figures or --html", hint="add --figures DIR or --html FILE")
-
-
-def _to_stdout(csv_file: str | None, html_file: str | None, tables_for: str | None, all_rules: bool) -> list[str]:
-    """Return the option that replaces the report on stdout. Raise UserError for several of them, or with --rules."""
-    asked = {"--csv -": csv_file == "-", "--html -": html_file == "-", f"--tables {tables_for}": bool(tables_for)}
-    found = [option for option, is_asked in asked.items() if is_asked]
-    if len(found) > 1:
-        raise UserError(f"{found[0]} cannot be used with {found[1]}", hint="use one of them, or write to files")
-    if all_rules and found:
-        raise UserError(f"--rules cannot be used with {found[0]}", hint="use one of them")
-    return found
+    if all_rules and to_stdout:
+        raise UserError(f"--rules cannot be used with {to_stdout[0]}", hint="use one of them")
 
 
 def _print_searched(searched: list[TuningSummary]) -> None:
@@ -244,30 +255,53 @@ def _print_rules(evidence: Evidence, *, all_rules: bool) -> None:
         print_violations(check(evidence), out)
 
 
-def _print_tables(results: Results, kind: str, top: int) -> None:
+def _write(
+    asked: Collection[Output],
+    results: Results,
+    progresses: list[Progress],
+    searched: list[TuningSummary],
+    drawn: list[Figure],
+    level: str,
+    top: int,
+) -> None:
+    """Write the requested documents."""
+
+    @cache
+    def table() -> pd.DataFrame:
+        return _table(results, level)
+
+    def write_page(file: str) -> None:
+        from hpcbench.report.html.write_page import write_page
+
+        write_page(results, drawn, progresses, searched, file)
+
+    writers = {
+        "json": lambda file: write_text(report_json(results, progresses, searched), file),
+        "csv": lambda file: write_csv(table(), file),
+        "parquet": lambda file: write_parquet(table(), file),
+        "html": write_page,
+    }
+    for suffix, kind in TABLES.items():
+        writers |= dict.fromkeys((suffix, f"tables {kind}"), partial(_write_tables, results, kind, top))
+    rows = plural(len(table()), "row") if any(output.format in ("csv", "parquet") for output in asked) else ""
+    write_outputs(asked, writers, {"csv": rows, "parquet": rows})
+
+
+def _write_tables(results: Results, kind: str, top: int, file: str) -> None:
     from hpcbench.report.export.latex_markdown import FORMATS as KINDS
 
-    write_text(KINDS[kind](results, top), "-")
+    write_text(KINDS[kind](results, top), file)
     if not results.workloads:
-        _print_note("no case was measured")
+        err.print("no case was measured")
 
 
-def _write_tables(results: Results, level: str, csv_file: str | None, parquet_file: str | None) -> None:
-    if not (csv_file or parquet_file):
-        return
-    frames: dict[str, Callable[[], pd.DataFrame]] = {
-        "case": lambda: results.cases.drop(columns=["case_index", USER_WORKLOAD]),
-        "repetition": lambda: with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"]),
-        "sample": lambda: sample_table(results.repetitions),
-    }
-    frame = frames[level]()
-    if csv_file:
-        csv_parquet.write_csv(frame, csv_file)
-    if parquet_file:
-        csv_parquet.write_parquet(frame, parquet_file)
-    for file in (csv_file, parquet_file):
-        if file and file != "-":
-            _print_note(f"wrote {plural(len(frame), 'row')} to {file}")
+def _table(results: Results, level: str) -> pd.DataFrame:
+    """Return the table with a row per case, repetition or sample."""
+    if level == "sample":
+        return sample_table(results.repetitions)
+    if level == "repetition":
+        return with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"])
+    return results.cases.drop(columns=["case_index", USER_WORKLOAD])
 
 
 def _figures(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:
@@ -277,20 +311,6 @@ def _figures(results: Results, plot: str | None, progresses: list[Progress], wor
 
     found = chosen(results, plot)
     return found if plot else [*found, *figures_of_resources(results, observe(workspace, progresses, results))]
-
-
-def _write_page(
-    results: Results, figures: list[Figure], progresses: list[Progress], searched: list[TuningSummary], file: str
-) -> None:
-    from hpcbench.report.html.write_page import write_page
-
-    write_page(results, figures, progresses, searched, file)
-    if file != "-":
-        _print_note(f"wrote {file}")
-
-
-def _print_note(words: str) -> None:
-    err.print(words, soft_wrap=True, markup=False)
 
 
 def _check_different(names: list[str]) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 from hpcbench.analysis.cases.labels import label, telling_apart
 from hpcbench.collect.table import PARAMETERS, identifying_columns, repetition_table
 from hpcbench.commands.shared.context import archives_of_anybody, complete_sweep, open_sweep, workspace_of
+from hpcbench.commands.shared.outputs import json_option
 from hpcbench.config.names import USER_PARAMETER
 from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import write_text
@@ -20,6 +21,7 @@ from hpcbench.report.terminal.case.printing import print_case
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.status.progress import Progress
 from hpcbench.util.console import out
+from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
 
@@ -32,9 +34,7 @@ Examples:
   hpcbench show batch_size=64,nodes=2 --sweep lstm --lines 40
   hpcbench show c1a2 --sweep lstm.tar.gz        from an archive
   hpcbench show c1a2 --json | jq '.repetitions[].record.samples.times_s'
-
-Exit status: 0 the case has completed; 1 it has not completed, or lacks a metric; 2 usage error.
-"""
+""" + exit_statuses("the case did not complete, or lacks a metric")
 
 
 @click.command("show", epilog=EPILOG)
@@ -54,7 +54,7 @@ Exit status: 0 the case has completed; 1 it has not completed, or lacks a metric
     show_default=True,
     help="Print this many lines from the end of the log.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the records of all attempts.")
+@json_option("Print JSON, with the records of all attempts.")
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from hpcbench.commands.shared.context import load_sweep, sweep_argument
 from hpcbench.commands.shared.displays import JsonLines, display_on
+from hpcbench.commands.shared.outputs import json_option
 from hpcbench.commands.shared.watch import is_under_way
 from hpcbench.commands.shared.watch import watch as watch_sweep
 from hpcbench.errors import UserError
@@ -22,6 +23,7 @@ from hpcbench.status.query import or_records, query
 from hpcbench.status.tuning_state import search_state
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.console import out, print_warning
+from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
 
 EPILOG = """\b
@@ -31,15 +33,12 @@ Examples:
   hpcbench status --watch          a live view until all jobs have ended
   hpcbench status --watch | tee log           one line per change and failure
   hpcbench status --watch --json   one line of JSON per change
-
-Exit status: 0 success; 1 with --watch: a repetition did not complete or lacks a metric, or a search has no result;
-2 usage error; 130 interrupted.
-"""
+""" + exit_statuses("a repetition did not complete or lacks a metric, or a search has no result (with --watch)")
 
 
 @click.command("status", epilog=EPILOG)
 @sweep_argument(default="latest")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 @click.option("--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
 @click.pass_context
 def status_command(context: click.Context, sweep: str, as_json: bool, watch: bool) -> int:

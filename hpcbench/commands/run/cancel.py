@@ -12,13 +12,14 @@ from hpcbench.status.reconcile import reconcile
 from hpcbench.store.journal import Journal, locked
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.console import err, print_warning
+from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.text import plural
 
 EPILOG = """\b
 Examples:
   hpcbench cancel latest
   hpcbench cancel lstm-threads-20260311-101500
-"""
+""" + exit_statuses()
 _NOTHING = "nothing was cancelled, and the jobs continue"
 _INCOMPLETE = "some jobs may not have been cancelled and may continue"
 

@@ -15,10 +15,12 @@ from hpcbench.commands.shared.context import (
     sweep_argument,
     workspace_of,
 )
+from hpcbench.commands.shared.outputs import json_option
+from hpcbench.commands.shared.print_state import print_state
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
 from hpcbench.config.slurm_options import time_text
-from hpcbench.core import status
+from hpcbench.core.status import UNSUPPORTED
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
 from hpcbench.plan.packing import MAX_PACKS, cut, estimated_s, repack
@@ -33,6 +35,7 @@ from hpcbench.store.workspace import Workspace
 from hpcbench.submit import inherited_variables
 from hpcbench.submit.inherited_variables import Submission
 from hpcbench.util.console import err, print_warning
+from hpcbench.util.exit_status import SUCCESS, exit_statuses
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.text import plural
 
@@ -44,10 +47,7 @@ Examples:
   hpcbench resume latest
   hpcbench resume lstm-threads-20260311-101500 --wait
   hpcbench resume latest --interference      also runs with interference
-
-Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or with --wait);
-2 usage error; 130 interrupted.
-"""
+""" + exit_statuses("a case did not complete, or lacks a metric (local, or with --wait)")
 
 
 @click.command("resume", epilog=EPILOG)
@@ -58,7 +58,7 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or 
 )
 @click.option("--force", is_flag=True, help="Also rerun repetitions in unknown state, which may still be running.")
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result of a search as JSON.")
+@json_option("Print the state of the sweep at the end, or the result of a search, as JSON.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
 @click.pass_context
 def resume_command(
@@ -93,16 +93,19 @@ def resume_command(
             )
             raise UserError(what, hint=hint)
         return resume_search(found, workspace, here=here, wait=wait, in_json=as_json)
-    if as_json:
-        hint = f"for the state of this sweep: hpcbench status {paths.name} --json"
-        raise UserError("--json requires a search, and this sweep is not one", hint=hint)
     with locked(paths.jobs) as lease:
         if found.scheduler == "local":
             runs = _to_run(reconcile(found), workspace, interference, missing, force)
             with resumable(paths.name):
-                return run_here(found, runs, lease)
-        _submit(found, workspace, interference, missing, force, lease)
-    return wait_for(found) if wait else 0
+                status = run_here(found, runs, lease)
+        else:
+            _submit(found, workspace, interference, missing, force, lease)
+            status = SUCCESS
+    if wait and found.scheduler != "local":
+        status = wait_for(found)
+    if as_json:
+        print_state(found)
+    return status
 
 
 def _submit(sweep: Sweep, workspace: Workspace, interference: bool, missing: bool, force: bool, lease: Lease) -> None:
@@ -165,7 +168,7 @@ def _to_run(
         message = f"not run again: {plural(len(unknown), 'repetition')}, state unknown {unknown[0].reason}"
         err.print(f"{message}; to run them anyway: --force", soft_wrap=True, markup=False)
     err.print(f"{sweep.paths.name}: {plural(len(runs), 'repetition')} to run")
-    refused = sum(run.state == status.UNSUPPORTED for run in progress.runs)
+    refused = sum(run.state == UNSUPPORTED for run in progress.runs)
     if refused:
         message = f"{plural(refused, 'repetition')} cannot run here; if that has changed, start a new sweep"
         err.print(message, soft_wrap=True)

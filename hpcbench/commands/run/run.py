@@ -10,7 +10,7 @@ import click
 
 from hpcbench.commands.shared.context import choose_site, set_option, site_option, workspace_of
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
-from hpcbench.commands.shared.start import start
+from hpcbench.commands.shared.start_sweep import print_size, start
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.options.command_experiment import Invocation, axis_of, document_of
 from hpcbench.config.options.extract_option import metric_of
@@ -24,7 +24,7 @@ from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.create_sweep import create
-from hpcbench.util.console import err, out, print_warning
+from hpcbench.util.console import err, out, print_warnings
 
 EPILOG = """\b
 Examples:
@@ -114,13 +114,13 @@ def run_command(
     asked = SweepOptions(settings, None, local)
     plan, _ = planned(source, asked, lambda: choose_site(workspace, site, local))
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run)
-    for warning in warnings:
-        print_warning(warning)
+    print_warnings(warnings)
     if dry_run:
         show(plan, workspace, paths, environments)
         return 0
     check_slurm(plan)
     created = create(workspace, paths, plan, source.text, asked, cluster=cluster_of(plan.site))
+    print_size(created, plan)
     completed = start(created, plan, workspace, wait=not detach, live=True)
     return completed if detach and created.scheduler == "slurm" else _report(context, created, metric, completed)
 

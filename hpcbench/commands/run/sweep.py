@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from contextlib import nullcontext
 
 import click
 
@@ -14,19 +14,25 @@ from hpcbench.commands.shared.context import (
     site_option,
     workspace_of,
 )
+from hpcbench.commands.shared.outputs import STDOUT, json_option
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_of, placed, planned
-from hpcbench.commands.shared.start import start
+from hpcbench.commands.shared.print_state import print_state
+from hpcbench.commands.shared.replace import replacing
+from hpcbench.commands.shared.start_sweep import check_schedules, print_size, start
 from hpcbench.config.site import Site
-from hpcbench.config.yaml_document import Document, load_yaml
-from hpcbench.plan.case import where_written
+from hpcbench.config.yaml_document import load_yaml
 from hpcbench.plan.plan import Plan
+from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.export.plan_json import plan_json
 from hpcbench.report.terminal.dry_run import show
 from hpcbench.slurm.client import using
 from hpcbench.store.provenance.sweep_options import SweepOptions
+from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.create_sweep import create
 from hpcbench.submit.rerun import Rerun
-from hpcbench.util.console import print_warning
+from hpcbench.util.console import out, print_warnings
+from hpcbench.util.exit_status import SUCCESS, exit_statuses
 
 EPILOG = """\b
 Examples:
@@ -36,10 +42,8 @@ Examples:
   hpcbench sweep my.yaml --set 'matrix.nodes=[1,2,4]' --limit 3
   hpcbench sweep my.yaml --local                 on this machine, without Slurm
   hpcbench sweep --from lstm.tar.gz --dry-run    repeat a sweep, by name or from an archive
-
-Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or with --wait);
-2 usage error; 130 interrupted.
-"""
+  hpcbench sweep my.yaml --name main --replace   renew the sweep `main`, e.g. the baseline of compare
+""" + exit_statuses("a case did not complete, or lacks a metric (local, or with --wait)")
 
 
 @click.command("sweep", epilog=EPILOG)
@@ -53,7 +57,11 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric (local, or 
 @click.option("--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
 @click.option("--render-only", is_flag=True, help="Write the scripts; submit nothing.")
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
-@click.option("--yes", is_flag=True, help=f"Allow more than {MOST_POINTS:,} cases.")
+@click.option("--replace", is_flag=True, help="Replace the sweep with this --name, unless it has active runs.")
+@click.option(
+    "--yes", is_flag=True, help=f"Do not ask before --replace deletes records; allow more than {MOST_POINTS:,} cases."
+)
+@json_option("Print the plan (--dry-run), otherwise the state of the sweep at the end, as JSON.")
 @click.pass_context
 def sweep_command(
     context: click.Context,
@@ -67,7 +75,9 @@ def sweep_command(
     dry_run: bool,
     render_only: bool,
     wait: bool,
+    replace: bool,
     yes: bool,
+    as_json: bool,
 ) -> int:
     """Measure all cases of EXPERIMENT: a YAML file, or the name of one in configs/experiments.
 
@@ -76,10 +86,9 @@ def sweep_command(
     """
     workspace = workspace_of(context)
     again = _again(context, workspace, experiment, origin)
+    asked = SweepOptions(settings, limit, local)
     if again:
         asked = again.asked_also(settings, limit, local or (again.asked.local and site is None))
-    else:
-        asked = SweepOptions(settings, limit, local)
     source = load_yaml(again.experiment if again else file_in(workspace, "experiments", experiment or ""))
 
     def chosen() -> Site:
@@ -90,37 +99,28 @@ def sweep_command(
         return found
 
     plan, document = planned(source, asked, chosen, None if yes else MOST_POINTS)
-    _check_schedules(plan, workspace, document)
+    check_schedules(plan, workspace, document)
     nothing_runs = dry_run or render_only
-    paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run)
+    paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run, replace=replace)
     if again:
         same = not settings and limit is None
         warnings += again.differences(plan, environments, workspace, same=same, nothing_runs=nothing_runs)
         if nothing_runs:
             warnings.append("packages are not compared, since that would run the Python of each environment")
-    for warning in warnings:
-        print_warning(warning)
+    print_warnings(warnings)
     template = again.template if again else None
     if dry_run:
-        show(plan, workspace, paths, environments, template)
-        return 0
+        if as_json:
+            write_text(plan_json(plan, paths.name, warnings), STDOUT)
+        else:
+            show(plan, workspace, paths, environments, template)
+        return SUCCESS
     if not render_only:
         check_slurm(plan)
-    ask_packages = not (again and nothing_runs)
-    cluster = cluster_of(plan.site)
-    created = create(workspace, paths, plan, source.text, asked, template, ask_packages=ask_packages, cluster=cluster)
-    return start(created, plan, workspace, render_only=render_only, wait=wait)
-
-
-def _check_schedules(plan: Plan, workspace: Workspace, document: Document) -> None:
-    """Raises UserError for a missing schedule with a relative path; an absolute path may exist only on the nodes."""
-    named = dict.fromkeys(case.parameters.schedule for case in plan.cases)
-    for file in filter(None, named):
-        if not Path(file).is_absolute() and not (workspace.root / file).is_file():
-            what = f"{file} not found in the workspace, {workspace.root}"
-            raise document.error(
-                what, where_written("schedule", document), "hpcbench tune writes one if it finds a gain"
-            )
+    ask, cluster = not (again and nothing_runs), cluster_of(plan.site)
+    with replacing(paths, again.sweep.paths if again else None, yes=yes) if replace else nullcontext():
+        created = create(workspace, paths, plan, source.text, asked, template, ask_packages=ask, cluster=cluster)
+    return _run(created, plan, workspace, render_only=render_only, wait=wait, as_json=as_json)
 
 
 def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Rerun | None:
@@ -128,3 +128,15 @@ def _again(context: click.Context, workspace: Workspace, experiment: str | None,
     if (experiment is None) == (origin is None):
         raise click.UsageError("give either EXPERIMENT or --from SWEEP", context)
     return Rerun.of(open_sweep(context, workspace, origin)) if origin is not None else None
+
+
+def _run(created: Sweep, plan: Plan, workspace: Workspace, *, render_only: bool, wait: bool, as_json: bool) -> int:
+    print_size(created, plan)
+    scripts = [str(created.paths.script(job.name)) for job in plan.jobs]
+    status = SUCCESS if render_only else start(created, plan, workspace, wait=wait)
+    if as_json:
+        print_state(created, scripts=scripts)
+    elif render_only:
+        for script in scripts:
+            out.print(script, soft_wrap=True)
+    return status

@@ -11,13 +11,15 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from hpcbench.commands.shared.context import choose_site, file_in, set_option, site_option, workspace_of
+from hpcbench.commands.shared.outputs import STDOUT, json_option
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.validation.findings import first_message
 from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
+from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.export.plan_json import search_json
 from hpcbench.report.terminal.dry_run import show_search
 from hpcbench.report.terminal.tuning import in_words, time_in_words
 from hpcbench.report.text.counts import or_unset
@@ -25,7 +27,8 @@ from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.create_sweep import create
 from hpcbench.tuning.surrogate import MAX_UNSAMPLED, check_installed
-from hpcbench.util.console import err, out, print_warning
+from hpcbench.util.console import err, out, print_warnings
+from hpcbench.util.exit_status import SUCCESS, exit_statuses
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
@@ -38,9 +41,7 @@ Examples:
   hpcbench tune my.yaml --exhaustive                 also measure the full grid, to check the result
   hpcbench tune my.yaml --dry-run                    show what would be searched; write nothing
   hpcbench tune my.yaml --json > best.json           for programs: the content of results/SWEEP/tuning.json
-
-Exit status: 0 success; 1 no configuration could be measured; 2 usage error; 130 interrupted.
-"""
+""" + exit_statuses("no configuration could be measured")
 
 
 @click.command("tune", epilog=EPILOG)
@@ -60,7 +61,7 @@ Exit status: 0 success; 1 no configuration could be measured; 2 usage error; 130
 @click.option(
     "--dry-run", is_flag=True, help="Show what would be searched, the maximum cost, and the job; write nothing."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@json_option("Print the result as JSON; with --dry-run, what would be searched.")
 @click.pass_context
 def tune_command(
     context: click.Context,
@@ -85,8 +86,6 @@ def tune_command(
     from hpcbench.tuning.objective import default_metric, objective_of
     from hpcbench.tuning.search_space import contexts
 
-    if dry_run and as_json:
-        raise UserError("--dry-run cannot be used with --json", hint="use one of them")
     workspace = workspace_of(context)
     source = load_yaml(file_in(workspace, "experiments", experiment))
     asked = SweepOptions(settings, None, local)
@@ -100,12 +99,15 @@ def tune_command(
     if any(len(each.cases) > MAX_UNSAMPLED for each in searched):
         check_installed()
     paths, _, warnings = placed(plan, workspace, name, only_shown=dry_run)
-    for warning in warnings:
-        print_warning(warning)
-    if dry_run:
+    print_warnings(warnings)
+    if dry_run and as_json:
+        most = _most(plan, searched, exhaustive)
+        write_text(search_json(plan, paths.name, metric, [each.as_data() for each in searched], most, warnings), STDOUT)
+    elif dry_run:
         _show(searched, checked)
         _show_most(plan, searched, exhaustive, workspace, paths)
-        return 0
+    if dry_run:
+        return SUCCESS
     check_slurm(plan)
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     cluster = cluster_of(plan.site)
@@ -141,15 +143,19 @@ def _on_this_machine(plan: Plan) -> Plan:
     return replace(plan, site=plan.site.model_copy(update={"scheduler": "local"}))
 
 
+def _most(plan: Plan, searched: Sequence[Context], exhaustive: bool) -> int:
+    """Return the maximum number of measurements."""
+    from hpcbench.tuning.tuner import max_measurements
+
+    repetitions, shapes = plan.experiment.measure.repetitions, len(plan.experiment.tune.held_out)
+    return max_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
+
+
 def _show_most(
     plan: Plan, searched: Sequence[Context], exhaustive: bool, workspace: Workspace, paths: SweepPaths
 ) -> None:
     """Print the maximum cost; on a cluster also the job with its script."""
-    from hpcbench.tuning.tuner import max_measurements
-
-    experiment = plan.experiment
-    repetitions, shapes = experiment.measure.repetitions, len(experiment.tune.held_out)
-    most = max_measurements(searched, repetitions, shapes, exhaustive=exhaustive)
+    experiment, most = plan.experiment, _most(plan, searched, exhaustive)
     estimate = f"In all about {plural(most, 'measurement')}, and repeats of those with interference"
     if all(case.parameters.framework != COMMAND for case in plan.cases):  # how long a program runs is not known
         each_s = experiment.measure.max_warmup_s + experiment.measure.max_time_s

@@ -15,6 +15,7 @@ from hpcbench.store.archive.pack import SUFFIX, Written, write
 from hpcbench.store.sweep import load
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.console import err, print_warning
+from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.text import plural
 
 MAX_NAMED = 10
@@ -25,9 +26,7 @@ Examples:
   hpcbench archive lstm -o ~/results/lstm.tar.gz
   hpcbench report lstm.tar.gz                    report on any machine
   hpcbench sweep --from lstm.tar.gz --dry-run    show what repeating it would run
-
-Exit status: 0 success; 2 usage error; 130 interrupted.
-"""
+""" + exit_statuses()
 
 
 @click.command("archive", epilog=EPILOG)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from hpcbench.util.exit_status import exit_statuses
+
 EPILOG = """\b
 Examples:
   hpcbench completion bash >> ~/.bashrc
   hpcbench completion zsh >> ~/.zshrc
   hpcbench completion fish > ~/.config/fish/completions/hpcbench.fish
-"""
+""" + exit_statuses()
 
 
 @click.command("completion", epilog=EPILOG)

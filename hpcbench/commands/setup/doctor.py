@@ -14,6 +14,7 @@ from rich.text import Text
 
 import hpcbench
 from hpcbench.commands.shared.context import choose_site, site_option, workspace_of
+from hpcbench.commands.shared.outputs import json_option
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import check_option_value
 from hpcbench.core.check_result import LEAST_SECONDS, NOTE, PROBLEM, SECONDS, CheckResult, Progress
@@ -30,22 +31,21 @@ from hpcbench.slurm import cluster_query
 from hpcbench.slurm.cluster_query import Cluster, query_cluster
 from hpcbench.store.workspace import Workspace, check_root
 from hpcbench.util.console import err, out
+from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.signals import ended_like_ctrl_c
 
-WAIT_S = 120
+TIMEOUT_S = 120
 SLURM, ENVIRONMENTS = "Slurm", "environments"
 
 EPILOG = """\b
 Examples:
   hpcbench doctor                                check this machine; on a cluster, also Slurm and the site file
   hpcbench doctor --on-node                      check a node of each partition with a small job
-  hpcbench doctor --on-node --partition gpu --wait 600
+  hpcbench doctor --on-node --partition gpu --timeout 600
   hpcbench doctor --on-node --whole-node         use all CPUs of these nodes, and measure their peak performance
   hpcbench doctor --each-node --partition gpu    measure the speed of every node, and list slow ones to exclude
   hpcbench doctor --json | jq '.places[].findings[] | select(.level == "problem")'
-
-Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
-"""
+""" + exit_statuses("at least one problem")
 
 
 @click.command("doctor", epilog=EPILOG)
@@ -63,10 +63,11 @@ Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
     help="Check only this partition; may be repeated. Requires --on-node or --each-node.",
 )
 @click.option(
-    "--wait",
-    "wait_s",
+    "--timeout",
+    "timeout_s",
     type=click.IntRange(min=1),
-    default=WAIT_S,
+    metavar="SECONDS",
+    default=TIMEOUT_S,
     show_default=True,
     help="Cancel jobs that have not started after this time, in seconds. Applies to --on-node and --each-node.",
 )
@@ -83,7 +84,7 @@ Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
     help="Request whole nodes, with all of their CPUs. Requires --on-node or --each-node.",
 )
 @click.option("--peaks/--no-peaks", default=True, help="Measure FLOP/s and bandwidth, for rooflines.  [default: peaks]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 @click.pass_context
 def doctor_command(
     context: click.Context,
@@ -91,7 +92,7 @@ def doctor_command(
     on_node: bool,
     each_node: bool,
     partitions: tuple[str, ...],
-    wait_s: int,
+    timeout_s: int,
     seconds: int,
     whole_node: bool,
     peaks: bool,
@@ -126,9 +127,9 @@ def doctor_command(
             check_root(workspace.root, "slurm")
             with hidden_folder(workspace) as folder:
                 if on_node:
-                    machines = node_jobs.check_nodes(workspace, chosen, selected, folder, options, wait_s, progress)
+                    machines = node_jobs.check_nodes(workspace, chosen, selected, folder, options, timeout_s, progress)
                 if each_node:
-                    how = SpeedOptions(whole_node, pythons, wait_s)
+                    how = SpeedOptions(whole_node, pythons, timeout_s)
                     speeds = check_each_node(workspace, chosen, selected, folder, how, progress)
         else:
             machines = [check_this_machine(chosen, cluster, options, progress)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from hpcbench.commands.shared.context import choose_site, site_option, workspace_of
+from hpcbench.commands.shared.outputs import json_option
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
-from hpcbench.doctor.environment_check import check_all
+from hpcbench.doctor.environment_check import check_all, checked_as_data, print_check
 from hpcbench.environments import build as building
 from hpcbench.environments.build_commands import ProgramError
 from hpcbench.environments.build_state import BUILT, OUTDATED, Built, read_marker, state_of
@@ -26,6 +28,7 @@ from hpcbench.environments.recipes import RecipeFile
 from hpcbench.errors import Finding, UserError
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out, print_error, print_warning
+from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.signals import ended_like_ctrl_c
 
 EPILOG = """\b
@@ -35,9 +38,6 @@ Examples:
   hpcbench env build --all
   hpcbench env check pytorch --site my-cluster
   hpcbench env remove mxnet
-"""
-FAILED = """\b
-Exit status: 0 success; 1 an environment could not be built, or does not work; 2 usage error; 130 interrupted.
 """
 
 
@@ -63,9 +63,9 @@ def env_command() -> None:
     """
 
 
-@env_command.command("list")
+@env_command.command("list", epilog=exit_statuses())
 @site_option()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 @click.pass_context
 def list_command(context: click.Context, site: str | None, as_json: bool) -> int:
     """List the environments of the site and of recipes, and those without a recipe, with their states.
@@ -96,7 +96,7 @@ def list_command(context: click.Context, site: str | None, as_json: bool) -> int
     return 0
 
 
-@env_command.command("build", epilog=FAILED)
+@env_command.command("build", epilog=exit_statuses("an environment could not be built, or does not work"))
 @click.argument("names", nargs=-1, metavar="NAME...", shell_complete=complete_environment)
 @click.option("--all", "everything", is_flag=True, help="Build an environment from each recipe.")
 @click.option(
@@ -126,23 +126,31 @@ def build_command(
     return build_all(workspace, files, python, force=force, check=not no_check)
 
 
-@env_command.command("check", epilog=FAILED)
+@env_command.command("check", epilog=exit_statuses("an environment does not work"))
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @site_option()
 @click.option("--framework", help="Check this framework.  [default: the framework with which NAME begins]")
+@json_option()
 @click.pass_context
-def check_command(context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None) -> int:
+def check_command(
+    context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None, as_json: bool
+) -> int:
     """Run one training step of a small network in each NAME on this machine, with the script of a sweep.
 
     NAME is an environment that hpcbench built, or one of the site file (modules, container, Python).
     """
-    from hpcbench.doctor.environment_check import check_all
-
     workspace = workspace_of(context)
-    return check_all(workspace, choose_site(workspace, site, local=False), names, framework)
+    checked = []
+    for each in check_all(workspace, choose_site(workspace, site, local=False), names, framework):
+        checked.append(each)
+        if not as_json:
+            print_check(each)
+    if as_json:
+        click.echo(json.dumps(checked_as_data(checked), indent=1))
+    return SUCCESS if all(each.works for each in checked) else FAILURE
 
 
-@env_command.command("remove")
+@env_command.command("remove", epilog=exit_statuses())
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @click.pass_context
 def remove_command(context: click.Context, names: tuple[str, ...]) -> int:
@@ -212,7 +220,9 @@ def _works(workspace: Workspace, name: str) -> bool:
     except UserError as error:
         err.print(f"{name}: not checked: {error.what}", markup=False, soft_wrap=True)
         return True
-    return check_all(workspace, Site(name="here", scheduler="local"), (name,), None) == 0
+    (checked,) = check_all(workspace, Site(name="here", scheduler="local"), (name,), None)
+    print_check(checked)
+    return checked.works
 
 
 def _summary(built: Built, named: list[str]) -> str:

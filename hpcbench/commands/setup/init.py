@@ -15,6 +15,7 @@ from hpcbench.config.site import Site
 from hpcbench.errors import UserError
 from hpcbench.slurm import cluster_query
 from hpcbench.util.console import err, out
+from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.package_data import shipped
 
 IGNORED = "jobs/\nresults/\nenvs/\n"
@@ -23,7 +24,7 @@ EPILOG = """\b
 Examples:
   hpcbench init my-study
   cd my-study && hpcbench sweep quickstart
-"""
+""" + exit_statuses()
 
 
 @click.command("init", epilog=EPILOG)

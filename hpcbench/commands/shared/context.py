@@ -80,24 +80,11 @@ def set_option() -> Callable[[Command], Command]:
     return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)
 
 
-def json_option() -> Callable[[Command], Command]:
-    """Return the option `--json FILE`, or `--json` as the last word, for stdout; the parameter is `json_file`."""
-    text = "Write JSON to FILE, or to stdout if --json is the last word."
-    return click.option("--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", help=text)
-
-
 def not_empty(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
     """Return the value of an option for a file or folder. Raises UserError if it is empty."""
     if name == "":
         raise UserError("the name is empty", where=option.opts[0], hint=f"name a {(option.metavar or 'FILE').lower()}")
     return name
-
-
-def print_written(what: str, *files: str | None) -> None:
-    """Print which of the requested files were written, without stdout."""
-    for file in files:
-        if file and file != "-":
-            err.print(f"wrote {what} to {file}", soft_wrap=True, markup=False)
 
 
 def open_sweep(context: click.Context, workspace: Workspace, name: str) -> SweepPaths:

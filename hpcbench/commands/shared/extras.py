@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable
 
+from hpcbench.commands.shared.outputs import Output
 from hpcbench.errors import UserError
 
 _PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python", "pyarrow": "pyarrow"}  # by module
@@ -11,12 +13,12 @@ _CHARTS = ("altair", "vl_convert")
 _REQUIRED = {"html": _CHARTS, "figures": _CHARTS, "parquet": ("pyarrow",)}
 
 
-def require_packages(**options: str | None) -> None:
-    """Raise UserError if a package is missing that one of these options requires, e.g. html="page.html"."""
-    for name in [name for name, value in options.items() if value]:
-        missing = [_PACKAGES[module] for module in _REQUIRED[name] if importlib.util.find_spec(module) is None]
+def require_packages(outputs: Iterable[Output], figures: str | None) -> None:
+    """Raise UserError if a package is missing that one of the documents requires, or the option `--figures`."""
+    asked = [(output.format, output.option) for output in outputs]
+    for name, option in [*asked, *([("figures", "--figures")] if figures else [])]:
+        missing = [_PACKAGES[each] for each in _REQUIRED.get(name, ()) if importlib.util.find_spec(each) is None]
         if missing:
-            what = (
-                f"--{name} requires {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed"
-            )
+            verb = "is" if len(missing) == 1 else "are"
+            what = f"{option} requires {' and '.join(missing)}, which {verb} not installed"
             raise UserError(what, hint="pip install 'hpcbench-dl[report]'")

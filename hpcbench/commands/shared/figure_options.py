@@ -21,11 +21,11 @@ THEMES = ("screen", "paper")
 
 
 def figure_options(command: Command) -> Command:
-    """Add `--figures DIR`, `--format` (the parameter is `formats`) and `--theme` to a command."""
+    """Add `--figures DIR`, `--figure-format` (the parameter is `formats`) and `--theme` to a command."""
     options = (
         click.option("--figures", metavar="DIR", callback=not_empty, help="Write the figures into this folder."),
         click.option(
-            "--format",
+            "--figure-format",
             "formats",
             default="svg",
             show_default=True,
@@ -49,13 +49,13 @@ def formats_of(context: click.Context, folder: str | None, text: str) -> list[st
 
     Raises UserError for an unknown format, and for options of figures without --figures.
     """
-    for option, name in (("--format", "formats"), ("--theme", "theme")):
+    for option, name in (("--figure-format", "formats"), ("--theme", "theme")):
         if not folder and context.get_parameter_source(name) != ParameterSource.DEFAULT:
             raise UserError(f"{option} requires --figures", hint="add --figures DIR")
     wanted = list(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in wanted:
         if name not in FORMATS:
-            raise UserError(f"unknown format '{name}'", where="--format", hint=nearest(name, FORMATS))
+            raise UserError(f"unknown format '{name}'", where="--figure-format", hint=nearest(name, FORMATS))
     return wanted
 
 

@@ -45,13 +45,13 @@ def planned(
 
 
 def placed(
-    plan: Plan, workspace: Workspace, name: str | None, *, only_shown: bool
+    plan: Plan, workspace: Workspace, name: str | None, *, only_shown: bool, replace: bool = False
 ) -> tuple[SweepPaths, dict[str, Resolved], list[str]]:
     """Return the paths of a new sweep, its environments, and warnings.
 
-    Raises UserError if the name exists, or if the workspace or an environment cannot be used.
+    Raises UserError if the name exists, unless with `replace`, or if the workspace or an environment cannot be used.
     """
-    paths = workspace.paths(sweep_name(workspace, name, plan.experiment.name))
+    paths = workspace.paths(sweep_name(workspace, name, plan.experiment.name, replace=replace))
     check_root(workspace.root, plan.site.scheduler)
     environments = resolved(plan, workspace, only_shown=only_shown)
     warnings = [*plan.warnings, *(each.warning for each in environments.values())]
@@ -62,8 +62,13 @@ def placed(
     return paths, environments, [each for each in (*warnings, warning(submissions, os.environ)) if each]
 
 
-def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
-    """Return the name of a new sweep: the given or a generated one. Raises UserError if it exists or is invalid."""
+def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, replace: bool = False) -> str:
+    """Return the name of a new sweep: the given or a generated one.
+
+    Raises UserError if it is invalid, if it exists unless with `replace`, or if it is missing with `replace`.
+    """
+    if given is None and replace:
+        raise UserError("--replace requires --name", hint="add --name NAME")
     if given is None:
         return workspace.new_name(experiment, datetime.datetime.now())
     if given == "latest":
@@ -72,8 +77,8 @@ def sweep_name(workspace: Workspace, given: str | None, experiment: str) -> str:
         check_name(given)
     except ValueError as error:
         raise UserError(f"'{given}' is not a name: {error}", where="--name") from error
-    if workspace.paths(given).jobs.exists():
-        hint = f"choose another name, or continue that sweep: hpcbench resume {given}"
+    if workspace.paths(given).jobs.exists() and not replace:
+        hint = f"continue that sweep: hpcbench resume {given}; choose another name, or replace it: --replace"
         raise UserError(f"sweep '{given}' already exists", where=str(workspace.paths(given).jobs), hint=hint)
     return given
 

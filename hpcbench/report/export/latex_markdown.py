@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.studies.best_case import best_cases
+from hpcbench.report.export.markdown import in_markdown, markdown_table, one_line
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.text_columns import Column
-from hpcbench.util.text import printable
 
 _OF_LATEX = {
     "\\": r"\textbackslash{}",
@@ -33,7 +33,6 @@ _OF_LATEX = {
     "*": "{*}",
 }
 _DASHES = re.compile("-(?=-)")  # LaTeX would join them to one dash
-_OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
 
 
 def latex(results: Results, top: int) -> str:
@@ -78,12 +77,10 @@ def _latex_table(work: Workload, columns: list[Column], sentence_below: str) -> 
 
 def _markdown_table(work: Workload, columns: list[Column], caption: str) -> str:
     lines = [
-        f"**{_in_markdown(work.title)}**",
+        f"**{in_markdown(work.title)}**",
         "",
-        *([_in_markdown(caption), ""] if caption else []),
-        "| " + " | ".join(_in_markdown(column.header) for column in columns) + " |",
-        "|" + "|".join(" --- " if column.is_text else " ---: " for column in columns) + "|",
-        *("| " + " | ".join(map(_in_markdown, cells)) + " |" for cells in _rows(columns)),
+        *([in_markdown(caption), ""] if caption else []),
+        *markdown_table(columns),
     ]
     return "\n".join(lines) + "\n"
 
@@ -94,13 +91,5 @@ def _rows(columns: list[Column]) -> Iterator[tuple[str, ...]]:
 
 def _in_latex(text: str) -> str:
     """Return text with LaTeX's special characters escaped, and en dashes between the limits of intervals."""
-    escaped = "".join(_OF_LATEX.get(letter, letter) for letter in _one_line(text))
+    escaped = "".join(_OF_LATEX.get(letter, letter) for letter in one_line(text))
     return _DASHES.sub("-{}", escaped).replace(" - ", " -- ")
-
-
-def _in_markdown(text: str) -> str:
-    return _OF_MARKDOWN.sub(r"\\\1", _one_line(text))
-
-
-def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from hpcbench.analysis.cases.quantities import Quantity, short_column
+from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, short_column
 from hpcbench.collect.table import MetricColumn
 from hpcbench.errors import UserError, nearest
 
 HIGHER, LOWER = "higher", "lower"
+# The same default for each command that ranks or follows cases, in the words of --help.
+DEFAULT_METRIC = (
+    f"[default: {short_column(THROUGHPUT.column)}; for commands, their first metric with a known better direction, "
+    f"otherwise {short_column(TIME.column)}]"
+)
 
 
 def quantities_of(metrics: Mapping[str, MetricColumn]) -> dict[str, Quantity]:
@@ -18,12 +23,11 @@ def quantities_of(metrics: Mapping[str, MetricColumn]) -> dict[str, Quantity]:
 
 
 def named(
-    asked: str, known: Mapping[str, Quantity], metrics: Mapping[str, Quantity], needed_by: str | None = "--metric"
+    asked: str, known: Mapping[str, Quantity], metrics: Mapping[str, Quantity], *, has_direction: bool = True
 ) -> Quantity:
     """Return the quantity given by `asked`, a column or short name with an optional direction.
 
-    `needed_by` is the option that requires a better direction, if any. Raise UserError if the name is unknown or
-    ambiguous, or if a required direction is unknown.
+    Raise UserError if the name is unknown or ambiguous, or with `has_direction` if the better direction is unknown.
     """
     name, _, way = asked.partition(":")
     if all(metric.title != name for metric in metrics.values()):
@@ -37,10 +41,20 @@ def named(
         hint = f"did you mean one of {', '.join(columns)}?" if len(found) > 1 else nearest(name, names)
         raise UserError(f"unknown metric '{asked}'", where="--metric", hint=hint)
     quantity = replace(found[0], more_is_better=_more(way)) if way else found[0]
-    if quantity.more_is_better is None and needed_by:
+    if quantity.more_is_better is None and has_direction:
         hint = f"add it: --metric {name}:{HIGHER} or --metric {name}:{LOWER}"
-        raise UserError(f"the better direction of '{name}' is unknown", where=needed_by, hint=hint)
+        raise UserError(f"the better direction of '{name}' is unknown", where="--metric", hint=hint)
     return quantity
+
+
+def default_quantity(metrics: Iterable[Quantity], *, has_throughput: bool) -> Quantity:
+    """Return the throughput if a case has one, otherwise the first metric with a known better direction, or the time.
+
+    A report ranks the cases of one workload by it.
+    """
+    if has_throughput:
+        return THROUGHPUT
+    return next((metric for metric in metrics if metric.more_is_better is not None), TIME)
 
 
 def _more(way: str | None) -> bool | None:

@@ -60,9 +60,11 @@ def results_of_table(
 
 
 def _base_row(cases: pd.DataFrame, base: str) -> int:
-    row = row_of_case(cases, base, "--base")
+    row = row_of_case(cases, base, "--baseline-case")
     if cases[TIME.column].isna()[row]:
-        raise UserError(f"the case '{base}' was not measured", where="--base", hint="choose a case of the ranking")
+        raise UserError(
+            f"the case '{base}' was not measured", where="--baseline-case", hint="choose a case of the ranking"
+        )
     return row
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -36,26 +36,28 @@ def print_comparison(
     console.print(Text(f"{comparison.new} (NEW) compared to {comparison.base} (BASE)", style="italic"), soft_wrap=True)
     compared = rows[rows["ratio"].notna()]
     if len(compared):
-        _print_table(compared.head(top), shown, metrics, console)
+        console.print(as_table(columns_of(compared.head(top), shown, metrics)))
         print_omitted(len(compared) - top, console, "--json")
     doubtful = rows[rows["verdict"].isin([CANNOT_TELL, MISSING, NOT_COMPARED])]
     for _, row in doubtful.head(top).iterrows():
-        quantity = quantity_of(row, metrics)
-        name = label(row, shown) if quantity == TIME else f"{label(row, shown)} {heading(quantity)}"
         word = (row["verdict"], _STYLES.get(row["verdict"], ""))
-        console.print(Text.assemble(word, f" {name}: {row['reason']}"), soft_wrap=True)
+        console.print(Text.assemble(word, f" {named(row, shown, metrics)}: {row['reason']}"), soft_wrap=True)
     print_omitted(len(doubtful) - top, console, "--json")
-    _print_settings(comparison, console)
+    _print_notes(comparison, console)
     console.print(summary(comparison), soft_wrap=True)
 
 
 def summary(comparison: Comparison) -> str:
     """Return one line with the counts of the verdicts and the rule."""
-    counts = ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items())
     rule = f"margin {percent(comparison.margin)}, false discovery rate {percent(FALSE_DISCOVERY_RATE)}"
     tests = int(comparison.rows["p_value"].notna().sum())
     over = "1 comparison" if tests == 1 else f"{tests:,} comparisons"
-    return f"{counts} ({rule} over {over} by Benjamini and Hochberg, intervals of 95 %)"
+    return f"{verdicts_in_words(comparison)} ({rule} over {over} by Benjamini and Hochberg, intervals of 95 %)"
+
+
+def verdicts_in_words(comparison: Comparison) -> str:
+    """Return the counts of the verdicts, worst first: `1 slower, 2 same`."""
+    return ", ".join(f"{count:,} {word}" for word, count in comparison.counts().items()) or "nothing compared"
 
 
 def in_words(row: pd.Series[Any], metrics: Metrics) -> str:
@@ -73,7 +75,8 @@ def quantity_of(row: pd.Series[Any], metrics: Metrics) -> Quantity:
     return metrics.get(row["quantity"], TIME)
 
 
-def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Metrics, console: Console) -> None:
+def columns_of(rows: pd.DataFrame, shown: list[str], metrics: Metrics) -> list[Column]:
+    """Return the table of rows with a ratio; `shown` are the columns that identify cases."""
     columns = columns_in_words(rows, shown)
     each = [row for _, row in rows.iterrows()]
     quantities = [quantity_of(row, metrics) for row in each]
@@ -90,7 +93,13 @@ def _print_table(rows: pd.DataFrame, shown: list[str], metrics: Metrics, console
     columns.append(Column("n" if same else "n BASE, NEW", runs))
     styles = tuple(_STYLES.get(verdict, "") for verdict in rows["verdict"])
     columns.append(Column("verdict", tuple(rows["verdict"]), is_text=True, styles=styles))
-    console.print(as_table(columns))
+    return columns
+
+
+def named(row: pd.Series[Any], shown: list[str], metrics: Metrics) -> str:
+    """Return the name of a row in a sentence: its case, and its quantity unless that is the time."""
+    quantity = quantity_of(row, metrics)
+    return label(row, shown) if quantity == TIME else f"{label(row, shown)} {heading(quantity)}"
 
 
 def _written(row: pd.Series[Any], name: str, metrics: Metrics) -> str:
@@ -102,14 +111,17 @@ def _interval(row: pd.Series[Any]) -> str:
     return "" if pd.isna(limits[0]) else " - ".join(map(factor, limits))
 
 
-def _print_settings(comparison: Comparison, console: Console) -> None:
+def notes(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Yield what else differs between the sweeps, and what is odd about them: a level and a sentence each."""
     for name, (base, new) in comparison.versions.items():
-        console.print(Text(f"{name}: {base} in BASE, {new} in NEW"), soft_wrap=True)
-    for name, (base, new) in comparison.machines.items():
-        text = f": {name} is {base} in BASE and {new} in NEW: the ratios compare the machines, too"
-        console.print(Text.assemble(("warning", "yellow"), text), soft_wrap=True)
-    for name, (base, new) in comparison.settings.items():
-        text = f": {name} is {base} in BASE and {new} in NEW: the ratios compare the settings, too"
-        console.print(Text.assemble(("warning", "yellow"), text), soft_wrap=True)
+        yield "", f"{name}: {base} in BASE, {new} in NEW"
+    for kind, differing in (("machines", comparison.machines), ("settings", comparison.settings)):
+        for name, (base, new) in differing.items():
+            yield "warning", f"{name} is {base} in BASE and {new} in NEW: the ratios compare the {kind}, too"
     for warning in comparison.warnings:
-        console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)
+        yield "warning", warning
+
+
+def _print_notes(comparison: Comparison, console: Console) -> None:
+    for level, sentence in notes(comparison):
+        console.print(Text.assemble((level, "yellow"), ": " if level else "", sentence), soft_wrap=True)

@@ -86,6 +86,20 @@ class History:
         gone = set(self.gone)
         return [each for case, each in self.latest_shifts.items() if case not in gone and each.word in (SLOWER, WORSE)]
 
+    @property
+    def unmeasured(self) -> list[str]:
+        """Return the cases of the latest sweep that have no value in it."""
+        latest = [each.points[-1] for each in self.histories]
+        return [point.case for point in latest if point.sweep == self.sweeps[-1] and point.value is None]
+
+    @property
+    def undecided(self) -> list[str]:
+        """Return the cases of the latest sweep without a verdict: too few values, none above 0, or no direction."""
+        gone, judged = set(self.gone), set(self.judged)
+        unclear = {case for case, shift in self.latest_shifts.items() if not shift.word}
+        cases = [each.case for each in self.histories if each.case not in gone]
+        return [case for case in cases if case not in judged or case in unclear]
+
 
 def print_history(history: History, top: int, console: Console) -> None:
     """Print the first `top` cases, the latest `top` changes, remarks and a summary."""

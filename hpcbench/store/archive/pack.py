@@ -42,13 +42,13 @@ class Written:
     left_out: tuple[str, ...]  # links and special files
 
 
-def write(paths: SweepPaths, file: Path, report: Report) -> Written:
-    """Write a sweep to a new archive: under a temporary name, then rename it.
+def write(paths: SweepPaths, file: Path, report: Report, *, replace: bool = False) -> Written:
+    """Write a sweep to an archive: under a temporary name, then rename it.
 
-    Call `report` with the number of files written and the total. Raise UserError if `file` exists, if its folder does
-    not, or if a file of the sweep shrinks meanwhile.
+    Call `report` with the number of files written and the total. Raise UserError if `file` exists, unless with
+    `replace`, if its folder does not exist, or if a file of the sweep shrinks meanwhile.
     """
-    _check(file)
+    _check(file, replace)
     entries, left_out = _entries(paths)
     files = sum(not entry.is_folder for entry in entries)
     handle, unfinished = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
@@ -58,7 +58,10 @@ def write(paths: SweepPaths, file: Path, report: Report) -> Written:
             raw.flush()
             os.fsync(raw.fileno())
             size_bytes = raw.tell()
-        _name(Path(unfinished), file)
+        if replace:
+            Path(unfinished).rename(file)
+        else:
+            _name(Path(unfinished), file)
     finally:
         Path(unfinished).unlink(missing_ok=True)
     return Written(file, files, size_bytes, tuple(left_out))
@@ -82,10 +85,10 @@ def _exists(file: Path) -> UserError:
     return UserError(f"'{file}' already exists", hint="choose another file: -o FILE")
 
 
-def _check(file: Path) -> None:
+def _check(file: Path, replace: bool) -> None:
     if file.is_dir():
         raise UserError(f"'{file}' is a directory", hint="name a file: -o FILE")
-    if file.exists() or file.is_symlink():
+    if not replace and (file.exists() or file.is_symlink()):
         raise _exists(file)
     if not file.parent.is_dir():
         raise UserError(

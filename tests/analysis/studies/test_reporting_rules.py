@@ -88,7 +88,7 @@ def test_rule_1_the_base_that_was_taken_is_said_where_none_was_named(case: Case,
     (finding,) = judged([*case(0), *case(1)], base=None)
     assert finding.rule == 1
     assert "the first case, case-0 (0.1 s)" in finding.lacking
-    assert finding.remedy == "set one with --base"
+    assert finding.remedy == "set one with --baseline-case"
     (finding,) = judged([*case(0), *case(1), *case(2, model="lstm"), *case(3, model="lstm")], base=None)
     assert "the first case of each of 2 workloads or problem sizes (1.00x)" in finding.lacking
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -93,7 +95,7 @@ def verdicts(invoke, *arguments: str, expect: int = 0) -> dict[int, str]:
 def test_a_case_that_got_slower_is_told_from_one_that_did_not(invoke, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", SLOWER)
-    lines = invoke("compare", "main", "next", "--margin", "2%").stdout.splitlines()
+    lines = invoke("compare", "main", "next", "--margin", "2%", expect=1).stdout.splitlines()
     assert lines[0] == "next (NEW) compared to main (BASE)"
     assert lines[2].split()[0] == "8"
     assert lines[2].split()[-1] == "slower"
@@ -105,47 +107,56 @@ def test_a_case_that_got_slower_is_told_from_one_that_did_not(invoke, sweep: Swe
 def test_sweeps_are_named_as_everywhere(invoke, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", SLOWER)
-    assert invoke("compare", "ma", "latest").stdout == invoke("compare", "main", "next").stdout
+    by_prefix, by_name = (invoke("compare", *names, expect=1) for names in (("ma", "latest"), ("main", "next")))
+    assert by_prefix.stdout == by_name.stdout
 
 
 @pytest.mark.parametrize(
-    ("base", "new", "fail_on", "expect"),
+    ("base", "new", "expect"),
     [
-        (BASE, SLOWER, ["slower"], 1),
-        (BASE, SLOWER, ["missing", "not-compared", "faster"], 0),
-        (BASE, BASE, ["slower", "faster", "cannot-tell", "missing", "not-compared"], 0),
-        (SLOWER, BASE, ["faster"], 1),
-        (BASE, {4: 0.01}, ["slower", "not-compared"], 0),
-        (BASE, {4: 0.01}, ["slower", "missing"], 1),
-        ({4: 0.01}, BASE, ["slower", "missing"], 0),
-        ({4: 0.01}, BASE, ["not-compared"], 1),
+        (BASE, SLOWER, 1),
+        (BASE, BASE, 0),
+        (SLOWER, BASE, 0),
+        (BASE, {4: 0.01}, 1),
+        ({4: 0.01}, BASE, 3),
+        ({4: 0.01}, {8: 0.01}, 1),
+        (SLOWER, {4: 0.02}, 1),
     ],
+    ids=["slower", "same", "faster", "missing", "only in NEW", "nothing in common", "slower and missing"],
 )
-def test_the_exit_status_is_what_fail_on_asks_for(
-    invoke, sweep: Sweep, base: dict[int, float], new: dict[int, float], fail_on: list[str], expect: int
+def test_the_exit_status_is_that_of_the_worst_verdict(
+    invoke, sweep: Sweep, base: dict[int, float], new: dict[int, float], expect: int
 ):
     sweep("main", base)
     sweep("next", new)
-    asked = [word for name in fail_on for word in ("--fail-on", name)]
-    done = invoke("compare", "main", "next", "--margin", "2%", *asked, expect=None)
-    assert done.returncode == expect
+    done = invoke("compare", "main", "next", "--margin", "2%", expect=expect)
+    assert ("inconclusive: exit status 3" in done.stderr) == (expect == 3)
 
 
-def test_too_few_repetitions_fail_where_a_verdict_is_wanted(invoke, sweep: Sweep):
+@pytest.mark.parametrize(("option", "expect"), [([], 3), (["fail"], 1), (["pass"], 0)])
+def test_too_few_repetitions_are_inconclusive(invoke, sweep: Sweep, option: list[str], expect: int):
     sweep("main", BASE, repetitions=3)
     sweep("next", SLOWER, repetitions=3)
-    told = invoke("compare", "main", "next", "--fail-on", "cannot-tell", expect=1).stdout
-    assert "3 repetitions per side are too few for a verdict; about 5 repetitions per side would suffice" in told
+    asked = [word for value in option for word in ("--on-inconclusive", value)]
+    done = invoke("compare", "main", "next", *asked, "--junit", "compare.xml", expect=expect)
+    assert "3 repetitions per side are too few for a verdict; about 5 repetitions per side would suffice" in done.stdout
+    (suite,) = ElementTree.parse(invoke.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
+    assert (suite.get("failures") == "0") == (expect != 1)
+
+
+def test_what_is_slower_fails_whatever_is_inconclusive(invoke, sweep: Sweep):
+    sweep("main", {8: 0.02})
+    sweep("next", SLOWER)
+    invoke("compare", "main", "next", "--on-inconclusive", "pass", expect=1)
 
 
 def test_a_comparison_of_nothing_is_no_success(invoke, sweep: Sweep):
     sweep("main", {4: 0.01})
     sweep("next", {8: 0.01})
-    done = invoke("compare", "main", "next", expect=1)
+    done = invoke("compare", "main", "next", "--on-inconclusive", "pass", expect=1)
     assert "no case could be compared" in done.stderr
     assert "missing batch_size=4: not measured in NEW (planned)" in done.stdout
-    files = ["--junit", "compare.xml", "--json", "compare.json"]
-    invoke("compare", "main", "next", *files, expect=1)
+    invoke("compare", "main", "next", "--junit", "compare.xml", "-o", "compare.json", expect=1)
     (suite,) = ElementTree.parse(invoke.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
     assert suite.get("failures") == "1"
     assert json.loads((invoke.workspace / "compare.json").read_text())["compared"] == 0
@@ -155,7 +166,7 @@ def test_other_work_behind_the_same_parameters_is_not_compared(invoke, sweep: Sw
     work = {"parameter_count": 1, "flops_per_item": 2, "items_per_step": 4, "input_shape": [1], "dtype": "float32"}
     sweep("main", {4: 0.01})
     sweep("next", {4: 0.01}, facts={"work": {**work, "math_mode": "TF32"}})
-    told = invoke("compare", "main", "next", expect=1).stdout
+    told = invoke("compare", "main", "next", expect=3).stdout
     assert "not compared" in told
     assert "other work: math_mode matmul highest in BASE, TF32 in NEW" in told
 
@@ -168,25 +179,50 @@ def test_another_machine_or_version_is_told(invoke, sweep: Sweep):
     assert "framework_version: 2.13.0 in BASE, 2.14.0 in NEW" in told
 
 
-def test_junit_and_json_go_to_files_and_the_table_to_stdout(invoke, sweep: Sweep):
+def test_documents_go_to_files_and_the_table_to_stdout(invoke, sweep: Sweep):
     sweep("main", BASE)
     sweep("next", SLOWER)
-    files = ["--junit", "compare.xml", "--json", "compare.json"]
-    done = invoke("compare", "main", "next", "--margin", "2%", *files)
-    assert "wrote 2 comparisons to compare.xml" in done.stderr
+    files = ["--junit", "compare.xml", "-o", "compare.json", "-o", "compare.csv", "-o", "compare.parquet"]
+    done = invoke("compare", "main", "next", "--margin", "2%", *files, expect=1)
+    for file in files[1::2]:
+        assert f"wrote 2 comparisons to {file}" in done.stderr
     assert done.stdout.startswith("next (NEW) compared to main (BASE)")
     (suite,) = ElementTree.parse(invoke.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
     document = json.loads((invoke.workspace / "compare.json").read_text())
     assert document["verdicts"] == {"slower": 1, "same": 1}
+    tables = pd.read_csv(invoke.workspace / "compare.csv"), pd.read_parquet(invoke.workspace / "compare.parquet")
+    assert [list(table["verdict"]) for table in tables] == [["slower", "same"]] * 2
 
 
 @pytest.mark.parametrize("options", [["--json"], ["--junit", "-"]])
 def test_a_pipe_gets_one_document_and_nothing_else(invoke, sweep: Sweep, options: list[str]):
     sweep("main", BASE)
     sweep("next", SLOWER)
-    said = invoke("compare", "main", "next", *options).stdout
+    said = invoke("compare", *options, "main", "next", expect=1).stdout
     assert json.loads(said) if "--json" in options else ElementTree.fromstring(said)  # noqa: S314 - written by us
+
+
+def test_markdown_has_the_verdicts_first_then_what_got_worse_and_folds_the_rest(invoke, sweep: Sweep):
+    sweep("main", BASE)
+    sweep("next", SLOWER)
+    lines = invoke("compare", "main", "next", "--markdown", expect=1).stdout.splitlines()
+    assert lines[0] == "**1 slower, 1 same**: next (NEW) compared to main (BASE)"
+    assert lines[2] == "| batch size | BASE | NEW | ratio | 95 % interval | n | verdict |"
+    assert re.fullmatch(r"\| 8 \| .* ms \| .* ms \| 1\.\d+ \| 1\.\d+ - 1\.\d+ \| 5 \| slower \|", lines[4])
+    folded = lines.index("<details><summary>1 comparison without a change</summary>")
+    assert lines[folded + 4].startswith("| 4 | ")
+    assert lines.index("</details>") > folded + 4
+    invoke("compare", "main", "next", "-o", "compare.md", expect=1)
+    assert (invoke.workspace / "compare.md").read_text().splitlines() == lines
+
+
+def test_markdown_gives_the_reason_of_a_missing_case_before_others(invoke, sweep: Sweep):
+    sweep("main", {4: 0.01})
+    sweep("next", {8: 0.01})
+    told = invoke("compare", "main", "next", "--markdown", expect=1).stdout
+    assert "**1 missing, 1 not compared**" in told
+    assert "- **missing** batch\\_size=4: not measured in NEW \\(planned\\)\n- **not compared** batch" in told
 
 
 @pytest.mark.parametrize(
@@ -195,7 +231,11 @@ def test_a_pipe_gets_one_document_and_nothing_else(invoke, sweep: Sweep, options
         (["main", "main"], "BASE and NEW are the same sweep, main"),
         (["main"], "missing argument NEW"),
         (["main", "nexd"], "sweep 'nexd' not found"),
-        (["main", "other", "--json", "-", "--junit", "-"], "--junit - cannot be used with --json -"),
+        (["main", "other", "--json", "--junit", "-"], "--junit - cannot be used with --json"),
+        (["main", "other", "--json", "--markdown"], "--json cannot be used with --markdown"),
+        (["main", "other", "-o", "x.html"], "unknown suffix '.html' use one of: .json, .csv, .parquet, .md"),
+        (["main", "other", "-o", "-"], "the name has no suffix"),
+        (["main", "other", "-o", ""], "the name has no suffix"),
     ],
 )
 def test_a_mistake_is_told(invoke, sweep: Sweep, arguments: list[str], said: str):
@@ -210,7 +250,7 @@ def test_a_mistake_is_told(invoke, sweep: Sweep, arguments: list[str], said: str
         ("--margin", "2", "'2' is not between 0 and 100 %; give 2% or 0.02"),
         ("--margin", "-1%", "'-1%' is not between 0 and 100 %"),
         ("--margin", "nan", "'nan' is not between 0 and 100 %"),
-        ("--fail-on", "worse", "'worse' is not one of"),
+        ("--on-inconclusive", "warn", "'warn' is not one of"),
     ],
 )
 def test_a_mistaken_option_is_told(option: str, value: str, said: str):
@@ -221,11 +261,9 @@ def test_a_mistaken_option_is_told(option: str, value: str, said: str):
 
 @pytest.mark.parametrize("margin", ["2%", "2 %", "0.02", "2.0%"])
 def test_a_margin_is_per_cent_or_a_part(invoke, sweep: Sweep, margin: str):
-    sweep("main", {4: 0.01})
-    sweep("next", {4: 0.01})
-    made = invoke.workspace / "made.json"
-    invoke("compare", "main", "next", "--margin", margin, "--json", str(made))
-    assert json.loads(made.read_text())["margin"] == 0.02
+    sweep("main", BASE)
+    sweep("next", BASE)
+    assert json.loads(invoke("compare", "main", "next", "--margin", margin, "--json").stdout)["margin"] == 0.02
 
 
 @pytest.mark.parametrize(("file", "said"), [("nowhere/a.xml", "'nowhere/a.xml' cannot be written"), (".", "directory")])
@@ -262,7 +300,7 @@ def test_commands_are_compared_by_their_metrics_too(invoke):
     for name, rate in (("main", "100"), ("next", "90")):
         (invoke.workspace / "rate.txt").write_text(f"rate: {rate}\n")
         invoke("sweep", "rates.yaml", "--local", "--name", name)
-    done = invoke("compare", "main", "next", "--fail-on", "slower", expect=1)
+    done = invoke("compare", "main", "next", expect=1)
     row = next(line.split() for line in done.stdout.splitlines() if "it/s" in line)
     assert row == ["rate", "it/s", "100", "90", "0.900", "0.900", "-", "0.900", "5", "worse"]
     assert len([line for line in done.stdout.splitlines() if line.lstrip().startswith("time ")]) == 1

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from hpcbench.config.parameters import Parameters
@@ -84,9 +85,9 @@ def sweeps(invoke) -> Sweeps:
 
 def test_a_change_is_told_with_what_changed_beside_it(invoke, sweeps: Sweeps):
     sweeps()
-    done = invoke("history", "nightly")
+    done = invoke("history", "nightly", expect=1)
     lines = done.stdout.splitlines()
-    assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, time"
+    assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, throughput items/s"
     assert lines[1].split() == ["batch", "size", "sweeps", "first", "latest", "ratio", "trend"]
     assert [line.split()[:2] for line in lines[2:4]] == [["4", "20"], ["8", "20"]]
     (told,) = [line for line in lines if "slower" in line]
@@ -99,21 +100,29 @@ def test_a_change_is_told_with_what_changed_beside_it(invoke, sweeps: Sweeps):
 
 def test_the_table_fits_a_terminal_of_80_columns(invoke, sweeps: Sweeps):
     sweeps()
-    lines = invoke("history", "nightly", env={"COLUMNS": "80"}).stdout.splitlines()
+    lines = invoke("history", "nightly", env={"COLUMNS": "80"}, expect=1).stdout.splitlines()
     assert max(map(len, lines[1:4])) <= 80
 
 
-@pytest.mark.parametrize(("slow_from", "expect"), [(SLOW_FROM, 1), (99, 0)], ids=["slower", "no change"])
-def test_the_exit_status_is_what_fail_on_asks_for(invoke, sweeps: Sweeps, slow_from: int, expect: int):
-    sweeps(slow_from=slow_from)
-    invoke("history", "nightly")
-    assert invoke("history", "nightly", "--fail-on", "slower", expect=None).returncode == expect
+@pytest.mark.parametrize(
+    ("count", "slow_from", "expect"),
+    [(20, SLOW_FROM, 1), (20, 99, 0), (9, 99, 3)],
+    ids=["slower", "no change", "too few sweeps"],
+)
+@pytest.mark.parametrize(("option", "inconclusive"), [([], 3), (["fail"], 1), (["pass"], 0)])
+def test_the_exit_status_is_that_of_the_latest_sweep(
+    invoke, sweeps: Sweeps, count: int, slow_from: int, expect: int, option: list[str], inconclusive: int
+):
+    sweeps(count, slow_from=slow_from)
+    asked = [word for value in option for word in ("--on-inconclusive", value)]
+    done = invoke("history", "nightly", *asked, expect=inconclusive if expect == 3 else expect)
+    assert ("inconclusive for 2 cases" in done.stderr) == (expect == inconclusive == 3)
 
 
 def test_what_was_mended_since_does_not_fail(invoke, sweeps: Sweeps):
     sweeps(20, slow_from=10)
     sweeps(10, slow_from=99, first=20)
-    document = json.loads(invoke("history", "nightly", "--fail-on", "slower", "--json").stdout)
+    document = json.loads(invoke("history", "nightly", "--metric", "time", "--json").stdout)
     assert [(each["after"], each["verdict"]) for each in document["changes"]] == [
         ("nightly-20", "faster"),
         ("nightly-10", "slower"),
@@ -124,7 +133,7 @@ def test_what_was_mended_since_does_not_fail(invoke, sweeps: Sweeps):
 
 def test_csv_has_a_row_for_each_sweep_and_case_and_marks_the_change(invoke, sweeps: Sweeps):
     sweeps()
-    rows = list(csv.DictReader(io.StringIO(invoke("history", "nightly", "--csv", "-").stdout)))
+    rows = list(csv.DictReader(io.StringIO(invoke("history", "nightly", "--csv", "-", expect=1).stdout)))
     assert len(rows) == 40
     (marked,) = [row for row in rows if row["is_change"] == "True"]
     assert (marked["sweep"], marked["label"], marked["repetitions"]) == ("nightly-12", "batch_size=8", "3")
@@ -134,37 +143,41 @@ def test_csv_has_a_row_for_each_sweep_and_case_and_marks_the_change(invoke, swee
 
 def test_throughput_is_slower_where_it_is_less(invoke, sweeps: Sweeps):
     sweeps()
-    options = ["--metric", "throughput_items_per_s", "--json"]
-    (change,) = json.loads(invoke("history", "nightly", *options).stdout)["changes"]
-    assert (change["verdict"], round(change["ratio"], 2)) == ("slower", 0.89)
-    assert re.search(r": 1\.12x \[1\.1\d, 1\.1\d\] slower;", invoke("history", "nightly", *options[:2]).stdout)
+    for metric, ratio in (("throughput_items_per_s", 0.89), ("time", 1.12)):
+        options = ["--metric", metric]
+        (change,) = json.loads(invoke("history", "nightly", *options, "--json", expect=1).stdout)["changes"]
+        assert (change["verdict"], round(change["ratio"], 2)) == ("slower", ratio)
+        told = invoke("history", "nightly", *options, expect=1).stdout
+        assert re.search(r": 1\.12x \[1\.1\d, 1\.1\d\] slower;", told)
+    document = json.loads(invoke("history", "nightly", "--json", expect=1).stdout)
+    assert document["quantity"] == "throughput_items_per_s"
 
 
 def test_the_site_of_the_latest_sweep_is_taken_and_the_others_are_named(invoke, sweeps: Sweeps):
     sweeps(3, site="old")
     sweeps(2, site="new", first=3)
-    done = invoke("history", "nightly")
+    done = invoke("history", "nightly", expect=3)
     assert "on new: 2 sweeps" in done.stdout
-    assert "sweeps on new, the site of the latest; for those on old: --site NAME" in done.stderr
-    assert "on old: 3 sweeps" in invoke("history", "nightly", "--site", "old").stdout
+    assert "sweeps on new, the site of the latest; for those on old: --filter-site NAME" in done.stderr
+    assert "on old: 3 sweeps" in invoke("history", "nightly", "--filter-site", "old", expect=3).stdout
 
 
 def test_other_experiments_do_not_count_and_a_file_names_its_own(invoke, sweeps: Sweeps):
     sweeps(2)
     sweeps(3, name="other")
     file = invoke.experiment("nightly")
-    assert "nightly on here: 2 sweeps" in invoke("history", file).stdout
+    assert "nightly on here: 2 sweeps" in invoke("history", file, expect=3).stdout
 
 
 def test_the_last_sweeps_and_those_since_a_day(invoke, sweeps: Sweeps):
     sweeps()
-    assert ": 5 sweeps from 1970-01-16 on" in invoke("history", "nightly", "--last", "5").stdout
-    assert ": 2 sweeps from 1970-01-19 on" in invoke("history", "nightly", "--since", "1970-01-19").stdout
+    assert ": 5 sweeps from 1970-01-16 on" in invoke("history", "nightly", "--last", "5", expect=3).stdout
+    assert ": 2 sweeps from 1970-01-19 on" in invoke("history", "nightly", "--since", "1970-01-19", expect=3).stdout
 
 
 def test_one_sweep_is_shown_and_said_to_be_one(invoke, sweeps: Sweeps):
     sweeps(1)
-    done = invoke("history", "nightly", "--fail-on", "slower")
+    done = invoke("history", "nightly", expect=3)
     assert "there is only one sweep" in done.stderr
     assert "too few sweeps to detect changes: a case needs 10" in done.stdout
 
@@ -178,7 +191,7 @@ def test_bad_sweeps_are_told_and_left_out(invoke, sweeps: Sweeps):
     (results / "nightly-02" / "records" / "job-1" / "local.jsonl").write_text("no record\n")
     odd = results / "nightly-03" / "records" / "job-1" / "local.jsonl"
     odd.write_text(odd.read_text().replace('"gpus_per_task": 0', '"gpus": 0'))
-    done = invoke("history", "nightly")
+    done = invoke("history", "nightly", expect=3)
     assert ": 1 sweep from" in done.stdout
     assert "left out: nightly-01: the record has schema 99, and this hpcbench reads" in done.stderr
     assert "left out: nightly-02: none of its lines is a record" in done.stderr
@@ -195,7 +208,8 @@ def test_a_failure_in_the_latest_sweep_is_told(invoke, sweeps: Sweeps):
             made |= {"status": "failed", "samples": None, "error": {"type": "E", "message": "it [red]bröke[/red] 日本"}}
         failed.append(json.dumps(made) + "\n")
     path.write_text("".join(failed))
-    assert "failed batch_size=8 in nightly-02: it [red]bröke[/red] 日本" in invoke("history", "nightly").stdout
+    told = invoke("history", "nightly", "--on-inconclusive", "pass", expect=1).stdout
+    assert "failed batch_size=8 in nightly-02: it [red]bröke[/red] 日本" in told
 
 
 def test_metrics_of_commands_are_followed(invoke):
@@ -207,20 +221,23 @@ def test_metrics_of_commands_are_followed(invoke):
     }
     (invoke.workspace / "rates.yaml").write_text(json.dumps(experiment))
     invoke("sweep", "rates.yaml", "--local")
-    done = invoke("history", "rates", "--metric", "rate")
+    done = invoke("history", "rates", "--metric", "rate", expect=3)
     assert "rates on laptop: 1 sweep from" in done.stdout
     assert done.stdout.splitlines()[0].endswith("on, rate it/s")
     assert done.stdout.splitlines()[2].split()[:4] == ["1", "7", "7", "1.000"]
-    told = invoke("history", "rates", "--metric", "loss", "--fail-on", "slower", expect=2).stderr
-    assert "add it: --metric loss:higher or --metric loss:lower" in told
+    by_default = invoke("history", "rates", "--on-inconclusive", "pass").stdout.splitlines()[0]
+    assert by_default.endswith("on, rate it/s")
+    assert invoke("history", "rates", "--metric", "loss", expect=3).stdout.splitlines()[0].endswith("on, loss")
     assert "did you mean 'rate'?" in invoke("history", "rates", "--metric", "rat", expect=2).stderr
 
 
 def test_figures_are_written_in_each_format(command_line, sweeps: Sweeps):
     sweeps()
-    done = command_line("history", "nightly", "--figures", "plots", "--format", "svg,png,pdf", "--theme", "paper")
+    done = command_line(
+        "history", "nightly", "--figures", "plots", "--figure-format", "svg,png,pdf", "--theme", "paper", expect=1
+    )
     written = sorted((command_line.workspace / "plots").iterdir())
-    name = "history-nightly-time-median-s"
+    name = "history-nightly-throughput-items-per-s"
     assert [path.name for path in written] == [f"{name}.{end}" for end in ("pdf", "png", "svg")]
     assert [path.read_bytes()[:4] for path in written] == [b"%PDF", b"\x89PNG", b"<svg"]
     assert f"wrote plots/{name}.svg" in done.stderr
@@ -240,28 +257,30 @@ def test_there_is_no_figure_where_nothing_was_measured(invoke, sweeps: Sweeps):
 
 def test_a_page_is_written(command_line, sweeps: Sweeps):
     sweeps()
-    done = command_line("history", "nightly", "--html", "history.html")
+    done = command_line("history", "nightly", "--html", "history.html", "-o", "history.parquet", expect=1)
+    assert len(pd.read_parquet(command_line.workspace / "history.parquet")) == 40
     assert "wrote 20 sweeps to history.html" in done.stderr
     page = (command_line.workspace / "history.html").read_text()
     assert "torch 2.5.1 -&gt; 2.6.0" in page
-    assert "history-nightly-time-median-s" in page
-    assert command_line("history", "nightly", "--html", "-").stdout.startswith("<!doctype html>")
+    assert "history-nightly-throughput-items-per-s" in page
+    assert command_line("history", "nightly", "--html", "-", expect=1).stdout.startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["nigtly"], "did you mean 'nightly'?"),
-        (["nightly", "--site", "hree"], "did you mean 'here'?"),
+        (["nightly", "--filter-site", "hree"], "did you mean 'here'?"),
         (["nightly", "--since", "2030-01-01"], "no sweep found since 2030-01-01"),
         (["nightly", "--since", "yesterday"], "'yesterday' does not match"),
         (["nightly", "--metric", "tim"], "unknown metric 'tim'"),
-        (["nightly", "--csv", "-", "--json"], "--csv - cannot be used with --json -"),
+        (["nightly", "--csv", "-", "--json"], "--csv - cannot be used with --json"),
         (["nightly", "--csv", "-", "--html", "-"], "--csv - cannot be used with --html -"),
-        (["nightly", "--figures", "plots", "--format", "pgn"], "did you mean 'png'?"),
+        (["nightly", "--figures", "plots", "--figure-format", "pgn"], "did you mean 'png'?"),
         (["nightly", "--figures", "plots", "--theme", "dark"], "'dark' is not one of"),
         (["nightly", "--theme", "paper"], "--theme requires --figures"),
         (["nightly", "--html", ""], "the name is empty"),
+        (["nightly", "-o", "history.md"], "unknown suffix '.md' use one of: .json, .csv, .parquet, .html"),
         (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "cannot be created"),
         (["nightly", "--html", "results"], "is a directory"),
         (["nothing.yaml"], "'nothing.yaml' not found"),

@@ -41,7 +41,7 @@ def files(folder: Path) -> list[str]:
 
 
 def test_figures_are_written_in_each_format_and_told(measured: CommandLine, tmp_path: Path) -> None:
-    done = measured("report", "good", "--figures", str(tmp_path / "plots"), "--format", "svg, png,pdf,svg")
+    done = measured("report", "good", "--figures", str(tmp_path / "plots"), "--figure-format", "svg, png,pdf,svg")
     written = files(tmp_path / "plots")
     assert {Path(name).suffix for name in written} == {".svg", ".png", ".pdf"}
     for name in written:
@@ -101,8 +101,8 @@ def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tm
     ("arguments", "said", "hint"),
     [
         (["--plot", "x=batch_size"], "--plot requires --figures or --html", "add --figures DIR or --html FILE"),
-        (["--figures", "plots", "--format", "svg,pgn"], "unknown format 'pgn'", "png"),
-        (["--figures", "plots", "--format", ""], "unknown format ''", ""),
+        (["--figures", "plots", "--figure-format", "svg,pgn"], "unknown format 'pgn'", "png"),
+        (["--figures", "plots", "--figure-format", ""], "unknown format ''", ""),
         (["--figures", "plots", "--theme", "dark"], "'dark' is not one of 'screen', 'paper'", ""),
         (["--figures", "good.yaml"], "good.yaml: is not a directory", ""),
         (["--figures", "plots", "--plot", "x=batchsize"], "unknown column 'batchsize'", "batch_size"),
@@ -112,7 +112,7 @@ def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tm
             "'batch_size' is not one of x=COLUMN",
             "as in: --plot x=nodes",
         ),
-        (["--format", "pdf"], "--format requires --figures", "add --figures DIR"),
+        (["--figure-format", "pdf"], "--figure-format requires --figures", "add --figures DIR"),
         (["--theme", "screen", "--html", "plots"], "--theme requires --figures", "add --figures DIR"),
         (
             ["--rules", "--tables", "latex"],
@@ -122,6 +122,10 @@ def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tm
         (["--figures", ""], "--figures: the name is empty", "name a dir"),
         (["--html", ""], "--html: the name is empty", "name a file"),
         (["--csv", ""], "--csv: the name is empty", "name a file"),
+        (["-o", "all.xlsx"], "unknown suffix '.xlsx'", "use one of: .json, .csv, .parquet, .html, .md, .tex"),
+        (["-o", "all"], "the name has no suffix", "use one of: .json"),
+        (["--json", "--csv", "-"], "--csv - cannot be used with --json", "use one of them, or write to files"),
+        (["--parquet", "-"], "--parquet cannot write to stdout", "name a file"),
         (["--tables", "html"], "'html' is not one of 'latex', 'markdown'", ""),
         (["--tables", "latex", "--csv", "-"], "--csv - cannot be used with --tables latex", ""),
     ],
@@ -133,3 +137,52 @@ def test_a_mistake_is_told_and_nothing_is_written(
     assert said in done.stderr
     assert hint in done.stderr
     assert not (measured.workspace / "plots").is_dir() or not files(measured.workspace / "plots")
+
+
+def test_json_has_the_results_and_nothing_else_goes_to_stdout(measured: CommandLine) -> None:
+    document = json.loads(measured("report", "--json", "good").stdout)
+    (sweep,) = document["sweeps"]
+    assert (sweep["sweep"], sweep["runs"], sweep["usage"]["attempts"]) == ("good", {"completed": 4}, 4)
+    assert document["metric"]["column"] == "throughput_items_per_s"
+    keys = {(each["sweep"], each["case"]) for each in document["cases"]}
+    assert len(keys) == 4
+    for work in document["workloads"]:
+        assert work["metric"] == {"column": "time_median_s", "title": "step time", "unit": "s", "more_is_better": False}
+        assert {(each["sweep"], each["case"]) for each in work["cases"]} <= keys
+    best = document["best_cases"][0]
+    value = next(case["time_median_s"] for case in document["cases"] if case["case"] == best["case"])
+    assert (best["value"], best["metric"]["column"]) == (value, "time_median_s")
+    assert best["label"] in best["text"]
+    assert [rule["rule"] for rule in document["rules"]] == [*range(1, 13)]
+    assert {rule["state"] for rule in document["rules"]} <= {"kept", "violated", "not applicable"}
+    assert all(bool(rule["violations"]) == (rule["state"] == "violated") for rule in document["rules"])
+    assert document["failures"] == []
+
+
+def test_json_has_the_failures(measured: CommandLine) -> None:
+    document = json.loads(measured("report", "bad", "--json", expect=1).stdout)
+    assert document["best_cases"] == []
+    assert {each["status"] for each in document["failures"]} == {"failed"}
+
+
+def test_the_suffix_of_a_file_is_its_format(measured: CommandLine, tmp_path: Path) -> None:
+    names = ["all.json", "all.csv", "all.parquet", "all.html", "all.md", "all.TEX"]
+    asked = [word for name in names for word in ("-o", str(tmp_path / name))]
+    done = measured("report", "good", *asked)
+    assert done.stdout.startswith("good on laptop"), "the terminal says what it says without files"
+    assert f"wrote 4 rows to {tmp_path / 'all.csv'}" in done.stderr
+    assert f"wrote {tmp_path / 'all.html'}" in done.stderr
+    begin = {name: (tmp_path / name).read_bytes()[:9] for name in names}
+    assert begin["all.json"].startswith(b"{")
+    assert begin["all.csv"].startswith(b"sweep,")
+    assert begin["all.parquet"].startswith(b"PAR1")
+    assert begin["all.html"] == b"<!doctype"
+    assert begin["all.md"].startswith(b"**")
+    assert begin["all.TEX"].startswith(b"% needs")
+
+
+def test_the_level_of_a_table_holds_for_its_suffix(measured: CommandLine, tmp_path: Path) -> None:
+    measured("report", "good", "-o", str(tmp_path / "all.csv"), "--level", "sample")
+    assert (tmp_path / "all.csv").read_text().splitlines()[0].startswith("sweep,case,")
+    told = measured("report", "good", "-o", str(tmp_path / "all.json"), "--level", "sample", expect=2).stderr
+    assert "--level sample requires --csv or --parquet" in told

@@ -97,12 +97,12 @@ def test_a_sweep_ends_in_a_table_with_every_column(two_sweeps):
 
 
 def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(two_sweeps):
-    two_sweeps("report", "first", "second", "--parquet", "both.parquet", "--base", "sweep=first,batch_size=8")
+    two_sweeps("report", "first", "second", "--parquet", "both.parquet", "--baseline-case", "sweep=first,batch_size=8")
     frame = pd.read_parquet(two_sweeps.workspace / "both.parquet")
     assert list(frame["sweep"].value_counts()) == [2, 2]
     base = frame[(frame["sweep"] == "first") & (frame["batch_size"] == 8)]
     assert list(base["speedup"]) == [1.0]
-    assert "matches 2 cases" in two_sweeps("report", "first", "--base", "sweep=first", expect=2).stderr
+    assert "matches 2 cases" in two_sweeps("report", "first", "--baseline-case", "sweep=first", expect=2).stderr
 
 
 def test_a_report_holds_itself_against_the_rules_and_says_what_to_do(two_sweeps):
@@ -118,7 +118,7 @@ def test_a_report_holds_itself_against_the_rules_and_says_what_to_do(two_sweeps)
 
 def test_a_base_is_named_by_a_tag_as_the_table_shows_it(two_sweeps):
     """The other case has another problem size, hence no speedup over it."""
-    rows = two_sweeps.report("first", "--base", "purpose=a second")
+    rows = two_sweeps.report("first", "--baseline-case", "purpose=a second")
     assert {row["param_purpose"]: row["speedup"] for row in rows} == {"a second": "1.0", "a first look": ""}
 
 

@@ -144,13 +144,16 @@ def test_what_the_shell_sets_of_threads_is_named_beside_the_default(command_line
     assert found(command_line)[0]["answer"]["inherited"] == {"OMP_NUM_THREADS": "3"}
 
 
-def test_json_is_for_what_a_search_has_found(command_line, rates):
-    done = command_line("tune", rates([1, 4]), "--local", "--dry-run", "--json", expect=2)
-    assert "--dry-run cannot be used with --json" in done.stderr
+def test_json_is_what_would_be_searched_and_the_state_of_any_sweep(command_line, rates):
+    plan = json.loads(command_line("tune", rates([1, 4]), "--local", "--dry-run", "--json").stdout)
+    (searched,) = plan["workloads"]
+    assert searched["parameters"] == {"workers": [1, 4]}
+    assert (searched["default"], searched["configurations"]) == ({"workers": 1}, 2)
+    assert plan["max_measurements"] >= 2
+    assert not (command_line.workspace / "jobs").exists()
     command_line("sweep", rates([1]), "--local", "--name", "plain")
-    done = command_line("resume", "plain", "--json", expect=2)
-    assert "--json requires a search, and this sweep is not one" in done.stderr
-    assert "hpcbench status plain --json" in done.stderr
+    state, same = (json.loads(command_line(name, "plain", "--json").stdout) for name in ("resume", "status"))
+    assert {**state, "at": None} == {**same, "at": None}
 
 
 def test_a_dry_run_writes_nothing(command_line, rates):

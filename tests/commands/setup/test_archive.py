@@ -80,11 +80,11 @@ def test_a_sweep_is_compared_with_one_of_another_machine(swept, elsewhere):
     swept("archive", "two")
     for name in ("one", "two"):
         bring(elsewhere, swept.workspace / f"{name}.tar.gz")
-    done = elsewhere("compare", "one.tar.gz", "two.tar.gz")
+    done = elsewhere("compare", "one.tar.gz", "two.tar.gz", expect=3)
     assert "two (NEW) compared to one (BASE)" in done.stdout
     for folder in ("jobs", "results"):  # another one of that name, which was run there
         shutil.copytree(swept.workspace / folder / "one", elsewhere.workspace / folder / "one", symlinks=True)
-    elsewhere("compare", "one.tar.gz", "one")
+    elsewhere("compare", "one.tar.gz", "one", expect=3)
     assert "BASE and NEW are the same sweep, one" in elsewhere("compare", "one.tar.gz", "one.tar.gz", expect=2).stderr
     said = elsewhere("report", "one", "one.tar.gz", expect=2).stderr
     assert "two sweeps have the name 'one'" in said

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from hpcbench.analysis.cases.quantities import LATENCIES
 from hpcbench.config.names import USER_PARAMETER
-from hpcbench.report.export.latex_markdown import _in_latex, _in_markdown, latex, markdown
+from hpcbench.report.export.latex_markdown import _in_latex, latex, markdown
+from hpcbench.report.export.markdown import in_markdown
 from hpcbench.report.terminal.results import print_report
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.text_columns import Column
@@ -64,7 +65,7 @@ def test_what_latex_would_take_for_a_command_is_text(text: str, written: str) ->
     ],
 )
 def test_what_markdown_would_take_for_a_mark_is_text(text: str, written: str) -> None:
-    assert _in_markdown(text) == written
+    assert in_markdown(text) == written
 
 
 @pytest.mark.parametrize("name", ["frameworks", "commands", "inference", "heat"])
@@ -73,7 +74,7 @@ def test_both_show_what_the_terminal_shows(name: str) -> None:
     cells = zip(*(column.cells for column in columns), strict=True)
     expected = [[column.header for column in columns], *map(list, cells)]
     assert rows_of_latex(latex(shape(name), 40)) == [[_in_latex(cell) for cell in row] for row in expected]
-    assert rows_of_markdown(markdown(shape(name), 40)) == [[_in_markdown(cell) for cell in row] for row in expected]
+    assert rows_of_markdown(markdown(shape(name), 40)) == [[in_markdown(cell) for cell in row] for row in expected]
 
 
 @pytest.mark.parametrize(("name", "count"), [("two frameworks", 1), ("eight workloads", 6)])
@@ -82,10 +83,10 @@ def test_both_say_what_the_terminal_says(name: str, count: int) -> None:
     print_report(shape(name), 40, Console(file=file, width=1000))
     sentences = re.findall(r"(?:No case is|[\w=]+ \(\S+ items/s\) is) [^\n]*\.", file.getvalue())
     assert len(sentences) == count
-    in_latex, in_markdown = latex(shape(name), 40), markdown(shape(name), 40)
+    as_latex, as_markdown = latex(shape(name), 40), markdown(shape(name), 40)
     for sentence in sentences:
-        assert _in_latex(sentence) in in_latex
-        assert _in_markdown(sentence) in in_markdown
+        assert _in_latex(sentence) in as_latex
+        assert in_markdown(sentence) in as_markdown
 
 
 def test_a_latex_table_is_one_of_booktabs() -> None:

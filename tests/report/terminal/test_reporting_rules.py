@@ -33,8 +33,8 @@ def test_nothing_is_said_where_all_is_well() -> None:
 
 
 def test_a_finding_is_one_line_with_its_rule_what_is_lacking_and_what_to_do() -> None:
-    lines = printed([RuleViolation(1, "without a base case", "set one with --base")]).splitlines()
-    assert lines[0] == "rule 1 (base case): without a base case; set one with --base"
+    lines = printed([RuleViolation(1, "without a base case", "set one with --baseline-case")]).splitlines()
+    assert lines[0] == "rule 1 (base case): without a base case; set one with --baseline-case"
     assert " ".join(line.strip() for line in lines[1:]) == "All twelve rules of Hoefler and Belli (SC15): --rules"
 
 

@@ -1,0 +1,64 @@
+"""Replace a sweep by a new one of the same name: for sweep --replace."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+
+import click
+
+from hpcbench.errors import UserError
+from hpcbench.status.progress import ACTIVE, UNKNOWN, Progress
+from hpcbench.status.query import query
+from hpcbench.status.tuning_state import search_state
+from hpcbench.store.journal import locked
+from hpcbench.store.set_aside import restore, set_aside
+from hpcbench.store.sweep import load
+from hpcbench.store.workspace import SweepPaths
+from hpcbench.util.text import plural
+
+
+def replacing(paths: SweepPaths, origin: SweepPaths | None, *, yes: bool) -> AbstractContextManager[None]:
+    """Return a context that replaces an existing sweep: the old one is deleted after the block has created the new one.
+
+    Ask before records are deleted, unless `yes`. Raise UserError if the sweep has active runs, if its state is unknown,
+    if it is the `origin` of the new one, or without the user's consent.
+    """
+    restore(paths)  # an earlier replacement may have been killed
+    if not paths.jobs.exists():
+        return nullcontext()
+    if origin == paths:
+        hint = "give the experiment instead of --from"
+        raise UserError("--replace cannot be used with --from of the same sweep", hint=hint)
+    sweep = load(paths)
+    sweep.check_writable()
+    with locked(paths.jobs):
+        progress = query(sweep)
+    active = _active(progress)
+    if active or (sweep.tuning is not None and search_state(sweep).goes_on):
+        what = f"the sweep '{paths.name}' has {plural(active, 'active run')}" if active else "its search is active"
+        hint = f"wait until they have ended, or cancel them: hpcbench cancel {paths.name}"
+        raise UserError(what, where=f"--replace --name {paths.name}", hint=hint)
+    _confirm(paths.name, sum(run.ended for run in progress.runs), yes=yes)
+    return set_aside(paths)
+
+
+def _active(progress: Progress) -> int:
+    """Return the number of runs that Slurm has or may have, and of continuation jobs."""
+    runs = sum(run.in_queue or run.state in (*ACTIVE, UNKNOWN) for run in progress.runs)
+    return runs + len(progress.follow_on)
+
+
+def _confirm(name: str, records: int, *, yes: bool) -> None:
+    if yes or not records:
+        return
+    what = f"--replace deletes the sweep '{name}' with {plural(records, 'record')}"
+    if not _is_terminal():
+        raise UserError(what, hint="to delete them without a question: --yes")
+    if not click.confirm(f"{what}. Continue?", err=True):
+        raise UserError("nothing was replaced", hint="give the new sweep another --name")
+
+
+def _is_terminal() -> bool:
+    """Return whether a question can be answered."""
+    return sys.stdin.isatty()

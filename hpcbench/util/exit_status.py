@@ -1,0 +1,29 @@
+"""The exit statuses of all commands: one table, from which each help and the documentation take their words."""
+
+from __future__ import annotations
+
+SUCCESS = 0
+FAILURE = 1
+USAGE_ERROR = 2
+INCONCLUSIVE = 3
+INTERRUPTED = 130
+
+MEANINGS = {
+    SUCCESS: "success",
+    FAILURE: "a run failed, a case is slower or worse than before, or a case is missing",
+    USAGE_ERROR: "usage error",
+    INCONCLUSIVE: "inconclusive: no case is slower, but at least one has no verdict",
+    INTERRUPTED: "interrupted",
+}
+
+
+def exit_statuses(failure: str = "", inconclusive: str = "") -> str:
+    """Return the last paragraph of a command's help, with the conditions for 1 and for 3 if the command has them."""
+    conditions = {**MEANINGS, FAILURE: failure, INCONCLUSIVE: inconclusive}
+    listed = "; ".join(f"{status} {meaning}" for status, meaning in conditions.items() if meaning)
+    return f"\nExit status: {listed}.\n"
+
+
+def worst(*statuses: int) -> int:
+    """Return the status that a command with several results ends with: a failure, otherwise inconclusive."""
+    return next((status for status in (FAILURE, INCONCLUSIVE) if status in statuses), SUCCESS)
