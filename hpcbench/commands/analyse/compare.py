@@ -65,6 +65,7 @@ def _part(context: click.Context, parameter: click.Parameter, value: str) -> flo
 @sweep_argument("new")
 @click.option(
     "--margin",
+    metavar="PERCENT",
     callback=_part,
     default=f"{MARGIN:.0%}",
     show_default=True,

@@ -13,6 +13,7 @@ from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, short
 from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import identifying_columns, repetition_table
+from hpcbench.commands.shared.completion import complete_experiment, complete_metric
 from hpcbench.commands.shared.context import file_in, json_option, not_empty, print_written, workspace_of
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
@@ -52,11 +53,12 @@ Exit status: 0 success; 1 --fail-on applies, or nothing was measured; 2 usage er
 
 
 @click.command("history", epilog=EPILOG)
-@click.argument("experiment")
+@click.argument("experiment", shell_complete=complete_experiment)
 @click.option("--site", metavar="NAME", help="Use only sweeps on this site.  [default: the site of the latest sweep]")
 @click.option(
     "--metric",
     metavar="NAME",
+    shell_complete=complete_metric,
     default=short_column(TIME.column),
     show_default=True,
     help=f"Follow this metric: {', '.join(map(short_column, FOLLOWED))}, or a metric of commands, with :higher or "

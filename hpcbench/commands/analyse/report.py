@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import pandas as pd
 
-from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.cases.latency import with_latency
 from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, short_column
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
@@ -19,25 +17,22 @@ from hpcbench.analysis.studies.reporting_rules import Evidence, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
 from hpcbench.collect.table import sample_table
+from hpcbench.commands.shared.completion import complete_case, complete_metric
 from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
-from hpcbench.core import status
-from hpcbench.core.record import Record
+from hpcbench.commands.shared.report_page import figures_of, has_results, results_of_sweeps
 from hpcbench.core.samples import SAMPLES
-from hpcbench.errors import UserError, nearest
+from hpcbench.errors import UserError
 from hpcbench.report.export import csv_parquet
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.load.records import records_of, surveyed
-from hpcbench.report.load.results import results_of
-from hpcbench.report.load.tuning_results import TuningSummary, default_of_search, searches, tuning_summaries
+from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
 from hpcbench.report.terminal.reporting_rules import print_rules, print_violations
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.report.text.insights import insights
-from hpcbench.status.fails_again import failing_again, waiting_in_vain
 from hpcbench.status.progress import Progress
-from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
@@ -50,10 +45,8 @@ Examples:
   hpcbench report                                   the latest sweep, best first
   hpcbench report --html results.html               a self-contained page with figures
   hpcbench report --csv results.csv                 one row per case
-  hpcbench report --csv - --level sample            every sample, to stdout
   hpcbench report --metric p99                      by tail latency
   hpcbench report --figures plots --format pdf --theme paper
-  hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
   hpcbench report --tables latex > results.tex      for a paper, with booktabs
   hpcbench report lstm.tar.gz                       an archive, on any machine
   hpcbench report base new --base intra_op_threads=1,inter_op_threads=1
@@ -67,11 +60,17 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric; 2 usage er
 @click.option(
     "--metric",
     metavar="NAME",
+    shell_complete=complete_metric,
     help=f"Rank by this metric: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
     f":lower if its better direction is unknown.  [default: {short_column(THROUGHPUT.column)}; for commands, their "
     "first metric with a known better direction, otherwise time]",
 )
-@click.option("--base", metavar="CASE", help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...].")
+@click.option(
+    "--base",
+    metavar="CASE",
+    shell_complete=complete_case,
+    help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...].",
+)
 @click.option(
     "--same-workload",
     metavar="PARAMETER",
@@ -148,10 +147,10 @@ def report_command(
     _check_different([paths.name for paths in found])
     progresses = [surveyed(paths) for paths in found]
     records = [record for progress in progresses for record in records_of(progress)]
-    if not any(record.status in status.STATUSES for record in records):
+    if not has_results(records):
         err.print("no records found; see: hpcbench status")
         return 1
-    results = _results(progresses, records, metric, base, same_workload)
+    results = results_of_sweeps(progresses, records, metric, base, same_workload)
     searched = list(tuning_summaries(progresses))
     if tables_for:
         _print_tables(results, tables_for, top)
@@ -165,46 +164,12 @@ def report_command(
             out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
         _print_rules(Evidence(results), all_rules=all_rules)
     _write_tables(results, level, csv_file, parquet_file)
-    drawn = _figures(results, plot, progresses, workspace) if figures or html_file else []
+    drawn = figures_of(results, plot, progresses, workspace) if figures or html_file else []
     if figures:
         write_figures(drawn, figures, wanted, theme, "figures require at least two measured cases")
     if html_file:
         _write_page(results, drawn, progresses, searched, html_file)
     return int(len(results.failed) + len(results.lacking) > 0)
-
-
-def _results(
-    progresses: list[Progress],
-    records: list[Record],
-    metric: str | None,
-    base: str | None,
-    same_workload: Sequence[str],
-) -> Results:
-    same = _same_workload(same_workload, records, progresses)
-    found = results_of(records, metric, base or default_of_search(progresses), searches(progresses), same)
-    return replace(found, fails_again=_failing_again(progresses))
-
-
-def _same_workload(asked: Sequence[str], records: list[Record], progresses: list[Progress]) -> set[str]:
-    """Return the user parameters that do not change the workload of commands, by option and by the experiments.
-
-    Raise UserError if no record has a parameter given as option.
-    """
-    known = {name for record in records for name in record.user_parameters}
-    for name in asked:
-        if name not in known:
-            raise UserError(f"unknown user parameter '{name}'", where="--same-workload", hint=nearest(name, known))
-    experiments = [progress.sweep.description["experiment"] for progress in progresses]
-    return {*asked, *(name for experiment in experiments for name in experiment.get("same_workload", ()))}
-
-
-def _failing_again(progresses: list[Progress]) -> frozenset[Key]:
-    """Return the cases with a run that would fail again, or that Slurm will not start."""
-    return frozenset(
-        (progress.sweep.paths.name, run.planned.case_id)
-        for progress in progresses
-        for run in [*failing_again(progress), *waiting_in_vain(progress)]
-    )
 
 
 def _check_options(level: str, parquet_file: str | None, tables: bool, plot: str | None, charts: bool) -> None:
@@ -266,15 +231,6 @@ def _write_tables(results: Results, level: str, csv_file: str | None, parquet_fi
     for file in (csv_file, parquet_file):
         if file and file != "-":
             _print_note(f"wrote {plural(len(frame), 'row')} to {file}")
-
-
-def _figures(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:
-    from hpcbench.report.charts.figures import chosen
-    from hpcbench.report.charts.resources import figures_of_resources
-    from hpcbench.report.load.case_details import observe
-
-    found = chosen(results, plot)
-    return found if plot else [*found, *figures_of_resources(results, observe(workspace, progresses, results))]
 
 
 def _write_page(

@@ -40,7 +40,7 @@ Exit status: 0 success; 1 with --watch: a repetition did not complete or lacks a
 @click.command("status", epilog=EPILOG)
 @sweep_argument(default="latest")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
+@click.option("-w", "--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
 @click.pass_context
 def status_command(context: click.Context, sweep: str, as_json: bool, watch: bool) -> int:
     """Count cases and repetitions by state, with a line for each state and reason.
