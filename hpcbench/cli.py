@@ -9,6 +9,7 @@ import sys
 
 import click
 
+from hpcbench.commands.shared.option_conventions import PREFIX, apply_conventions, one_of
 from hpcbench.errors import UserError, nearest
 from hpcbench.util.text import printable
 
@@ -23,6 +24,9 @@ GROUPS = {
     "inspect": {
         "status": "Count the repetitions of a sweep by state, with reasons and nodes.",
         "show": "Show one case: samples, interference, machine, script, log.",
+        "logs": "Print the logs of runs, or follow that of a running one.",
+        "open": "Open the report page of a sweep in the browser.",
+        "list": "List sweeps, experiments, models, metrics, sites or environments.",
     },
     "analyse": {
         "report": "Print the results, best first; write a page, figures, tables.",
@@ -34,18 +38,42 @@ GROUPS = {
         "env": "Build, check and remove the environments of the frameworks.",
         "doctor": "Check Slurm, environments and machines for problems.",
         "archive": "Pack a sweep into one file, to store or to read elsewhere.",
+        "rm": "Delete sweeps.",
         "completion": "Print the completion code for a shell.",
+        "help": "Show the help of a command.",
     },
 }
-TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "setup": "Set up"}
+TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "setup": "Set up and manage"}
 FOLDERS = {name: group for group, commands in GROUPS.items() for name in commands}
+# Names that other tools have for a command.
+OTHER_NAMES = {
+    **dict.fromkeys(("start", "submit", "launch", "benchmark"), "sweep"),
+    **dict.fromkeys(("search", "optimize", "autotune"), "tune"),
+    **dict.fromkeys(("continue", "retry", "rerun"), "resume"),
+    **dict.fromkeys(("stop", "kill", "abort", "scancel"), "cancel"),
+    **dict.fromkeys(("ps", "watch", "queue", "squeue", "progress"), "status"),
+    **dict.fromkeys(("view", "info", "inspect", "describe"), "show"),
+    **dict.fromkeys(("log", "tail", "cat", "output"), "logs"),
+    **dict.fromkeys(("browse", "page", "html", "serve"), "open"),
+    **dict.fromkeys(("ls", "sweeps", "experiments", "models", "metrics", "sites"), "list"),
+    **dict.fromkeys(("plot", "results", "summary", "table", "figures", "csv"), "report"),
+    **dict.fromkeys(("diff", "check-regression"), "compare"),
+    **dict.fromkeys(("trend", "timeline"), "history"),
+    **dict.fromkeys(("new", "setup", "create"), "init"),
+    **dict.fromkeys(("environment", "environments", "install"), "env"),
+    **dict.fromkeys(("check", "diagnose"), "doctor"),
+    **dict.fromkeys(("export", "pack", "zip", "save"), "archive"),
+    **dict.fromkeys(("delete", "del", "remove", "clean", "prune"), "rm"),
+}
+COLORS = ("auto", "always", "never")
+COMPLETION = "_HPCBENCH_COMPLETE"  # click completes if this variable is set
 
 EPILOG = """\b
 Examples:
   hpcbench init my-study && cd my-study
-  hpcbench sweep configs/experiments/quickstart.yaml
+  hpcbench sweep quickstart
   hpcbench status
-  hpcbench report --csv results.csv
+  hpcbench report
 """
 
 
@@ -60,20 +88,27 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"hpcbench.commands.{FOLDERS[name]}.{name}")
         command: click.Command = getattr(module, f"{name}_command")
-        return command
+        return apply_conventions(command, name)
 
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         unknown = args and args[0] not in FOLDERS and not args[0].startswith("-")
         if unknown and not context.resilient_parsing:  # completing must not print
-            raise click.UsageError(f"unknown command '{args[0]}'; {nearest(args[0], FOLDERS)}", context)
+            raise unknown_command(args[0], context)
         return super().resolve_command(context, args)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for group, commands in GROUPS.items():
             with formatter.section(TITLES[group]):
                 formatter.write_dl(list(commands.items()))
+
+
+def unknown_command(word: str, context: click.Context) -> click.UsageError:
+    """Return the error for a word that is not a command, with the command that may be meant."""
+    meant = OTHER_NAMES.get(word.lower())
+    hint = f"did you mean '{meant}'?" if meant else nearest(word, FOLDERS)
+    return click.UsageError(f"unknown command '{word}'; {hint}", context)
 
 
 def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -84,16 +119,53 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
         context.exit()
 
 
+def _use_color(context: click.Context, parameter: click.Parameter, when: str) -> None:
+    if when != "auto" and not context.resilient_parsing:
+        from hpcbench.util.console import err, out
+
+        for console in (out, err):
+            console.use_color(when)
+
+
+def _be_quiet(context: click.Context, parameter: click.Parameter, quiet: bool) -> None:
+    if quiet and not context.resilient_parsing:
+        from hpcbench.util.console import err
+
+        err.quiet = True
+
+
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--workspace",
     "-C",
-    envvar="HPCBENCH_WORKSPACE",
+    envvar=f"{PREFIX}_WORKSPACE",
     default=".",
+    metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder with jobs/ and results/.  [default: the current folder; env HPCBENCH_WORKSPACE]",
+    help="Folder with jobs/ and results/.  [default: the current folder]",
 )
 @click.option(
+    "--color",
+    type=click.Choice(COLORS),
+    metavar=one_of(COLORS),
+    default="auto",
+    show_default=True,
+    envvar=f"{PREFIX}_COLOR",
+    expose_value=False,
+    callback=_use_color,
+    help="Print colors: auto prints them on a terminal, unless NO_COLOR is set.",
+)
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    envvar=f"{PREFIX}_QUIET",
+    expose_value=False,
+    callback=_be_quiet,
+    help="Print only results and errors, without messages and progress.",
+)
+@click.option(
+    "-V",
     "--version",
     is_flag=True,
     expose_value=False,
@@ -103,12 +175,17 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
 )
 @click.pass_context
 def group(context: click.Context, workspace: str) -> None:
-    """Benchmark deep-learning frameworks on Slurm clusters, from one YAML file to a table of results."""
+    """Benchmark deep-learning frameworks on Slurm clusters, from one YAML file to a table of results.
+
+    Each option can also be set by a variable: HPCBENCH_WORKSPACE, HPCBENCH_SWEEP_DRY_RUN=1 for `sweep --dry-run`.
+    """
     context.obj = workspace
 
 
 def main() -> None:
     """Run the command line. A usage error ends in a message and exit status 2, never in a traceback."""
+    if COMPLETION in os.environ:
+        _complete()
     try:
         status = group.main(standalone_mode=False)
     except click.exceptions.Abort:
@@ -126,6 +203,14 @@ def main() -> None:
     except OSError as error:
         _fail(_of_system(error), 2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complete() -> None:
+    """Print what completes the word at the cursor, and exit. An error prints nothing: the shell is being typed into."""
+    try:
+        group.main(standalone_mode=False)
+    except Exception:
+        sys.exit(1)
 
 
 def _of_system(error: OSError) -> str:

@@ -60,11 +60,13 @@ Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
     "--partition",
     "partitions",
     multiple=True,
+    metavar="PARTITION",
     help="Check only this partition; may be repeated. Requires --on-node or --each-node.",
 )
 @click.option(
     "--wait",
     "wait_s",
+    metavar="SECONDS",
     type=click.IntRange(min=1),
     default=WAIT_S,
     show_default=True,
@@ -72,6 +74,7 @@ Exit status: 0 success; 1 at least one problem; 2 usage error; 130 interrupted.
 )
 @click.option(
     "--seconds",
+    metavar="SECONDS",
     type=click.IntRange(LEAST_SECONDS, 60),
     default=SECONDS,
     show_default=True,
