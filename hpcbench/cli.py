@@ -8,6 +8,7 @@ import os
 import sys
 
 import click
+from click.shell_completion import CompletionItem
 
 from hpcbench.commands.shared.option_conventions import PREFIX, apply_conventions, one_of
 from hpcbench.errors import UserError, nearest
@@ -97,6 +98,12 @@ class LazyGroup(click.Group):
         if unknown and not context.resilient_parsing:  # completing must not print
             raise unknown_command(args[0], context)
         return super().resolve_command(context, args)
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return commands and options that begin with a word, without importing the commands."""
+        texts = {name: text for commands in GROUPS.values() for name, text in commands.items()}
+        found = [CompletionItem(name, help=text) for name, text in texts.items() if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, context, incomplete)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for group, commands in GROUPS.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench import cli
 from hpcbench.store.sweep import load
 from hpcbench.store.workspace import Workspace
 from tests.conftest import CommandLine
@@ -87,6 +88,12 @@ def test_keys_of_set_are_parameters_and_keys_of_sections(planned: CommandLine) -
     assert completed(planned, "tune", "--set", "measure.rep") == ["measure.repetitions="]
     assert completed(planned, "sweep", "--set", "slurm.part") == ["slurm.partition="]
     assert completed(planned, "sweep", "--set", "matrix.nod") == ["matrix.nodes="]
+
+
+def test_commands_are_completed_without_importing_them(invoke: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli.LazyGroup, "get_command", None)
+    assert completed(invoke, "s") == ["sweep", "status", "show"]
+    assert completed(invoke, "--col") == ["--color"]
 
 
 def test_an_error_completes_nothing_and_prints_nothing(planned: CommandLine) -> None:
