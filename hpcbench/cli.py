@@ -9,7 +9,9 @@ import sys
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
+from hpcbench.commands.shared.option_conventions import PREFIX, apply_conventions, one_of
 from hpcbench.errors import Finding, UserError
 
 # By folder of hpcbench.commands. The one-line descriptions are here so that `hpcbench --help` imports no command.
@@ -24,6 +26,9 @@ GROUPS = {
     "inspect": {
         "status": "Count the repetitions of a sweep by state, with reasons and nodes.",
         "show": "Show one case: samples, interference, machine, script, log.",
+        "logs": "Print the logs of runs, or follow that of a running one.",
+        "open": "Open the report page of a sweep in the browser.",
+        "list": "List sweeps, experiments, models, metrics, sites or environments.",
     },
     "analyse": {
         "report": "Print the results, best first; write a page, figures, tables.",
@@ -37,18 +42,22 @@ GROUPS = {
         "doctor": "Check Slurm, environments and machines for problems.",
         "schema": "Print the JSON Schema of experiment, site or recipe files.",
         "archive": "Pack a sweep into one file, to store or to read elsewhere.",
+        "rm": "Delete sweeps.",
         "completion": "Print the completion code for a shell.",
+        "help": "Show the help of a command.",
     },
 }
-TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "setup": "Set up"}
+TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "setup": "Set up and manage"}
 FOLDERS = {name: group for group, commands in GROUPS.items() for name in commands}
+COLORS = ("auto", "always", "never")
+COMPLETION = "_HPCBENCH_COMPLETE"  # click completes if this variable is set
 
 EPILOG = """\b
 Examples:
   hpcbench init my-study && cd my-study
-  hpcbench sweep configs/experiments/quickstart.yaml
+  hpcbench sweep quickstart
   hpcbench status
-  hpcbench report --csv results.csv
+  hpcbench report
 """
 
 
@@ -63,7 +72,13 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"hpcbench.commands.{FOLDERS[name]}.{name}")
         command: click.Command = getattr(module, f"{name}_command")
-        return command
+        return apply_conventions(command, name)
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return commands and options that begin with a word, without importing the commands."""
+        texts = {name: text for commands in GROUPS.values() for name, text in commands.items()}
+        found = [CompletionItem(name, help=text) for name, text in texts.items() if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, context, incomplete)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for group, commands in GROUPS.items():
@@ -79,16 +94,53 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
         context.exit()
 
 
+def _use_color(context: click.Context, parameter: click.Parameter, when: str) -> None:
+    if when != "auto" and not context.resilient_parsing:
+        from hpcbench.util.console import err, out
+
+        for console in (out, err):
+            console.use_color(when)
+
+
+def _be_quiet(context: click.Context, parameter: click.Parameter, quiet: bool) -> None:
+    if quiet and not context.resilient_parsing:
+        from hpcbench.util.console import err
+
+        err.quiet = True
+
+
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--workspace",
     "-C",
-    envvar="HPCBENCH_WORKSPACE",
+    envvar=f"{PREFIX}_WORKSPACE",
     default=".",
+    metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder with jobs/ and results/.  [default: the current folder; env HPCBENCH_WORKSPACE]",
+    help="Folder with jobs/ and results/.  [default: the current folder]",
 )
 @click.option(
+    "--color",
+    type=click.Choice(COLORS),
+    metavar=one_of(COLORS),
+    default="auto",
+    show_default=True,
+    envvar=f"{PREFIX}_COLOR",
+    expose_value=False,
+    callback=_use_color,
+    help="Print colors: auto prints them on a terminal, unless NO_COLOR is set.",
+)
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    envvar=f"{PREFIX}_QUIET",
+    expose_value=False,
+    callback=_be_quiet,
+    help="Print only results and errors, without messages and progress.",
+)
+@click.option(
+    "-V",
     "--version",
     is_flag=True,
     expose_value=False,
@@ -98,12 +150,17 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
 )
 @click.pass_context
 def group(context: click.Context, workspace: str) -> None:
-    """Benchmark deep-learning frameworks on Slurm clusters, from one YAML file to a table of results."""
+    """Benchmark deep-learning frameworks on Slurm clusters, from one YAML file to a table of results.
+
+    Each option can also be set by a variable: HPCBENCH_WORKSPACE, HPCBENCH_SWEEP_DRY_RUN=1 for `sweep --dry-run`.
+    """
     context.obj = workspace
 
 
 def main() -> None:
     """Run the command line. A usage error ends in a message and exit status 2, never in a traceback."""
+    if COMPLETION in os.environ:
+        _complete()
     try:
         status = group.main(standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -121,6 +178,14 @@ def main() -> None:
     except OSError as error:
         _fail(_of_system(error), 2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complete() -> None:
+    """Print what completes the word at the cursor, and exit. An error prints nothing: the shell is being typed into."""
+    try:
+        group.main(standalone_mode=False)
+    except Exception:
+        sys.exit(1)
 
 
 def _of_system(error: OSError) -> Finding:

@@ -41,6 +41,7 @@ TOGETHER = (
     *(("tests/cluster/damaged/",), ("tests/cluster/",)),
     *((f"tests/frameworks/test_{name}.py",) for name in ("equal_work", "real_data", "settings_in_effect")),
     ("tests/frameworks/test_tensorflow.py",),
+    tuple(f"tests/commands/inspect/test_{name}.py" for name in ("list", "logs", "open")),
     *(("tests/commands/setup/test_archive.py",), ("tests/commands/inspect/test_show.py",)),
     ("tests/commands/run/test_sweep_rerun.py",),
     *((f"tests/commands/analyse/test_{name}.py",) for name in ("compare", "report_files", "report_html")),

@@ -22,7 +22,6 @@ from hpcbench.environments.build_state import (
     BUILT,
     Built,
     read_marker,
-    size_bytes,
     state_of,
     write_json,
     write_marker,
@@ -30,6 +29,7 @@ from hpcbench.environments.build_state import (
 from hpcbench.environments.interpreters import Python
 from hpcbench.environments.locations import EnvironmentDir
 from hpcbench.errors import UserError
+from hpcbench.util.disk_usage import size_bytes
 
 Report = Callable[[int, int, str], None]  # number of the step, number of steps, current activity
 MOST_LETTERS = 70  # length of the package names of a step in a message

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,15 +60,3 @@ def state_of(place: EnvironmentDir, recipe: Recipe | None) -> str:
     if built is None or not place.python.exists():  # its base Python may have been removed
         return INCOMPLETE if place.exists else NOT_BUILT
     return OUTDATED if recipe is not None and recipe.digest != built.recipe else BUILT
-
-
-def size_bytes(folder: Path) -> int:
-    """Return the disk usage of the files in a folder, in bytes."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(parent, name)).st_blocks * 512  # noqa: PTH118 - faster for many files
-            except OSError:
-                continue
-    return total

@@ -9,12 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from hpcbench.config.site import Environment, Site
-from hpcbench.environments.build_state import NOT_BUILT, read_marker, size_bytes, state_of
+from hpcbench.environments.build_state import NOT_BUILT, read_marker, state_of
 from hpcbench.environments.locations import environment_dir, environment_dirs
 from hpcbench.environments.recipes import RecipeFile, recipe_files
 from hpcbench.environments.resolve import brings_python, is_beside_hpcbench
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace
+from hpcbench.util.disk_usage import size_bytes
 
 FROM_SITE, OWN_PYTHON, BROKEN = "from the site", "hpcbench Python", "bad recipe"
 

@@ -43,7 +43,7 @@ def read_records(paths: SweepPaths, *, many: bool = False) -> RecordFiles:
     Set `many` if other sweeps are read, too: then it pays to prepare a faster decoder. Raise UserError if a record has
     a schema that this version cannot read.
     """
-    found, files = RecordFiles(), list(_files(paths.records))
+    found, files = RecordFiles(), list(record_files(paths))
     many = many or sum(path.stat().st_size for path in files) > MANY_BYTES
     for path in files:
         seen: set[bytes] = set()
@@ -163,7 +163,7 @@ def first_record(paths: SweepPaths) -> Mapping[str, Any] | None:
 
     A record that hpcbench reconciled later is returned only if there is no other.
     """
-    for path in sorted(_files(paths.records), key=lambda path: path.name == RECONCILED):
+    for path in sorted(record_files(paths), key=lambda path: path.name == RECONCILED):
         with path.open("rb") as file:
             for line in lines(file):
                 data = _parsed(line)
@@ -174,7 +174,7 @@ def first_record(paths: SweepPaths) -> Mapping[str, Any] | None:
 
 def read_later(paths: SweepPaths, found: RecordFiles) -> list[Record]:
     """Return the records that were written after those of `found` were read."""
-    return [record for path in _files(paths.records) for record in read_file(path, found.sizes.get(path, 0))]
+    return [record for path in record_files(paths) for record in read_file(path, found.sizes.get(path, 0))]
 
 
 def read_file(path: Path, start: int = 0) -> list[Record]:
@@ -237,9 +237,10 @@ def interference_causes(record: Record) -> str | None:
     return ", ".join(dict.fromkeys(cause for found in record.interference.found for cause in found.causes))
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder.glob("*.jsonl"))
-    yield from sorted(folder.glob("*/*.jsonl"))
+def record_files(paths: SweepPaths) -> Iterator[Path]:
+    """Yield the record files of a sweep."""
+    yield from sorted(paths.records.glob("*.jsonl"))
+    yield from sorted(paths.records.glob("*/*.jsonl"))
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

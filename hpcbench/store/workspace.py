@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcbench.errors import UserError, nearest
+from hpcbench.util.bounded_read import content
+from hpcbench.util.fast_json import decoded
+
+MAX_NAMED = 5
 
 
 def log_name(index: int | str, array_id: str | None) -> str:
@@ -106,10 +110,16 @@ class Workspace:
         return [path.parent.name for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path))]
 
     def find(self, name: str) -> SweepPaths:
-        """Return the paths of a sweep by its name, a unique prefix of it, or `latest`.
+        """Return the paths of a sweep by its name, `latest`, the name of an experiment, or a unique prefix.
 
-        Raise UserError if it is not found.
+        The name of an experiment stands for its latest sweep. Raise UserError if no sweep, or several, match.
         """
+        matches = self.matching(name)
+        if len(matches) == 1:
+            return self.paths(matches[0])
+        if matches:
+            shown = ", ".join(sorted(matches)[:MAX_NAMED]) + (", ..." if len(matches) > MAX_NAMED else "")
+            raise UserError(f"'{name}' matches several sweeps: {shown}", hint="be more specific")
         sweeps = self.sweeps()
         if not sweeps:
             raise UserError(
@@ -117,14 +127,26 @@ class Workspace:
                 where=str(self.root),
                 hint="start one: hpcbench sweep FILE",
             )
+        hint = nearest(name, {*sweeps, *self.experiments().values()})
+        if not hint.startswith("did you mean"):
+            hint = "to list all: hpcbench list sweeps"
+        raise UserError(f"sweep '{name}' not found", where=str(self.root / "jobs"), hint=hint)
+
+    def matching(self, name: str) -> list[str]:
+        """Return the sweeps that a name stands for, in the order of `find`: several if it is an ambiguous prefix."""
+        sweeps = self.sweeps()
         if name == "latest":
-            return self.paths(sweeps[-1])
-        matches = [sweep for sweep in sweeps if sweep == name] or [s for s in sweeps if s.startswith(name)]
-        if len(matches) == 1:
-            return self.paths(matches[0])
-        if matches:
-            raise UserError(f"'{name}' matches several sweeps: {', '.join(sorted(matches))}", hint="be more specific")
-        raise UserError(f"sweep '{name}' not found", where=str(self.root / "jobs"), hint=nearest(name, sweeps))
+            return sweeps[-1:]
+        if name in sweeps:
+            return [name]
+        of_experiment = (sweep for sweep in reversed(sweeps) if _experiment_of(self.paths(sweep)) == name)
+        latest = next(of_experiment, None)
+        return [sweep for sweep in sweeps if sweep.startswith(name)] if latest is None else [latest]
+
+    def experiments(self) -> dict[str, str]:
+        """Return the name of its experiment by sweep, the latest last; without sweeps that cannot be read."""
+        found = ((sweep, _experiment_of(self.paths(sweep))) for sweep in self.sweeps())
+        return {sweep: experiment for sweep, experiment in found if experiment is not None}
 
     def new_name(self, experiment: str, now: datetime.datetime) -> str:
         """Return a new name, `EXPERIMENT-DATE-TIME`, with a number if that name is taken."""
@@ -135,6 +157,14 @@ class Workspace:
             number += 1
             name = f"{base}-{number}"
         return name
+
+
+def _experiment_of(paths: SweepPaths) -> str | None:
+    """Return the name of the experiment of a sweep, or None if its description cannot be read."""
+    try:
+        return str(decoded(content(paths.description))["experiment"]["name"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # surrogates are bytes that are not UTF-8

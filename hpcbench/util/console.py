@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
+from rich.color import ColorSystem
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
@@ -24,6 +25,11 @@ class PrintableConsole(Console):
         """Yield the segments of a renderable, with control characters and unencodable characters replaced."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else self._encodable(printable(text)), style, control)
+
+    def use_color(self, when: str) -> None:
+        """Print colours and styles `always` or `never`, also in a pipe or if NO_COLOR is set."""
+        self.no_color = when == "never"
+        self._color_system = (self._color_system or ColorSystem.EIGHT_BIT) if when == "always" else None
 
     def _encodable(self, text: str) -> str:
         return text if text.isascii() else text.encode(self.encoding, "replace").decode(self.encoding)

@@ -121,7 +121,7 @@ def test_commands_that_read_leave_the_workspace_as_it_was(lost: CommandLine) -> 
         ("status", "lost", "--json"),
         ("report", "lost"),
         ("report", "lost", "--csv", "-"),
-        ("show", "case_index=0", "--sweep", "lost"),
+        ("show", "lost", "case_index=0"),
         ("compare", "lost", "other"),
     ):
         done = lost(*command, expect=None)

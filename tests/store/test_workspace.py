@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 from pathlib import Path
 
@@ -86,3 +87,44 @@ def test_a_plain_path_can_stand_in_an_sbatch_line(root: str) -> None:
 def test_a_path_that_an_sbatch_line_cannot_carry_is_refused(char: str) -> None:
     with pytest.raises(UserError, match="the path of the workspace contains"):
         check_root(Path(f"/home/a{char}b"), "slurm")
+
+
+def with_experiments(root: Path, **sweeps: str) -> Workspace:
+    """A workspace with these sweeps of experiments, the last one the latest."""
+    made = workspace(root, *sweeps)
+    for sweep, experiment in sweeps.items():
+        file = made.paths(sweep).description
+        before = file.stat()
+        file.write_text(json.dumps({"experiment": {"name": experiment}}))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("lstm", "b"),  # the latest sweep of the experiment, not the only sweep that begins so
+        ("nightly", "nightly"),  # a sweep of this name comes before an experiment of this name
+        ("lst", "lstm_first"),
+        ("latest", "d"),
+    ],
+)
+def test_the_name_of_an_experiment_is_its_latest_sweep(name: str, found: str, tmp_path: Path) -> None:
+    made = with_experiments(tmp_path, lstm_first="lstm", nightly="lstm", b="lstm", d="nightly")
+    assert made.find(name).name == found
+
+
+def test_a_sweep_that_cannot_be_read_has_no_experiment(tmp_path: Path) -> None:
+    made = with_experiments(tmp_path, a="lstm", b="lstm")
+    made.paths("b").description.write_text("[]")
+    assert made.experiments() == {"a": "lstm"}
+    assert made.find("lstm").name == "a"
+
+
+def test_of_many_sweeps_that_begin_so_a_few_are_named(tmp_path: Path) -> None:
+    made = workspace(tmp_path, *(f"s-{number}" for number in range(9)))
+    with pytest.raises(UserError, match=r"s-0, s-1, s-2, s-3, s-4, \.\.\.\n"):
+        made.find("s")
+    with pytest.raises(UserError) as caught:
+        made.find("nothing like it")
+    assert caught.value.hint == "to list all: hpcbench list sweeps"

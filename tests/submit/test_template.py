@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ import pytest
 from hpcbench.config.experiment import Measure
 from hpcbench.errors import UserError
 from hpcbench.submit import template
-from hpcbench.submit.template import Template
+from hpcbench.submit.template import OF_FOLLOW_ON, OF_SEARCH, Template
+from hpcbench.util.package_data import shipped
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +89,14 @@ def test_a_template_with_a_secret_in_it_is_refused(tmp_path: Path, monkeypatch: 
         rendered(tmp_path, "curl -H 'Bearer hf_abcdefgh'")
     assert "hf_abcdefgh" not in str(caught.value)
     assert rendered(tmp_path, "curl -H $HF_TOKEN") == "curl -H $HF_TOKEN"
+
+
+@pytest.mark.parametrize("name", [OF_FOLLOW_ON, OF_SEARCH])
+def test_variables_for_options_of_resume_do_not_reach_the_hpcbench_of_a_job(name: str) -> None:
+    """They are for the user's own commands: --interference cannot be used with the --missing of a continuation job."""
+    text = (shipped("templates") / name).read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith("unset ")]
+    variables = {"HPCBENCH_RESUME_INTERFERENCE": "1", "HPCBENCH_ENVS": "kept", "PATH": os.environ["PATH"]}
+    done = subprocess.run(["bash", "-c", f"{line}\nenv"], env=variables, capture_output=True, text=True, check=True)
+    assert "HPCBENCH_RESUME" not in done.stdout
+    assert "HPCBENCH_ENVS=kept" in done.stdout

@@ -13,6 +13,7 @@ from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, short
 from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import identifying_columns, repetition_table
+from hpcbench.commands.shared.completion import complete_experiment, complete_metric
 from hpcbench.commands.shared.context import file_in, workspace_of
 from hpcbench.commands.shared.extras import require_packages
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
@@ -58,13 +59,14 @@ after the change.
 
 
 @click.command("history", epilog=EPILOG)
-@click.argument("experiment")
+@click.argument("experiment", shell_complete=complete_experiment)
 @click.option(
     "--filter-site", metavar="NAME", help="Use only sweeps on this site.  [default: the site of the latest sweep]"
 )
 @click.option(
     "--metric",
     metavar="NAME",
+    shell_complete=complete_metric,
     help=f"Follow this metric: {', '.join(map(short_column, FOLLOWED))}, or a metric of commands, with :higher or "
     f":lower if its better direction is unknown.  {DEFAULT_METRIC}",
 )

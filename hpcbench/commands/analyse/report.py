@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 import pandas as pd
 
-from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.cases.latency import with_latency
 from hpcbench.analysis.cases.quantities import QUANTITIES, short_column
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
@@ -20,6 +18,7 @@ from hpcbench.analysis.studies.reporting_rules import Evidence, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
 from hpcbench.collect.table import sample_table
+from hpcbench.commands.shared.completion import complete_metric
 from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.shared.extras import require_packages
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
@@ -32,25 +31,21 @@ from hpcbench.commands.shared.outputs import (
     requested,
     write_outputs,
 )
-from hpcbench.core import status
-from hpcbench.core.record import Record
+from hpcbench.commands.shared.report_page import figures_of, has_results, results_of_sweeps
 from hpcbench.core.samples import SAMPLES
-from hpcbench.errors import UserError, nearest
+from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.report_json import report_json
 from hpcbench.report.load.metrics import DEFAULT_METRIC
 from hpcbench.report.load.records import records_of, surveyed
-from hpcbench.report.load.results import results_of
-from hpcbench.report.load.tuning_results import TuningSummary, default_of_search, searches, tuning_summaries
+from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
 from hpcbench.report.terminal.reporting_rules import print_rules, print_violations
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.report.text.insights import insights
-from hpcbench.status.fails_again import failing_again, waiting_in_vain
 from hpcbench.status.progress import Progress
-from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
@@ -83,6 +78,7 @@ Examples:
 @click.option(
     "--metric",
     metavar="NAME",
+    shell_complete=complete_metric,
     help=f"Rank by this metric: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
     f":lower if its better direction is unknown.  {DEFAULT_METRIC}",
 )
@@ -163,16 +159,16 @@ def report_command(
     _check_different([paths.name for paths in found])
     progresses = [surveyed(paths) for paths in found]
     records = [record for progress in progresses for record in records_of(progress)]
-    if not any(record.status in status.STATUSES for record in records):
+    if not has_results(records):
         err.print("no records found; see: hpcbench status")
         return FAILURE
-    results = _results(progresses, records, metric, baseline_case, same_workload)
+    results = results_of_sweeps(progresses, records, metric, baseline_case, same_workload)
     searched = list(tuning_summaries(progresses))
     if not any(output.is_stdout for output in asked):
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         _print(results, progresses, searched, top, all_rules=all_rules)
     draws = figures or any(output.format == "html" for output in asked)
-    drawn = _figures(results, plot, progresses, workspace) if draws else []
+    drawn = figures_of(results, plot, progresses, workspace) if draws else []
     if figures:
         write_figures(drawn, figures, wanted, theme, "figures require at least two measured cases")
     _write(asked, results, progresses, searched, drawn, level, top)
@@ -189,40 +185,6 @@ def _print(
     for progress in progresses:
         out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
     _print_rules(Evidence(results), all_rules=all_rules)
-
-
-def _results(
-    progresses: list[Progress],
-    records: list[Record],
-    metric: str | None,
-    base: str | None,
-    same_workload: Sequence[str],
-) -> Results:
-    same = _same_workload(same_workload, records, progresses)
-    found = results_of(records, metric, base or default_of_search(progresses), searches(progresses), same)
-    return replace(found, fails_again=_failing_again(progresses))
-
-
-def _same_workload(asked: Sequence[str], records: list[Record], progresses: list[Progress]) -> set[str]:
-    """Return the user parameters that do not change the workload of commands, by option and by the experiments.
-
-    Raise UserError if no record has a parameter given as option.
-    """
-    known = {name for record in records for name in record.user_parameters}
-    for name in asked:
-        if name not in known:
-            raise UserError(f"unknown user parameter '{name}'", where="--same-workload", hint=nearest(name, known))
-    experiments = [progress.sweep.description["experiment"] for progress in progresses]
-    return {*asked, *(name for experiment in experiments for name in experiment.get("same_workload", ()))}
-
-
-def _failing_again(progresses: list[Progress]) -> frozenset[Key]:
-    """Return the cases with a run that would fail again, or that Slurm will not start."""
-    return frozenset(
-        (progress.sweep.paths.name, run.planned.case_id)
-        for progress in progresses
-        for run in [*failing_again(progress), *waiting_in_vain(progress)]
-    )
 
 
 def _check_options(asked: Collection[Output], level: str, plot: str | None, draws: bool, all_rules: bool) -> None:
@@ -302,15 +264,6 @@ def _table(results: Results, level: str) -> pd.DataFrame:
     if level == "repetition":
         return with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"])
     return results.cases.drop(columns=["case_index", USER_WORKLOAD])
-
-
-def _figures(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:
-    from hpcbench.report.charts.figures import chosen
-    from hpcbench.report.charts.resources import figures_of_resources
-    from hpcbench.report.load.case_details import observe
-
-    found = chosen(results, plot)
-    return found if plot else [*found, *figures_of_resources(results, observe(workspace, progresses, results))]
 
 
 def _check_different(names: list[str]) -> None:

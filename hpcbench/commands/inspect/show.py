@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import click
-import pandas as pd
 
 from hpcbench.analysis.cases.labels import label, telling_apart
-from hpcbench.collect.table import PARAMETERS, identifying_columns, repetition_table
-from hpcbench.commands.shared.context import archives_of_anybody, complete_sweep, open_sweep, workspace_of
+from hpcbench.collect.table import identifying_columns
+from hpcbench.commands.shared.case_argument import sweep_and_case, sweep_and_case_argument
+from hpcbench.commands.shared.context import archives_of_anybody
 from hpcbench.commands.shared.outputs import json_option
-from hpcbench.config.names import USER_PARAMETER
 from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.case_json import case_json
 from hpcbench.report.load.find_case import any_of, row_of_case
-from hpcbench.report.load.records import record_of, records_of, surveyed
+from hpcbench.report.load.records import cases_of, records_of, surveyed
 from hpcbench.report.terminal.case.printing import print_case
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.status.progress import Progress
@@ -31,22 +30,14 @@ EPILOG = """\b
 Examples:
   hpcbench show c1a2b3c4d5e6                    a case of the latest sweep, by its ID or the beginning of it
   hpcbench show intra_op_threads=2 nodes=1      by its parameters, as `hpcbench report` shows them
-  hpcbench show batch_size=64,nodes=2 --sweep lstm --lines 40
-  hpcbench show c1a2 --sweep lstm.tar.gz        from an archive
+  hpcbench show lstm batch_size=64,nodes=2 --lines 40
+  hpcbench show lstm.tar.gz c1a2                from an archive
   hpcbench show c1a2 --json | jq '.repetitions[].record.samples.times_s'
 """ + exit_statuses("the case did not complete, or lacks a metric")
 
 
 @click.command("show", epilog=EPILOG)
-@click.argument("case", nargs=-1)
-@click.option(
-    "--sweep",
-    metavar="SWEEP",
-    default="latest",
-    show_default=True,
-    shell_complete=complete_sweep,
-    help="Show a case of this sweep: a name, a unique prefix, or an archive.",
-)
+@sweep_and_case_argument()
 @click.option(
     "--lines",
     type=click.IntRange(min=0),
@@ -58,13 +49,17 @@ Examples:
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
-def show_command(context: click.Context, case: tuple[str, ...], sweep: str, lines: int, as_json: bool) -> int:
+def show_command(context: click.Context, words: tuple[str, ...], lines: int, as_json: bool) -> int:
     """Show CASE: parameters, results, samples, interference, machine, script and log.
 
     CASE is an ID, the beginning of one, or KEY=VALUE of parameters that identify one case. It may be omitted if the
     sweep has one case.
+
+    SWEEP is a name, `latest`, the name of an experiment, a unique prefix, or an archive.  [default: latest] A single
+    word without = is SWEEP if it names one, otherwise CASE.
     """
-    view = _view(surveyed(open_sweep(context, workspace_of(context), sweep)), ",".join(case))
+    named = sweep_and_case(context, words)
+    view = _view(surveyed(named.paths), named.case, named.where)
     if as_json:
         write_text(case_json(view), "-")
     else:
@@ -72,20 +67,12 @@ def show_command(context: click.Context, case: tuple[str, ...], sweep: str, line
     return int(not view.completed)
 
 
-def _view(progress: Progress, words: str) -> CaseView:
+def _view(progress: Progress, words: str, where: str) -> CaseView:
     """Return the case with these words. Raises UserError unless they identify exactly one."""
-    cases = _cases(progress)
+    cases = cases_of(progress)
     if not words and len(cases) > 1:
         raise UserError(f"missing argument CASE: the sweep has {plural(len(cases), 'case')}", hint=any_of(cases))
-    row = cases.iloc[row_of_case(cases, words, "")]
+    row = cases.iloc[row_of_case(cases, words, where)]
     runs = [run for run in progress.runs if run.planned.case_id == row["case"]]
     alone = replace(progress, runs=tuple(sorted(runs, key=lambda run: run.planned.repetition)))
     return CaseView(alone, records_of(alone), label(row, telling_apart(cases, identifying_columns(cases))))
-
-
-def _cases(progress: Progress) -> pd.DataFrame:
-    """Return a row for each case, with the columns that can identify it."""
-    one = {run.planned.case_id: run for run in sorted(progress.runs, key=lambda run: run.planned.case_index)}
-    table = repetition_table([record_of(progress.sweep, run) for run in one.values()])
-    user_parameters = [name for name in map(str, table) if name.startswith(USER_PARAMETER)]
-    return table[["sweep", "case", *PARAMETERS, *user_parameters]]

@@ -39,7 +39,7 @@ Examples:
 @click.command("status", epilog=EPILOG)
 @sweep_argument(default="latest")
 @json_option()
-@click.option("--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
+@click.option("-w", "--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
 @click.pass_context
 def status_command(context: click.Context, sweep: str, as_json: bool, watch: bool) -> int:
     """Count cases and repetitions by state, with a line for each state and reason.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hpcbench.commands.shared.context import load_sweep, not_done_without_slurm, sweep_argument
+from hpcbench.commands.shared.context import confirm, load_sweep, not_done_without_slurm, sweep_argument, yes_option
 from hpcbench.errors import UserError
 from hpcbench.slurm.search_job import searching
 from hpcbench.status.progress import UNKNOWN
@@ -17,7 +17,8 @@ from hpcbench.util.text import plural
 
 EPILOG = """\b
 Examples:
-  hpcbench cancel latest
+  hpcbench cancel                                the latest sweep, after a question
+  hpcbench cancel latest                         without a question
   hpcbench cancel lstm-threads-20260311-101500
 """ + exit_statuses()
 _NOTHING = "nothing was cancelled, and the jobs continue"
@@ -25,11 +26,17 @@ _INCOMPLETE = "some jobs may not have been cancelled and may continue"
 
 
 @click.command("cancel", epilog=EPILOG)
-@sweep_argument()
+@sweep_argument(required=False)
+@yes_option("Do not ask if SWEEP is missing.")
 @click.pass_context
-def cancel_command(context: click.Context, sweep: str) -> int:
-    """Cancel all pending and running Slurm jobs of SWEEP. Completed runs remain."""
-    found = load_sweep(context, sweep)
+def cancel_command(context: click.Context, sweep: str | None, yes: bool) -> int:
+    """Cancel all pending and running Slurm jobs of SWEEP. Completed runs remain.
+
+    Without SWEEP, ask whether to cancel the latest sweep.
+    """
+    found = load_sweep(context, sweep or "latest")
+    if sweep is None:
+        confirm(f"Cancel the jobs of the latest sweep, {found.paths.name}?", yes, "name a SWEEP, or add --yes")
     found.check_writable()
     if found.tuning and found.tuning.get("scheduler") == "slurm":
         return _cancel_search(found)

@@ -51,7 +51,7 @@ Examples:
 
 
 @click.command("resume", epilog=EPILOG)
-@sweep_argument()
+@sweep_argument(default="latest")
 @click.option("--interference", is_flag=True, help="Also rerun what had interference in all attempts.")
 @click.option(
     "--missing", is_flag=True, help="Run only what has no outcome, or an outcome that the experiment retries."

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 import click
 
+from hpcbench.commands.shared.completion import complete_experiment, complete_sweep
 from hpcbench.commands.shared.context import (
     choose_site,
     file_in,
@@ -13,6 +14,7 @@ from hpcbench.commands.shared.context import (
     set_option,
     site_option,
     workspace_of,
+    yes_option,
 )
 from hpcbench.commands.shared.outputs import STDOUT, json_option
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_of, placed, planned
@@ -47,20 +49,24 @@ Examples:
 
 
 @click.command("sweep", epilog=EPILOG)
-@click.argument("experiment", metavar="[EXPERIMENT]", required=False)
-@click.option("--from", "origin", metavar="SWEEP", help="Repeat this sweep, given by name or as an archive.")
+@click.argument("experiment", metavar="[EXPERIMENT]", required=False, shell_complete=complete_experiment)
+@click.option(
+    "--from",
+    "origin",
+    metavar="SWEEP",
+    shell_complete=complete_sweep,
+    help="Repeat this sweep, given by name or as an archive.",
+)
 @site_option()
 @set_option()
-@click.option("--name", help="Name the sweep.  [default: EXPERIMENT-DATE-TIME]")
+@click.option("--name", metavar="NAME", help="Name the sweep.  [default: EXPERIMENT-DATE-TIME]")
 @click.option("--limit", type=click.IntRange(min=1), help="Run only the first N cases.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
-@click.option("--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
 @click.option("--render-only", is_flag=True, help="Write the scripts; submit nothing.")
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
 @click.option("--replace", is_flag=True, help="Replace the sweep with this --name, unless it has active runs.")
-@click.option(
-    "--yes", is_flag=True, help=f"Do not ask before --replace deletes records; allow more than {MOST_POINTS:,} cases."
-)
+@yes_option(f"Do not ask before --replace deletes records; allow more than {MOST_POINTS:,} cases.")
 @json_option("Print the plan (--dry-run), otherwise the state of the sweep at the end, as JSON.")
 @click.pass_context
 def sweep_command(
@@ -80,6 +86,9 @@ def sweep_command(
     as_json: bool,
 ) -> int:
     """Measure all cases of EXPERIMENT: a YAML file, or the name of one in configs/experiments.
+
+    Use sweep if you need a result for every case, e.g. for a figure or a comparison. To find only the fastest thread
+    and runtime settings, use `hpcbench tune`: it needs fewer runs.
 
     On a cluster, the command returns when the jobs are queued. Without Slurm, it runs them one after another. --from
     uses the experiment, overrides, site and template of an earlier sweep.

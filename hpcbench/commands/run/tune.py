@@ -10,6 +10,7 @@ import click
 from pydantic import ValidationError
 from rich.text import Text
 
+from hpcbench.commands.shared.completion import complete_experiment, complete_metric
 from hpcbench.commands.shared.context import choose_site, file_in, set_option, site_option, workspace_of
 from hpcbench.commands.shared.outputs import STDOUT, json_option
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
@@ -45,13 +46,14 @@ Examples:
 
 
 @click.command("tune", epilog=EPILOG)
-@click.argument("experiment")
+@click.argument("experiment", shell_complete=complete_experiment)
 @site_option()
 @set_option()
-@click.option("--name", help="Name the sweep of the measurements.  [default: EXPERIMENT-DATE-TIME]")
+@click.option("--name", metavar="NAME", help="Name the sweep of the measurements.  [default: EXPERIMENT-DATE-TIME]")
 @click.option(
     "--metric",
     metavar="METRIC",
+    shell_complete=complete_metric,
     help="Optimize throughput, time (of a step), or a metric of a command, e.g. NAME:higher.  [default: throughput; "
     "for commands, their first metric with a known better direction, otherwise time]",
 )
@@ -59,7 +61,7 @@ Examples:
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
 @click.option("--wait", is_flag=True, help="Wait until the job has ended, and print its result.")
 @click.option(
-    "--dry-run", is_flag=True, help="Show what would be searched, the maximum cost, and the job; write nothing."
+    "-n", "--dry-run", is_flag=True, help="Show what would be searched, the maximum cost, and the job; write nothing."
 )
 @json_option("Print the result as JSON; with --dry-run, what would be searched.")
 @click.pass_context
@@ -77,6 +79,9 @@ def tune_command(
     as_json: bool,
 ) -> int:
     """Find the best configuration in EXPERIMENT's matrix with few measurements.
+
+    Use tune to find the fastest thread and runtime settings: it needs fewer runs than the full grid. Use `hpcbench
+    sweep` if you need a result for every configuration.
 
     Slow configurations are measured briefly and dropped, fast ones longer. The best one is recommended if it is
     significantly better than the framework defaults, which are always measured. The measurements are a sweep like any

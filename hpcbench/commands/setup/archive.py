@@ -22,7 +22,7 @@ MAX_NAMED = 10
 
 EPILOG = """\b
 Examples:
-  hpcbench archive latest                        write SWEEP.tar.gz to this folder
+  hpcbench archive                               write the latest sweep to SWEEP.tar.gz
   hpcbench archive lstm -o ~/results/lstm.tar.gz
   hpcbench report lstm.tar.gz                    report on any machine
   hpcbench sweep --from lstm.tar.gz --dry-run    show what repeating it would run
@@ -30,7 +30,7 @@ Examples:
 
 
 @click.command("archive", epilog=EPILOG)
-@sweep_argument()
+@sweep_argument(default="latest")
 @click.option("-o", "--output", metavar="FILE", help=f"Write FILE.  [default: SWEEP{SUFFIX}]")
 @click.pass_context
 def archive_command(context: click.Context, sweep: str, output: str | None) -> int:

@@ -1,4 +1,4 @@
-"""hpcbench completion: shell code for completing commands, options and sweep names."""
+"""hpcbench completion: shell code for completing commands, options and their values."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hpcbench.util.exit_status import exit_statuses
 
 EPILOG = """\b
 Examples:
+  eval "$(hpcbench completion bash)"      for this shell only
   hpcbench completion bash >> ~/.bashrc
   hpcbench completion zsh >> ~/.zshrc
   hpcbench completion fish > ~/.config/fish/completions/hpcbench.fish
@@ -19,7 +20,11 @@ Examples:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(context: click.Context, shell: str) -> None:
-    """Print completion code for SHELL."""
+    """Print code for SHELL that completes commands, options, sweeps, experiments, sites, metrics and cases.
+
+    An installed hpcbench has this code in share/, where bash-completion 2.12 or later, zsh and fish find it if
+    hpcbench is installed in a prefix that they search, for example /usr/local or ~/.local.
+    """
     found = get_completion_class(shell)
     if found is None:
         raise click.UsageError(f"click has no completion for {shell}")

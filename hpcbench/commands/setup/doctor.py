@@ -60,6 +60,7 @@ Examples:
     "--partition",
     "partitions",
     multiple=True,
+    metavar="PARTITION",
     help="Check only this partition; may be repeated. Requires --on-node or --each-node.",
 )
 @click.option(
@@ -73,6 +74,7 @@ Examples:
 )
 @click.option(
     "--seconds",
+    metavar="SECONDS",
     type=click.IntRange(LEAST_SECONDS, 60),
     default=SECONDS,
     show_default=True,

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from hpcbench.commands.shared.context import choose_site, site_option, workspace_of
+from hpcbench.commands.shared.environment_list import environments_command
 from hpcbench.commands.shared.outputs import json_option
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
@@ -27,7 +28,7 @@ from hpcbench.environments.locations import EnvironmentDir, environment_dir
 from hpcbench.environments.recipes import RecipeFile
 from hpcbench.errors import Finding, UserError
 from hpcbench.store.workspace import Workspace
-from hpcbench.util.console import err, out, print_error, print_warning
+from hpcbench.util.console import err, print_error
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.signals import ended_like_ctrl_c
 
@@ -63,44 +64,16 @@ def env_command() -> None:
     """
 
 
-@env_command.command("list", epilog=exit_statuses())
-@site_option()
-@json_option()
-@click.pass_context
-def list_command(context: click.Context, site: str | None, as_json: bool) -> int:
-    """List the environments of the site and of recipes, and those without a recipe, with their states.
-
-    \b
-    built             complete, from the current recipe
-    outdated          built from an earlier version of its recipe; sweeps use it with a warning
-    incomplete        the build was interrupted; `hpcbench env build` continues it
-    not built         not found
-    hpcbench Python   not built; cases run in the Python of hpcbench, which has the framework
-    from the site     the site file names modules, a container or a Python
-    """
-    from hpcbench.environments.listing import as_data, as_table, rows
-
-    workspace = workspace_of(context)
-    try:
-        chosen = choose_site(workspace, site, local=False)
-    except UserError as error:
-        if site:
-            raise
-        print_warning(f"the environments of the site are left out: {error.what}")
-        chosen = None
-    found = rows(workspace, chosen)
-    if as_json:
-        click.echo(as_data(found))
-    else:
-        out.print(as_table(found))
-    return 0
+env_command.add_command(environments_command, "list")
 
 
 @env_command.command("build", epilog=exit_statuses("an environment could not be built, or does not work"))
 @click.argument("names", nargs=-1, metavar="NAME...", shell_complete=complete_environment)
 @click.option("--all", "everything", is_flag=True, help="Build an environment from each recipe.")
 @click.option(
-    "--python", help="Build with this Python.  [default: that of hpcbench if it fits, otherwise the newest that fits]"
+    "--python",
+    metavar="PYTHON",
+    help="Build with this Python.  [default: that of hpcbench if it fits, otherwise the newest that fits]",
 )
 @click.option(
     "--force",
@@ -129,7 +102,9 @@ def build_command(
 @env_command.command("check", epilog=exit_statuses("an environment does not work"))
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @site_option()
-@click.option("--framework", help="Check this framework.  [default: the framework with which NAME begins]")
+@click.option(
+    "--framework", metavar="FRAMEWORK", help="Check this framework.  [default: the framework with which NAME begins]"
+)
 @json_option()
 @click.pass_context
 def check_command(

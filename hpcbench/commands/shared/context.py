@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
+from hpcbench.commands.shared.completion import complete_set, complete_site, complete_sweep
 from hpcbench.config.shell_defaults import with_shell_defaults
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import load_yaml
@@ -33,12 +34,6 @@ def workspace_of(context: click.Context) -> Workspace:
     if not root.is_dir():
         raise UserError(f"directory '{root}' not found", hint="create a workspace: hpcbench init DIR")
     return Workspace(root)
-
-
-def complete_sweep(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    root = context.find_root().params.get("workspace") or "."
-    names = [*Workspace(Path(root).absolute()).sweeps(), "latest"]
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 @contextmanager
@@ -64,20 +59,40 @@ def not_done_without_slurm(not_done: str, command: str) -> Iterator[None]:
 
 
 def sweep_argument(name: str = "sweep", **settings: Any) -> Callable[[Command], Command]:
-    """Return the argument for a sweep: a name, a unique prefix, or latest."""
+    """Return the argument for a sweep: a name, `latest`, the name of an experiment, or a unique prefix."""
     return click.argument(name, shell_complete=complete_sweep, **settings)
 
 
 def site_option() -> Callable[[Command], Command]:
     """Return the option `--site`: a site file, or the name of one."""
     default = "[default: HPCBENCH_SITE, then Slurm, then this machine]"
-    return click.option("--site", help=f"Use this site file, or the one with this name.  {default}")
+    return click.option(
+        "-s",
+        "--site",
+        metavar="SITE",
+        shell_complete=complete_site,
+        help=f"Use this site file, or the one with this name.  {default}",
+    )
 
 
 def set_option() -> Callable[[Command], Command]:
     """Return the option `--set KEY=VALUE`; the parameter is `settings`."""
     text = "Override a parameter or a key of the file; may be repeated."
-    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)
+    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=complete_set, help=text)
+
+
+def yes_option(text: str) -> Callable[[Command], Command]:
+    """Return the option `--yes`, which answers the questions of a command."""
+    return click.option("-y", "--yes", is_flag=True, help=text)
+
+
+def confirm(question: str, yes: bool, hint: str) -> None:
+    """Ask a question on the terminal unless `yes`. Raise Abort if the answer is no, UserError without a terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UserError("not done, because there is no terminal to confirm it", hint=hint)
+    click.confirm(question, abort=True, err=True)
 
 
 def not_empty(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
@@ -92,9 +107,9 @@ def open_sweep(context: click.Context, workspace: Workspace, name: str) -> Sweep
 
     Raises UserError if neither exists.
     """
-    file = Path(name)
-    if name in workspace.sweeps() or not (file.is_file() or file.name.endswith(SUFFIX) or "/" in name):
+    if not is_archive(workspace, name):
         return workspace.find(name)
+    file = Path(name)
     if not file.is_file():
         raise _not_a_file(file, "name a sweep of the workspace, or an archive of one")
     opened_archives(context).append(file)
@@ -106,6 +121,14 @@ def load_sweep(context: click.Context, name: str) -> Sweep:
     sweep = load(workspace_of(context).find(name))
     context.with_resource(using(sweep.slurm_conf))
     return sweep
+
+
+def is_archive(workspace: Workspace, name: str) -> bool:
+    """Return whether a name is that of a file: it exists, or has the suffix of an archive or a slash."""
+    if name in workspace.sweeps():
+        return False
+    file = Path(name)
+    return file.is_file() or file.name.endswith(SUFFIX) or ("/" in name and "=" not in name)
 
 
 def opened_archives(context: click.Context) -> list[Path]:
@@ -124,7 +147,7 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
         if not path.is_file():
             raise _not_a_file(path, f"name a YAML file, or one in configs/{kind} without its suffix")
         return path
-    folders = [workspace.root / "configs" / kind, shipped("configs") / kind]
+    folders = config_folders(workspace, kind)
     for folder in folders:
         if (folder / f"{name}.yaml").is_file():
             return folder / f"{name}.yaml"
@@ -137,6 +160,11 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
 
 def _not_a_file(path: Path, hint: str) -> UserError:
     return UserError(f"'{path}' is a directory" if path.is_dir() else f"'{path}' not found", hint=hint)
+
+
+def config_folders(workspace: Workspace, kind: str) -> list[Path]:
+    """Return the folders of the sites or experiments of the workspace and of the shipped ones."""
+    return [workspace.root / "configs" / kind, shipped("configs") / kind]
 
 
 def choose_site(workspace: Workspace, name: str | None, local: bool) -> Site:

@@ -27,6 +27,7 @@ def figure_options(command: Command) -> Command:
         click.option(
             "--figure-format",
             "formats",
+            metavar="FORMAT",
             default="svg",
             show_default=True,
             help=f"Write figures in this format, or several separated by commas: {', '.join(FORMATS)}.",
@@ -50,7 +51,7 @@ def formats_of(context: click.Context, folder: str | None, text: str) -> list[st
     Raises UserError for an unknown format, and for options of figures without --figures.
     """
     for option, name in (("--figure-format", "formats"), ("--theme", "theme")):
-        if not folder and context.get_parameter_source(name) != ParameterSource.DEFAULT:
+        if not folder and context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
             raise UserError(f"{option} requires --figures", hint="add --figures DIR")
     wanted = list(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in wanted:

@@ -8,23 +8,25 @@ import click
 
 from hpcbench.errors import Finding, nearest
 
-# What users of other tools type, and the command of hpcbench.
+# Names that other tools have for a command.
 _COMMANDS = {
-    **dict.fromkeys(("bench", "benchmark", "submit", "launch", "start"), "sweep"),
-    **dict.fromkeys(("plot", "results", "export", "table", "html"), "report"),
+    **dict.fromkeys(("start", "submit", "launch", "bench", "benchmark"), "sweep"),
+    **dict.fromkeys(("search", "optimize", "optimise", "autotune"), "tune"),
     **dict.fromkeys(("continue", "retry", "restart", "rerun"), "resume"),
     **dict.fromkeys(("stop", "kill", "abort", "scancel"), "cancel"),
-    **dict.fromkeys(("search", "optimize", "optimise", "autotune"), "tune"),
-    **dict.fromkeys(("new", "create", "setup", "configure"), "init"),
-    **dict.fromkeys(("queue", "squeue", "progress", "watch", "jobs"), "status"),
+    **dict.fromkeys(("ps", "watch", "queue", "squeue", "jobs", "progress"), "status"),
+    **dict.fromkeys(("view", "info", "inspect", "describe"), "show"),
+    **dict.fromkeys(("log", "tail", "cat", "output"), "logs"),
+    **dict.fromkeys(("browse", "page", "html", "serve"), "open"),
+    **dict.fromkeys(("ls", "sweeps", "experiments", "models", "metrics", "sites"), "list"),
+    **dict.fromkeys(("plot", "results", "summary", "table", "figures", "csv", "export"), "report"),
+    **dict.fromkeys(("diff", "check-regression"), "compare"),
+    **dict.fromkeys(("trend", "timeline"), "history"),
+    **dict.fromkeys(("new", "setup", "create", "configure"), "init"),
     **dict.fromkeys(("environment", "environments", "build", "install"), "env"),
-    **dict.fromkeys(("check", "diagnose", "checkup"), "doctor"),
-    **dict.fromkeys(("pack", "bundle", "save"), "archive"),
-    **dict.fromkeys(("delete", "remove"), "rm"),
-    "diff": "compare",
-    "ls": "list",
-    "log": "logs",
-    "trend": "history",
+    **dict.fromkeys(("check", "checkup", "diagnose"), "doctor"),
+    **dict.fromkeys(("pack", "bundle", "zip", "save"), "archive"),
+    **dict.fromkeys(("delete", "del", "remove", "clean", "prune"), "rm"),
 }
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((.*)\)", re.DOTALL)
 _NO_COMMAND = re.compile(r"No such command '(.*)'\.?", re.DOTALL)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pandas as pd
+
 from hpcbench.collect.resource_usage import Charges
+from hpcbench.collect.table import PARAMETERS, repetition_table
+from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError
@@ -72,6 +76,14 @@ def records_of(progress: Progress) -> list[Record]:
 def record_of(sweep: Sweep, run: RunProgress) -> Record:
     """Return the valid record of a repetition; a record without measurements if it has not ended."""
     return run.record or unfinished_record(sweep, run)
+
+
+def cases_of(progress: Progress) -> pd.DataFrame:
+    """Return a row for each case of a sweep, with the columns that can identify it."""
+    one = {run.planned.case_id: run for run in sorted(progress.runs, key=lambda run: run.planned.case_index)}
+    table = repetition_table([record_of(progress.sweep, run) for run in one.values()])
+    user_parameters = [name for name in map(str, table) if name.startswith(USER_PARAMETER)]
+    return table[["sweep", "case", *PARAMETERS, *user_parameters]]
 
 
 def _slurm_energies(progress: Progress) -> Energies:

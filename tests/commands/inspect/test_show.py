@@ -301,7 +301,7 @@ def test_a_case_that_is_none_or_several_is_explained(invoke, sweep: Sweep):
         error = words(invoke("show", *([named] if named else []), expect=2).stderr.splitlines())
         for said in told:
             assert said in error
-    unknown = invoke("show", "c", "--sweep", "lapdog", expect=2).stderr
+    unknown = invoke("show", "lapdog", "c", expect=2).stderr
     assert "did you mean 'laptop'?" in unknown
 
 
@@ -311,7 +311,7 @@ def test_a_case_is_found_by_whatever_tells_it_apart(invoke, sweep: Sweep):
     odd = f"batch_size=4,note={NOTES[1]}"
     for named in ([case], [case[:12]], ["note=plain", "batch_size=4"], ["batch_size=4,param_note=plain"]):
         assert invoke("show", *named, expect=1).stdout.startswith(case)
-    shown = invoke("show", odd, "--sweep", "lap", expect=1, env={**TERMINAL, "FORCE_COLOR": ""}).stdout
+    shown = invoke("show", "lap", odd, expect=1, env={**TERMINAL, "FORCE_COLOR": ""}).stdout
     assert NOTES[1] in shown
     in_ascii, errors = invoke.start("show", odd, env={"PYTHONIOENCODING": "ascii"}).communicate(timeout=60)
     assert "note=gr??er ? [red] longlong" in in_ascii, errors
@@ -323,11 +323,11 @@ def test_an_archive_is_shown_with_its_logs_and_without(invoke, sweep: Sweep, tmp
     shutil.rmtree(invoke.workspace / "jobs" / "laptop" / "logs")
     invoke("archive", "laptop", "-o", "without.tar.gz")
     shutil.rmtree(invoke.workspace / "jobs")
-    told = sections(invoke("show", *PLAIN, "--sweep", "with.tar.gz").stdout)
+    told = sections(invoke("show", "with.tar.gz", *PLAIN).stdout)
     assert "from the archive with.tar.gz" in words(told["plan"])
     assert "hpcbench sweep --from with.tar.gz" in words(told["script"])
     assert told["log"][-1] == "  said"
-    told = sections(invoke("show", *PLAIN, "--sweep", "without.tar.gz").stdout)
+    told = sections(invoke("show", "without.tar.gz", *PLAIN).stdout)
     assert told["log"][-1] == "cannot be read: No such file or directory"
 
 

@@ -1,0 +1,191 @@
+"""hpcbench list: what a workspace has, and what hpcbench brings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+from rich import filesize
+from rich.markup import escape
+from rich.table import Table
+
+from hpcbench.commands.shared import listings
+from hpcbench.commands.shared.completion import complete_sweep
+from hpcbench.commands.shared.context import Command, file_in, is_archive, open_sweep, workspace_of
+from hpcbench.commands.shared.environment_list import environments_command
+from hpcbench.commands.shared.progress_bar import shown_after_a_while
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.yaml_document import load_yaml
+from hpcbench.errors import UserError
+from hpcbench.report.terminal.status import counted
+from hpcbench.store.sweep import load
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import out
+
+EPILOG = """\b
+Examples:
+  hpcbench list sweeps                 the latest first, with the states of their runs and their size on disk
+  hpcbench list experiments            names for `hpcbench sweep`
+  hpcbench list metrics lstm           names for --metric, also of the experiment lstm
+  hpcbench list sweeps --json | jq -r '.[] | select(.size_bytes > 1e9) | .name'
+
+Exit status: 0 success; 2 usage error; 130 interrupted.
+"""
+
+Row = Sequence[str | None]
+
+
+@click.group("list", epilog=EPILOG)
+def list_command() -> None:
+    """List sweeps, experiments, models, metrics, sites or environments."""
+
+
+def json_flag() -> Callable[[Command], Command]:
+    """Return the flag `--json`; the parameter is `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@list_command.command("sweeps")
+@json_flag()
+@click.pass_context
+def sweeps_command(context: click.Context, as_json: bool) -> int:
+    """List the sweeps of the workspace, the latest first.
+
+    The states are those of the records: Slurm is not queried, so pending and running runs count as `without result`.
+    """
+    from hpcbench.collect.sweep_list import listed_sweeps
+
+    with shown_after_a_while("reading sweeps") as report:
+        found = listed_sweeps(workspace_of(context), report)
+    rows = (
+        (
+            each.name,
+            each.experiment,
+            each.site,
+            (each.created_at or "")[:16].replace("T", " "),
+            each.problem or counted(each.runs),
+            filesize.decimal(each.size_bytes),
+        )
+        for each in found
+    )
+    return _print(found, ("sweep", "experiment", "site", "created (UTC)", "runs", "size"), rows, as_json)
+
+
+@list_command.command("experiments")
+@json_flag()
+@click.pass_context
+def experiments_command(context: click.Context, as_json: bool) -> int:
+    """List the experiments in configs/experiments of the workspace, and the shipped ones.
+
+    `points` is the number of cases before `exclude`.
+    """
+    found = listings.experiments(workspace_of(context))
+    rows = (
+        (each.name, each.origin, str(each.facts.get("points", "-")), each.problem or each.facts["description"])
+        for each in found
+    )
+    return _print(found, ("experiment", "origin", "points", "description"), rows, as_json)
+
+
+@list_command.command("models")
+@json_flag()
+def models_command(as_json: bool) -> int:
+    """List the built-in models, with their options and the parameters and FLOPs of the default options.
+
+    FLOPs are those of the forward pass of one item (1 MAC = 2 FLOPs); training takes three times as many. All
+    frameworks have all models: pytorch, tensorflow, keras-torch, keras-jax, keras-tensorflow, jax, mxnet.
+    """
+    found = listings.models()
+    rows = (
+        (
+            each.name,
+            f"{each.parameter_count / 1e6:,.2f}",
+            f"{each.flops_per_item / 1e9:,.3f}",
+            " ".join(f"{name}={str(value).lower()}" for name, value in each.options.items()),
+        )
+        for each in found
+    )
+    return _print(found, ("model", "parameters (M)", "GFLOPs per item", "options"), rows, as_json)
+
+
+@list_command.command("metrics")
+@click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_sweep)
+@json_flag()
+@click.pass_context
+def metrics_command(context: click.Context, name: str | None, as_json: bool) -> int:
+    """List the metrics for `--metric`: the built-in ones, and those of NAME, a sweep, an experiment or its file.
+
+    A metric with an unknown better direction is given as NAME:higher or NAME:lower.
+    """
+    found = listings.metrics_of(*_section(context, name)) if name else []
+    found += listings.built_in_metrics()
+    rows = (
+        (each.name, each.unit or "-", each.better or "unknown", each.description or f"of {each.origin}")
+        for each in found
+    )
+    return _print(found, ("metric", "unit", "better", "description"), rows, as_json)
+
+
+def _section(context: click.Context, name: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of an experiment and its metrics, given a sweep, an archive or an experiment.
+
+    Raise UserError if nothing has this name.
+    """
+    workspace = workspace_of(context)
+    if _is_sweep(workspace, name):
+        experiment: dict[str, Any] = load(open_sweep(context, workspace, name)).description["experiment"]
+        return experiment["name"], experiment["metrics"]
+    try:
+        document = load_yaml(file_in(workspace, "experiments", name))
+    except UserError as error:
+        raise UserError(f"'{name}' is neither a sweep nor an experiment", hint=error.hint) from error
+    read = load_experiment(document)
+    return read.name, {name: metric.model_dump() for name, metric in read.metrics.items()}
+
+
+def _is_sweep(workspace: Workspace, name: str) -> bool:
+    is_yaml = name.endswith((".yaml", ".yml"))
+    return len(workspace.matching(name)) == 1 or (is_archive(workspace, name) and not is_yaml)
+
+
+@list_command.command("sites")
+@json_flag()
+@click.pass_context
+def sites_command(context: click.Context, as_json: bool) -> int:
+    """List the site files in configs/sites of the workspace, and the shipped ones.
+
+    The partition is the one to which jobs are submitted if the experiment names none.
+    """
+    found = listings.sites(workspace_of(context))
+    rows = (
+        (
+            each.name,
+            each.facts.get("scheduler"),
+            each.facts.get("partition"),
+            each.problem or each.file,
+        )
+        for each in found
+    )
+    return _print(found, ("site", "scheduler", "partition", "file"), rows, as_json)
+
+
+list_command.add_command(environments_command)
+
+
+def _print(found: Sequence[Any], columns: Sequence[str], rows: Iterable[Row], as_json: bool) -> int:
+    """Print dataclasses as JSON, or their rows as a table."""
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in found], indent=1))
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for number, column in enumerate(columns):
+        is_number = column in ("size", "points", "parameters (M)", "GFLOPs per item")
+        last = number == len(columns) - 1
+        table.add_column(column, justify="right" if is_number else "left", no_wrap=not last, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(cell or "-") for cell in row))
+    out.print(table)
+    return 0

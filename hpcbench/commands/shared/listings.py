@@ -1,0 +1,125 @@
+"""The rows of `hpcbench list`, except sweeps and environments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hpcbench.commands.shared.context import config_folders
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.site import load_site
+from hpcbench.config.yaml_document import load_yaml
+from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.metrics.value import better
+from hpcbench.errors import UserError
+from hpcbench.models import blocks
+from hpcbench.models.catalog import MODELS, flops_of, network
+from hpcbench.plan.matrix import count_points
+from hpcbench.store.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """An experiment or site file; a `problem` is why it cannot be read."""
+
+    name: str
+    origin: str  # workspace or shipped
+    file: str
+    facts: Mapping[str, Any]
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """A model with its default options."""
+
+    name: str
+    description: str
+    options: Mapping[str, Any]
+    parameter_count: int
+    flops_per_item: int  # of the forward pass of one item
+    frameworks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ListedMetric:
+    """A metric by which reports can rank."""
+
+    name: str  # for --metric
+    unit: str
+    better: str | None  # higher, lower, or None if unknown
+    origin: str  # built-in, or the experiment
+    description: str = ""
+
+
+def experiments(workspace: Workspace) -> list[ListedFile]:
+    """Return the experiments of the workspace and the shipped ones; own files hide shipped ones of the same name."""
+    return [_listed(path, origin, _facts_of_experiment) for path, origin in _files(workspace, "experiments")]
+
+
+def sites(workspace: Workspace) -> list[ListedFile]:
+    """Return the sites of the workspace and the shipped ones; own files hide shipped ones of the same name."""
+    return [_listed(path, origin, _facts_of_site) for path, origin in _files(workspace, "sites")]
+
+
+def _files(workspace: Workspace, kind: str) -> Iterator[tuple[Path, str]]:
+    """Yield the files that a name can stand for."""
+    seen = set[str]()
+    for folder, origin in zip(config_folders(workspace, kind), ("workspace", "shipped"), strict=True):
+        for path in sorted(folder.glob("*.yaml")):
+            if path.stem not in seen:
+                seen.add(path.stem)
+                yield path, origin
+
+
+def _listed(path: Path, origin: str, facts: Any) -> ListedFile:
+    try:
+        return ListedFile(path.stem, origin, str(path), facts(path))
+    except UserError as error:
+        return ListedFile(path.stem, origin, str(path), {}, str(error))
+
+
+def _facts_of_experiment(path: Path) -> dict[str, Any]:
+    experiment = load_experiment(load_yaml(path))
+    return {"points": count_points(experiment), "description": experiment.description}
+
+
+def _facts_of_site(path: Path) -> dict[str, Any]:
+    site = load_site(load_yaml(path))
+    return {
+        "scheduler": site.scheduler,
+        "partition": site.slurm.partition,
+        "partitions": list(site.partitions),
+        "description": site.description,
+    }
+
+
+def models() -> list[ListedModel]:
+    """Return all models."""
+    return [_model(name) for name in MODELS]
+
+
+def _model(name: str) -> ListedModel:
+    model = MODELS[name]
+    layers, shape = network(name, model.options)
+    flops, count = flops_of(layers, shape, training=False), blocks.parameter_count(layers, shape)
+    return ListedModel(name, model.description, model.options, count, flops, tuple(FRAMEWORKS))
+
+
+def built_in_metrics() -> list[ListedMetric]:
+    """Return the quantities by which every report can rank."""
+    from hpcbench.analysis.cases.quantities import QUANTITIES, short_column  # pandas, which nothing else here needs
+
+    return [
+        ListedMetric(
+            short_column(each.column), each.unit, "higher" if each.more_is_better else "lower", "built-in", each.title
+        )
+        for each in QUANTITIES.values()
+    ]
+
+
+def metrics_of(experiment: str, section: Mapping[str, Any]) -> list[ListedMetric]:
+    """Return the metrics of an experiment, given by its name and its section `metrics`."""
+    return [ListedMetric(name, metric["unit"], better(metric), experiment) for name, metric in section.items()]
