@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcbench.core.run_spec import OUTPUT
 from hpcbench.errors import UserError, nearest
 
 
@@ -43,6 +44,16 @@ class SweepPaths:
     def records(self) -> Path:
         """Return the folder of the records."""
         return self.results / "records"
+
+    @property
+    def output(self) -> Path:
+        """Return the folder of the kept output of commands."""
+        return self.results / OUTPUT
+
+    @property
+    def reparsed(self) -> Path:
+        """Return the path of the metrics that `hpcbench reparse` extracted; it exists only if there are any."""
+        return self.results / "reparsed.jsonl"
 
     def packages(self, environment: str) -> Path:
         """Return the path of the list of packages in an environment.
