@@ -18,6 +18,7 @@ from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.reporting_rules import Evidence, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
+from hpcbench.collect.sweep_output import found_in_sweep
 from hpcbench.collect.table import sample_table
 from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
@@ -27,9 +28,11 @@ from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.export import csv_parquet
 from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.load.found_metrics import with_found_metric
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.results import results_of
 from hpcbench.report.load.tuning_results import TuningSummary, default_of_search, searches, tuning_summaries
+from hpcbench.report.terminal.found_metrics import print_found
 from hpcbench.report.terminal.reporting_rules import print_rules, print_violations
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
@@ -67,8 +70,9 @@ Exit status: 0 success; 1 a case did not complete, or lacks a metric; 2 usage er
 @click.option(
     "--metric",
     metavar="NAME",
-    help=f"Rank by this metric: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
-    f":lower if its better direction is unknown.  [default: {short_column(THROUGHPUT.column)}; for commands, their "
+    help=f"Rank by this metric: {', '.join(map(short_column, QUANTITIES))}, a metric of commands, or a number found in "
+    "their output, with :higher or :lower if its better direction is unknown.  "
+    f"[default: {short_column(THROUGHPUT.column)}; for commands, their "
     "first metric with a known better direction, otherwise time]",
 )
 @click.option("--base", metavar="CASE", help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...].")
@@ -147,23 +151,18 @@ def report_command(
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
     _check_different([paths.name for paths in found])
     progresses = [surveyed(paths) for paths in found]
-    records = [record for progress in progresses for record in records_of(progress)]
+    records: list[Record] = [record for progress in progresses for record in records_of(progress)]
     if not any(record.status in status.STATUSES for record in records):
         err.print("no records found; see: hpcbench status")
         return 1
+    records = with_found_metric(metric, found, records)
     results = _results(progresses, records, metric, base, same_workload)
     searched = list(tuning_summaries(progresses))
     if tables_for:
         _print_tables(results, tables_for, top)
     elif not to_stdout:
-        out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
-        _print_searched(searched)
-        print_report(results, top, out, answered=bool(searched))
-        print_threads(results, top, out)
-        print_insights(insights(results), out)
-        for progress in progresses:
-            out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
-        _print_rules(Evidence(results), all_rules=all_rules)
+        _print_report(results, searched, progresses, top, all_rules)
+        _print_found(progresses, records)
     _write_tables(results, level, csv_file, parquet_file)
     drawn = _figures(results, plot, progresses, workspace) if figures or html_file else []
     if figures:
@@ -171,6 +170,27 @@ def report_command(
     if html_file:
         _write_page(results, drawn, progresses, searched, html_file)
     return int(len(results.failed) + len(results.lacking) > 0)
+
+
+def _print_report(
+    results: Results, searched: list[TuningSummary], progresses: list[Progress], top: int, all_rules: bool
+) -> None:
+    archives = [progress.sweep.paths.archive for progress in progresses]
+    out.print(_heading(results.repetitions, archives), markup=False, soft_wrap=True)
+    _print_searched(searched)
+    print_report(results, top, out, answered=bool(searched))
+    print_threads(results, top, out)
+    print_insights(insights(results), out)
+    for progress in progresses:
+        out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
+    _print_rules(Evidence(results), all_rules=all_rules)
+
+
+def _print_found(progresses: list[Progress], records: list[Record]) -> None:
+    """Print the metrics in the output of each sweep that its experiment does not define."""
+    for progress in progresses:
+        paths = progress.sweep.paths
+        print_found(found_in_sweep(paths, [record for record in records if record.sweep == paths.name]), out)
 
 
 def _results(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from hpcbench.analysis.cases.quantities import Quantity, short_column
@@ -34,13 +34,18 @@ def named(
     if len(found) != 1 or way not in ("", HIGHER, LOWER):
         columns = [metric.column for metric in found]
         names = [*known, *map(short_column, known), *(metric.title for metric in metrics.values())]
-        hint = f"it could be {', '.join(columns)}" if len(found) > 1 else nearest(name, names)
-        raise UserError(f"unknown metric '{asked}'", where="--metric", hint=hint)
+        raise unknown_metric(asked, names, f"it could be {', '.join(columns)}" if len(found) > 1 else "")
     quantity = replace(found[0], more_is_better=_more(way)) if way else found[0]
     if quantity.more_is_better is None and needed_by:
         hint = f"say it: --metric {name}:{HIGHER} or --metric {name}:{LOWER}"
         raise UserError(f"the better direction of '{name}' is unknown", where=needed_by, hint=hint)
     return quantity
+
+
+def unknown_metric(asked: str, names: Iterable[str], hint: str = "") -> UserError:
+    """Return the error for a metric whose name is not one of `names`, with the closest of them as a hint."""
+    hint = hint or nearest(asked.partition(":")[0], names)
+    return UserError(f"unknown metric '{asked}'", where="--metric", hint=hint)
 
 
 def _more(way: str | None) -> bool | None:
