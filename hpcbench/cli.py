@@ -27,6 +27,7 @@ GROUPS = {
     "analyse": {
         "report": "Print the results, best first; write a page, figures, tables.",
         "compare": "Compare each case with the same case of another sweep.",
+        "reparse": "Extract metrics again from stored output, after a pattern changed.",
         "history": "Follow an experiment over all its sweeps, and mark changes.",
     },
     "setup": {

@@ -52,7 +52,12 @@ def create(
     pythons = {name: found.python for name, found in environments.items()}
     _check_data(plan, workspace)
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
-    description = {**_description(plan, writer, pythons), **asked.as_json(), "tuning": tuning, "cluster": cluster}
+    description = {
+        **_description(plan, writer, pythons, source),
+        **asked.as_json(),
+        "tuning": tuning,
+        "cluster": cluster,
+    }
     unfinished = paths.jobs.parent
     try:
         unfinished.mkdir(parents=True, exist_ok=True)
@@ -144,7 +149,7 @@ def _not_built(missing: list[NotBuiltError]) -> UserError:
     return UserError(f"these environments are not built: {', '.join(names)}", hint=f"build them: {hint}")
 
 
-def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str]) -> dict[str, Any]:
+def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str], source: Path) -> dict[str, Any]:
     paths = writer.paths
     return {
         "schema": SCHEMA,
@@ -153,6 +158,7 @@ def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str]) -> d
         "created_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "results": str(paths.results),
         "experiment": plan.experiment.model_dump(mode="json"),
+        "source": str(source.absolute()),
         "axes": plan.experiment.axis_names,
         "site": plan.site.model_dump(mode="json"),
         "shell_defaults": plan.site.shell_defaults,

@@ -1,0 +1,39 @@
+"""The option `--extract NAME[:higher|:lower]=REGEX`, which defines a metric on the command line."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+
+from hpcbench.config.metrics import Metric
+from hpcbench.config.yaml_document import first_message
+from hpcbench.errors import UserError
+
+METAVAR = "NAME[:higher|:lower]=REGEX"
+_EXAMPLE = "for example: --extract 'rate:higher=rate: ([0-9.]+)'"
+_FORM = re.compile(r"(?P<name>[^:=]*)(?::(?P<better>[^=]*))?=(?P<regex>.*)\Z", re.DOTALL)
+
+
+def metric_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a metric, and its definition as in the section `metrics` of an experiment.
+
+    If the output has several numbers, the metric is the last one. Raise UserError if the text is not of the form, or if
+    its pattern has neither exactly one group nor a group `value`.
+    """
+    form = _FORM.match(text)
+    where = f"--extract {text}"
+    if form is None or not form["regex"]:
+        raise UserError(f"write --extract as {METAVAR}", where=where, hint=_EXAMPLE)
+    name, better = form["name"], form["better"]
+    if not name.isidentifier() or not name.isascii():
+        raise UserError(f"the metric {name!r} must be a plain word, e.g. step_rate", where=where)
+    if better not in (None, "higher", "lower"):
+        raise UserError(f"'{better}' is neither higher nor lower", where=where, hint=_EXAMPLE)
+    definition = {"regex": form["regex"], "reduce": "last", **({"better": better} if better else {})}
+    try:
+        Metric.model_validate(definition)
+    except ValidationError as error:
+        raise UserError(first_message(error), where=where, hint=_EXAMPLE) from error
+    return name, definition
