@@ -30,7 +30,6 @@ from ...core.status import (
 )
 from .. import complaint, oom_detection
 from ..errors import RankLost
-from . import command_metrics
 
 MOST_BYTES = 4 << 20  # of a log: programs may print much after the messages of Slurm
 _HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
@@ -133,6 +132,8 @@ def _concluded(
     outcome = judge(ranks, planned.ranks, ending)
     if outcome.status != COMPLETED or not planned.is_command:
         return outcome
+    from . import command_metrics  # which runs of frameworks do not need
+
     try:
         found = command_metrics.measured(sweep["experiment"], ranks, scratch)
         return outcome._replace(metrics=found.metrics, warnings=found.warnings)
