@@ -11,7 +11,7 @@ from typing import NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from hpcbench.commands.shared.option_conventions import PREFIX, apply_conventions, one_of
+from hpcbench.commands.options.option_conventions import PREFIX, apply_conventions, one_of
 from hpcbench.errors import Finding, UserError
 
 # By folder of hpcbench.commands. The one-line descriptions are here so that `hpcbench --help` imports no command.
@@ -34,6 +34,7 @@ GROUPS = {
         "report": "Print the results, best first; write a page, figures, tables.",
         "compare": "Compare each case with the same case of another sweep.",
         "gate": "Run an experiment, compare it with a baseline, and return a verdict.",
+        "reparse": "Extract metrics again from stored output, after a pattern changed.",
         "history": "Follow an experiment over all its sweeps, and mark changes.",
     },
     "setup": {
@@ -203,7 +204,7 @@ def _fail(error: UserError | Finding, status: int) -> NoReturn:
 
 
 def _fail_with_usage(error: click.ClickException) -> NoReturn:
-    from hpcbench.commands.shared.usage_errors import finding_of, usage_of
+    from hpcbench.commands.options.usage_errors import finding_of, usage_of
     from hpcbench.util.console import print_error
 
     print_error(finding_of(error), usage_of(error))

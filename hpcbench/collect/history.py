@@ -98,7 +98,7 @@ def _add(past: Past, head: Head) -> None:
 
 def _row(record: Record, head: Head) -> Row:
     """Return the columns of a run for a history; a full row of repetition_table is five times slower."""
-    work, samples = record.work, record.samples
+    work = record.work
     return {
         "sweep": head.paths.name,
         "started_at": head.started_at,
@@ -116,7 +116,7 @@ def _row(record: Record, head: Head) -> Row:
         "nodes_used": ", ".join(sorted(node.hostname for node in record.nodes)) or None,
         **setup_columns(record),
         **{column_of(name, metric.unit): metric.value for name, metric in (record.metrics or {}).items()},
-        SAMPLES: np.asarray(samples.times_s if samples else (), dtype=np.float64),
+        SAMPLES: np.asarray(record.times_s, dtype=np.float64),
     }
 
 

@@ -105,7 +105,6 @@ def _columns(records: Sequence[Record]) -> dict[str, Any]:
 
 def _row(record: Record) -> dict[str, Any]:
     """Return the columns that are computed from a record, in addition to RECORD_COLUMNS."""
-    samples = record.samples.times_s if record.samples else ()
     return {
         **_parameters(record),
         **_thread_search(record),
@@ -126,7 +125,7 @@ def _row(record: Record) -> dict[str, Any]:
         "log": _log(record) if record.ended_at and has_log(record) else None,
         **{f"{USER_PARAMETER}{name}": value for name, value in record.user_parameters.items()},
         **{column_of(name, metric.unit): metric.value for name, metric in (record.metrics or {}).items()},
-        SAMPLES: np.asarray(samples, dtype=np.float64),
+        SAMPLES: np.asarray(record.times_s, dtype=np.float64),
     }
 
 

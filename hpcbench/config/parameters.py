@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field, create_model, field_validator, model_validator
 
+from hpcbench.config.data_source import DataSource
 from hpcbench.config.environment_variables import check_no_secret
 from hpcbench.config.yaml_document import Model
 from hpcbench.core import frameworks
@@ -70,25 +71,6 @@ def _field_of(setting: Setting) -> Any:
     if setting.kind is str and not setting.values:
         limits = {"min_length": 1}
     return Field(default=setting.default, description=setting.description, **limits)
-
-
-class DataSource(Model):
-    """The files with the data of a case. Paths are relative to the workspace."""
-
-    npz: str | None = Field(
-        default=None,
-        min_length=1,
-        description="a NumPy file with `x` of shape (items, *shape of one item) and `y` of shape (items,)",
-    )
-    imagefolder: str | None = Field(
-        default=None, min_length=1, description="a directory with one subdirectory of PNG or JPEG files per class"
-    )
-
-    @model_validator(mode="after")
-    def _one(self) -> DataSource:
-        if (self.npz is None) == (self.imagefolder is None):
-            raise ValueError("give either npz or imagefolder")
-        return self
 
 
 class _Work(Model):

@@ -13,7 +13,7 @@ from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 from .energy import Energy
 from .record_field import described
 from .samples import Samples
-from .status import METRIC_NOT_FOUND
+from .status import COMPLETED, METRIC_NOT_FOUND
 
 SCHEMA = 5
 """The version of the record schema. Increase it with each change of a field."""
@@ -265,9 +265,14 @@ class Record:
         return self.status + ((": " if self.error else ", ") + self.message if self.message else "")
 
     @property
+    def times_s(self) -> Sequence[Optional[float]]:
+        """Return the measurements of a completed run; empty otherwise."""
+        return self.samples.times_s if self.samples and self.status == COMPLETED else ()
+
+    @property
     def verdict(self) -> Optional[str]:
-        """Return whether there was interference: clean, interference or unmonitored; None without measurements."""
-        return self.interference.verdict if self.interference else None
+        """Return whether there was interference: clean, interference or unmonitored; None if it did not complete."""
+        return self.interference.verdict if self.interference and self.status == COMPLETED else None
 
 
 @dataclass(frozen=True)

@@ -90,3 +90,4 @@ SHELL = ["bash", "-e", "-o", "pipefail", "-c"]
 
 
 SLURM_CONFIGURATIONS = "slurm"  # the folder of Slurm's configurations, next to those of the nodes
+OUTPUT = "output"  # the folder of the kept output of commands, next to that of the records

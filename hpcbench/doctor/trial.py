@@ -34,7 +34,7 @@ def trial(workspace: Workspace, site: Site, experiment: dict[str, Any]) -> tuple
         document = parse_yaml(json.dumps(experiment), "trial.yaml")
         plan = make_plan(load_experiment(document), document, site)
         paths = SweepPaths("trial", folder / "jobs" / "trial", folder / "results" / "trial")
-        sweep = create(workspace, paths, plan, document.text)
+        sweep = create(workspace, paths, plan, document)
         (run,) = query(sweep).runs
         with LocalExecutor(paths) as executor:
             record, _ = run_repetition(sweep, run, executor)

@@ -6,7 +6,7 @@ import datetime
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, get_type_hints
@@ -37,11 +37,11 @@ class RecordFiles:
     sizes: dict[Path, int] = field(default_factory=dict)  # bytes of the whole lines read of each file
 
 
-def read_records(paths: SweepPaths, *, many: bool = False) -> RecordFiles:
-    """Return all records of a sweep. Lines that are not valid records are listed as damaged.
+def read_records(paths: SweepPaths, *, many: bool = False, original: bool = False) -> RecordFiles:
+    """Return all records of a sweep, with the metrics of `hpcbench reparse` unless `original` is set.
 
-    Set `many` if other sweeps are read, too: then it pays to prepare a faster decoder. Raise UserError if a record has
-    a schema that this version cannot read.
+    Lines that are not valid records are listed as damaged. Set `many` if other sweeps are read, too: then it pays to
+    prepare a faster decoder. Raise UserError if a record has a schema that this version cannot read.
     """
     found, files = RecordFiles(), list(record_files(paths))
     many = many or sum(path.stat().st_size for path in files) > MANY_BYTES
@@ -55,7 +55,17 @@ def read_records(paths: SweepPaths, *, many: bool = False) -> RecordFiles:
                 seen.add(line)
                 _add(found, line, f"{path}:{number}", many)
             found.sizes[path] = file.tell() - (len(line) if _is_torn(file) else 0)
-    return found
+    return found if original else _with_reparsed_metrics(paths, found)
+
+
+def _with_reparsed_metrics(paths: SweepPaths, found: RecordFiles) -> RecordFiles:
+    """Return the records with the metrics of `hpcbench reparse`, if there are any."""
+    if not paths.reparsed.exists():
+        return found
+    from hpcbench.store import reparsed
+
+    overlay = reparsed.read(paths)
+    return replace(found, records=overlay.applied(found.records), damaged=[*found.damaged, *overlay.damaged])
 
 
 def _is_torn(file: BinaryIO) -> bool:
@@ -174,7 +184,8 @@ def first_record(paths: SweepPaths) -> Mapping[str, Any] | None:
 
 def read_later(paths: SweepPaths, found: RecordFiles) -> list[Record]:
     """Return the records that were written after those of `found` were read."""
-    return [record for path in record_files(paths) for record in read_file(path, found.sizes.get(path, 0))]
+    later = [record for path in record_files(paths) for record in read_file(path, found.sizes.get(path, 0))]
+    return _with_reparsed_metrics(paths, RecordFiles(later)).records
 
 
 def read_file(path: Path, start: int = 0) -> list[Record]:
@@ -227,7 +238,7 @@ def best_attempt(ordered: list[Record]) -> Record | None:
 
 def has_interference(record: Record) -> bool:
     """Return whether other processes used the machine during the run (interference)."""
-    return record.interference is not None and record.interference.verdict == INTERFERENCE
+    return record.verdict == INTERFERENCE
 
 
 def interference_causes(record: Record) -> str | None:

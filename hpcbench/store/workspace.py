@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcbench.core.run_spec import OUTPUT
 from hpcbench.errors import UserError, nearest
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
@@ -47,6 +48,16 @@ class SweepPaths:
     def records(self) -> Path:
         """Return the folder of the records."""
         return self.results / "records"
+
+    @property
+    def output(self) -> Path:
+        """Return the folder of the kept output of commands."""
+        return self.results / OUTPUT
+
+    @property
+    def reparsed(self) -> Path:
+        """Return the path of the metrics that `hpcbench reparse` extracted; it exists only if there are any."""
+        return self.results / "reparsed.jsonl"
 
     def packages(self, environment: str) -> Path:
         """Return the path of the list of packages in an environment.

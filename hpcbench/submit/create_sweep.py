@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hpcbench
+from hpcbench.config.yaml_document import Document
 from hpcbench.environments.packages import ask, keep
 from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
 from hpcbench.errors import UserError
@@ -32,7 +33,7 @@ def create(
     workspace: Workspace,
     paths: SweepPaths,
     plan: Plan,
-    source: str,
+    source: Document,
     asked: SweepOptions = _AS_WRITTEN,
     template: Path | None = None,
     *,
@@ -42,7 +43,7 @@ def create(
 ) -> Sweep:
     """Create the folder of a new sweep, and return the sweep.
 
-    `source` is the text of the experiment. `template` replaces the script template of the workspace and the shipped
+    `source` is the experiment as written. `template` replaces the script template of the workspace and the shipped
     one. With `ask_packages`, start the Python of each environment to list its packages; otherwise the first run in each
     lists them. `cluster` is the Slurm cluster to which the sweep belongs, or None if Slurm does not respond. The sweep
     of a search (`tuning`) has no runs yet: add_run() adds them. The folder is created under another name and renamed,
@@ -52,7 +53,12 @@ def create(
     pythons = {name: found.python for name, found in environments.items()}
     _check_data(plan, workspace)
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
-    description = {**_description(plan, writer, pythons), **asked.as_json(), "tuning": tuning, "cluster": cluster}
+    description = {
+        **_description(plan, writer, pythons, source),
+        **asked.as_json(),
+        "tuning": tuning,
+        "cluster": cluster,
+    }
     unfinished = paths.jobs.parent
     try:
         unfinished.mkdir(parents=True, exist_ok=True)
@@ -103,9 +109,9 @@ def _check_data(plan: Plan, workspace: Workspace) -> None:
             raise UserError(f"data {kind} not found", where=str(path), hint="give its path relative to the workspace")
 
 
-def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], source: str) -> None:
+def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], source: Document) -> None:
     (folder / "node.pyz").write_bytes(node_zipapp())
-    (folder / "experiment.yaml").write_text(source, encoding="utf-8")
+    (folder / "experiment.yaml").write_text(source.text, encoding="utf-8")
     for job in plan.jobs:
         (folder / f"{job.name}.sh").write_text(writer.render(job, pythons[job.resources.environment]), encoding="utf-8")
         (folder / f"{job.name}.jsonl").touch()
@@ -146,7 +152,7 @@ def _not_built(missing: list[NotBuiltError]) -> UserError:
     return UserError(f"these environments are not built: {', '.join(names)}", hint=f"build them: {hint}")
 
 
-def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str]) -> dict[str, Any]:
+def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str], source: Document) -> dict[str, Any]:
     paths = writer.paths
     return {
         "schema": SCHEMA,
@@ -155,6 +161,7 @@ def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str]) -> d
         "created_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "results": str(paths.results),
         "experiment": plan.experiment.model_dump(mode="json"),
+        "source": str(Path(source.name).absolute()) if Path(source.name).is_file() else None,
         "axes": plan.experiment.axis_names,
         "site": plan.site.model_dump(mode="json"),
         "shell_defaults": plan.site.shell_defaults,

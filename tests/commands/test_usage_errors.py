@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hpcbench import cli
-from hpcbench.commands.shared import usage_errors
+from hpcbench.commands.options import usage_errors
 
 SWEEP = "usage: hpcbench sweep [OPTIONS] [EXPERIMENT]\nhint: hpcbench sweep --help\n"
 GROUP = "usage: hpcbench [OPTIONS] COMMAND [ARGS]...\nhint: hpcbench --help\n"

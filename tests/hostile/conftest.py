@@ -11,6 +11,7 @@ import pytest
 
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.site import load_site
+from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.plan.plan import Plan, make_plan
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
@@ -18,6 +19,7 @@ from hpcbench.submit.create_sweep import create
 from hpcbench.submit.zipapp import node_zipapp
 from tests.hostile.values import Hostile, document
 
+SOURCE = parse_yaml("{name: study}", "study.yaml")
 FULL = 20  # times the quick part
 PARAMETERS = {"framework": "command", "command": "true"}
 
@@ -76,7 +78,12 @@ def swept(tmp_path: Path, planned: Callable[..., Plan]) -> Callable[..., Sweep]:
         nonlocal count
         count += 1
         workspace = Workspace(tmp_path / "workspace")
-        return create(workspace, workspace.paths(f"study-{count}"), planned(site, **sections), "")
+        return create(
+            workspace,
+            workspace.paths(f"study-{count}"),
+            planned(site, **sections),
+            parse_yaml("{name: study}", "study.yaml"),
+        )
 
     return make
 

@@ -140,7 +140,7 @@ def _measured(workspace: Workspace, source: Document, site: str | None, asked: S
     paths, _, warnings = placed(plan, workspace, None, only_shown=False)
     print_warnings(warnings)
     check_slurm(plan)
-    created = create(workspace, paths, plan, source.text, asked, cluster=cluster_of(plan.site))
+    created = create(workspace, paths, plan, source, asked, cluster=cluster_of(plan.site))
     print_size(created, plan)
     return created, start(created, plan, workspace, wait=True)
 

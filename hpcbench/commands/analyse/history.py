@@ -13,11 +13,11 @@ from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, short
 from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import identifying_columns, repetition_table
-from hpcbench.commands.shared.completion import complete_experiment, complete_metric
+from hpcbench.commands.options.completion import complete_experiment, complete_metric
+from hpcbench.commands.options.extras import require_packages
+from hpcbench.commands.options.figure_options import figure_options, formats_of, write_figures
+from hpcbench.commands.options.outputs import file_option, json_option, output_option, requested, write_outputs
 from hpcbench.commands.shared.context import file_in, workspace_of
-from hpcbench.commands.shared.extras import require_packages
-from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
-from hpcbench.commands.shared.outputs import file_option, json_option, output_option, requested, write_outputs
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.commands.shared.verdicts import on_inconclusive_option
 from hpcbench.config.yaml_document import load_yaml

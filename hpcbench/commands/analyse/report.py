@@ -17,12 +17,12 @@ from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.reporting_rules import Evidence, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
+from hpcbench.collect.sweep_output import found_in_sweep
 from hpcbench.collect.table import sample_table
-from hpcbench.commands.shared.completion import complete_metric
-from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
-from hpcbench.commands.shared.extras import require_packages
-from hpcbench.commands.shared.figure_options import figure_options, formats_of, write_figures
-from hpcbench.commands.shared.outputs import (
+from hpcbench.commands.options.completion import complete_metric
+from hpcbench.commands.options.extras import require_packages
+from hpcbench.commands.options.figure_options import figure_options, formats_of, write_figures
+from hpcbench.commands.options.outputs import (
     STDOUT,
     Output,
     file_option,
@@ -31,15 +31,19 @@ from hpcbench.commands.shared.outputs import (
     requested,
     write_outputs,
 )
+from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.shared.report_page import figures_of, has_results, results_of_sweeps
+from hpcbench.core.record import Record
 from hpcbench.core.samples import SAMPLES
 from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.report_json import report_json
+from hpcbench.report.load.found_metrics import with_found_metric
 from hpcbench.report.load.metrics import DEFAULT_METRIC
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
+from hpcbench.report.terminal.found_metrics import print_found
 from hpcbench.report.terminal.reporting_rules import print_rules, print_violations
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
@@ -79,8 +83,8 @@ Examples:
     "--metric",
     metavar="NAME",
     shell_complete=complete_metric,
-    help=f"Rank by this metric: {', '.join(map(short_column, QUANTITIES))}, or a metric of commands, with :higher or "
-    f":lower if its better direction is unknown.  {DEFAULT_METRIC}",
+    help=f"Rank by this metric: {', '.join(map(short_column, QUANTITIES))}, a metric of commands, or a number found in "
+    f"their output, with :higher or :lower if its better direction is unknown.  {DEFAULT_METRIC}",
 )
 @click.option(
     "--baseline-case", metavar="CASE", help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...]."
@@ -162,11 +166,13 @@ def report_command(
     if not has_results(records):
         err.print("no records found; see: hpcbench status")
         return FAILURE
+    records = with_found_metric(metric, found, records)
     results = results_of_sweeps(progresses, records, metric, baseline_case, same_workload)
     searched = list(tuning_summaries(progresses))
     if not any(output.is_stdout for output in asked):
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         _print(results, progresses, searched, top, all_rules=all_rules)
+        _print_found(progresses, records)
     draws = figures or any(output.format == "html" for output in asked)
     drawn = figures_of(results, plot, progresses, workspace) if draws else []
     if figures:
@@ -185,6 +191,13 @@ def _print(
     for progress in progresses:
         out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
     _print_rules(Evidence(results), all_rules=all_rules)
+
+
+def _print_found(progresses: list[Progress], records: list[Record]) -> None:
+    """Print the metrics in the output of each sweep that its experiment does not define."""
+    for progress in progresses:
+        paths = progress.sweep.paths
+        print_found(found_in_sweep(paths, [record for record in records if record.sweep == paths.name]), out)
 
 
 def _check_options(asked: Collection[Output], level: str, plot: str | None, draws: bool, all_rules: bool) -> None:

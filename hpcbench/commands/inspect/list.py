@@ -12,8 +12,8 @@ from rich import filesize
 from rich.markup import escape
 from rich.table import Table
 
+from hpcbench.commands.options.completion import complete_sweep
 from hpcbench.commands.shared import listings
-from hpcbench.commands.shared.completion import complete_sweep
 from hpcbench.commands.shared.context import Command, file_in, is_archive, open_sweep, workspace_of
 from hpcbench.commands.shared.environment_list import environments_command
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
@@ -24,6 +24,7 @@ from hpcbench.report.terminal.status import counted
 from hpcbench.store.sweep import load
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import out
+from hpcbench.util.exit_status import exit_statuses
 
 EPILOG = """\b
 Examples:
@@ -31,9 +32,7 @@ Examples:
   hpcbench list experiments            names for `hpcbench sweep`
   hpcbench list metrics lstm           names for --metric, also of the experiment lstm
   hpcbench list sweeps --json | jq -r '.[] | select(.size_bytes > 1e9) | .name'
-
-Exit status: 0 success; 2 usage error; 130 interrupted.
-"""
+""" + exit_statuses()
 
 Row = Sequence[str | None]
 

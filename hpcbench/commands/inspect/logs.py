@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from hpcbench.commands.shared.case_argument import NamedCase, sweep_and_case, sweep_and_case_argument
+from hpcbench.commands.options.case_argument import NamedCase, sweep_and_case, sweep_and_case_argument
 from hpcbench.commands.shared.context import archives_of_anybody
 from hpcbench.core.status import COMPLETED, SKIPPED, UNSUPPORTED
 from hpcbench.errors import UserError
@@ -21,6 +21,7 @@ from hpcbench.store.journal import Journal
 from hpcbench.store.logs import Follower, last_lines
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.util.console import err
+from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.text import plural, printable
 
 LINES = 20
@@ -38,9 +39,7 @@ Examples:
   hpcbench logs --follow               a running run, until it ends
   hpcbench logs lstm.tar.gz            from an archive
   less $(hpcbench logs --failed --path)
-
-Exit status: 0 success; 1 no log found; 2 usage error; 130 interrupted.
-"""
+""" + exit_statuses("no log found")
 
 
 @click.command("logs", epilog=EPILOG)

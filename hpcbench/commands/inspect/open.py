@@ -15,6 +15,7 @@ from hpcbench.commands.shared.report_page import write_page_of
 from hpcbench.report.load.records import surveyed
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.console import err, out
+from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
 
 PAGE = "report.html"
@@ -26,9 +27,7 @@ Examples:
   hpcbench open lstm              the latest sweep of the experiment lstm
   hpcbench open lstm.tar.gz       an archive; the page is written to this folder
   BROWSER=firefox hpcbench open
-
-Exit status: 0 success; 1 no results yet; 2 usage error.
-"""
+""" + exit_statuses("no results yet")
 
 
 @click.command("open", epilog=EPILOG)

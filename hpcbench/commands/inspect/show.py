@@ -8,9 +8,9 @@ import click
 
 from hpcbench.analysis.cases.labels import label, telling_apart
 from hpcbench.collect.table import identifying_columns
-from hpcbench.commands.shared.case_argument import sweep_and_case, sweep_and_case_argument
+from hpcbench.commands.options.case_argument import sweep_and_case, sweep_and_case_argument
+from hpcbench.commands.options.outputs import json_option
 from hpcbench.commands.shared.context import archives_of_anybody
-from hpcbench.commands.shared.outputs import json_option
 from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.case_json import case_json

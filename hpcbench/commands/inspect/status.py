@@ -8,9 +8,9 @@ import json
 import click
 from rich.markup import escape
 
+from hpcbench.commands.options.outputs import json_option
 from hpcbench.commands.shared.context import load_sweep, sweep_argument
 from hpcbench.commands.shared.displays import JsonLines, display_on
-from hpcbench.commands.shared.outputs import json_option
 from hpcbench.commands.shared.watch import is_under_way
 from hpcbench.commands.shared.watch import watch as watch_sweep
 from hpcbench.errors import UserError

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hpcbench.commands.options.outputs import json_option
 from hpcbench.commands.shared.context import (
     load_sweep,
     not_done_without_slurm,
@@ -15,7 +16,6 @@ from hpcbench.commands.shared.context import (
     sweep_argument,
     workspace_of,
 )
-from hpcbench.commands.shared.outputs import json_option
 from hpcbench.commands.shared.print_state import print_state
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for

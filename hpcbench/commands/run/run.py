@@ -13,7 +13,7 @@ from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, p
 from hpcbench.commands.shared.start_sweep import print_size, start
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.options.command_experiment import Invocation, axis_of, document_of
-from hpcbench.config.options.extract_option import metric_of
+from hpcbench.config.options.extract_option import METAVAR, metric_of
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.yaml_document import Document
 from hpcbench.config.yaml_writer import yaml_text
@@ -25,6 +25,7 @@ from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.create_sweep import create
 from hpcbench.util.console import err, out, print_warnings
+from hpcbench.util.exit_status import exit_statuses
 
 EPILOG = """\b
 Examples:
@@ -36,9 +37,7 @@ Examples:
   hpcbench run --launch torchrun --tasks-per-node 2 -- python ddp.py
   hpcbench run -- 'python train.py | tee log.txt'     a line of bash, in quotes
   hpcbench run --save bench.yaml -- python train.py   write the experiment, to continue from
-
-Exit status: 0 success; 1 a run did not complete, or lacks a metric; 2 usage error; 130 interrupted.
-"""
+""" + exit_statuses("a run did not complete, or lacks a metric")
 
 
 @click.command("run", epilog=EPILOG, context_settings={"allow_interspersed_args": False})
@@ -56,7 +55,7 @@ Exit status: 0 success; 1 a run did not complete, or lacks a metric; 2 usage err
     "--extract",
     "extracts",
     multiple=True,
-    metavar="NAME[:higher|:lower]=REGEX",
+    metavar=METAVAR,
     help="Read a metric from the output: the group of REGEX is the number, and the last match counts. "
     "`higher` or `lower` is better. May be repeated.",
 )
@@ -119,7 +118,7 @@ def run_command(
         show(plan, workspace, paths, environments)
         return 0
     check_slurm(plan)
-    created = create(workspace, paths, plan, source.text, asked, cluster=cluster_of(plan.site))
+    created = create(workspace, paths, plan, source, asked, cluster=cluster_of(plan.site))
     print_size(created, plan)
     completed = start(created, plan, workspace, wait=not detach, live=True)
     return completed if detach and created.scheduler == "slurm" else _report(context, created, metric, completed)

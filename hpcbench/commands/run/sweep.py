@@ -6,7 +6,8 @@ from contextlib import nullcontext
 
 import click
 
-from hpcbench.commands.shared.completion import complete_experiment, complete_sweep
+from hpcbench.commands.options.completion import complete_experiment, complete_sweep
+from hpcbench.commands.options.outputs import STDOUT, json_option
 from hpcbench.commands.shared.context import (
     choose_site,
     file_in,
@@ -16,7 +17,6 @@ from hpcbench.commands.shared.context import (
     workspace_of,
     yes_option,
 )
-from hpcbench.commands.shared.outputs import STDOUT, json_option
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_of, placed, planned
 from hpcbench.commands.shared.print_state import print_state
 from hpcbench.commands.shared.replace import replacing
@@ -99,15 +99,8 @@ def sweep_command(
     if again:
         asked = again.asked_also(settings, limit, local or (again.asked.local and site is None))
     source = load_yaml(again.experiment if again else file_in(workspace, "experiments", experiment or ""))
-
-    def chosen() -> Site:
-        if not again or site:
-            return choose_site(workspace, site, local)
-        found = again.site(local)
-        context.with_resource(using(found.slurm_conf))
-        return found
-
-    plan, document = planned(source, asked, chosen, None if yes else MOST_POINTS)
+    most = None if yes else MOST_POINTS
+    plan, document = planned(source, asked, lambda: _site(context, workspace, again, site, local), most)
     check_schedules(plan, workspace, document)
     nothing_runs = dry_run or render_only
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run, replace=replace)
@@ -128,8 +121,17 @@ def sweep_command(
         check_slurm(plan)
     ask, cluster = not (again and nothing_runs), cluster_of(plan.site)
     with replacing(paths, again.sweep.paths if again else None, yes=yes) if replace else nullcontext():
-        created = create(workspace, paths, plan, source.text, asked, template, ask_packages=ask, cluster=cluster)
+        created = create(workspace, paths, plan, source, asked, template, ask_packages=ask, cluster=cluster)
     return _run(created, plan, workspace, render_only=render_only, wait=wait, as_json=as_json)
+
+
+def _site(context: click.Context, workspace: Workspace, again: Rerun | None, site: str | None, local: bool) -> Site:
+    """Return the given site, otherwise that of the repeated sweep, or the default one."""
+    if not again or site:
+        return choose_site(workspace, site, local)
+    found = again.site(local)
+    context.with_resource(using(found.slurm_conf))
+    return found
 
 
 def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Rerun | None:

@@ -10,9 +10,9 @@ import click
 from pydantic import ValidationError
 from rich.text import Text
 
-from hpcbench.commands.shared.completion import complete_experiment, complete_metric
+from hpcbench.commands.options.completion import complete_experiment, complete_metric
+from hpcbench.commands.options.outputs import STDOUT, json_option
 from hpcbench.commands.shared.context import choose_site, file_in, set_option, site_option, workspace_of
-from hpcbench.commands.shared.outputs import STDOUT, json_option
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.validation.findings import first_message
@@ -116,7 +116,7 @@ def tune_command(
     check_slurm(plan)
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     cluster = cluster_of(plan.site)
-    created = create(workspace, paths, _on_this_machine(plan), source.text, asked, tuning=how, cluster=cluster)
+    created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how, cluster=cluster)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'configuration')}")
     return resume_search(created, workspace, wait=wait, in_json=as_json)
 

@@ -13,8 +13,8 @@ from rich.live import Live
 from rich.text import Text
 
 import hpcbench
+from hpcbench.commands.options.outputs import json_option
 from hpcbench.commands.shared.context import choose_site, site_option, workspace_of
-from hpcbench.commands.shared.outputs import json_option
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import check_option_value
 from hpcbench.core.check_result import LEAST_SECONDS, NOTE, PROBLEM, SECONDS, CheckResult, Progress

@@ -12,9 +12,9 @@ from click.shell_completion import CompletionItem
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from hpcbench.commands.options.outputs import json_option
 from hpcbench.commands.shared.context import choose_site, site_option, workspace_of
 from hpcbench.commands.shared.environment_list import environments_command
-from hpcbench.commands.shared.outputs import json_option
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
 from hpcbench.doctor.environment_check import check_all, checked_as_data, print_check

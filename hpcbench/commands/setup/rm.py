@@ -20,6 +20,7 @@ from hpcbench.store.sweep import load
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.util.console import err
 from hpcbench.util.disk_usage import size_bytes
+from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.text import plural
 
 EPILOG = """\b
@@ -27,9 +28,7 @@ Examples:
   hpcbench rm lstm-threads-20260311-101500
   hpcbench rm base new --yes               without a question
   hpcbench list sweeps                     names and sizes
-
-Exit status: 0 success; 2 usage error; 130 interrupted.
-"""
+""" + exit_statuses()
 
 
 class Removable(NamedTuple):

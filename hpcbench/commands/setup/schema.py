@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from hpcbench.commands.shared.json_schema import KINDS, json_schema_text
+from hpcbench.util.exit_status import exit_statuses
 
 EPILOG = """\b
 Examples:
@@ -14,9 +15,7 @@ Examples:
 \b
 An editor with yaml-language-server uses the schema that the first line of a file names:
   # yaml-language-server: $schema=../schemas/experiment.json
-
-Exit status: 0 success; 2 usage error; 130 interrupted.
-"""
+""" + exit_statuses()
 
 
 @click.command("schema", epilog=EPILOG)

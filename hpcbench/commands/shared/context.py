@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hpcbench.commands.shared.completion import complete_set, complete_site, complete_sweep
+from hpcbench.commands.options.completion import complete_set, complete_site, complete_sweep
 from hpcbench.config.shell_defaults import with_shell_defaults
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import load_yaml

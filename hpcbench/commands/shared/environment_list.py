@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from hpcbench.commands.options.outputs import json_option
 from hpcbench.commands.shared.context import choose_site, site_option, workspace_of
-from hpcbench.commands.shared.outputs import json_option
 from hpcbench.errors import UserError
 from hpcbench.util.console import out, print_warning
 from hpcbench.util.exit_status import exit_statuses

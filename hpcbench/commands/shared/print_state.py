@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from hpcbench.commands.shared.outputs import STDOUT
+from hpcbench.commands.options.outputs import STDOUT
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.json_text import json_text
 from hpcbench.report.export.status_json import as_json

@@ -12,8 +12,7 @@ from hpcbench.analysis.stats.equivalence import MARGIN
 from hpcbench.analysis.studies import comparison as studies
 from hpcbench.analysis.studies.comparison import Comparison
 from hpcbench.collect.table import identifying_columns, metric_columns, repetition_table
-from hpcbench.commands.shared.context import Command
-from hpcbench.commands.shared.outputs import (
+from hpcbench.commands.options.outputs import (
     Output,
     file_option,
     json_option,
@@ -21,6 +20,7 @@ from hpcbench.commands.shared.outputs import (
     requested,
     write_outputs,
 )
+from hpcbench.commands.shared.context import Command
 from hpcbench.core.record import Record
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.comparison_json import comparison_json

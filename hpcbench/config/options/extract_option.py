@@ -11,24 +11,29 @@ from hpcbench.config.metrics import Metric
 from hpcbench.config.validation.findings import first_message
 from hpcbench.errors import UserError
 
-_NAME = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<better>higher|lower))?\Z", re.ASCII)
-_EXAMPLE = r"e.g. --extract 'rate:higher=samples/s=([0-9.]+)'"
+METAVAR = "NAME[:higher|:lower]=REGEX"
+_EXAMPLE = "for example: --extract 'rate:higher=rate: ([0-9.]+)'"
+_FORM = re.compile(r"(?P<name>[^:=]*)(?::(?P<better>[^=]*))?=(?P<regex>.*)\Z", re.DOTALL)
 
 
-def metric_of(option: str) -> tuple[str, dict[str, Any]]:
-    """Return name and definition of a metric, as in the `metrics` of an experiment file. The last match counts.
+def metric_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a metric, and its definition as in the section `metrics` of an experiment.
 
-    Raise UserError if the option is not written as NAME[:higher|:lower]=REGEX, or if REGEX is not a regular expression
-    with one group or a group `value`.
+    If the output has several numbers, the metric is the last one. Raise UserError if the text is not of the form, or if
+    its pattern has neither exactly one group nor a group `value`.
     """
-    name, equals, pattern = option.partition("=")
-    where = f"--extract {option}"
-    found = _NAME.match(name)
-    if not equals or not pattern or found is None:
-        raise UserError("write --extract as NAME[:higher|:lower]=REGEX", where=where, hint=_EXAMPLE)
-    definition = {"regex": pattern, "reduce": "last", **({"better": found["better"]} if found["better"] else {})}
+    form = _FORM.match(text)
+    where = f"--extract {text}"
+    if form is None or not form["regex"]:
+        raise UserError(f"write --extract as {METAVAR}", where=where, hint=_EXAMPLE)
+    name, better = form["name"], form["better"]
+    if not name.isidentifier() or not name.isascii():
+        raise UserError(f"the metric {name!r} must be a plain word, e.g. step_rate", where=where)
+    if better not in (None, "higher", "lower"):
+        raise UserError(f"'{better}' is neither higher nor lower", where=where, hint=_EXAMPLE)
+    definition = {"regex": form["regex"], "reduce": "last", **({"better": better} if better else {})}
     try:
         Metric.model_validate(definition)
     except ValidationError as error:
         raise UserError(first_message(error), where=where, hint=_EXAMPLE) from error
-    return found["name"], definition
+    return name, definition

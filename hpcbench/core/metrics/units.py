@@ -48,6 +48,12 @@ def converter(found: Optional[str], unit: str) -> Convert:
     return lambda value: inverse / value if value else float("nan")
 
 
+def short_unit(unit: str) -> str:
+    """Return a unit with the short names of its words: `images/s` for `images/sec`, `GFLOP/s` for `GFLOPS`."""
+    above, below = _parsed(unit)
+    return _ALIASES.get(above, above) + ("/" + _ALIASES.get(below, below) if below else "")
+
+
 def inverse(unit: str) -> Optional[str]:
     """Return `s/it` for `it/s`; None for a unit that is not a ratio."""
     above, slash, below = unit.partition("/")

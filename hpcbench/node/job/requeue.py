@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...core.record import RecordKey
 from ...core.run_spec import read
-from ...core.status import LAST_LINES, NODE_FAILURE, PREEMPTED
+from ...core.status import COMPLETED, LAST_LINES, NODE_FAILURE, PREEMPTED
 from ..results import record_writer
 from ..results.outcome import Outcome, lines_of, of_ranks_alone
 
@@ -81,7 +81,7 @@ def earlier_attempts(start: Start) -> Dict[int, List[EarlierAttempt]]:
     ended: Dict[int, List[EarlierAttempt]] = {}
     for _, found in _of_earlier_starts(start):
         with contextlib.suppress(KeyError, TypeError, AttributeError):
-            verdict = (found["interference"] or {}).get("verdict")
+            verdict = (found["interference"] or {}).get("verdict") if found["status"] == COMPLETED else None
             ended.setdefault(found["element"], []).append(EarlierAttempt(found["status"], verdict))
     return ended
 

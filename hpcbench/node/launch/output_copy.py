@@ -4,19 +4,13 @@ A run of hours must not fail because its program prints a lot, and its output mu
 """
 
 import os
-from typing import List, NamedTuple
+from typing import List
 
 from ...core.files import no_link
+from ...core.metrics.kept_output import Part
 
 SEGMENT_BYTES = 8 * 2**20
 LAST = 2  # segments that are kept from the end, in addition to the first one
-
-
-class Part(NamedTuple):
-    """Consecutive bytes of an output."""
-
-    offset: int
-    content: bytes
 
 
 class OutputCopy:
@@ -68,11 +62,6 @@ def parts(path: str) -> List[Part]:
         else:
             found.append(Part(number * SEGMENT_BYTES, content))
     return found
-
-
-def missing_bytes(found: List[Part]) -> int:
-    """Return how many bytes are missing between the parts."""
-    return sum(this.offset - before.offset - len(before.content) for before, this in zip(found, found[1:]))
 
 
 def _segment(path: str, number: int) -> str:

@@ -5,7 +5,6 @@ import time
 from typing import NamedTuple
 
 FOLDER = "run"  # $HPCBENCH_RUN
-MAX_BYTES = 64 * 2**20  # of a file that is searched for metrics
 PATIENCE_S = 5.0  # for the other ranks of a run, which may still be measuring
 _POLL_S = 0.05
 

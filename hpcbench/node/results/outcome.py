@@ -25,11 +25,11 @@ from ...core.status import (
     TIME_LIMIT,
     TIMEOUT,
     TOO_LARGE,
+    UNEXPECTED,
     UNSUPPORTED,
 )
 from .. import complaint, oom_detection
 from ..errors import RankLost
-from . import command_metrics
 
 MOST_BYTES = 4 << 20  # of a log: programs may print much after the messages of Slurm
 _HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
@@ -87,6 +87,11 @@ class Outcome(NamedTuple):
     metrics: Optional[Dict[str, Any]] = None  # of a completed command
     warnings: Sequence[str] = ()
 
+    @property
+    def is_unexpected(self) -> bool:
+        """Return whether a command ended without an error, but its output lacks an expected pattern."""
+        return self.error is not None and self.error["type"] == UNEXPECTED
+
 
 def why_not_started(ranks: List[Dict[str, Any]], ending: Ending) -> Optional[NotStarted]:
     """Return why Slurm started nothing of a run, by the messages of srun; None if it did, or for another reason."""
@@ -127,11 +132,13 @@ def _concluded(
     outcome = judge(ranks, planned.ranks, ending)
     if outcome.status != COMPLETED or not planned.is_command:
         return outcome
+    from . import command_metrics  # which runs of frameworks do not need
+
     try:
         found = command_metrics.measured(sweep["experiment"], ranks, scratch)
         return outcome._replace(metrics=found.metrics, warnings=found.warnings)
     except MetricError as error:
-        failure = {"type": "expect", "message": str(error), "last_lines": ranks[0]["last_lines"]}
+        failure = {"type": UNEXPECTED, "message": str(error), "last_lines": ranks[0]["last_lines"]}
         return Outcome(FAILED, failure)
 
 

@@ -89,7 +89,7 @@ def _assembled(
     monitored: monitor_summary.Monitored,
 ) -> Record:
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
-    completed = outcome.status == status.COMPLETED
+    measured = outcome.status == status.COMPLETED or outcome.is_unexpected
     now = time.time()
     variables = _seen_by_worker(ranks) or performance.allowed_variables(environment)
     outside = _from_outside(ranks, sweep, key, variables)
@@ -100,9 +100,9 @@ def _assembled(
         **{name: getattr(planned, name) for name in _PLANNED},
         status=outcome.status,
         error=_part(Error, outcome.error),
-        samples=_joint_samples(facts, planned) if completed else None,
-        interference=monitored.interference if completed else None,
-        monitors=monitored.nodes if completed else [],
+        samples=_joint_samples(facts, planned) if measured else None,
+        interference=monitored.interference if measured else None,
+        monitors=monitored.nodes if measured else [],
         metrics=_metrics(outcome.metrics),
         **_of_first_rank(facts[0] if facts else {}),
         affinity=[fact.get("affinity") for fact in facts],
@@ -113,7 +113,7 @@ def _assembled(
         ranks=[_rank_end(rank) for rank in ranks],
         warnings=sorted(
             {
-                *_warnings(facts, planned, completed),
+                *_warnings(facts, planned, measured),
                 *outcome.warnings,
                 *([performance.warning(outside)] if outside else []),
             }
@@ -193,13 +193,13 @@ def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Samples:
     return replace(from_json(Samples, facts[0]["samples"]), times_s=[joint(times) for times in zip(*columns)])
 
 
-def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, completed: bool) -> Set[str]:
+def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, measured: bool) -> Set[str]:
     """Return the warnings of all ranks, each once.
 
     Independent ranks take the same number of steps: if they differ in speed, the slower ones run alone at the end.
     """
     warnings = {warning for fact in facts for warning in fact["warnings"]}
-    if completed and _work_alone(planned):
+    if measured and _work_alone(planned):
         medians = [median(fact["samples"]["times_s"] or [0.0]) for fact in facts]
         slower = max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
         if slower > _UNEQUAL:  # without the exact excess, which would make the warnings of runs differ

@@ -28,6 +28,7 @@ def observe(workspace: Workspace, progresses: Iterable[Progress], results: Resul
     progress = next(progress for progress in progresses if progress.sweep.description["name"] == case["sweep"])
     runs = [run for run in progress.runs if run.planned.case_id == case["case"]]
     records = [run.record for run in sorted(runs, key=lambda run: run.planned.repetition) if run.record]
+    records = [record for record in records if record.times_s]
     return Observations(
         label(case, work.shown),
         samples_over_time(records),

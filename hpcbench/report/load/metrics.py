@@ -38,8 +38,7 @@ def named(
     if len(found) != 1 or way not in ("", HIGHER, LOWER):
         columns = [metric.column for metric in found]
         names = [*known, *map(short_column, known), *(metric.title for metric in metrics.values())]
-        hint = f"did you mean one of {', '.join(columns)}?" if len(found) > 1 else nearest(name, names)
-        raise UserError(f"unknown metric '{asked}'", where="--metric", hint=hint)
+        raise unknown_metric(asked, names, f"did you mean one of {', '.join(columns)}?" if len(found) > 1 else "")
     quantity = replace(found[0], more_is_better=_more(way)) if way else found[0]
     if quantity.more_is_better is None and has_direction:
         hint = f"add it: --metric {name}:{HIGHER} or --metric {name}:{LOWER}"
@@ -55,6 +54,12 @@ def default_quantity(metrics: Iterable[Quantity], *, has_throughput: bool) -> Qu
     if has_throughput:
         return THROUGHPUT
     return next((metric for metric in metrics if metric.more_is_better is not None), TIME)
+
+
+def unknown_metric(asked: str, names: Iterable[str], hint: str = "") -> UserError:
+    """Return the error for a metric whose name is not one of `names`, with the closest of them as a hint."""
+    hint = hint or nearest(asked.partition(":")[0], names)
+    return UserError(f"unknown metric '{asked}'", where="--metric", hint=hint)
 
 
 def _more(way: str | None) -> bool | None:

@@ -269,8 +269,8 @@ def test_output_and_files_of_metrics_are_kept_without_secrets(
     assert "hunter2" not in json.dumps(made)
     if exit_status == 0:
         assert made["metrics"]["m"]["reason"].endswith("the file m.csv, which ends: m,n [redacted]")
-    key = {name: made[name] for name in ("repetition", "job", "element", "batch", "attempt")}
-    run = {"case": made["case_id"], **key, "offset": 0}
+    key = {name: made[name] for name in ("repetition", "job", "element", "batch", "attempt", "started_at")}
+    run = {"case": made["case_id"], **key, "offset": 0, "complete": True}
     assert kept_of(trial) == [
         ({**run, "rank": 0, "stream": "standard", "bytes": 15}, b"out [redacted]\n"),
         ({**run, "rank": 0, "stream": "error", "bytes": 4}, b"err\n"),

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hpcbench.core.metrics.kept_output import Part, missing_bytes
 from hpcbench.core.metrics.plain_text import decoded
 from hpcbench.node.launch import output_copy
-from hpcbench.node.launch.output_copy import OutputCopy, Part, missing_bytes, parts
+from hpcbench.node.launch.output_copy import OutputCopy, parts
 
 
 @pytest.fixture(autouse=True, scope="module")

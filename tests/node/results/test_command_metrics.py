@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.config.metrics import Metric
+from hpcbench.core.metrics import of_command
 from hpcbench.node.results import command_metrics
 
 
@@ -18,7 +19,7 @@ def test_a_metric_on_which_hpcbench_fails_is_not_found_and_the_others_are(
             raise RecursionError("too deep")
         return {"value": 1.0}
 
-    monkeypatch.setattr(command_metrics, "value_of", evaluate)
+    monkeypatch.setattr(of_command, "value_of", evaluate)
     for name in ("rank-0.out", "rank-0.err"):
         (tmp_path / name).touch()
     metrics = {name: Metric.model_validate({"regex": f"{name}(.)"}).model_dump() for name in ("a", "b")}

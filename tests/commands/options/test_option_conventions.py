@@ -11,7 +11,7 @@ import click
 import pytest
 
 from hpcbench import cli
-from hpcbench.commands.shared.option_conventions import variable_of
+from hpcbench.commands.options.option_conventions import variable_of
 from tests.conftest import CommandLine
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.commands.shared import extras
+from hpcbench.commands.options import extras
 from tests.in_process import hpcbench
 
 REPOSITORY = Path(__file__).parents[3]

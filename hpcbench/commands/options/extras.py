@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable
 
-from hpcbench.commands.shared.outputs import Output
+from hpcbench.commands.options.outputs import Output
 from hpcbench.errors import UserError
 
 _PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python", "pyarrow": "pyarrow"}  # by module

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from hpcbench.commands.shared.completion import complete_sweep_or_case
+from hpcbench.commands.options.completion import complete_sweep_or_case
 from hpcbench.commands.shared.context import Command, is_archive, open_sweep, workspace_of
 from hpcbench.store.workspace import SweepPaths
 

@@ -1,0 +1,1 @@
+"""The arguments and options that several commands have, and their conventions."""
