@@ -94,7 +94,7 @@ def test_nothing_is_submitted_if_the_slurm_conf_is_missing_with_fake_slurm_comma
     Path(conf).unlink()
     experiment = slurm.experiment(parameters=PROGRAM)
     done = slurm("sweep", experiment, "--site", "here-site.yaml", expect=2)
-    assert f"{conf}: slurm.conf not found" in done.stderr
+    assert f"slurm.conf not found\n  --> {conf}" in done.stderr
     assert "make cluster" in done.stderr
     assert not (slurm.workspace / "jobs").exists()
 

@@ -38,8 +38,8 @@ GROUP = "usage: hpcbench [OPTIONS] COMMAND [ARGS]...\nhint: hpcbench --help\n"
         (
             ["completion", "tcsh"],
             (
-                "error: SHELL: 'tcsh' is not one of 'bash', 'zsh', 'fish'\n"
-                "usage: hpcbench completion [OPTIONS] {bash|zsh|fish}\nhint: hpcbench completion --help\n"
+                "error: {bash,zsh,fish}: 'tcsh' is not one of 'bash', 'zsh', 'fish'\n"
+                "usage: hpcbench completion [OPTIONS] {bash,zsh,fish}\nhint: hpcbench completion --help\n"
             ),
         ),
         (

@@ -85,7 +85,7 @@ def test_values_are_there_as_before(tmp_path: Path) -> None:
 
 def test_a_template_with_a_secret_in_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefgh")
-    with pytest.raises(UserError, match=r"HF_TOKEN, which would be written") as caught:
+    with pytest.raises(UserError, match=r"HF_TOKEN, which the sweep would store") as caught:
         rendered(tmp_path, "curl -H 'Bearer hf_abcdefgh'")
     assert "hf_abcdefgh" not in str(caught.value)
     assert rendered(tmp_path, "curl -H $HF_TOKEN") == "curl -H $HF_TOKEN"

@@ -177,7 +177,8 @@ def key_of(case: pd.Series[Any]) -> Key:
 
 
 def _named(case: pd.Series[Any], work: Workload) -> Named:
-    return Named(key_of(case), phrase(case, work.shown) if work.shown else work.title)
+    is_lone = len(work.cases) == 1 and not work.shown
+    return Named(key_of(case), work.title if is_lone else phrase(case, work.shown))
 
 
 def _limit(case: pd.Series[Any], column: str) -> float | None:

@@ -19,7 +19,7 @@ from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
 from hpcbench.collect.sweep_output import found_in_sweep
 from hpcbench.collect.table import sample_table
-from hpcbench.commands.options.completion import complete_metric
+from hpcbench.commands.options.completion import complete_case, complete_metric
 from hpcbench.commands.options.extras import require_packages
 from hpcbench.commands.options.figure_options import figure_options, formats_of, write_figures
 from hpcbench.commands.options.outputs import (
@@ -87,7 +87,10 @@ Examples:
     f"their output, with :higher or :lower if its better direction is unknown.  {DEFAULT_METRIC}",
 )
 @click.option(
-    "--baseline-case", metavar="CASE", help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...]."
+    "--baseline-case",
+    metavar="CASE",
+    shell_complete=complete_case,
+    help="Compute speedups over this case: an ID, or KEY=VALUE[,KEY=VALUE...].",
 )
 @click.option(
     "--same-workload",

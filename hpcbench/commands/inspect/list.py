@@ -47,7 +47,7 @@ def json_flag() -> Callable[[Command], Command]:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@list_command.command("sweeps")
+@list_command.command("sweeps", epilog=exit_statuses())
 @json_flag()
 @click.pass_context
 def sweeps_command(context: click.Context, as_json: bool) -> int:
@@ -73,7 +73,7 @@ def sweeps_command(context: click.Context, as_json: bool) -> int:
     return _print(found, ("sweep", "experiment", "site", "created (UTC)", "runs", "size"), rows, as_json)
 
 
-@list_command.command("experiments")
+@list_command.command("experiments", epilog=exit_statuses())
 @json_flag()
 @click.pass_context
 def experiments_command(context: click.Context, as_json: bool) -> int:
@@ -89,7 +89,7 @@ def experiments_command(context: click.Context, as_json: bool) -> int:
     return _print(found, ("experiment", "origin", "points", "description"), rows, as_json)
 
 
-@list_command.command("models")
+@list_command.command("models", epilog=exit_statuses())
 @json_flag()
 def models_command(as_json: bool) -> int:
     """List the built-in models, with their options and the parameters and FLOPs of the default options.
@@ -110,7 +110,7 @@ def models_command(as_json: bool) -> int:
     return _print(found, ("model", "parameters (M)", "GFLOPs per item", "options"), rows, as_json)
 
 
-@list_command.command("metrics")
+@list_command.command("metrics", epilog=exit_statuses())
 @click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_sweep)
 @json_flag()
 @click.pass_context
@@ -150,7 +150,7 @@ def _is_sweep(workspace: Workspace, name: str) -> bool:
     return len(workspace.matching(name)) == 1 or (is_archive(workspace, name) and not is_yaml)
 
 
-@list_command.command("sites")
+@list_command.command("sites", epilog=exit_statuses())
 @json_flag()
 @click.pass_context
 def sites_command(context: click.Context, as_json: bool) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from hpcbench.util.exit_status import exit_statuses
+
 EPILOG = """\b
 Examples:
   hpcbench help sweep
   hpcbench help env build
-"""
+""" + exit_statuses()
 
 
 @click.command("help", epilog=EPILOG)

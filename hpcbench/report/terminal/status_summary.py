@@ -49,10 +49,12 @@ def value_of(planned: PlannedRun, axis: str) -> Any:
 
 
 def named(sweep: Sweep, planned: PlannedRun) -> str:
-    """Return the name of a run: `nodes=2 batch_size=64 repetition 1`, or `train repetition 1` without axes."""
+    """Return the name of a run: `nodes=2 batch_size=64 repetition 1`, or `train repetition 1` of a single case."""
     values = {name: value_of(planned, name) for name in sweep.description["axes"]}
     axes = " ".join(f"{name}={value}" for name, value in values.items() if value is not None)
-    return f"{axes or sweep.description['experiment']['name']} repetition {planned.repetition}"
+    is_lone = sweep.description.get("cases") == 1
+    name = sweep.description["experiment"]["name"] if is_lone else planned.case_id
+    return f"{axes or name} repetition {planned.repetition}"
 
 
 def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:

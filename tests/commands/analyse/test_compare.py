@@ -233,7 +233,7 @@ def test_markdown_gives_the_reason_of_a_missing_case_before_others(invoke, sweep
         (["main", "nexd"], "sweep 'nexd' not found"),
         (["main", "other", "--json", "--junit", "-"], "--junit - cannot be used with --json"),
         (["main", "other", "--json", "--markdown"], "--json cannot be used with --markdown"),
-        (["main", "other", "-o", "x.html"], "unknown suffix '.html' use one of: .json, .csv, .parquet, .md"),
+        (["main", "other", "-o", "x.html"], "unknown suffix '.html' hint: use one of: .json, .csv, .parquet, .md"),
         (["main", "other", "-o", "-"], "the name has no suffix"),
         (["main", "other", "-o", ""], "the name has no suffix"),
     ],

@@ -147,5 +147,6 @@ def test_a_sweep_is_a_baseline_too_but_is_not_updated(invoke, bench: Measured) -
 def test_a_baseline_in_no_folder_is_told_before_anything_runs(invoke, bench: Measured) -> None:
     bench(100)
     told = invoke("gate", "nowhere/main.tar.gz", "bench.yaml", "--local", "--update", expect=2).stderr
-    assert "nowhere: directory not found" in told
+    assert "directory not found" in told
+    assert "nowhere" in told
     assert not (invoke.workspace / "jobs").exists()

@@ -280,7 +280,7 @@ def test_a_page_is_written(command_line, sweeps: Sweeps):
         (["nightly", "--figures", "plots", "--theme", "dark"], "'dark' is not one of"),
         (["nightly", "--theme", "paper"], "--theme requires --figures"),
         (["nightly", "--html", ""], "the name is empty"),
-        (["nightly", "-o", "history.md"], "unknown suffix '.md' use one of: .json, .csv, .parquet, .html"),
+        (["nightly", "-o", "history.md"], "unknown suffix '.md' hint: use one of: .json, .csv, .parquet, .html"),
         (["nightly", "--figures", "results/nightly-00/records/job-1/local.jsonl"], "cannot be created"),
         (["nightly", "--html", "results"], "is a directory"),
         (["nothing.yaml"], "'nothing.yaml' not found"),

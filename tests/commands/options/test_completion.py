@@ -61,7 +61,7 @@ def test_cases_are_completed_by_id_and_parameters(planned: CommandLine) -> None:
         assert set(completed(planned, *words, "c")) == set(ids)
         assert completed(planned, *words, "si") == ["size=1", "size=2"]
     assert set(completed(planned, "logs", "")) == {"first", "trial", "latest", *ids, "size=1", "size=2"}
-    assert completed(planned, "report", "first", "--base", "si") == ["size=1", "size=2"]
+    assert completed(planned, "report", "first", "--baseline-case", "si") == ["size=1", "size=2"]
 
 
 def test_experiments_and_sites_are_own_and_shipped(planned: CommandLine) -> None:
@@ -92,13 +92,13 @@ def test_keys_of_set_are_parameters_and_keys_of_sections(planned: CommandLine) -
 
 def test_commands_are_completed_without_importing_them(invoke: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli.LazyGroup, "get_command", None)
-    assert completed(invoke, "s") == ["sweep", "status", "show"]
+    assert completed(invoke, "s") == ["sweep", "status", "show", "schema"]
     assert completed(invoke, "--col") == ["--color"]
 
 
 def test_an_error_completes_nothing_and_prints_nothing(planned: CommandLine) -> None:
     (planned.workspace / "jobs" / "first" / "sweep.json").write_text("{")
-    assert completed(planned, "report", "first", "--base", "c") == []
+    assert completed(planned, "report", "first", "--baseline-case", "c") == []
     assert completed(planned, "nonsense", "x") == []
     (planned.workspace / "bad.yaml").write_text("- 1\n")
     assert completed(planned, "tune", "bad.yaml", "--metric", "thr") == ["throughput"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hpcbench.commands.options import extras
+from hpcbench.commands.options.outputs import Output
 from tests.in_process import hpcbench
 
 REPOSITORY = Path(__file__).parents[3]
@@ -28,10 +29,14 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 @pytest.mark.parametrize(
     ("arguments", "missing", "message"),
     [
-        (("report", "--html", "a.html"), ("altair",), "--html requires altair, which is not installed"),
+        (("report", "--html", "a.html"), ("altair",), "--html a.html requires altair, which is not installed"),
         (("report", "--figures", "plots"), ("vl_convert",), "--figures requires vl-convert-python, which is not"),
-        (("report", "--parquet", "a.parquet"), ("pyarrow",), "--parquet requires pyarrow, which is not installed"),
-        (("history", "nightly", "--html", "-"), ("altair",), "--html requires altair, which is not installed"),
+        (
+            ("report", "--parquet", "a.parquet"),
+            ("pyarrow",),
+            "--parquet a.parquet requires pyarrow, which is not installed",
+        ),
+        (("history", "nightly", "--html", "-"), ("altair",), "--html - requires altair, which is not installed"),
         (
             ("history", "nightly", "--figures", "plots"),
             ("altair", "vl_convert"),
@@ -52,7 +57,7 @@ def test_a_missing_package_is_named_before_a_sweep_is_opened(
 
 def test_what_needs_no_extra_runs_without(without: Callable[..., None]) -> None:
     without("altair", "vl_convert", "pyarrow")
-    extras.require_packages(html=None, figures=None, parquet=None)
+    extras.require_packages([Output("csv", "-", "--csv -")], None)
 
 
 def test_the_packages_are_those_of_the_extra() -> None:

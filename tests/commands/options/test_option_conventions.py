@@ -11,6 +11,7 @@ import click
 import pytest
 
 from hpcbench import cli
+from hpcbench.commands.options import usage_errors
 from hpcbench.commands.options.option_conventions import variable_of
 from tests.conftest import CommandLine
 
@@ -93,17 +94,17 @@ def test_a_variable_sets_an_option_and_the_command_line_overrides_it(invoke: Com
 
 
 def test_a_variable_for_figures_alone_is_no_mistake(invoke: CommandLine) -> None:
-    error = invoke("report", env={"HPCBENCH_REPORT_FORMAT": "pdf"}, expect=2).stderr
+    error = invoke("report", env={"HPCBENCH_REPORT_FIGURE_FORMAT": "pdf"}, expect=2).stderr
     assert "no sweep found" in error
-    assert "--format requires --figures" in invoke("report", "--format", "pdf", expect=2).stderr
+    assert "--figure-format requires --figures" in invoke("report", "--figure-format", "pdf", expect=2).stderr
 
 
-@pytest.mark.parametrize("word", cli.OTHER_NAMES)
+@pytest.mark.parametrize("word", usage_errors._COMMANDS)
 def test_the_command_that_is_meant_is_named(word: str, invoke: CommandLine) -> None:
+    meant = usage_errors._COMMANDS[word]
     assert word not in cli.FOLDERS
-    assert cli.OTHER_NAMES[word] in cli.FOLDERS
-    error = invoke(word, expect=2).stderr
-    assert f"unknown command '{word}'; did you mean '{cli.OTHER_NAMES[word]}'?" in error
+    assert meant in cli.FOLDERS
+    assert f"unknown command '{word}'; did you mean '{meant}'?" in invoke(word, expect=2).stderr
 
 
 def test_help_of_a_command_is_that_of_its_option(invoke: CommandLine) -> None:

@@ -52,7 +52,7 @@ def test_a_prefix_or_an_experiment_needs_an_answer(invoke: CommandLine) -> None:
         assert f"'{name}' is not the full name of a sweep, which --yes requires" in error
         assert "hpcbench rm one-10 --yes" in error
     assert "there is no terminal to confirm it" in invoke("rm", "one-10", expect=2).stderr
-    assert "Missing argument" in invoke("rm", "--yes", expect=2).stderr
+    assert "missing argument SWEEP" in invoke("rm", "--yes", expect=2).stderr
     assert left(invoke) == ["one-10", "one-10"]
 
 

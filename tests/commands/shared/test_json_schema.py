@@ -78,7 +78,7 @@ def test_what_the_docs_show_is_valid(text: str) -> None:
 
 def _accepted(kind: str, document: Document) -> bool:
     try:
-        CHECKS[kind](Document(document.name, {**REQUIRED[kind], **document.data}, document.places))
+        CHECKS[kind](Document(document.name, {**REQUIRED[kind], **document.data}, document.places, ""))
     except UserError:
         return False
     return True

@@ -74,7 +74,7 @@ def false_in_search(search: Search) -> Iterator[str]:
     runs = search.runs[: search.result.measurements]  # those of the full grid come later
     whole = "\n".join(texts)
     noisy = re.search(r"noisy      (\d+) of (\d+) measurements?", whole)
-    expected = sum(run.with_interference for run in runs), len(runs)
+    expected = sum(run.with_interference and run.error is None for run in runs), len(runs)
     if bool(noisy) != bool(expected[0]) or (noisy and (int(noisy[1]), int(noisy[2])) != expected):
         yield f"{expected} measurements with interference: {whole}"
     yield from _of_failures(search, whole)

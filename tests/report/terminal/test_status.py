@@ -50,7 +50,12 @@ def make(
 
 def progress_of(*runs: RunProgress, axes: tuple[str, ...] = (), scheduler: str = "slurm") -> Progress:
     paths = Workspace(Path("/work")).paths("sweep-1")
-    description = {"name": "sweep-1", "axes": list(axes), "site": {"name": "cluster", "scheduler": scheduler}}
+    description = {
+        "name": "sweep-1",
+        "experiment": {"name": "trial"},
+        "axes": list(axes),
+        "site": {"name": "cluster", "scheduler": scheduler},
+    }
     return Progress(Sweep(paths, description), runs, ())
 
 
