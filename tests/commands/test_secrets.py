@@ -106,7 +106,7 @@ WRITTEN = {
 @pytest.mark.parametrize("arguments", [["--local"], ["--dry-run"], ["--render-only"]])
 def test_a_secret_that_is_written_in_an_experiment_is_refused(where: str, arguments: list[str], leaky) -> None:
     done = leaky("sweep", experiment(leaky, **WRITTEN[where]), *arguments, expect=2)
-    assert "which would be written into the sweep" in done.stderr
+    assert "which the sweep would store" in done.stderr
     assert "${" in done.stderr
     assert not any(secret in done.stdout + done.stderr for secret in TELLTALE)
     assert not (leaky.workspace / "jobs").exists()

@@ -123,8 +123,8 @@ def test_a_file_that_was_not_kept_is_named(sweeps: CommandLine) -> None:
         (("one", "trial.yaml", "--undo"), "EXPERIMENT cannot be used with --undo"),
         (("one", "trial.yaml", "--extract", "a=(.)"), "EXPERIMENT cannot be used with --extract"),
         (("one", "--extract", "a=."), "needs a group for the number"),
-        (("one", "missing.yaml"), "missing.yaml: file not found"),
-        (("one.tar.gz", "trial.yaml"), "one.tar.gz: an archive cannot be changed"),
+        (("one", "missing.yaml"), "'missing.yaml' not found"),
+        (("one.tar.gz", "trial.yaml"), "an archive cannot be changed\n  --> one.tar.gz"),
         (("three", "trial.yaml"), "sweep 'three' not found"),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_found_metric_may_need_a_direction(sweeps: CommandLine) -> None:
     assert "--metric loss:higher or --metric loss:lower" in refused
     assert [row["metric_loss"] for row in sweeps.report("two", "--metric", "loss:lower")] == ["0.1", "0.2"]
     refused = sweeps("report", "two", "--metric", "losses", expect=2).stderr
-    assert "did you mean 'loss'?\n  found in the output: samples_per_s, loss" in refused
+    assert "did you mean 'loss'?\nhint: found in the output: samples_per_s, loss" in refused
 
 
 def test_runs_without_stored_output_lack_a_found_metric(sweeps: CommandLine) -> None:

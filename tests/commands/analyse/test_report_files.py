@@ -104,7 +104,7 @@ def test_of_nothing_that_was_measured_nothing_is_drawn(measured: CommandLine, tm
         (["--figures", "plots", "--figure-format", "svg,pgn"], "unknown format 'pgn'", "png"),
         (["--figures", "plots", "--figure-format", ""], "unknown format ''", ""),
         (["--figures", "plots", "--theme", "dark"], "'dark' is not one of 'screen', 'paper'", ""),
-        (["--figures", "good.yaml"], "good.yaml: is not a directory", ""),
+        (["--figures", "good.yaml"], "directory 'good.yaml' cannot be created", ""),
         (["--figures", "plots", "--plot", "x=batchsize"], "unknown column 'batchsize'", "batch_size"),
         (["--figures", "plots", "--plot", "y=throughput"], "no case has a value of throughput_items_per_s", "--csv"),
         (

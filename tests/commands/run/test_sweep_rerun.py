@@ -122,7 +122,7 @@ def test_another_site_may_be_named(swept):
 
 def test_an_experiment_and_a_sweep_are_one_too_many_and_neither_too_few(swept):
     for arguments in (["trial.yaml", "--from", "one"], []):
-        assert "give either an EXPERIMENT or --from SWEEP" in swept("sweep", *arguments, expect=2).stderr
+        assert "give either EXPERIMENT or --from SWEEP" in swept("sweep", *arguments, expect=2).stderr
 
 
 def own_template(command_line, remark: str) -> Path:

@@ -120,7 +120,7 @@ def test_a_slurm_that_gives_no_answer_is_a_problem_and_this_machine_is_looked_at
         (["--whole-node"], "--whole-node requires --on-node or --each-node"),
         (["--on-node"], "--on-node requires Slurm, which is not available at the site 'laptop'"),
         (["--each-node"], "--each-node requires Slurm, which is not available at the site 'laptop'"),
-        (["--site", "nowhere"], "'nowhere' not found in configs/sites"),
+        (["--site", "nowhere"], "site 'nowhere' not found"),
         (["--seconds", "1"], "1 is not in the range"),
     ],
 )

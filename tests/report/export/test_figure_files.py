@@ -215,7 +215,7 @@ def test_a_picture_of_pixels_has_many(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="is not a directory"):
+    with pytest.raises(UserError, match="cannot be created"):
         write(figures("two frameworks"), tmp_path / "file", ["svg"], "screen")
 
 
