@@ -1,4 +1,4 @@
-"""Metrics from the kept output of a sweep: what nobody has defined, and definitions that the runs did not have."""
+"""Metrics from the kept output of a sweep: undefined ones, and definitions that the runs did not have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hpcbench.store.kept_output import KeptOutput, outputs
 from hpcbench.store.workspace import SweepPaths
 
 NOT_KEPT = "the output of the run was not kept"
-_MOST_RANKS = 8  # whose output is searched for metrics that nobody has defined
+_MOST_RANKS = 8  # whose output is searched for undefined metrics
 
 
 def found_in_sweep(paths: SweepPaths, records: Iterable[Record]) -> tuple[FoundMetric, ...]:

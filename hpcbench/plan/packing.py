@@ -146,7 +146,7 @@ def cut(items: Sequence[Item], size: int) -> list[tuple[Item, ...]]:
 def _key(resources: Resources) -> tuple[object, ...]:
     r = resources
     numbers = (r.nodes, r.tasks_per_node, r.cpus_per_task, r.gpus_per_task)
-    return (*numbers, r.environment, r.slurm.model_dump_json())
+    return (*numbers, r.environment, r.launch, r.slurm.model_dump_json())
 
 
 SPARE, START_S = 1.25, 10.0  # factor for the variation of runs, and seconds to start one

@@ -130,3 +130,14 @@ def test_side_by_side_a_pack_has_some_for_each_turn_and_the_time_of_the_turns(pl
 def test_no_more_stand_side_by_side_than_there_are(plan: MakePlan) -> None:
     (job,) = plan(SIDE_BY_SIDE.replace("25", "3"), site=EIGHT_CPUS).jobs
     assert (job.width, len(job.packs), job.limit_s) == (3, 1, 600)
+
+
+def test_runs_with_different_launchers_are_in_different_jobs(plan: MakePlan) -> None:
+    """The launcher is in the script of the job."""
+    program = ("framework=command", "model=null", "command=./a")
+    jobs = plan("matrix: {launch: [srun, torchrun], seed: [1, 2]}", *program).jobs
+    assert [{run.case.parameters.launch for run in job.runs} for job in jobs] in (
+        [{"srun"}, {"torchrun"}],
+        [{"torchrun"}, {"srun"}],
+    )
+    assert {job.resources.launch for job in jobs} == {"srun", "torchrun"}

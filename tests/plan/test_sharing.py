@@ -90,3 +90,11 @@ def test_on_a_machine_without_a_scheduler_each_runs_alone() -> None:
     document = parse_yaml("name: a\nparameters: {framework: pytorch, model: mlp}\n" + MANY % "" + PARALLEL, "a.yaml")
     site = load_site(parse_yaml("name: a\nscheduler: local\nenvironments: {pytorch: {}}\n", "site.yaml"))
     assert shared(make_plan(load_experiment(document), document, site)) == (1, 1)
+
+
+@pytest.mark.parametrize("launch", ["mpirun", "none"])
+def test_concurrent_runs_require_srun(plan: MakePlan, launch: str) -> None:
+    program = ("framework=command", "model=null", "command=./a", f"launch={launch}")
+    with pytest.raises(UserError, match=f"launch: {launch} cannot be used with slurm.pack: parallel"):
+        plan(MANY % "" + PARALLEL, *program, site=PARTITIONS)
+    assert shared(plan(MANY % "" + PACKED, *program, site=PARTITIONS)) == (3, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,8 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from hpcbench.commands.options.completion import complete_sweep
+from hpcbench.commands.options.outputs import json_option
 from hpcbench.commands.shared import listings
-from hpcbench.commands.shared.context import Command, file_in, is_archive, open_sweep, workspace_of
+from hpcbench.commands.shared.context import file_in, is_archive, open_sweep, workspace_of
 from hpcbench.commands.shared.environment_list import environments_command
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.config.experiment import load_experiment
@@ -42,13 +43,8 @@ def list_command() -> None:
     """List sweeps, experiments, models, metrics, sites or environments."""
 
 
-def json_flag() -> Callable[[Command], Command]:
-    """Return the flag `--json`; the parameter is `as_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
 @list_command.command("sweeps", epilog=exit_statuses())
-@json_flag()
+@json_option()
 @click.pass_context
 def sweeps_command(context: click.Context, as_json: bool) -> int:
     """List the sweeps of the workspace, the latest first.
@@ -74,7 +70,7 @@ def sweeps_command(context: click.Context, as_json: bool) -> int:
 
 
 @list_command.command("experiments", epilog=exit_statuses())
-@json_flag()
+@json_option()
 @click.pass_context
 def experiments_command(context: click.Context, as_json: bool) -> int:
     """List the experiments in configs/experiments of the workspace, and the shipped ones.
@@ -90,7 +86,7 @@ def experiments_command(context: click.Context, as_json: bool) -> int:
 
 
 @list_command.command("models", epilog=exit_statuses())
-@json_flag()
+@json_option()
 def models_command(as_json: bool) -> int:
     """List the built-in models, with their options and the parameters and FLOPs of the default options.
 
@@ -112,7 +108,7 @@ def models_command(as_json: bool) -> int:
 
 @list_command.command("metrics", epilog=exit_statuses())
 @click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_sweep)
-@json_flag()
+@json_option()
 @click.pass_context
 def metrics_command(context: click.Context, name: str | None, as_json: bool) -> int:
     """List the metrics for `--metric`: the built-in ones, and those of NAME, a sweep, an experiment or its file.
@@ -151,7 +147,7 @@ def _is_sweep(workspace: Workspace, name: str) -> bool:
 
 
 @list_command.command("sites", epilog=exit_statuses())
-@json_flag()
+@json_option()
 @click.pass_context
 def sites_command(context: click.Context, as_json: bool) -> int:
     """List the site files in configs/sites of the workspace, and the shipped ones.

@@ -147,7 +147,9 @@ def test_too_few_repetitions_are_inconclusive(invoke, sweep: Sweep, option: list
 def test_what_is_slower_fails_whatever_is_inconclusive(invoke, sweep: Sweep):
     sweep("main", {8: 0.02})
     sweep("next", SLOWER)
-    invoke("compare", "main", "next", "--on-inconclusive", "pass", expect=1)
+    for asked in ("pass", "fail"):
+        done = invoke("compare", "main", "next", "--on-inconclusive", asked, expect=1)
+        assert "slower" in done.stdout
 
 
 def test_a_comparison_of_nothing_is_no_success(invoke, sweep: Sweep):
