@@ -130,3 +130,15 @@ def test_side_by_side_a_pack_has_some_for_each_turn_and_the_time_of_the_turns(pl
 def test_no_more_stand_side_by_side_than_there_are(plan: MakePlan) -> None:
     (job,) = plan(SIDE_BY_SIDE.replace("25", "3"), site=EIGHT_CPUS).jobs
     assert (job.width, len(job.packs), job.limit_s) == (3, 1, 600)
+
+
+def test_the_first_block_begins_with_a_run_of_each_workload(plan: MakePlan) -> None:
+    sizes = "matrix: {size: [1, 2, 3], seed: [1, 2, 3, 4]}\nmeasure: {repetitions: 2}\n"
+    program = ("framework=command", "model=null", "command=./a {{ size }}")
+    made = plan(sizes, *program)
+    runs = shuffled_runs(made.cases, made.experiment.measure)
+    assert [run.is_first for run in runs] == [True] * 3 + [False] * 21
+    assert {run.case.user_parameters["size"] for run in runs[:3]} == {1, 2, 3}
+    assert [run.repetition for run in runs] == [1] * 12 + [2] * 12
+    together = plan(sizes + "same_workload: [size]", *program)
+    assert [run.order for job in together.jobs for run in job.runs if run.is_first] == [0]
