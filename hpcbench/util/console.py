@@ -42,12 +42,17 @@ err = PrintableConsole(stderr=True, highlight=False)
 
 
 def print_error(error: UserError | Finding, usage: str = "") -> None:
-    """Print what is wrong, where and what to do to standard error, and the usage of the command if it is given."""
+    """Print what is wrong, where and what to do to standard error, and the usage of the command if it is given.
+
+    Errors are printed also if `err` is quiet.
+    """
     findings = error.findings if isinstance(error, UserError) else (error,)
+    rest = [Text(""), Text(error.rest)] if isinstance(error, UserError) and error.rest else []
+    was_quiet, err.quiet = err.quiet, False
     for index, finding in enumerate(findings):
         _print_lines([Text(""), *_lines(finding, usage)] if index else _lines(finding, usage))
-    if isinstance(error, UserError) and error.rest:
-        _print_lines([Text(""), Text(error.rest)])
+    _print_lines(rest)
+    err.quiet = was_quiet
 
 
 def print_warnings(warnings: Iterable[str]) -> None:

@@ -113,6 +113,7 @@ def test_mpirun_starts_tasks_on_two_nodes(mpi, study, mpi_compilers, tmp_path):
     (programs / "mpirun").write_text(f'#!/bin/sh\nexec {mpi_compilers / f"mpirun.{mpi}"} "$@"\n')
     (programs / "mpirun").chmod(0o755)
     site = yaml.safe_load(SITE.read_text())
+    site["slurm_conf"] = study.environment["SLURM_CONF"]
     site["environments"]["command"] = {
         "setup": [f"export PATH={programs}:$PATH"],
         "env": {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},

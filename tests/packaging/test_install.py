@@ -38,7 +38,7 @@ COMMANDS = {
     ("resume", "latest"): "0 repetitions to run",
     ("report",): "batch_size=2",
     ("report", "--csv", "-"): "time_median_s",
-    ("history", "tiny"): "1 sweep",
+    ("history", "tiny", "--on-inconclusive", "pass"): "1 sweep",
 }
 REQUIRED = {
     "--html": "altair and vl-convert-python, which are not installed",
@@ -118,7 +118,7 @@ def test_pip_installs_the_source_tree_and_the_core_runs_without_the_extras(sourc
     for arguments, shown in COMMANDS.items():
         core.runs(*arguments, shown=shown)
     for option, packages in REQUIRED.items():
-        core.refuses("report", option, "target", shown=f"{option} requires {packages}")
+        core.refuses("report", option, "target", shown=f"{option} target requires {packages}")
     assert not (workspace / "target").exists()
     used = size_of(environment)
     assert used.files > new.files, "the bytecode of what the commands import"
@@ -140,5 +140,8 @@ def test_uv_installs_a_wheel_as_a_tool(source: Path, tmp_path: Path, monkeypatch
     tool.runs("init", ".", shown="next:")
     assert (tool.workspace / "configs" / "experiments" / "quickstart.yaml").exists()
     tool.refuses(
-        "report", "--html", "target", shown="--html requires altair and vl-convert-python, which are not installed"
+        "report",
+        "--html",
+        "target",
+        shown="--html target requires altair and vl-convert-python, which are not installed",
     )

@@ -65,14 +65,11 @@ EPILOG = """\b
 Examples:
   hpcbench report                                   the latest sweep, best first
   hpcbench report --html results.html               a self-contained page with figures
-  hpcbench report --csv results.csv                 one row per case
   hpcbench report --csv - --level sample            every sample, to stdout
   hpcbench report --json | jq '.best_cases[].text'  for programs
   hpcbench report --metric p99                      by tail latency
-  hpcbench report --figures plots --figure-format pdf --theme paper
   hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
   hpcbench report --tables latex > results.tex      for a paper, with booktabs
-  hpcbench report lstm.tar.gz                       an archive, on any machine
   hpcbench report base new --baseline-case intra_op_threads=1,inter_op_threads=1
 """ + exit_statuses("a case did not complete, or lacks a metric")
 

@@ -80,7 +80,7 @@ Examples:
 @click.option("--name", metavar="NAME", help="Name the sweep.  [default: PROGRAM-DATE-TIME]")
 @click.option("--save", "saved", metavar="FILE", help="Write the experiment to FILE, or to stdout for -; run nothing.")
 @click.option("--detach", is_flag=True, help="On Slurm, return when the jobs are queued.")
-@click.option("--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
 @click.pass_context
 def run_command(
     context: click.Context,

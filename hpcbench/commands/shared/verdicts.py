@@ -74,6 +74,7 @@ def verdict_options(command: Command) -> Command:
     options = (
         click.option(
             "--margin",
+            metavar="PERCENT",
             callback=_fraction,
             default=f"{MARGIN:.0%}",
             show_default=True,
