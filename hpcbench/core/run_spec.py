@@ -25,6 +25,7 @@ class PlannedRun(NamedTuple):
     user_parameters: Dict[str, Any]
     measure: Dict[str, Any]
     size: Optional[Dict[str, Any]] = None  # `group` and `values`: see oom_pruning.py
+    is_first: bool = False  # the first run of its workload: see failure_limit.py
 
     @property
     def is_command(self) -> bool:

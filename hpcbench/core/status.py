@@ -24,6 +24,7 @@ SIGNALLED = 128  # this and all above: ended by a signal
 JOB_TIME = "job_time"  # error type: the time limit of the job was over, not that of the run
 TIME_LIMIT = "time limit"  # what stopped a rank, if not a signal
 METRIC_NOT_FOUND = "metric not found"  # begins the message of a completed run that lacks a metric
+STOPPED = "stopped"  # error type: skipped, because the sweep has stopped after failures
 TOO_LARGE = "skip_larger_on_oom"  # error type: skipped, because a smaller case ran out of memory
 LAST_LINES = 30  # of a log or a traceback, in a record
 GAVE_UP = "hpcbench: gave up: "  # begins the line in which a job script or the node code prints why it cannot continue

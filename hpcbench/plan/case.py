@@ -65,10 +65,16 @@ class Case:
         """Return the name of the environment with the framework of the case."""
         return self.parameters.environment_name
 
-    def planned_run(self, repetition: int, order: int, measure: dict[str, Any]) -> PlannedRun:
-        """Return a planned run of the case, in the form that nodes read. `order` is its position in the sweep."""
+    def planned_run(
+        self, repetition: int, order: int, measure: dict[str, Any], *, is_first: bool = False
+    ) -> PlannedRun:
+        """Return a planned run of the case, in the form that nodes read.
+
+        `order` is its position in the sweep; `is_first` says that it is the first run of its workload.
+        """
         parameters, size = self.parameters.planned(), self.size and self.size._asdict()
-        return PlannedRun(self.id, self.index, repetition, order, parameters, dict(self.user_parameters), measure, size)
+        own = dict(self.user_parameters)
+        return PlannedRun(self.id, self.index, repetition, order, parameters, own, measure, size, is_first)
 
 
 def case_id(parameters: Parameters, user_parameters: Mapping[str, Any]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from hpcbench.config.slurm_options import SlurmOptions, time_text, walltime_s
 from hpcbench.core.run_spec import SRUN, Pack
+from hpcbench.plan.workload import workload_of
 
 if TYPE_CHECKING:
     from hpcbench.config.experiment import Measure
@@ -26,6 +27,7 @@ class Run:
     case: Case
     repetition: int
     order: int
+    is_first: bool = False  # of its workload
 
 
 @dataclass(frozen=True)
@@ -108,11 +110,12 @@ def resources_of(case: Case) -> Resources:
     return Resources(*counts, case.environment, case.slurm, p.launch)
 
 
-def shuffled_runs(cases: Iterable[Case], measure: Measure) -> list[Run]:
+def shuffled_runs(cases: Iterable[Case], measure: Measure, same_workload: Collection[str] = ()) -> list[Run]:
     """Return all runs in randomized blocks: each block has every case once, in random order.
 
     Blocks prevent slow drifts of the machine from favouring a case (Montgomery, "Design and Analysis of Experiments",
-    chapter 4), and give every case an early first result.
+    chapter 4), and give every case an early first result. The first block begins with a run of each workload, so that
+    a program that fails is found early.
     """
     generator = random.Random(measure.shuffle_seed)  # noqa: S311 - not for security
     ordered: list[tuple[Case, int]] = []
@@ -120,7 +123,10 @@ def shuffled_runs(cases: Iterable[Case], measure: Measure) -> list[Run]:
     for repetition in range(1, measure.repetitions + 1):
         generator.shuffle(block)
         ordered += [(case, repetition) for case in block]
-    return [Run(case, repetition, order) for order, (case, repetition) in enumerate(ordered)]
+    first = {workload_of(case, same_workload): place for place, (case, _) in reversed(list(enumerate(ordered)))}
+    leading = sorted(first.values())
+    places = [*leading, *(place for place in range(len(ordered)) if place not in set(leading))]
+    return [Run(*ordered[place], order, order < len(leading)) for order, place in enumerate(places)]
 
 
 def pack(runs: Iterable[Run], max_array_size: int, sharing: Callable[[Resources], Sharing]) -> tuple[Job, ...]:

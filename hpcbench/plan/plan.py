@@ -51,7 +51,7 @@ def make_plan(experiment: Experiment, document: Document, site: Site, limit: int
     """Plan an experiment on a site, or its first `limit` cases. Raise UserError if it cannot run on the site."""
     expansion = expand(experiment, document, site.slurm, limit)
     cases = expansion.cases
-    runs = shuffled_runs(cases, experiment.measure)
+    runs = shuffled_runs(cases, experiment.measure, experiment.same_workload)
     jobs = pack(runs, site.limits.max_array_size, lambda resources: sharing(resources, experiment, site, document))
     if site.scheduler == "slurm":
         for job in jobs:

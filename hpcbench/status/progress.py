@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hpcbench.core import oom_pruning, status
-from hpcbench.core.retry_rule import is_tried_again
+from hpcbench.core import status
+from hpcbench.core.start_rules import oom_pruning
+from hpcbench.core.start_rules.retry_rule import is_tried_again
 from hpcbench.slurm import states
 from hpcbench.store.records import array_of, has_interference
 

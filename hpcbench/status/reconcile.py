@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from hpcbench.core import oom_pruning
 from hpcbench.core.files import make_folder
 from hpcbench.core.record import Record, RecordKey
 from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.start_rules import oom_pruning
 from hpcbench.core.status import CANCELLED, FAILED, GAVE_UP, NEVER_STARTED, NODE_FAILURE, SETUP, TIMEOUT
 from hpcbench.errors import UserError
 from hpcbench.node import complaint

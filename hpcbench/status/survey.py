@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hpcbench.core import status
 from hpcbench.core.record import Record
-from hpcbench.core.retry_rule import is_tried_again
 from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.start_rules.retry_rule import is_tried_again
 from hpcbench.slurm import states
 from hpcbench.slurm.job_entry import JobEntry
 from hpcbench.slurm.refusals import is_of_request

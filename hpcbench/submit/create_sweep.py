@@ -121,7 +121,7 @@ def _write_runs(folder: Path, plan: Plan) -> None:
     measure = plan.experiment.measure.model_dump()
     for job in plan.jobs:
         with (folder / f"{job.name}.jsonl").open("w", encoding="utf-8") as file:
-            runs = (run.case.planned_run(run.repetition, run.order, measure) for run in job.runs)
+            runs = (run.case.planned_run(run.repetition, run.order, measure, is_first=run.is_first) for run in job.runs)
             file.writelines(run.as_line() + "\n" for run in runs)
         packs.write(folder / "packs" / job.name, job.packed_elements)
 

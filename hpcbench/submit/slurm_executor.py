@@ -44,11 +44,15 @@ _UNCERTAIN = re.compile(r"contact|timed? ?out|connect|communicat|zero bytes|no a
 
 @dataclass(frozen=True)
 class Array:
-    """The job bundles of one sbatch, and the time limit of each if it differs from that of the script."""
+    """The job bundles of one sbatch, and the time limit of each if it differs from that of the script.
+
+    They start after the jobs with the IDs in `after` have ended.
+    """
 
     job: str
     packs: tuple[Pack, ...]
     time: str | None = None
+    after: tuple[str, ...] = ()
 
 
 class ScriptExecutor(SlurmExecutor):
@@ -214,7 +218,8 @@ def _options(sweep: Sweep, batch: Batch, array: Array) -> list[str]:
         f"--array=0-{len(array.packs) - 1}" + (f"%{throttle}" if throttle else ""),
         f"--output={sweep.paths.logs(batch.name) / LOG}",
     ]
-    return options + ([f"--time={array.time}"] if array.time else [])
+    after = [f"--dependency={':'.join(['afterany', *array.after])}"] if array.after else []
+    return options + after + ([f"--time={array.time}"] if array.time else [])
 
 
 def _find(sweep: Sweep, batch: Batch) -> str | None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
 from tests.cluster.conftest import PROGRAM
 
@@ -186,3 +187,17 @@ def test_init_writes_a_site_file_that_works(cluster):
     assert f"on {site.stem} (slurm)" in dry
     bad = cluster("sweep", "quickstart", "--set", "slurm.partition=cpus", expect=2)
     assert "did you mean 'cpu'?" in bad.stderr
+
+
+def test_later_runs_wait_for_the_first_and_do_not_start_if_it_fails(cluster):
+    """With --fail-fast; the jobs of the later runs start, and end at once."""
+    content = {"name": "trial", "parameters": {"framework": "command", "command": "[ -e fuel ] || exit 3"}}
+    content |= {"matrix": {"seed": [1, 2, 3]}, "measure": {"repetitions": 1, "retries": 0}}
+    (cluster.workspace / "trial.yaml").write_text(yaml.safe_dump(content))
+    cluster("sweep", "trial.yaml", "--name", "trial", "--fail-fast", "--wait", expect=1)
+    ended = {(record["status"], (record["error"] or {}).get("type")) for record in cluster.records()}
+    assert ended == {("failed", "exit"), ("skipped", "stopped")}
+    assert "not started, because the first run failed: the command exited with 3" in cluster("status", "trial").stdout
+    (cluster.workspace / "fuel").touch()
+    cluster("resume", "trial", "--wait")
+    assert "3 completed" in cluster("status", "trial").stdout

@@ -62,7 +62,7 @@ def experiment(command_line, **sections: object) -> str:
 @pytest.mark.parametrize("command", ["python3 leaky.py {{ batch_size }}", "python3 leaky.py 0 # {{ batch_size }}"])
 def test_what_a_program_prints_of_its_secrets_is_blotted_out_everywhere(command: str, leaky) -> None:
     file = experiment(leaky, parameters={"framework": "command", "command": command})
-    done = leaky("sweep", file, "--local", expect=None)
+    done = leaky("sweep", file, "--local", "--no-fail-fast", expect=None)
     shown = leaky("report", "--csv", "table.csv", "--parquet", "table.parquet", expect=None)
     status = leaky("status", "--json")
     assert files_with_a_secret(leaky.workspace) == []

@@ -141,3 +141,15 @@ def test_runs_with_different_launchers_are_in_different_jobs(plan: MakePlan) -> 
         [{"torchrun"}, {"srun"}],
     )
     assert {job.resources.launch for job in jobs} == {"srun", "torchrun"}
+
+
+def test_the_first_block_begins_with_a_run_of_each_workload(plan: MakePlan) -> None:
+    sizes = "matrix: {size: [1, 2, 3], seed: [1, 2, 3, 4]}\nmeasure: {repetitions: 2}\n"
+    program = ("framework=command", "model=null", "command=./a {{ size }}")
+    made = plan(sizes, *program)
+    runs = shuffled_runs(made.cases, made.experiment.measure)
+    assert [run.is_first for run in runs] == [True] * 3 + [False] * 21
+    assert {run.case.user_parameters["size"] for run in runs[:3]} == {1, 2, 3}
+    assert [run.repetition for run in runs] == [1] * 12 + [2] * 12
+    together = plan(sizes + "same_workload: [size]", *program)
+    assert [run.order for job in together.jobs for run in job.runs if run.is_first] == [0]

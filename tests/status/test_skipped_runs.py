@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.core import oom_pruning, status
+from hpcbench.core import status
 from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.start_rules import oom_pruning
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.status.reconcile import ConcludedRecord, save
 from hpcbench.store.sweep import Sweep

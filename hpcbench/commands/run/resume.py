@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hpcbench.commands.options.failure_options import failure_limit_of, failure_options
 from hpcbench.commands.options.outputs import json_option
 from hpcbench.commands.shared.context import (
     load_sweep,
@@ -20,6 +21,7 @@ from hpcbench.commands.shared.print_state import print_state
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
 from hpcbench.config.slurm_options import time_text
+from hpcbench.core.start_rules import failure_limit
 from hpcbench.core.status import UNSUPPORTED
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
@@ -57,6 +59,7 @@ Examples:
     "--missing", is_flag=True, help="Run only what has no outcome, or an outcome that the experiment retries."
 )
 @click.option("--force", is_flag=True, help="Also rerun repetitions in unknown state, which may still be running.")
+@failure_options
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
 @json_option("Print the state of the sweep at the end, or the result of a search, as JSON.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
@@ -67,6 +70,8 @@ def resume_command(
     interference: bool,
     missing: bool,
     force: bool,
+    fail_fast: bool | None,
+    max_failures: int | None,
     wait: bool,
     as_json: bool,
     here: bool,
@@ -93,7 +98,10 @@ def resume_command(
             )
             raise UserError(what, hint=hint)
         return resume_search(found, workspace, here=here, wait=wait, in_json=as_json)
+    limit = failure_limit_of(fail_fast, max_failures, found.scheduler)
     with locked(paths.jobs) as lease:
+        if not missing:  # a continuation job keeps the limit of the sweep
+            failure_limit.begin(limit, str(paths.results))
         if found.scheduler == "local":
             runs = _to_run(reconcile(found), workspace, interference, missing, force)
             with resumable(paths.name):

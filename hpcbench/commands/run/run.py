@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hpcbench.commands.options.failure_options import failure_limit_of, failure_options
 from hpcbench.commands.shared.context import choose_site, set_option, site_option, workspace_of
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
 from hpcbench.commands.shared.start_sweep import print_size, start
@@ -74,6 +75,7 @@ Examples:
     "[default: srun]",
 )
 @click.option("--environment", metavar="NAME", help="Run in this environment of the site: modules, container, Python.")
+@failure_options
 @set_option()
 @click.option("--name", metavar="NAME", help="Name the sweep.  [default: PROGRAM-DATE-TIME]")
 @click.option("--save", "saved", metavar="FILE", help="Write the experiment to FILE, or to stdout for -; run nothing.")
@@ -94,6 +96,8 @@ def run_command(
     name: str | None,
     saved: str | None,
     detach: bool,
+    fail_fast: bool | None,
+    max_failures: int | None,
     dry_run: bool,
     **resources: Any,
 ) -> int:
@@ -120,7 +124,8 @@ def run_command(
     check_slurm(plan)
     created = create(workspace, paths, plan, source, asked, cluster=cluster_of(plan.site))
     print_size(created, plan)
-    completed = start(created, plan, workspace, wait=not detach, live=True)
+    limit = failure_limit_of(fail_fast, max_failures, created.scheduler)
+    completed = start(created, plan, workspace, wait=not detach, live=True, limit=limit)
     return completed if detach and created.scheduler == "slurm" else _report(context, created, metric, completed)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 
 import click
 
 from hpcbench.commands.options.completion import complete_experiment, complete_sweep
+from hpcbench.commands.options.failure_options import failure_limit_of, failure_options
 from hpcbench.commands.options.outputs import STDOUT, json_option
 from hpcbench.commands.shared.context import (
     choose_site,
@@ -23,6 +25,8 @@ from hpcbench.commands.shared.replace import replacing
 from hpcbench.commands.shared.start_sweep import check_schedules, print_size, start
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import load_yaml
+from hpcbench.core.start_rules.failure_limit import FailureLimit
+from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.plan import Plan
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.plan_json import plan_json
@@ -65,6 +69,7 @@ Examples:
 @click.option("-n", "--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
 @click.option("--render-only", is_flag=True, help="Write the scripts; submit nothing.")
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
+@failure_options
 @click.option("--replace", is_flag=True, help="Replace the sweep with this --name, unless it has active runs.")
 @yes_option(f"Do not ask before --replace deletes records; allow more than {MOST_POINTS:,} cases.")
 @json_option("Print the plan (--dry-run), otherwise the state of the sweep at the end, as JSON.")
@@ -81,6 +86,8 @@ def sweep_command(
     dry_run: bool,
     render_only: bool,
     wait: bool,
+    fail_fast: bool | None,
+    max_failures: int | None,
     replace: bool,
     yes: bool,
     as_json: bool,
@@ -99,30 +106,37 @@ def sweep_command(
     if again:
         asked = again.asked_also(settings, limit, local or (again.asked.local and site is None))
     source = load_yaml(again.experiment if again else file_in(workspace, "experiments", experiment or ""))
-    most = None if yes else MOST_POINTS
-    plan, document = planned(source, asked, lambda: _site(context, workspace, again, site, local), most)
+    chosen = partial(_site, context, workspace, again, site, local)
+    plan, document = planned(source, asked, chosen, None if yes else MOST_POINTS)
     check_schedules(plan, workspace, document)
     nothing_runs = dry_run or render_only
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run, replace=replace)
     if again:
-        same = not settings and limit is None
-        warnings += again.differences(plan, environments, workspace, same=same, nothing_runs=nothing_runs)
-        if nothing_runs:
-            warnings.append("packages are not compared, since that would run the Python of each environment")
+        is_same = not settings and limit is None
+        warnings += _differences(again, plan, environments, workspace, is_same, nothing_runs)
     print_warnings(warnings)
     template = again.template if again else None
+    if dry_run and as_json:
+        write_text(plan_json(plan, paths.name, warnings), STDOUT)
+        return SUCCESS
     if dry_run:
-        if as_json:
-            write_text(plan_json(plan, paths.name, warnings), STDOUT)
-        else:
-            show(plan, workspace, paths, environments, template)
+        show(plan, workspace, paths, environments, template)
         return SUCCESS
     if not render_only:
         check_slurm(plan)
     ask, cluster = not (again and nothing_runs), cluster_of(plan.site)
     with replacing(paths, again.sweep.paths if again else None, yes=yes) if replace else nullcontext():
         created = create(workspace, paths, plan, source, asked, template, ask_packages=ask, cluster=cluster)
-    return _run(created, plan, workspace, render_only=render_only, wait=wait, as_json=as_json)
+    failures = failure_limit_of(fail_fast, max_failures, created.scheduler)
+    return _run(created, plan, workspace, failures, render_only=render_only, wait=wait, as_json=as_json)
+
+
+def _differences(
+    again: Rerun, plan: Plan, environments: dict[str, Resolved], workspace: Workspace, same: bool, nothing_runs: bool
+) -> list[str]:
+    found = again.differences(plan, environments, workspace, same=same, nothing_runs=nothing_runs)
+    skipped = "packages are not compared, since that would run the Python of each environment"
+    return [*found, *([skipped] if nothing_runs else [])]
 
 
 def _site(context: click.Context, workspace: Workspace, again: Rerun | None, site: str | None, local: bool) -> Site:
@@ -141,10 +155,19 @@ def _again(context: click.Context, workspace: Workspace, experiment: str | None,
     return Rerun.of(open_sweep(context, workspace, origin)) if origin is not None else None
 
 
-def _run(created: Sweep, plan: Plan, workspace: Workspace, *, render_only: bool, wait: bool, as_json: bool) -> int:
+def _run(
+    created: Sweep,
+    plan: Plan,
+    workspace: Workspace,
+    failures: FailureLimit,
+    *,
+    render_only: bool,
+    wait: bool,
+    as_json: bool,
+) -> int:
     print_size(created, plan)
     scripts = [str(created.paths.script(job.name)) for job in plan.jobs]
-    status = SUCCESS if render_only else start(created, plan, workspace, wait=wait)
+    status = SUCCESS if render_only else start(created, plan, workspace, wait=wait, limit=failures)
     if as_json:
         print_state(created, scripts=scripts)
     elif render_only:

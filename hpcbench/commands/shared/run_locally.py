@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -9,13 +10,15 @@ from rich.text import Text
 
 from hpcbench.core import status
 from hpcbench.core.record import Record
+from hpcbench.core.start_rules import failure_limit
+from hpcbench.errors import Finding
 from hpcbench.report.terminal.status_summary import named
 from hpcbench.status.progress import RunProgress
 from hpcbench.status.run_local import run_repetition
 from hpcbench.store.records import has_interference, interference_causes
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.local_executor import LocalExecutor
-from hpcbench.util.console import err
+from hpcbench.util.console import err, print_error
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c
 from hpcbench.util.text import plural
@@ -39,6 +42,7 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     if any(run.planned.measure["idle_node"] == "wait" for run in ordered):
         err.print("each repetition waits until this machine is idle, for up to half of its wall time", soft_wrap=True)
     with_interference = lacking = 0
+    stopped: str | None = None
     with ended_like_ctrl_c(), progress as bar, LocalExecutor(sweep.paths, lease.fileno()) as executor:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
         for run in ordered:
@@ -50,8 +54,13 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
             failed = done - counts[status.COMPLETED]
             bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
             lacking += bool(record.metrics_not_found)
+            stopped = failure_limit.reached(str(sweep.paths.results))
             if not err.is_terminal or record.status != status.COMPLETED or record.metrics_not_found:
                 err.print(_line(sweep, run, record, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
+            if stopped:
+                break
+    if stopped:
+        _print_stopped(sweep, stopped, len(ordered) - sum(counts.values()))
     if with_interference:
         message = (
             f"{plural(with_interference, 'repetition')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
@@ -61,6 +70,14 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
         message = f"{plural(lacking, 'repetition')} completed, metric not found; reasons: hpcbench status"
         err.print(f"{message} {sweep.paths.name}", soft_wrap=True)
     return int(counts[status.COMPLETED] != len(ordered) or lacking > 0)
+
+
+def _print_stopped(sweep: Sweep, why: str, left: int) -> None:
+    """Print why the sweep has stopped, and what to do. The failure itself has been printed."""
+    name = shlex.quote(sweep.paths.name)
+    what = f"stopped, because {why}; {plural(left, 'run')} not started"
+    hint = f"read the log: hpcbench logs {name} --failed\nto run the rest: hpcbench resume {name} --no-fail-fast"
+    print_error(Finding(what, "", hint))
 
 
 def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str) -> Text:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpcbench.commands.shared.context import resumable
 from hpcbench.commands.shared.live_output import live_output
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
 from hpcbench.config.yaml_document import Document
+from hpcbench.core.start_rules import failure_limit
+from hpcbench.core.start_rules.failure_limit import NO_LIMIT, FailureLimit
 from hpcbench.plan.case import where_written
+from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan
 from hpcbench.report.text.counts import jobs_in_words
 from hpcbench.status.query import query
@@ -20,6 +25,9 @@ from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err
 from hpcbench.util.exit_status import SUCCESS
 from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.submit.slurm_executor import Array
 
 
 def check_schedules(plan: Plan, workspace: Workspace, document: Document) -> None:
@@ -48,23 +56,46 @@ def _where(sweep: Sweep) -> str:
     return f"Slurm cluster {cluster} (site {site})" if cluster and cluster != site else f"Slurm (site {site})"
 
 
-def start(created: Sweep, plan: Plan, workspace: Workspace, *, wait: bool, live: bool = False) -> int:
+def start(
+    created: Sweep,
+    plan: Plan,
+    workspace: Workspace,
+    *,
+    wait: bool,
+    live: bool = False,
+    limit: FailureLimit = NO_LIMIT,
+) -> int:
     """Run a new sweep on this machine, or submit its jobs and `wait` for them; return the exit status.
 
-    With `live`, print the output of the first run on a terminal.
+    With `live`, print the output of the first run on a terminal. The sweep stops at the `limit` of its failures; if
+    that is the first one, all other jobs wait until the first runs have ended.
     """
     from hpcbench.commands.shared.submit import submit_with_progress
-    from hpcbench.submit.slurm_executor import Array
 
     paths = created.paths
+    failure_limit.begin(limit, str(paths.results))
     shown = live_output(paths) if live and err.is_terminal else nullcontext()
     with locked(paths.jobs) as lease, resumable(paths.name):
         if created.scheduler != "slurm":
             with shown:
                 return run_here(created, list(query(created).runs), lease)
-        whole = [Array(job.name, tuple(job.packed_elements)) for job in plan.jobs]
-        submit_with_progress(created, workspace, whole, Journal(paths), lease)
+        first, rest = _arrays(plan.jobs, limit)
+        submit_with_progress(created, workspace, first, Journal(paths), lease, rest)
     if not wait:
         return SUCCESS
     with shown:
         return wait_for(created)
+
+
+def _arrays(jobs: Iterable[Job], limit: FailureLimit) -> tuple[list[Array], list[Array]]:
+    """Return the arrays of a sweep, and those that wait for the end of the former: with fail_fast, all later runs."""
+    from hpcbench.submit.slurm_executor import Array
+
+    first: list[Array] = []
+    later: list[Array] = []
+    for job in jobs:
+        leads = [not limit.fail_fast or any(run.is_first for run in pack) for pack in job.packs]
+        for arrays, wanted in ((first, True), (later, False)):
+            packs = tuple(pack for pack, lead in zip(job.packed_elements, leads, strict=True) if lead == wanted)
+            arrays += [Array(job.name, packs)] if packs else []
+    return first, later

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
 from rich.progress import Progress
 
 from hpcbench.store.journal import Journal
@@ -15,15 +18,31 @@ from hpcbench.util.text import plural
 
 
 def submit_with_progress(
-    sweep: Sweep, workspace: Workspace, arrays: list[Array], journal: Journal, lease: Lease
+    sweep: Sweep,
+    workspace: Workspace,
+    arrays: list[Array],
+    journal: Journal,
+    lease: Lease,
+    later: Sequence[Array] = (),
 ) -> None:
     """Submit these arrays, or as much of them as the queue accepts, and report what is left and the next step.
+
+    Jobs of `later` arrays start after all jobs of `arrays` have ended.
 
     Raise UserError if sbatch refuses an array or the continuation job.
     """
     name = sweep.paths.name
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
-        left = fill(sweep, workspace, arrays, journal, lease, lambda each: bar.track(each, description="submitting"))
+
+        def track(each: list[Array]) -> Iterable[Array]:
+            return bar.track(each, description="submitting")
+
+        left = fill(sweep, workspace, arrays, journal, lease, track)
+        if later and not left.arrays:
+            after = tuple(batch.slurm_id for batch in journal.accepted if batch.slurm_id)
+            left = fill(sweep, workspace, [replace(each, after=after) for each in later], journal, lease, track)
+        elif later:
+            left = replace(left, arrays=(*left.arrays, *later))
     if not left.arrays:
         err.print(f"submitted; see: hpcbench status {name}")
         return

@@ -6,13 +6,13 @@ import time
 from enum import Enum
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from ...core import oom_pruning
 from ...core.files import make_folder
 from ...core.rank_command import RankTask, packages_file, scratch_folder
 from ...core.record import Record, RecordKey
-from ...core.retry_rule import Attempt, is_tried_again
 from ...core.run_spec import PlannedRun
 from ...core.samples import INTERFERENCE
+from ...core.start_rules import failure_limit, oom_pruning
+from ...core.start_rules.retry_rule import Attempt, is_tried_again
 from ...core.status import COMPLETED, NODE_FAILURE
 from ..results import outcome, record_writer
 from ..results.outcome import Ending, NotStarted
@@ -74,10 +74,11 @@ def attempt(
     log_from = output.size()
     scratch = _scratch(job, element, number)
     planned = job.planned(element)
-    too_large = _too_large(planned, job.results)
-    noise = "" if too_large else _noise(lane, planned, clock)
+    halted = (failure_limit.reached(job.results) or "") if job.on_slurm else ""
+    too_large = "" if halted else _too_large(planned, job.results)
+    noise = "" if halted or too_large else _noise(lane, planned, clock)
     status = 0
-    if not (too_large or noise or lane.stop.requested):
+    if not (halted or too_large or noise or lane.stop.requested):
         lane.monitors.begin(scratch)
         packages = packages_file(job.results, _environment(lane))
         limit_s = job.limit_s - clock.elapsed_s()
@@ -96,6 +97,7 @@ def attempt(
         preempted=_gives_way(ranks, lane.stop),
         noise=noise,
         too_large=too_large,
+        halted=halted,
     )
     not_started = outcome.why_not_started(ranks, ending)
     if not_started is not None:
@@ -127,7 +129,10 @@ def _after(
     earlier.append(record)
     retry = lane.sweep["experiment"]["retry"]
     again = not lane.stop.requested and is_tried_again(earlier, planned.measure["retries"], retry["on"], retry["max"])
-    return (NextStep.AGAIN if again and _has_time(record, ending, output) else NextStep.DONE), completed
+    if again and _has_time(record, ending, output):
+        return NextStep.AGAIN, completed
+    failure_limit.note(planned, record, lane.job.results)
+    return NextStep.DONE, completed
 
 
 def _has_time(record: Record, ending: Ending, output: Output) -> bool:

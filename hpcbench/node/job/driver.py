@@ -7,7 +7,7 @@ import threading
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ...core import ranges
-from ...core.retry_rule import Attempt, is_tried_again
+from ...core.start_rules.retry_rule import Attempt, is_tried_again
 from . import launcher, requeue
 from .attempt import Clock, Lane, NextStep, attempt
 from .give_up import GaveUpError, give_up

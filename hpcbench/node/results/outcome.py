@@ -21,6 +21,7 @@ from ...core.status import (
     PREEMPTED,
     SETUP,
     SKIPPED,
+    STOPPED,
     TERMINATED,
     TIME_LIMIT,
     TIMEOUT,
@@ -79,6 +80,7 @@ class Ending(NamedTuple):
     preempted: bool = False  # Slurm preempts the job, but has not sent a signal to the script yet
     noise: str = ""  # why nothing was started: activity of others on the node
     too_large: str = ""  # why nothing was started: a smaller case ran out of memory
+    halted: str = ""  # why nothing was started: the sweep has stopped after failures
 
 
 class Outcome(NamedTuple):
@@ -124,6 +126,8 @@ def not_evaluated(error: Exception) -> Outcome:
 def _concluded(
     planned: PlannedRun, sweep: Dict[str, Any], ranks: List[Dict[str, Any]], ending: Ending, scratch: str
 ) -> Outcome:
+    if ending.halted and not ending.stopped:
+        return _skipped(STOPPED, "not started, because %s" % ending.halted)
     if ending.too_large and not ending.stopped:
         return _skipped(TOO_LARGE, ending.too_large)
     if ending.noise and not ending.stopped:

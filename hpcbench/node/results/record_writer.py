@@ -10,11 +10,12 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Type, TypeVar
 
-from ...core import oom_pruning, redaction, status
+from ...core import redaction, status
 from ...core.files import append_lines
 from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, RankEnd, Record, RecordKey, Threads, Work
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples
+from ...core.start_rules import oom_pruning
 from ...core.typed_json import InvalidError, from_json, to_json
 from ...core.variables import performance
 from . import kept_output, monitor_summary

@@ -32,9 +32,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with a sweep whose pattern finds nothing, and one whose expected pattern is wrong."""
     command_line = CommandLine(tmp_path_factory.mktemp("ran"))
     write(command_line, "trial.yaml", EXPERIMENT)
-    command_line("sweep", "trial.yaml", "--local", "--name", "one", expect=1)
+    command_line("sweep", "trial.yaml", "--local", "--no-fail-fast", "--name", "one", expect=1)
     write(command_line, "unexpected.yaml", {**EXPERIMENT, "metrics": {}, "expect": ["finished"]})
-    command_line("sweep", "unexpected.yaml", "--local", "--name", "two", expect=1)
+    command_line("sweep", "unexpected.yaml", "--local", "--no-fail-fast", "--name", "two", expect=1)
     return command_line.workspace
 
 

@@ -32,7 +32,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
             "measure": {"repetitions": 1, "idle_node": "ignore", "retries": 0},
         }
         (command_line.workspace / f"{name}.yaml").write_text(json.dumps(experiment))
-        command_line("sweep", f"{name}.yaml", "--local", "--name", name, expect=int(name == "bad"))
+        command_line("sweep", f"{name}.yaml", "--local", "--no-fail-fast", "--name", name, expect=int(name == "bad"))
     return command_line
 
 

@@ -25,7 +25,7 @@ def small_sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "measure": {"repetitions": 1, "retries": 0},
     }
     (command_line.workspace / "trial.yaml").write_text(json.dumps(experiment))
-    command_line("sweep", "trial.yaml", "--local", "--name", "small", expect=1)
+    command_line("sweep", "trial.yaml", "--local", "--no-fail-fast", "--name", "small", expect=1)
     return command_line.workspace
 
 

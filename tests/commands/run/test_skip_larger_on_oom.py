@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core import oom_pruning
 from hpcbench.core.run_spec import parse
+from hpcbench.core.start_rules import oom_pruning
 
 FITS, TOO_MUCH, MORE = 1, 500, 700  # MB, where 400 are allowed
 SMALLER_FIRST = 1  # a seed of the order of three cases by which the second runs before the first

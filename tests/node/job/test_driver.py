@@ -110,9 +110,9 @@ def test_a_job_that_is_told_to_end_records_the_run_and_begins_no_other(drive: Dr
 
 
 def test_each_of_a_pack_has_the_whole_wall_time_of_a_run(drive: Drive) -> None:
-    packed = drive("sleep 1.1", SEVEN + THREE_EACH)
-    log = packed.run().stdout
-    assert [600 - int(limit) <= 1 for limit in re.findall(r"--limit (\d+)", log)] == [True, True, True]
+    packed = drive("sleep 2", SEVEN + THREE_EACH)
+    first, _, last = map(int, re.findall(r"--limit (\d+)", packed.run().stdout))
+    assert last > first - 3, "the runs before took four seconds"
 
 
 def test_each_of_a_pack_is_judged_by_its_own_part_of_the_log(drive: Drive) -> None:

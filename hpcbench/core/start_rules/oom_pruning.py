@@ -11,9 +11,9 @@ import json
 import os
 from typing import Dict, List, NamedTuple, Optional
 
-from .files import make_folder, no_link
-from .run_spec import PlannedRun
-from .status import COMPLETED, OUT_OF_MEMORY
+from ..files import make_folder, no_link
+from ..run_spec import PlannedRun
+from ..status import COMPLETED, OUT_OF_MEMORY
 
 FOLDER = "larger_than_oom"  # below the results of a sweep; in it: first two digits of a group / group
 _NOTED = (OUT_OF_MEMORY, COMPLETED)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.core import oom_pruning
-from hpcbench.core.oom_pruning import Note, note, notes, too_large
 from hpcbench.core.run_spec import PlannedRun, parse
+from hpcbench.core.start_rules import oom_pruning
+from hpcbench.core.start_rules.oom_pruning import Note, note, notes, too_large
 from hpcbench.core.status import COMPLETED, STATUSES
 from hpcbench.core.status import OUT_OF_MEMORY as OOM
 

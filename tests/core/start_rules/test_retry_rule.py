@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hpcbench.core.retry_rule import is_tried_again
+from hpcbench.core.start_rules.retry_rule import is_tried_again
 
 
 class Ended(NamedTuple):

@@ -5,7 +5,7 @@ The driver of a job, a requeued job, the survey of a sweep and the continuation 
 
 from typing import Collection, Optional, Protocol, Sequence
 
-from .samples import INTERFERENCE
+from ..samples import INTERFERENCE
 
 
 class Attempt(Protocol):

@@ -1,0 +1,1 @@
+"""The rules that decide whether a run is started, retried or skipped; nodes and the login side apply them."""
