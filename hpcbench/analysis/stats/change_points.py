@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -59,6 +60,18 @@ class _Split(NamedTuple):
 def change_points(series: Sequence[Floats], level: float = LEVEL, margin: float = MARGIN) -> list[list[Change]]:
     """Return the changes of each series of positive values, both in the order of time."""
     return [_changes(values, len(series), level, math.log1p(margin)) for values in series]
+
+
+@cache
+def fewest_values(series: int) -> int:
+    """Return the length from which on a change in the middle of each of `series` series can be significant.
+
+    With the correction for several series, MIN_VALUES are too few for even the clearest change.
+    """
+    length = MIN_VALUES
+    while next(_splits(sign_sums(np.arange(length, dtype=np.float64)), 0, length, series, LEVEL), None) is None:
+        length += 1
+    return length
 
 
 def sign_sums(values: Floats) -> Whole:

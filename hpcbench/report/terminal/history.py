@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hpcbench.analysis.cases.labels import label
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.analysis.stats.change_points import LEVEL, MIN_VALUES
+from hpcbench.analysis.stats.change_points import LEVEL, MIN_VALUES, fewest_values
 from hpcbench.analysis.stats.equivalence import FASTER, MARGIN, SLOWER
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets
@@ -65,7 +65,14 @@ class History:
     @property
     def judged(self) -> list[str]:
         """Return the cases with enough values for change points, all above 0."""
-        return [each.case for each in self.histories if len(each.compared) >= MIN_VALUES and each.has_ratios]
+        fewest = self.fewest_sweeps
+        return [each.case for each in self.histories if len(each.compared) >= fewest and each.has_ratios]
+
+    @cached_property
+    def fewest_sweeps(self) -> int:
+        """Return the number of sweeps with a case from which on its changes can be detected; more for more cases."""
+        tested = sum(len(each.compared) >= MIN_VALUES and each.has_ratios for each in self.histories)
+        return fewest_values(max(tested, 1))
 
     @property
     def latest_shifts(self) -> dict[str, Shift]:
@@ -224,7 +231,7 @@ def summary(history: History) -> str:
     """Return one line with the number of changes and the rule."""
     judged = len(history.judged)
     if not judged:
-        return f"too few sweeps to detect changes: a case needs {MIN_VALUES}"
+        return f"too few sweeps to detect changes: a case needs {history.fewest_sweeps}"
     count = len(history.shifts)
     rule = f"rank-sum tests, false alarms in {percent(LEVEL)} of all calls at most, margin {percent(MARGIN)}"
     return f"{plural(count, 'change') if count else 'no change'} in {plural(judged, 'case')} ({rule})"

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from hpcbench.analysis.stats.change_points import MIN_VALUES, SHORTEST, change_points, sign_sums
+from hpcbench.analysis.stats.change_points import MIN_VALUES, SHORTEST, change_points, fewest_values, sign_sums
 from hpcbench.analysis.stats.rank_sum import rank_sum_p, rank_sum_tail
 
 Floats = NDArray[np.float64]
@@ -140,3 +140,12 @@ def test_the_fewest_values_in_which_a_change_can_be_found() -> None:
 @pytest.mark.parametrize("values", [[], [1.0], [1.0] * 4, [1.0] * 200])
 def test_few_values_and_equal_ones_have_no_change(values: list[float]) -> None:
     assert places(np.array(values, dtype=np.float64)) == []
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 20])
+def test_the_clearest_change_needs_this_many_values(count: int) -> None:
+    half = fewest_values(count) // 2
+    series = [in_steps((half, 1.0), (fewest_values(count) - half, 1.5))] * count
+    assert [len(found) for found in change_points(series)] == [1] * count
+    too_short = [values[1:] for values in series]
+    assert [len(found) for found in change_points(too_short)] == [0] * count

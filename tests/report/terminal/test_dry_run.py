@@ -29,7 +29,7 @@ def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         document = parse_yaml(f"name: trial\n{text}", "trial.yaml")
         plan = make_plan(load_experiment(document), document, load_site(parse_yaml(SITE, "c")))
         workspace = Workspace(tmp_path)
-        dry_run.show(plan, workspace, workspace.paths("trial"), resolved(plan, workspace))
+        dry_run.show(plan, workspace, workspace.paths("trial"), resolved(plan, workspace), with_script=True)
         return capsys.readouterr().out
 
     return show
