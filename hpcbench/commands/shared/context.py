@@ -23,6 +23,7 @@ from hpcbench.store.archive.unpack import unpacked
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.util.console import err
+from hpcbench.util.exit_status import SUCCESS
 from hpcbench.util.package_data import shipped
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -87,12 +88,14 @@ def yes_option(text: str) -> Callable[[Command], Command]:
 
 
 def confirm(question: str, yes: bool, hint: str) -> None:
-    """Ask a question on the terminal unless `yes`. Raise Abort if the answer is no, UserError without a terminal."""
+    """Ask a question on the terminal unless `yes`. Raise UserError without a terminal; if the answer is no, exit."""
     if yes:
         return
     if not sys.stdin.isatty():
         raise UserError("not done, because there is no terminal to confirm it", hint=hint)
-    click.confirm(question, abort=True, err=True)
+    if not click.confirm(question, err=True):
+        err.print("nothing was changed")
+        raise click.exceptions.Exit(SUCCESS)
 
 
 def not_empty(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
