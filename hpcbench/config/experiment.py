@@ -21,6 +21,7 @@ from hpcbench.config.validation.experiment_checks import (
     check_held_out,
     check_metrics,
     check_parameter_names,
+    check_rank_by,
     with_valid_axes,
 )
 from hpcbench.config.validation.findings import Findings
@@ -116,6 +117,10 @@ class Experiment(Model):
     metrics: dict[str, Metric] = Field(
         default_factory=dict, description="metrics to read from the output or the files of a command, by name"
     )
+    rank_by: str | None = Field(
+        default=None,
+        description="metric by which `report` ranks the cases, as for its option `--metric`, e.g. `loss:lower`",
+    )
     expect: list[str] = Field(
         default_factory=list, description="regular expressions without which the output of a command is a failure"
     )
@@ -193,8 +198,9 @@ def load_experiment(document: Document) -> Experiment:
     if groups := experiment or part(*GROUPS):
         check_parameter_names(groups, SECTIONS, findings)
         check_axes_apart(groups, findings)
-    if output := experiment or part("metrics", "expect"):
+    if output := experiment or part("metrics", "rank_by", "expect"):
         check_metrics(output.metrics, output.expect, findings)
+        check_rank_by(output.rank_by, output.metrics, findings)
     if tuned := experiment or part("tune"):
         check_held_out(tuned.tune.held_out, SECTIONS, findings)
     return findings.checked(experiment)

@@ -195,12 +195,16 @@ def test_init_adds_the_site_file_when_slurm_responds_again_with_fake_slurm_comma
     assert (tmp_path / "my study" / "configs" / "sites" / "big.yaml").is_file()
 
 
-def test_dry_run_writes_nothing_and_shows_cases_hours_and_a_script(invoke):
+@pytest.mark.parametrize("option", ["--dry-run", "--show-script"])
+def test_dry_run_writes_nothing_and_shows_cases_hours_and_a_script(invoke, option):
     axes = {"parameters": {"cpus_per_task": 2}, "matrix": {"intra_op_threads": [1, 2]}}
     experiment = invoke.experiment(**axes, measure={"repetitions": 3})
-    shown = invoke("sweep", experiment, "--local", "--dry-run").stdout
-    for word in ("2 cases", "job-001", "0.20 node-hours", "longest walltime is 0:02:00", "#!/bin/bash"):
+    (invoke.workspace / "far.yaml").write_text("name: far\nscheduler: slurm\n")
+    shown = invoke("sweep", experiment, "--site", "far.yaml", option).stdout
+    for word in ("2 cases", "job-001", "0.20 node-hours", "longest walltime is 0:02:00"):
         assert word in shown
+    assert ("#!/bin/bash" in shown) == (option == "--show-script")
+    assert "node-hours" not in invoke("sweep", experiment, "--local", option).stdout
     assert not (invoke.workspace / "jobs").exists()
 
 

@@ -25,7 +25,8 @@ def test_a_dry_run_tells_the_price_or_what_is_missing(command_line: Any, cost: d
 
 
 def test_a_dry_run_without_prices_says_nothing_of_them(command_line: Any) -> None:
-    shown = command_line("sweep", command_line.experiment(), "--site", command_line.site(), "--dry-run").stdout
+    site = command_line.site(scheduler="slurm", partitions={"main": {"default": True, "cpus_per_node": 16}})
+    shown = command_line("sweep", command_line.experiment(), "--site", site, "--dry-run").stdout
     assert "core-hours" in shown
     assert "The cost" not in shown
     assert "At the site's prices" not in shown

@@ -39,8 +39,8 @@ from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.report_json import report_json
-from hpcbench.report.load.found_metrics import with_found_metric
 from hpcbench.report.load.metrics import DEFAULT_METRIC
+from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
 from hpcbench.report.terminal.found_metrics import print_found
@@ -166,7 +166,7 @@ def report_command(
     if not has_results(records):
         err.print("no records found; see: hpcbench status")
         return FAILURE
-    records = with_found_metric(metric, found, records)
+    metric, records = ranked_by(metric, [progress.sweep for progress in progresses], records)
     results = results_of_sweeps(progresses, records, metric, baseline_case, same_workload)
     searched = list(tuning_summaries(progresses))
     if not any(output.is_stdout for output in asked):

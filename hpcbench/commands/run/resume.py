@@ -17,7 +17,7 @@ from hpcbench.commands.shared.context import (
     sweep_argument,
     workspace_of,
 )
-from hpcbench.commands.shared.print_state import print_state
+from hpcbench.commands.shared.print_state import print_next, print_state
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
 from hpcbench.config.slurm_options import time_text
@@ -113,6 +113,8 @@ def resume_command(
         status = wait_for(found)
     if as_json:
         print_state(found)
+    elif wait or found.scheduler == "local":
+        print_next(found)
     return status
 
 

@@ -8,12 +8,15 @@ from typing import Any
 
 import click
 
+from hpcbench.commands.options.dry_run import dry_run_options
 from hpcbench.commands.options.failure_options import failure_limit_of, failure_options
+from hpcbench.commands.options.parameter_option import parameter_option
 from hpcbench.commands.shared.context import choose_site, set_option, site_option, workspace_of
+from hpcbench.commands.shared.json_schema import schema_comment
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
 from hpcbench.commands.shared.start_sweep import print_size, start
 from hpcbench.config.experiment import load_experiment
-from hpcbench.config.options.command_experiment import Invocation, axis_of, document_of
+from hpcbench.config.options.command_experiment import Invocation, axes_of, document_of
 from hpcbench.config.options.extract_option import METAVAR, metric_of
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.yaml_document import Document
@@ -43,15 +46,7 @@ Examples:
 
 @click.command("run", epilog=EPILOG, context_settings={"allow_interspersed_args": False})
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT]...")
-@click.option(
-    "--parameter",
-    "-P",
-    "parameters",
-    multiple=True,
-    metavar="NAME=VALUES",
-    help="Measure these values of a parameter: A,B,... or a range A..B, A..B:STEP, A..B:log; may be repeated. "
-    "{NAME} in the command is its value.",
-)
+@parameter_option()
 @click.option(
     "--extract",
     "extracts",
@@ -60,7 +55,12 @@ Examples:
     help="Read a metric from the output: the group of REGEX is the number, and the last match counts. "
     "`higher` or `lower` is better. May be repeated.",
 )
-@click.option("--metric", metavar="NAME", help="Rank by this metric.  [default: the first of --extract, or the time]")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="Rank by this metric of --extract, or one found in the output, with :higher or :lower if its better direction "
+    "is unknown.  [default: the first of --extract with a known better direction, otherwise the time]",
+)
 @click.option("--repetitions", type=click.IntRange(1, 1000), metavar="N", help="Runs per case.  [default: 6]")
 @site_option()
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
@@ -80,7 +80,7 @@ Examples:
 @click.option("--name", metavar="NAME", help="Name the sweep.  [default: PROGRAM-DATE-TIME]")
 @click.option("--save", "saved", metavar="FILE", help="Write the experiment to FILE, or to stdout for -; run nothing.")
 @click.option("--detach", is_flag=True, help="On Slurm, return when the jobs are queued.")
-@click.option("-n", "--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
+@dry_run_options("Show cases, commands, jobs and the maximum cost; write nothing.")
 @click.pass_context
 def run_command(
     context: click.Context,
@@ -99,6 +99,7 @@ def run_command(
     fail_fast: bool | None,
     max_failures: int | None,
     dry_run: bool,
+    show_script: bool,
     **resources: Any,
 ) -> int:
     """Measure PROGRAM: timed, monitored and recorded, over all combinations of the given parameters.
@@ -110,7 +111,7 @@ def run_command(
         raise click.UsageError("missing PROGRAM, e.g. hpcbench run -- python train.py", context)
     constants = {key: value for key, value in resources.items() if value is not None}
     metrics = dict(map(metric_of, extracts))
-    source = document_of(Invocation(program, _axes(parameters, constants), constants, metrics, repetitions))
+    source = document_of(Invocation(program, axes_of(parameters, constants), constants, metrics, repetitions, metric))
     if saved is not None:
         return _save(apply_overrides(source, list(settings)), saved)
     workspace = workspace_of(context)
@@ -119,32 +120,20 @@ def run_command(
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run)
     print_warnings(warnings)
     if dry_run:
-        show(plan, workspace, paths, environments)
+        show(plan, workspace, paths, environments, with_script=show_script)
         return 0
     check_slurm(plan)
     created = create(workspace, paths, plan, source, asked, cluster=cluster_of(plan.site))
     print_size(created, plan)
     limit = failure_limit_of(fail_fast, max_failures, created.scheduler)
     completed = start(created, plan, workspace, wait=not detach, live=True, limit=limit)
-    return completed if detach and created.scheduler == "slurm" else _report(context, created, metric, completed)
-
-
-def _axes(parameters: tuple[str, ...], constants: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of each parameter. Raise UserError for one that is given twice."""
-    axes: dict[str, Any] = {}
-    for option in parameters:
-        name, axis = axis_of(option)
-        if name in axes or name in constants:
-            other = f"--{name.replace('_', '-')}" if name in constants else "-P"
-            raise UserError(f"'{name}' is also set by {other}", where=f"-P {option}", hint="give it once")
-        axes[name] = axis
-    return axes
+    return completed if detach and created.scheduler == "slurm" else _report(context, created, completed)
 
 
 def _save(document: Document, file: str) -> int:
     """Write the experiment to a new file, or to standard output for `-`. Raise UserError if the file exists."""
     load_experiment(document)
-    text = yaml_text(document.data)
+    text = schema_comment("experiment", Path(file)) + yaml_text(document.data)
     refuse_secrets(text, document.name)
     if file == "-":
         out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
@@ -158,14 +147,12 @@ def _save(document: Document, file: str) -> int:
     return 0
 
 
-def _report(context: click.Context, sweep: Sweep, metric: str | None, completed: int) -> int:
+def _report(context: click.Context, sweep: Sweep, completed: int) -> int:
     """Print the results, and the next steps."""
     from hpcbench.commands.analyse.report import report_command  # imports pandas
 
     name = sweep.paths.name
-    metric = metric or next(iter(sweep.description["experiment"]["metrics"]), None)
-    options = [] if metric is None else ["--metric", metric]
-    with report_command.make_context("report", [*options, "--", name], parent=context.parent) as inner:
+    with report_command.make_context("report", ["--", name], parent=context.parent) as inner:
         reported = int(report_command.invoke(inner))
     err.print(f"next: hpcbench report {name} --html report.html", soft_wrap=True, markup=False)
     return max(completed, reported)

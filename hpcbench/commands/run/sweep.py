@@ -8,6 +8,7 @@ from functools import partial
 import click
 
 from hpcbench.commands.options.completion import complete_experiment, complete_sweep
+from hpcbench.commands.options.dry_run import dry_run_options
 from hpcbench.commands.options.failure_options import failure_limit_of, failure_options
 from hpcbench.commands.options.outputs import STDOUT, json_option
 from hpcbench.commands.shared.context import (
@@ -20,7 +21,7 @@ from hpcbench.commands.shared.context import (
     yes_option,
 )
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_of, placed, planned
-from hpcbench.commands.shared.print_state import print_state
+from hpcbench.commands.shared.print_state import print_next, print_state
 from hpcbench.commands.shared.replace import replacing
 from hpcbench.commands.shared.start_sweep import check_schedules, print_size, start
 from hpcbench.config.site import Site
@@ -66,7 +67,7 @@ Examples:
 @click.option("--name", metavar="NAME", help="Name the sweep.  [default: EXPERIMENT-DATE-TIME]")
 @click.option("--limit", type=click.IntRange(min=1), help="Run only the first N cases.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
-@click.option("-n", "--dry-run", is_flag=True, help="Show cases, commands, jobs and one script; write nothing.")
+@dry_run_options("Show cases, commands, jobs and the maximum cost; write nothing.")
 @click.option("--render-only", is_flag=True, help="Write the scripts; submit nothing.")
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
 @failure_options
@@ -84,6 +85,7 @@ def sweep_command(
     limit: int | None,
     local: bool,
     dry_run: bool,
+    show_script: bool,
     render_only: bool,
     wait: bool,
     fail_fast: bool | None,
@@ -112,15 +114,14 @@ def sweep_command(
     nothing_runs = dry_run or render_only
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run, replace=replace)
     if again:
-        is_same = not settings and limit is None
-        warnings += _differences(again, plan, environments, workspace, is_same, nothing_runs)
+        warnings += _differences(again, plan, environments, workspace, not settings and limit is None, nothing_runs)
     print_warnings(warnings)
     template = again.template if again else None
     if dry_run and as_json:
         write_text(plan_json(plan, paths.name, warnings), STDOUT)
-        return SUCCESS
+    elif dry_run:
+        show(plan, workspace, paths, environments, template, with_script=show_script)
     if dry_run:
-        show(plan, workspace, paths, environments, template)
         return SUCCESS
     if not render_only:
         check_slurm(plan)
@@ -170,6 +171,8 @@ def _run(
     status = SUCCESS if render_only else start(created, plan, workspace, wait=wait, limit=failures)
     if as_json:
         print_state(created, scripts=scripts)
+    elif not render_only and (wait or created.scheduler == "local"):
+        print_next(created)
     elif render_only:
         for script in scripts:
             out.print(script, soft_wrap=True)

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from hpcbench.commands.options.completion import complete_experiment, complete_metric
+from hpcbench.commands.options.dry_run import dry_run_options
 from hpcbench.commands.options.outputs import STDOUT, json_option
 from hpcbench.commands.shared.context import choose_site, file_in, set_option, site_option, workspace_of
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
@@ -60,9 +61,7 @@ Examples:
 @click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check the result.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
 @click.option("--wait", is_flag=True, help="Wait until the job has ended, and print its result.")
-@click.option(
-    "-n", "--dry-run", is_flag=True, help="Show what would be searched, the maximum cost, and the job; write nothing."
-)
+@dry_run_options("Show what would be searched and the maximum cost; write nothing.")
 @json_option("Print the result as JSON; with --dry-run, what would be searched.")
 @click.pass_context
 def tune_command(
@@ -76,6 +75,7 @@ def tune_command(
     local: bool,
     wait: bool,
     dry_run: bool,
+    show_script: bool,
     as_json: bool,
 ) -> int:
     """Find the best configuration in EXPERIMENT's matrix with few measurements.
@@ -110,7 +110,7 @@ def tune_command(
         write_text(search_json(plan, paths.name, metric, [each.as_data() for each in searched], most, warnings), STDOUT)
     elif dry_run:
         _show(searched, checked)
-        _show_most(plan, searched, exhaustive, workspace, paths)
+        _show_most(plan, searched, exhaustive, workspace, paths, script=show_script)
     if dry_run:
         return SUCCESS
     check_slurm(plan)
@@ -157,9 +157,9 @@ def _most(plan: Plan, searched: Sequence[Context], exhaustive: bool) -> int:
 
 
 def _show_most(
-    plan: Plan, searched: Sequence[Context], exhaustive: bool, workspace: Workspace, paths: SweepPaths
+    plan: Plan, searched: Sequence[Context], exhaustive: bool, workspace: Workspace, paths: SweepPaths, *, script: bool
 ) -> None:
-    """Print the maximum cost; on a cluster also the job with its script."""
+    """Print the maximum cost; on a cluster also that of the job, and with `script` its script."""
     experiment, most = plan.experiment, _most(plan, searched, exhaustive)
     estimate = f"In all about {plural(most, 'measurement')}, and repeats of those with interference"
     if all(case.parameters.framework != COMMAND for case in plan.cases):  # how long a program runs is not known
@@ -167,7 +167,7 @@ def _show_most(
         estimate += f": about {time_in_words(most * each_s)} of measurement, and the time to start the processes"
     out.print(f"{estimate}.", soft_wrap=True)
     if plan.site.scheduler == "slurm":
-        show_search(plan, most, workspace, paths)
+        show_search(plan, most, workspace, paths, with_script=script)
 
 
 def _show(searched: Sequence[Context], experiment: Experiment) -> None:

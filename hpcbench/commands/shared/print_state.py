@@ -1,4 +1,4 @@
-"""Print the state of a sweep as JSON: for sweep and resume."""
+"""Print the state of a sweep as JSON, or the next command: for sweep and resume."""
 
 from __future__ import annotations
 
@@ -11,9 +11,15 @@ from hpcbench.report.export.json_text import json_text
 from hpcbench.report.export.status_json import as_json
 from hpcbench.status.query import or_records, query
 from hpcbench.store.sweep import Sweep
+from hpcbench.util.console import err
 
 
 def print_state(sweep: Sweep, **more: Any) -> None:
     """Print the state of a sweep as JSON, with further keys."""
     progress = or_records(query, sweep)
     write_text(json_text({**as_json(progress, datetime.datetime.now().astimezone()), **more}), STDOUT)
+
+
+def print_next(sweep: Sweep) -> None:
+    """Print the command that reports a sweep whose runs have ended."""
+    err.print(f"next: hpcbench report {sweep.paths.name}", soft_wrap=True, markup=False)

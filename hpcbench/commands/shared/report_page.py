@@ -11,6 +11,7 @@ from hpcbench.analysis.results import Results
 from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError, nearest
+from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of
 from hpcbench.report.load.results import results_of
 from hpcbench.report.load.tuning_results import default_of_search, searches, tuning_summaries
@@ -82,7 +83,8 @@ def write_page_of(progress: Progress, workspace: Workspace, file: str) -> bool:
     records = records_of(progress)
     if not has_results(records):
         return False
-    results = results_of_sweeps([progress], records, None, None, ())
+    metric, records = ranked_by(None, [progress.sweep], records)
+    results = results_of_sweeps([progress], records, metric, None, ())
     figures = figures_of(results, None, [progress], workspace)
     write_page(results, figures, [progress], list(tuning_summaries([progress])), file)
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,9 +21,9 @@ from hpcbench.errors import UserError, nearest
 _RANGE = re.compile(r"(?P<first>[-+\w.]+?)\.\.(?P<last>[-+\w.]+?)(?::(?P<step>.+))?\Z")
 _LOG_STEP = "*10"
 _IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
-_RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
+RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 # Parameters that take effect although the command does not use them.
-_EFFECTIVE = {*_RESOURCES, "launch", "device", "environment", "oversubscribe", *(setting.name for setting in SETTINGS)}
+_EFFECTIVE = {*RESOURCES, "launch", "device", "environment", "oversubscribe", *(setting.name for setting in SETTINGS)}
 _SCRIPT = re.compile(r"[\w./+-]+\.(?:py|sh|jl|R|lua)\Z")
 
 Axis = list[Any] | dict[str, Any]
@@ -42,6 +42,7 @@ class Invocation:
     constants: Mapping[str, Any]
     metrics: Mapping[str, Mapping[str, Any]]
     repetitions: int | None = None
+    rank_by: str | None = None
 
 
 def axis_of(option: str) -> tuple[str, Axis]:
@@ -64,6 +65,21 @@ def axis_of(option: str) -> tuple[str, Axis]:
     return name, values
 
 
+def axes_of(options: Iterable[str], constants: Collection[str] = ()) -> dict[str, Axis]:
+    """Return the values of each parameter of options `NAME=VALUES`.
+
+    Raise UserError for a name that is given twice, or is one of `constants`, which other options set.
+    """
+    axes: dict[str, Axis] = {}
+    for option in options:
+        name, axis = axis_of(option)
+        if name in axes or name in constants:
+            other = f"--{name.replace('_', '-')}" if name in constants else "-P"
+            raise UserError(f"'{name}' is also set by {other}", where=f"-P {option}", hint="give it once")
+        axes[name] = axis
+    return axes
+
+
 def _step(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
@@ -77,14 +93,15 @@ def document_of(invocation: Invocation) -> Document:
     places: dict[KeyPath, str] = {("parameters", name): f"-P {name}" for name in invocation.axes}
     places |= {("matrix", name): f"-P {name}" for name in invocation.axes}
     places |= {("metrics", name): f"--extract {name}" for name in invocation.metrics}
+    places |= {("rank_by",): f"--metric {invocation.rank_by}"}
     return Document("hpcbench run", data, places, yaml_text(data))
 
 
 def _data(invocation: Invocation) -> dict[str, Any]:
-    names = [*invocation.axes, *invocation.constants, *_RESOURCES]
+    names = [*invocation.axes, *invocation.constants, *RESOURCES]
     command, used = command_of(invocation.program, names)
     _check_used(invocation.axes, used)
-    several = {name: axis for name, axis in invocation.axes.items() if isinstance(axis, dict) or len(axis) > 1}
+    several = {name: axis for name, axis in invocation.axes.items() if isinstance(axis, dict) or len(axis) != 1}
     single = {name: axis[0] for name, axis in invocation.axes.items() if isinstance(axis, list) and len(axis) == 1}
     own = [name for name in several if name not in NAMES]
     return {
@@ -93,6 +110,7 @@ def _data(invocation: Invocation) -> dict[str, Any]:
         **({"matrix": several} if several else {}),
         **({"same_workload": own} if own else {}),
         **({"metrics": dict(invocation.metrics)} if invocation.metrics else {}),
+        **({} if invocation.rank_by is None else {"rank_by": invocation.rank_by}),
         **({} if invocation.repetitions is None else {"measure": {"repetitions": invocation.repetitions}}),
     }
 

@@ -168,3 +168,18 @@ def check_metrics(wanted: Mapping[str, Metric], expect: list[str], findings: Fin
         except re.error as error:
             hint = r"put a backslash before a special character that stands for itself, as in \("
             findings.add(f"{pattern!r} is not a regular expression: {error}", ("expect", index), hint)
+
+
+def check_rank_by(asked: str | None, metrics: Mapping[str, Metric], findings: Findings) -> None:
+    """Add an error if the better direction of the metric is unknown, or not a direction.
+
+    A name that is not in `metrics` may be in the output of the runs.
+    """
+    if asked is None:
+        return
+    name, colon, better = asked.partition(":")
+    if not name or (colon and better not in ("higher", "lower")):
+        findings.add(f"'{asked}' is not NAME, NAME:higher or NAME:lower", ("rank_by",))
+    elif not colon and name in metrics and not (metrics[name].better or metrics[name].unit):
+        what = f"the better direction of '{name}' is unknown"
+        findings.add(what, ("rank_by",), f"write {name}:higher or {name}:lower, or add `better` to the metric")

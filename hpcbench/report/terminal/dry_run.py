@@ -1,5 +1,5 @@
-"""The output of --dry-run: for sweep the cases, commands, jobs, budget, one script, and an own continuation job; for
-tune the job of the search."""
+"""The output of --dry-run and --show-script: cases, commands, jobs, budget, the first script, and the script of the
+workspace for the continuation job; for tune the job of the search."""
 
 from __future__ import annotations
 
@@ -37,25 +37,42 @@ def show(
     paths: SweepPaths,
     environments: Mapping[str, Resolved],
     template: Path | None = None,
+    *,
+    with_script: bool,
 ) -> None:
-    """Print a plan, with the script of its first job by `template` or the default one; write and submit nothing."""
+    """Print the cases, commands and jobs of a plan, and on Slurm the maximum of its node-hours and its cost.
+
+    With `with_script`, also print the script of the first job, by `template` or the default one. Write and submit
+    nothing. Raise UserError if the script cannot be rendered.
+    """
     out.print(f"[bold]{paths.name}[/bold] on {plan.site.name} ({plan.site.scheduler})")
     out.print(_cases(plan))
     _commands(plan.cases)
     out.print(_jobs(plan))
-    _most(plan.jobs, plan.site)
+    if plan.site.scheduler == "slurm":
+        _most(plan.jobs, plan.site)
     job = plan.jobs[0]
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
     script = writer.render(job, environments[job.resources.environment].python)
-    _script(f"{job.name}.sh", writer.template, script)
-    _own_follow_on(plan, workspace, paths)
+    if with_script:
+        _script(f"{job.name}.sh", writer.template, script)
+        _own_follow_on(plan, workspace, paths)
+    else:
+        _name_option(f"{job.name}.sh")
 
 
-def show_search(plan: Plan, measurements: int, workspace: Workspace, paths: SweepPaths) -> None:
-    """Print budget and script of the job of a search with at most `measurements` measurements."""
+def _name_option(script: str) -> None:
+    out.print(f"To see {script}: --show-script", soft_wrap=True)
+
+
+def show_search(plan: Plan, measurements: int, workspace: Workspace, paths: SweepPaths, *, with_script: bool) -> None:
+    """Print the budget of the job of a search with at most `measurements` measurements, and optionally its script."""
     from hpcbench.submit.tuning_job import job_of, render  # imports submitit, which other dry runs do not need
 
     _most((job_of(plan, measurements),), plan.site)
+    if not with_script:
+        _name_option(f"{SEARCH}.sh")
+        return
     _script(f"{SEARCH}.sh", Template.find(workspace, OF_SEARCH), render(plan, measurements, paths, workspace))
 
 

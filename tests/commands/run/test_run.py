@@ -66,6 +66,23 @@ def test_an_experiment_is_saved_and_continues_as_a_sweep(command_line, program) 
     assert "already exists" in again.stderr
 
 
+def test_a_found_metric_ranks_and_is_saved(command_line, program) -> None:
+    asked = ("-P", "size=1,3", "--metric", "rate:lower", "--", "python3", "train.py", "{size}")
+    done = command_line("run", *ONCE, *asked)
+    ranked = [line.split()[0] for line in done.stdout.splitlines() if line.split()[1:2] in (["302"], ["102"])]
+    assert ranked == ["1", "3"], "the lowest first"
+    assert "302" in command_line("report").stdout, "which needs no --metric"
+    saved = command_line("run", *ONCE, "--save", "-", *asked).stdout
+    assert saved.startswith("# yaml-language-server: $schema=")
+    assert yaml.safe_load(saved)["rank_by"] == "rate:lower"
+
+
+def test_a_report_without_the_metric_of_rank_by_warns_and_ranks_by_the_default(command_line) -> None:
+    done = command_line("run", *ONCE, "--metric", "rate:lower", "--", "echo", "7")
+    assert "rank_by: unknown metric 'rate:lower', so the default metric ranks the cases" in done.stderr
+    assert "echo 7" in done.stdout
+
+
 def test_a_program_that_fails_is_status_1_with_its_reason(command_line) -> None:
     done = command_line("run", *ONCE, "--", "bash", "-c", "echo no fuel >&2; exit 3", expect=1)
     assert "the command exited with 3: no fuel" in done.stderr
@@ -79,6 +96,8 @@ def test_a_program_that_fails_is_status_1_with_its_reason(command_line) -> None:
         (["-P", "a=1", "-P", "a=2", "--", "echo", "{a}"], "'a' is also set by -P"),
         (["--nodes", "2", "-P", "nodes=2", "--", "true"], "'nodes' is also set by --nodes"),
         (["--extract", "rate", "--", "true"], "NAME[:higher|:lower]=REGEX"),
+        (["--metric", "rate:best", "--", "true"], "'rate:best' is not NAME, NAME:higher or NAME:lower"),
+        (["--metric", "a", "--extract", "a=(1)", "--", "true"], "the better direction of 'a' is unknown"),
         (["--extract", "rate=x", "--", "true"], "needs a group for the number"),
         (["--launch", "ssh", "--", "true"], "ssh"),
     ],
@@ -92,6 +111,10 @@ def test_a_mistake_is_refused_and_nothing_is_written(arguments: list[str], messa
 def test_a_dry_run_writes_nothing_and_shows_the_command(invoke) -> None:
     done = invoke("run", "--local", "--dry-run", "-P", "n=1,2", "--", "echo", "{n}", "a b")
     assert "echo 1 'a b'" in done.stdout
+    assert "node-hours" not in done.stdout
+    assert "#!/bin/bash" not in done.stdout
+    whole = invoke("run", "--local", "--show-script", "-P", "n=1,2", "--", "echo", "{n}", "a b").stdout
+    assert "#!/bin/bash" in whole
     assert not list(invoke.workspace.iterdir())
 
 

@@ -145,7 +145,7 @@ def test_the_sweeps_own_template_wins_and_that_is_said(swept):
     assert "warning: job.sh.j2 of this workspace differs; the sweep's own one is used" in done.stderr
     assert "# mine" in (swept.workspace / "jobs" / "three" / "job-001.sh").read_text()
     swept("archive", "two")
-    assert "# mine" in swept("sweep", "--from", "two.tar.gz", "--dry-run").stdout
+    assert "# mine" in swept("sweep", "--from", "two.tar.gz", "--show-script").stdout
 
 
 def test_what_differs_now_is_said_before_anything_runs(swept):

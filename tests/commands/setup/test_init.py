@@ -46,3 +46,23 @@ def test_init_replaces_the_schemas_of_another_version_and_nothing_else(invoke):
     assert own.read_text() == "{}"
     assert schema.read_text() == invoke("schema", "site").stdout
     assert "configs/schemas" not in invoke("init", env={"PATH": "/nowhere"}).stderr
+
+
+def test_init_writes_an_experiment_of_a_command_that_runs(command_line):
+    (command_line.workspace / "train.py").write_text("import sys\nprint(sys.argv)\n")
+    command = ("--command", "python3 train.py {size}", "-P", "size=1,2")
+    done = command_line("init", *command, env={"PATH": "/nowhere"})
+    assert "next: hpcbench sweep train --dry-run" in done.stdout
+    assert check(command_line.workspace) == {"experiments/train.yaml", "sites/laptop.yaml"}
+    done = command_line("sweep", "train", "--set", "measure.repetitions=1", "--set", "measure.retries=0")
+    assert "next: hpcbench report train-" in done.stderr
+    assert {row["param_size"] for row in command_line.report()} == {"1", "2"}
+
+
+def test_init_names_what_the_experiment_of_a_command_lacks(invoke, monkeypatch):
+    (invoke.workspace / "train.py").touch()
+    monkeypatch.chdir(invoke.workspace)
+    done = invoke("init", "study", "--command", "python train.py {size}", env={"PATH": "/nowhere"})
+    assert "add the values of size in " in done.stdout
+    assert "train.py is not in " in done.stderr
+    assert "-P requires --command" in invoke("init", "-P", "size=1", expect=2).stderr

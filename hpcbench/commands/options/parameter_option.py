@@ -1,0 +1,23 @@
+"""The option `-P NAME=VALUES`: the values of a parameter of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from hpcbench.commands.shared.context import Command
+
+
+def parameter_option() -> Callable[[Command], Command]:
+    """Return a decorator that adds `-P`; its parameter is `parameters`, a tuple of `NAME=VALUES`."""
+    decorate: Callable[[Command], Command] = click.option(
+        "--parameter",
+        "-P",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUES",
+        help="Measure these values of a parameter: A,B,... or a range A..B, A..B:STEP, A..B:log; may be repeated. "
+        "{NAME} in the command is its value.",
+    )
+    return decorate

@@ -1,0 +1,35 @@
+"""The metric by which a report ranks: the option `--metric`, otherwise `rank_by` of the experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hpcbench.analysis.cases.quantities import QUANTITIES
+from hpcbench.collect.table import metric_columns
+from hpcbench.core.record import Record
+from hpcbench.errors import UserError
+from hpcbench.report.load.found_metrics import with_found_metric
+from hpcbench.report.load.metrics import named, quantities_of
+from hpcbench.store.sweep import Sweep
+from hpcbench.util.console import print_warnings
+
+
+def ranked_by(asked: str | None, sweeps: Sequence[Sweep], records: Sequence[Record]) -> tuple[str | None, list[Record]]:
+    """Return the metric to rank by, None for the default, and the records, with this metric if it was only found.
+
+    Sweeps with different `rank_by` are ranked by the default. If no run has the metric of `rank_by`, warn, and return
+    the default. Raise UserError if no run has the metric `asked`.
+    """
+    paths = [sweep.paths for sweep in sweeps]
+    if asked is not None:
+        return asked, with_found_metric(asked, paths, records)
+    wanted = {sweep.description["experiment"].get("rank_by") for sweep in sweeps}
+    metric = wanted.pop() if len(wanted) == 1 else None
+    try:
+        found = with_found_metric(metric, paths, records)
+        if metric is not None:
+            named(metric, QUANTITIES, quantities_of(metric_columns(found)))
+    except UserError as error:
+        print_warnings([f"rank_by: {error.what}, so the default metric ranks the cases"])
+        return None, list(records)
+    return metric, found
