@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,8 @@ def test_the_words_of_an_older_site_file_are_refused() -> None:
 
 
 def test_what_the_documentation_shows_is_a_site() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "containers.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 2
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "environments.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^    ```yaml\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 4
     for block in blocks:
-        load_site(parse_yaml(f"name: a\nscheduler: slurm\n{block}", "containers.md"))
+        load_site(parse_yaml(f"name: a\nscheduler: slurm\n{textwrap.dedent(block)}", "environments.md"))

@@ -15,7 +15,7 @@ from hpcbench.core.metrics.error import MetricError
 from hpcbench.core.metrics.plain_text import decoded
 from hpcbench.core.metrics.value import value_of
 
-DOCUMENTATION = Path(__file__).parents[3] / "docs" / "metrics.md"
+DOCUMENTATION = Path(__file__).parents[3] / "docs" / "guides" / "programs.md"
 
 
 def found(metric: str, output: str | bytes) -> float:
