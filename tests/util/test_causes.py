@@ -42,6 +42,7 @@ def test_names_of_nodes_without_digits_must_be_given() -> None:
         ("the model needs a GPU", "the model needs data"),
         ("no module named torch", "no module named jax"),
         ("cannot read /data/train.npz", "cannot read /data/test.npz"),
+        ("the command exited with 2: bad", "the command exited with 1: bad"),
     ],
 )
 def test_other_words_are_other_causes(one: str, other: str) -> None:
