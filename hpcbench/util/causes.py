@@ -8,14 +8,14 @@ from functools import lru_cache
 
 _SOME = "#"
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-_IN_TOKEN = r"[^\s'\"(),;:=/<>]"
+_IN_WORD = r"[^\s'\"(),;:=/<>]"
 # Applied in this order. Exit statuses and names of dtypes stay, because another one may be another cause.
 _VARYING = (
     (re.compile(r", which ends: .*?(?=; (?:[\w-]+: )?the |\Z)"), ""),  # the output in which a metric was not found
     (re.compile(rf"(?:\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? +)?\b(?:{_MONTHS})\w* +(?=\d)"), ""),
     (re.compile(r"(?<=/)(?:tmp[\w.]{6,}|(?=\w*[a-z]\w*[A-Z])\w{8,})(?=[/\s'\":,;)]|$)"), _SOME),
     (re.compile(r"\b(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b"), _SOME),
-    (re.compile(rf"(?<!exited with )(?<!{_IN_TOKEN}){_IN_TOKEN}*\d{_IN_TOKEN}*"), lambda found: _token(found[0])),
+    (re.compile(rf"(?<!exited with )(?<!{_IN_WORD}){_IN_WORD}*\d{_IN_WORD}*"), lambda found: _token(found[0])),
     (re.compile(r"# ?(?:[KMGT]i?B|bytes?|[mun]?s|min|h|d)\b"), _SOME),
     (re.compile(rf"{_SOME}(?:(?:, | and |,|:|-){_SOME})+"), _SOME),
     (re.compile(r"(# \w+?)s\b"), r"\1"),  # 1 task, 2 tasks
