@@ -38,7 +38,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "site": {"name": "cluster", "scheduler": "slurm"},
     "recipe": {"description": "a", "python": ">=3.8", "imports": ["a"], "steps": [{"install": ["a"]}]},
 }
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = [text for page in PAGES for text in re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)]
 VALIDATORS = {kind: Draft202012Validator(json_schema(kind)) for kind in KINDS}
 
