@@ -152,9 +152,9 @@ bench-comparing: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python tools/reference.py
 
-# NO_MKDOCS_2_WARNING: of an announcement of the theme's authors, which is no problem of these pages.
+# Not --quiet, with which --strict finds nothing. The variable silences an announcement of the theme's authors.
 site: $(VENV)/.site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

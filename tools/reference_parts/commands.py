@@ -57,11 +57,11 @@ def exit_statuses() -> list[str]:
 
 
 def conditions() -> list[str]:
-    """Return the table of the conditions for 1 and 3 by command."""
+    """Return the table of the conditions for 1 and 3, of the commands that have any."""
     rows = []
     for each in every_command():
         found = dict(re.findall(r"(\d+) ([^;]+)(?:; |\.$)", _exit_status(each.command)))
-        if not isinstance(each.command, click.Group):
+        if found.keys() & {"1", "3"}:
             rows.append((code(" ".join(each.words)), found.get("1", ""), found.get("3", "")))
     return markdown_table(("command", "1", "3"), rows)
 
