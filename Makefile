@@ -23,7 +23,7 @@ WITHOUT_NEEDS := $(patsubst %,not % and,slurm torch framework system browser pip
 BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 
 .PHONY: help demo test test-all test-slurms checks soak audit environments environments-all lint house unit integration cluster \
-  cluster-down docs clean \
+  cluster-down docs site clean \
   bench bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 .DEFAULT_GOAL := help
 
@@ -32,7 +32,7 @@ help:
 	@echo "make test          install what the tests need, start a real Slurm, run all checks and tests, stop it"
 	@echo "make test-all      also Horovod for MXNet and for TensorFlow, whose builds are long, all slow tests, and test-slurms"
 	@echo "make test-slurms   tests on four Slurm releases, from Debian's suites (half an hour); update the table of"
-	@echo "                   docs/slurm-versions.md"
+	@echo "                   docs/reference/slurm-versions.md"
 	@echo "make soak          rare events: hpcbench killed 200 times, simulated verifications and comparisons (a quarter of"
 	@echo "                   an hour); sentences of 50,000 random tables (three hours); 10,000 cases on 64 virtual nodes (an"
 	@echo "                   hour or two)"
@@ -50,7 +50,8 @@ help:
 	@echo "make bench-threads       per-layer threads on simulated nodes of 64 cores (half a minute)"
 	@echo "make bench-interference  detection of interference, and false alarms (half an hour)"
 	@echo "make bench-tuning        quality of tune: simulated machines, and ten networks on this one (four hours)"
-	@echo "make docs          write docs/reference.md, docs/record.schema.json and tables from the schemas"
+	@echo "make docs          write the generated parts of docs/ and the JSON schemas"
+	@echo "make site          build the documentation site in site/; a broken link is an error (seconds)"
 	@echo "make clean         remove the virtual environment and caches"
 
 demo: $(VENV)/.torch
@@ -75,8 +76,8 @@ test-slurms: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python tools/reference.py
 
 # The audit waits for a network while mypy computes.
-checks: $(VENV)/.dev
-	$(MAKE) --jobs=2 --output-sync=target lint audit
+checks: $(VENV)/.dev $(VENV)/.site
+	$(MAKE) --jobs=2 --output-sync=target lint audit site
 
 # Rare events: hundreds of kills, and thousands of cases.
 soak: $(VENV)/.dev
@@ -151,8 +152,12 @@ bench-comparing: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python tools/reference.py
 
+# Not --quiet, with which --strict finds nothing. The variable silences an announcement of the theme's authors.
+site: $(VENV)/.site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 $(VENV)/.installed: pyproject.toml
 	@echo "making $(VENV) and installing hpcbench"
@@ -163,6 +168,11 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.dev: $(VENV)/.installed
 	@echo "installing what the tests and checks need"
 	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV)/.site: $(VENV)/.installed
+	@echo "installing what builds the documentation site"
+	$(BIN)/pip install --quiet --editable '.[site]'
 	touch $@
 
 $(VENV)/.torch: $(VENV)/.installed

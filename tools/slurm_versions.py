@@ -1,6 +1,6 @@
-"""Run the tests with the marker `versions` on the Slurm of each Debian suite; save results in docs/slurm-versions.json.
+"""Run the tests with the marker `versions` on the Slurm of each Debian suite; save results as JSON for `make docs`.
 
-`make docs` generates the table of docs/slurm-versions.md from this file.
+`make docs` generates the table of docs/reference/slurm-versions.md from docs/reference/slurm-versions.json.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from xml.etree import ElementTree  # nosec B405
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "docs" / "slurm-versions.json"
+RESULTS = ROOT / "docs" / "reference" / "slurm-versions.json"
 SUITES = ("bullseye", "bookworm", "trixie", "sid")
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
 

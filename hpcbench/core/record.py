@@ -1,8 +1,8 @@
 """The record of a run: one tree of frozen types.
 
 The node builds it, and writes it as one line of JSON; the login node parses it. The fields, with their types and
-descriptions, are the only list of what a record holds: the columns of tables, docs/columns.md, the JSON schema of
-records and the checks for damaged records are derived from it. Numbers have the unit in their name.
+descriptions, are the only list of what a record holds: the columns of tables, the pages of docs/reference, the JSON
+schema of records and the checks for damaged records are derived from it. Numbers have the unit in their name.
 """
 
 import dataclasses
@@ -115,7 +115,9 @@ class Work:
     """What one step computes. Only runs of equal work are compared."""
 
     parameter_count: int = described("trainable parameters, counted by the framework", "parameter_count")
-    flops_per_item: int = described("FLOPs per item, by the conventions in the README", "flops_per_item")
+    flops_per_item: int = described(
+        "FLOPs per item of matrix products and convolutions: 2 per multiplication and addition", "flops_per_item"
+    )
     input_shape: Sequence[int] = described("shape of the batch of one rank")
     dtype: str = described("`float32`, or the 16-bit type of the arithmetic")
     math_mode: str = described("math mode: matmul precision, autocast or pure 16-bit", "math_mode")

@@ -179,7 +179,7 @@ def _without_result(
 
 
 def _incomplete(speed: NodeSpeed, whole_node: bool) -> list[CheckResult]:
-    action = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/doctor.md."
+    action = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/guides/doctor.md."
     results = [
         _note("incomplete", f"{speed.host}: {reason}", "This part of the node is not compared.", action)
         for reason in speed.missing

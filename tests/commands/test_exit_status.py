@@ -38,7 +38,7 @@ def test_commands_with_a_verdict_have_a_status_for_none(name: str) -> None:
 
 
 def test_the_table_is_documented() -> None:
-    reference = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
+    reference = (Path(__file__).parents[2] / "docs" / "reference" / "exit-status.md").read_text()
     for status, meaning in MEANINGS.items():
         assert f"| {status} | {meaning} |" in reference
 

@@ -68,7 +68,7 @@ def test_every_rule_for_reports_is_in_the_docs_under_its_name():
 
 
 def test_every_column_of_each_level_is_in_the_docs(command_line):
-    described = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
+    described = (ROOT / "docs" / "reference" / "columns.md").read_text(encoding="utf-8")
     cells = [line.split("|")[1] for line in described.splitlines() if line.startswith("|")]
     names = [name.replace("...", "*") for cell in cells for name in re.findall("`(.+?)`", cell)]
     experiment = "name: one\nparameters: {framework: command, command: 'true'}\nmeasure: {repetitions: 1, retries: 0}\n"

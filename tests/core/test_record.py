@@ -37,7 +37,7 @@ def test_a_value_below_null_is_null(make_record: Callable[..., Record]) -> None:
 
 
 def test_the_published_schema_allows_what_the_node_writes_and_no_damage(make_record: Callable[..., Record]) -> None:
-    schema = json.loads((ROOT / "docs" / "record.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((ROOT / "docs" / "reference" / "record.schema.json").read_text(encoding="utf-8"))
     record = json.loads(json.dumps(to_json(make_record())))
     jsonschema.validate(record, schema)
     jsonschema.validate(json.loads(json.dumps(to_json(make_record(status="failed")))), schema)

@@ -34,4 +34,4 @@ def test_all_is_every_extra_of_users() -> None:
         "optional-dependencies"
     ]
     assert extras["all"] == ["hpcbench-dl[report,tune]"]
-    assert set(extras) == {"pytorch", "report", "tune", "all", "test", "dev"}
+    assert set(extras) == {"pytorch", "report", "tune", "all", "test", "dev", "site"}

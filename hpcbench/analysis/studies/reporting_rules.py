@@ -1,8 +1,8 @@
 """The twelve rules of Hoefler and Belli for reporting performance, and the data to check a report against them.
 
 T. Hoefler and R. Belli, 2015, "Scientific benchmarking of parallel computing systems: twelve ways to tell the masses
-when reporting performance results", SC15. docs/rules.md documents how each rule is kept or checked. The checks are in
-rule_checks.py.
+when reporting performance results", SC15. docs/concepts/twelve-rules.md documents how each rule is kept or
+checked. The checks are in rule_checks.py.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _FEWER = 0.9  # cores that share memory slow each other slightly
 _DISTURBED = "More CPUs did less than fewer: others used them meanwhile, and these roofs are too low."
 _ALONE = "Measure again when the machine is idle; on a cluster with --on-node --whole-node."
 _MEANS = "What runs there has no roofline."
-_REMEDY = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/doctor.md."
+_REMEDY = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/guides/doctor.md."
 
 
 class NotMeasured(Exception):

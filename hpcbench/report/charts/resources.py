@@ -116,7 +116,7 @@ def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
     dtypes = ", ".join(found.ceilings["dtype"].unique())
     caption = f"Roofs: peaks in {dtypes} on as many cores, by hpcbench doctor. {bounds}; the closest case reaches "
     caption += f"{100 * best['share_of_attainable']:.0f} % of what is attainable. Intensity counts each layer's input, "
-    caption += "weights and output once (docs/roofline.md)."
+    caption += "weights and output once (docs/concepts/scaling-and-roofline.md)."
     remarks = found.points["remark"].dropna().unique()
     caption += f" Note: {'; '.join(remarks[:2])}." if len(remarks) else ""
     drawn = partial(roofs.draw, found, cases, list(results.shown), by)

@@ -1,4 +1,4 @@
-"""The results of a report as JSON, for programs. docs/report.md describes the structure."""
+"""The results of a report as JSON, for programs. docs/reference/report-json.md describes the structure."""
 
 from __future__ import annotations
 

@@ -82,5 +82,5 @@ def _comparable(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
         return quantity
     if reason := incomparable(cases, quantity.column):
         what = f"cases cannot be ranked by {quantity.column}: {reason}"
-        raise UserError(what, where="--metric", hint="see docs/cost.md")
+        raise UserError(what, where="--metric", hint="see docs/guides/cost-energy-carbon.md")
     return price_of(cases) if quantity == PRICE else quantity

@@ -24,7 +24,7 @@ def print_violations(violations: list[RuleViolation], console: Console) -> None:
 
 def print_rules(violations: list[RuleViolation], unused: Mapping[int, str], console: Console) -> None:
     """Print every rule with its violations, how the report keeps it, or why it does not apply (`unused`)."""
-    console.print("The twelve rules of Hoefler and Belli (SC15), see docs/rules.md:")
+    console.print("The twelve rules of Hoefler and Belli (SC15), see docs/concepts/twelve-rules.md:")
     for number, rule in RULES.items():
         broken = [violation for violation in violations if violation.rule == number]
         for text in map(_in_words, broken):

@@ -164,7 +164,8 @@ def _by_section(found: ScheduleResult, answer: Recommendation | None, quantity: 
         return
     gain = f"{in_brackets(found.gain)} {quantity.better}"
     yield f"  sections   {gain} with per-layer threads than the best fixed setting: {found.schedule}"
-    yield f"             other cases use it by `schedule: {found.schedule}`; for your own model: docs/schedules.md"
+    own = "for your own model: docs/guides/threads.md"
+    yield f"             other cases use it by `schedule: {found.schedule}`; {own}"
     for each in found.held_out:
         yield f"             at {in_words(each.shape)}: {_at_shape(each)}"
 

@@ -67,7 +67,7 @@ def _flops(hidden: int, task: str) -> int:
 
 
 def _bytes(hidden: int, batch: int, task: str, dtype: str) -> int:
-    """Of a step, by the formula of docs/roofline.md: each layer reads its input and weights and writes its output."""
+    """Of a step, by the formula of docs/concepts/scaling-and-roofline.md."""
     moved = batch * ((_INPUT + hidden) + 2 * hidden + (hidden + _CLASSES))
     size, weights = 4 if dtype == "float32" else 2, _weights(hidden)
     return size * (moved + weights) if task == "inference" else size * (3 * moved + 2 * weights) + 24 * weights

@@ -174,7 +174,7 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
     won = ScheduleResult("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
     assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
         "  sections   1.08x [1.05, 1.11] faster with per-layer threads than the best fixed setting: s.json",
-        "             other cases use it by `schedule: s.json`; for your own model: docs/schedules.md",
+        "             other cases use it by `schedule: s.json`; for your own model: docs/guides/threads.md",
         "             at batch_size=24: 1.05x [1.01, 1.09]",
         "             at batch_size=2: 1.00x [0.90, 1.10], not significant",
         "             at batch_size=999: could not be measured: following it failed: timeout",

@@ -1,32 +1,72 @@
-"""The JSON schema of records and the table of their columns, from the types in hpcbench/core/record.py."""
+"""The JSON schema of records, their fields and their columns, from the types in hpcbench/core/record.py."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import typing
+from collections.abc import Iterator
 from typing import Any
 
 from hpcbench.core.record import SCHEMA, Record, columns
 from hpcbench.core.typed_json import leaf_types
 from hpcbench.store.run_record import RunRecord
+from reference_parts.tables import code, markdown_table
 
 NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
 def record_schema() -> str:
     """Return the JSON schema (draft 2020-12) of a line of a record file."""
+    return json.dumps(_schema(), indent=1) + "\n"
+
+
+def record_fields() -> list[str]:
+    """Return the fields of a record as a table; `a.b` is the field b of the object a, `a[]` an item of a list."""
+    schema = _schema()
+    rows = [(code(path), kind, meaning) for path, kind, meaning in _fields("", schema, schema["$defs"])]
+    return markdown_table(("field", "type", "meaning"), rows)
+
+
+def record_columns() -> list[str]:
+    """Return the columns that hold one field of a record, as a table."""
+    rows = [(code(each.name), each.unit, each.meaning) for each in columns(RunRecord)]
+    return markdown_table(("column", "unit", "meaning"), rows)
+
+
+def _schema() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     root = _of_dataclass(Record, definitions)
     root["properties"]["schema"]["const"] = SCHEMA
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Record of hpcbench"}
-    return json.dumps({**head, **root, "$defs": definitions}, indent=1) + "\n"
+    return {**head, **root, "$defs": definitions}
 
 
-def column_table() -> list[str]:
-    """Return the columns that hold one field of a record, as the lines of a Markdown table."""
-    rows = [f"| `{each.name}` | {each.unit} | {each.meaning} |" for each in columns(RunRecord)]
-    return ["| column | unit | meaning |", "|---|---|---|", *rows]
+def _fields(parent: str, schema: dict[str, Any], definitions: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield the path, type and meaning of each field of an object, each before the fields within it."""
+    for name, field in schema.get("properties", {}).items():
+        path, kind, inner = _unwrapped(f"{parent}{name}", field, definitions)
+        yield f"{parent}{name}", kind, field["description"]
+        yield from _fields(f"{path}.", inner, definitions)
+
+
+def _unwrapped(path: str, field: dict[str, Any], definitions: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    """Return the path of the fields within a field, the text of its type, and the schema of these fields."""
+    if "anyOf" in field:
+        path, kind, inner = _unwrapped(path, field["anyOf"][0], definitions)
+        return path, f"{kind} or null", inner
+    if "$ref" in field:
+        return _unwrapped(path, definitions[field["$ref"].rpartition("/")[2]], definitions)
+    if "items" in field:
+        path, kind, inner = _unwrapped(f"{path}[]", field["items"], definitions)
+        return path, f"list of {kind}", inner
+    if "prefixItems" in field:
+        return path, "[" + ", ".join(each["description"] for each in field["prefixItems"]) + "]", {}
+    if isinstance(field.get("additionalProperties"), dict):
+        path, kind, inner = _unwrapped(f"{path}.NAME", field["additionalProperties"], definitions)
+        return path, f"object of {kind}", inner
+    kinds = field.get("type", "any value")
+    return path, kinds if isinstance(kinds, str) else " or ".join(kinds), field
 
 
 def _of_dataclass(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,42 @@
+"""Tables of frameworks, models and recipes."""
+
+from __future__ import annotations
+
+from hpcbench.config.recipe import load_recipe
+from hpcbench.config.yaml_document import load_yaml
+from hpcbench.core.frameworks import FRAMEWORKS, runtime_settings
+from hpcbench.models.catalog import MODELS
+from hpcbench.util.package_data import shipped
+from reference_parts.tables import code, codes, markdown_table
+
+
+def frameworks() -> list[str]:
+    """Return the table of the frameworks."""
+    rows = []
+    for name, framework in FRAMEWORKS.items():
+        several = (framework.strategies, framework.executions, runtime_settings(name))
+        rows.append((code(name), framework.description, *map(codes, several)))
+    return markdown_table(("`framework`", "description", "`strategy`", "`execution`, default first", "settings"), rows)
+
+
+def models() -> list[str]:
+    """Return the table of the models."""
+    rows = [
+        (
+            code(name),
+            network.description,
+            codes(f"{key}: {str(value).lower()}" for key, value in network.options.items()),
+        )
+        for name, network in MODELS.items()
+    ]
+    return markdown_table(("`model`", "description", "`model_options` and their defaults"), rows)
+
+
+def recipes() -> list[str]:
+    """Return the table of the shipped recipes."""
+    rows = []
+    for file in sorted((shipped("configs") / "environments").glob("*.yaml")):
+        recipe = load_recipe(load_yaml(file))
+        installed = [package for step in recipe.steps for package in step.install]
+        rows.append((code(file.stem), recipe.description, code(recipe.python), codes(installed)))
+    return markdown_table(("recipe", "description", "Python", "packages"), rows)
