@@ -23,7 +23,7 @@ WITHOUT_NEEDS := $(patsubst %,not % and,slurm torch framework system browser pip
 BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 
 .PHONY: help demo test test-all test-slurms checks soak audit environments environments-all lint house unit integration cluster \
-  cluster-down docs clean \
+  cluster-down docs transcripts clean \
   bench bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 .DEFAULT_GOAL := help
 
@@ -51,6 +51,7 @@ help:
 	@echo "make bench-interference  detection of interference, and false alarms (half an hour)"
 	@echo "make bench-tuning        quality of tune: simulated machines, and ten networks on this one (four hours)"
 	@echo "make docs          write docs/reference.md, docs/record.schema.json and tables from the schemas"
+	@echo "make transcripts   run the commands of README and tutorials, and write their output there (a quarter of an hour)"
 	@echo "make clean         remove the virtual environment and caches"
 
 demo: $(VENV)/.torch
@@ -150,6 +151,9 @@ bench-comparing: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python tools/reference.py
+
+transcripts: $(VENV)/.torch $(VENV)/.dev
+	$(BIN)/python tools/transcripts.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

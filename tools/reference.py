@@ -67,11 +67,6 @@ def reference() -> str:
     return "\n".join(parts) + "\n"
 
 
-def readme(text: str) -> str:
-    """Return the README with its generated tables."""
-    return with_tables(text, {"frameworks": frameworks(), "parameters": table(Parameters)})
-
-
 def with_tables(text: str, tables: dict[str, list[str]]) -> str:
     """Return a text with the lines of each table between the marks of its name."""
     for name, lines in tables.items():
@@ -142,7 +137,6 @@ def main() -> int:
     check = parser.parse_args().check
     wanted = {
         ROOT / "docs" / "reference.md": reference(),
-        ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8")),
         COLUMNS: with_tables(COLUMNS.read_text(encoding="utf-8"), {"columns of records": column_table()}),
         VERSIONS: with_tables(VERSIONS.read_text(encoding="utf-8"), {"Slurm versions": version_table()}),
         ROOT / "docs" / "record.schema.json": record_schema(),

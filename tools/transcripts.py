@@ -1,13 +1,14 @@
 """Run the commands of the README and the tutorials, and write their output into these pages (`make transcripts`).
 
-Each command is a line with a `$` prompt in a `console` block. A page is one session in a new home folder: variables
-and the current folder last. A block of code with a title is a file with this name, written when its turn comes; in an
-existing YAML file, it replaces its top-level keys. Comments directly above a console block say what to do with it:
+Each command is a line with a `$` prompt in a `console` block. A page is one session in a new home folder: exported
+variables and the current folder last. A block of code with a title is a file with this name, written when its turn
+comes; in an existing YAML file, it replaces its top-level keys. Comments directly above a console block say what to do
+with it:
 
     <!-- skip: REASON -->     do not run it
     <!-- show: REGEX -->      write its output below each command: the lines that match, and `...` for the others
     <!-- status: 0 1 -->      it may also end with exit status 1
-    <!-- slurm -->            from here on, the commands run on a cluster that is named mycluster
+    <!-- slurm -->            from here on, the commands run on a cluster, mycluster; the first one in the home folder
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Session:
         if found["language"] != "console" or "skip" in marks:
             return found[0]
         if "slurm" in marks:
-            self.shell("\n".join(f"export {name}='{value}'" for name, value in self.slurm.items()))
+            self.shell("\n".join(["cd", *(f"export {name}='{value}'" for name, value in self.slurm.items())]))
         statuses = tuple(int(word) for word in marks.get("status", "0").split())
         written = []
         for command in commands(lines):
