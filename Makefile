@@ -51,7 +51,7 @@ help:
 	@echo "make bench-interference  detection of interference, and false alarms (half an hour)"
 	@echo "make bench-tuning        quality of tune: simulated machines, and ten networks on this one (four hours)"
 	@echo "make docs          write docs/reference.md, docs/record.schema.json and tables from the schemas"
-	@echo "make transcripts   run the commands of README and tutorials, and write their output there (a quarter of an hour)"
+	@echo "make transcripts   run the commands of README and tutorials, and write their output there (on an idle machine)"
 	@echo "make clean         remove the virtual environment and caches"
 
 demo: $(VENV)/.torch

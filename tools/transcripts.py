@@ -6,7 +6,7 @@ comes; in an existing YAML file, it replaces its top-level keys. Comments direct
 with it:
 
     <!-- skip: REASON -->     do not run it
-    <!-- show: REGEX -->      write its output below each command: the lines that match, and `...` for the others
+    <!-- show: REGEX -->      write the lines of the output that match below each command, and `...` for the others
     <!-- status: 0 1 -->      it may also end with exit status 1
     <!-- slurm -->            from here on, the commands run on a cluster, mycluster; the first one in the home folder
 """
@@ -102,12 +102,13 @@ class Session:
         if "slurm" in marks:
             self.shell("\n".join(["cd", *(f"export {name}='{value}'" for name, value in self.slurm.items())]))
         statuses = tuple(int(word) for word in marks.get("status", "0").split())
-        written = []
-        for command in commands(lines):
-            output = self.shell(command.replace("\n> ", "\n"), statuses)
-            written += [f"$ {command}", *(shown(output, marks["show"]) if "show" in marks else [])]
+        outputs = {command: self.shell(command.replace("\n> ", "\n"), statuses) for command in commands(lines)}
         if "show" not in marks:
             return found[0]
+        kept = {command: shown(output, marks["show"]) for command, output in outputs.items()}
+        if not any(kept.values()):
+            raise TranscriptError(f"no line of the output matches {marks['show']!r}: {outputs}")
+        written = [line for command, output in kept.items() for line in (f"$ {command}", *output)]
         body = "".join(f"{indent}{line}\n" for line in "\n".join(written).splitlines())
         return f"{found['marks']}{indent}```console\n{body}{indent}```"
 
@@ -118,14 +119,10 @@ def commands(lines: list[str]) -> list[str]:
 
 
 def shown(output: list[str], pattern: str) -> list[str]:
-    """Return the lines that match, with `...` in place of others."""
-    kept: list[str] = []
-    for line in output:
-        new = line if re.search(pattern, line) else "..."
-        kept += [new] if new != "..." or kept[-1:] != ["..."] else []
-    if output and kept == ["..."]:
-        raise TranscriptError("\n".join([f"no line of the output matches {pattern!r}:", *output]))
-    return kept
+    """Return the lines that match, with `...` in place of others; nothing if no line matches."""
+    lines = [line if re.search(pattern, line) else "..." for line in output]
+    kept = [line for before, line in zip(["", *lines], lines, strict=False) if (before, line) != ("...", "...")]
+    return kept if set(kept) != {"..."} else []
 
 
 def write_file(path: Path, lines: list[str]) -> None:
