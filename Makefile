@@ -23,7 +23,7 @@ WITHOUT_NEEDS := $(patsubst %,not % and,slurm torch framework system browser pip
 BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 
 .PHONY: help demo test test-all test-slurms checks soak audit environments environments-all lint house unit integration cluster \
-  cluster-down docs site clean \
+  cluster-down docs site transcripts clean \
   bench bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 .DEFAULT_GOAL := help
 
@@ -52,6 +52,7 @@ help:
 	@echo "make bench-tuning        quality of tune: simulated machines, and ten networks on this one (four hours)"
 	@echo "make docs          write the generated parts of docs/ and the JSON schemas"
 	@echo "make site          build the documentation site in site/; a broken link is an error (seconds)"
+	@echo "make transcripts   run the commands of README and tutorials, and write their output there (on an idle machine)"
 	@echo "make clean         remove the virtual environment and caches"
 
 demo: $(VENV)/.torch
@@ -155,6 +156,9 @@ docs: $(VENV)/.dev
 # Not --quiet, with which --strict finds nothing. The variable silences an announcement of the theme's authors.
 site: $(VENV)/.site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+transcripts: $(VENV)/.torch $(VENV)/.dev
+	$(BIN)/python tools/transcripts.py
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
