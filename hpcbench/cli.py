@@ -24,8 +24,8 @@ GROUPS = {
         "cancel": "Cancel the jobs of a sweep that have not ended.",
     },
     "inspect": {
-        "status": "Count the repetitions of a sweep by state, with reasons and nodes.",
-        "show": "Show one case: samples, interference, machine, script, log.",
+        "status": "Count the runs of a sweep by state, with reasons and nodes.",
+        "show": "Show one case: measurements, interference, machine, script, log.",
         "logs": "Print the logs of runs, or follow that of a running one.",
         "open": "Open the report page of a sweep in the browser.",
         "list": "List sweeps, experiments, models, metrics, sites or environments.",

@@ -20,7 +20,7 @@ Examples:
   hpcbench compare main latest -o compare.md -o compare.json
   hpcbench compare --json main latest | jq .verdicts
 
-A verdict of faster or slower requires at least five repetitions of the case in each sweep.
+A verdict of faster or slower requires at least five runs of the case in each sweep.
 """ + exit_statuses(
     "a case is slower or worse, or only BASE has measured it", "no such case, but at least one case has no verdict"
 )

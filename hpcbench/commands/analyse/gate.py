@@ -50,7 +50,7 @@ Examples:
   hpcbench gate main.tar.gz bench.yaml --margin 3% --junit gate.xml --on-inconclusive pass
   hpcbench gate main bench.yaml --local            the baseline is the sweep `main` of this workspace
 
-A verdict of faster or slower requires at least five repetitions of each case: measure: {repetitions: 5}.
+A verdict of faster or slower requires at least five runs of each case (`measure: {repetitions: 5}`).
 """ + exit_statuses(
     "a run failed, a case is slower or worse, or a case is missing", "no such case, but at least one has no verdict"
 )

@@ -50,7 +50,7 @@ Examples:
 @without_garbage_collection()
 @archives_of_anybody()
 def show_command(context: click.Context, words: tuple[str, ...], lines: int, as_json: bool) -> int:
-    """Show CASE: parameters, results, samples, interference, machine, script and log.
+    """Show CASE: parameters, results, measurements, interference, machine, script and log.
 
     CASE is an ID, the beginning of one, or KEY=VALUE of parameters that identify one case. It may be omitted if the
     sweep has one case.

@@ -66,15 +66,15 @@ def cancel_command(context: click.Context, sweep: str | None, yes: bool) -> int:
             cancel_arrays(found, arrays, journal)
     if unclear:
         err.print(
-            f"{plural(len(unclear), 'repetition')} may already have ended: state unknown {unclear[0].reason}",
+            f"{plural(len(unclear), 'run')} may already have ended: state unknown {unclear[0].reason}",
             soft_wrap=True,
             markup=False,
         )
     if len(new) < len(active):
-        earlier = plural(len(active) - len(new), "repetition")
+        earlier = plural(len(active) - len(new), "run")
         err.print(f"already cancelled: {earlier}; Slurm may still be ending their jobs", soft_wrap=True)
-    of_repetitions = f"{plural(len(new), 'repetition')} in {plural(len({run.slurm_id for run in new}), 'array')}"
-    err.print(f"cancelled {of_repetitions}{', and the job that submits the rest' if progress.follow_on else ''}")
+    of_runs = f"{plural(len(new), 'run')} in {plural(len({run.slurm_id for run in new}), 'array')}"
+    err.print(f"cancelled {of_runs}{', and the job that submits the rest' if progress.follow_on else ''}")
     return 0
 
 

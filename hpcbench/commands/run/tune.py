@@ -182,7 +182,7 @@ def _show(searched: Sequence[Context], experiment: Experiment) -> None:
         how = ": all measured briefly, the faster ones longer" if len(each.cases) > 1 else ""
         if len(each.cases) > MAX_UNSAMPLED:
             how = ": those proposed by a surrogate, and their neighbours"
-        grid = plural(len(each.cases) * experiment.measure.repetitions, "repetition")
+        grid = plural(len(each.cases) * experiment.measure.repetitions, "run")
         out.print(Text(f"  default: {default}"), soft_wrap=True)
         out.print(Text(f"  {plural(len(each.cases), 'configuration')}{how}; the full grid is {grid}"), soft_wrap=True)
         if each.dynamic:

@@ -83,7 +83,7 @@ class Log:
 
 
 class JsonLines:
-    """One line of JSON for each change, without single repetitions. Elapsed time alone is not a change."""
+    """One line of JSON for each change, without single runs. Elapsed time alone is not a change."""
 
     def __init__(self) -> None:
         self._last: dict[str, Any] = {}
