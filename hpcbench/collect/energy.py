@@ -27,7 +27,7 @@ def energy_columns(record: Record) -> dict[str, Any]:
     items = _items(record)
     columns: dict[str, Any] = dict.fromkeys(COLUMNS)
     unwatched = _unwatched(record)
-    reasons = [f"no data of a monitor on {host}" for host in unwatched]
+    reasons = [f"no monitor data from {host}" for host in unwatched]
     for kind in KINDS:
         parts = [part for node in record.monitors for part in parts_of(record, node, kind)]
         missing = [part for part in parts if part.joules is None]

@@ -40,8 +40,8 @@ class Measure(Model):
         json_schema_extra={"type": ["number", "string"], "pattern": "%$"},
     )
     min_samples: int = Field(default=10, ge=1, description="minimum number of measurements")
-    min_time_s: float = Field(default=1.0, gt=0, description="minimum sampling time in seconds")
-    max_time_s: float = Field(default=10.0, gt=0, description="maximum sampling time in seconds")
+    min_time_s: float = Field(default=1.0, gt=0, description="minimum measuring time in seconds")
+    max_time_s: float = Field(default=10.0, gt=0, description="maximum measuring time in seconds")
     max_warmup_s: float = Field(
         default=10.0, ge=0, description="maximum warm-up time in seconds; it ends earlier if the step time is steady"
     )
@@ -52,7 +52,7 @@ class Measure(Model):
         "the wall time; `require` an idle node, otherwise skip the run",
     )
     retries: int = Field(
-        default=1, ge=0, le=100, description="maximum number of new attempts of a run because of interference"
+        default=1, ge=0, le=100, description="maximum number of further attempts of a run with interference"
     )
     shuffle_seed: int = Field(default=0, ge=0, description="seed of the order of the runs")
 
@@ -117,12 +117,13 @@ class Experiment(Model):
         default_factory=dict, description="metrics to read from the output or the files of a command, by name"
     )
     expect: list[str] = Field(
-        default_factory=list, description="regular expressions without which the output of a command is a failure"
+        default_factory=list,
+        description="regular expressions that the output of a command must match; otherwise the run fails",
     )
     slurm: dict[str, Any] = Field(default_factory=dict, description="Slurm options")
     shared: bool = Field(
         default=False,
-        description="let others read the sweep's folders, and resume it where the umask lets them write; otherwise "
+        description="let others read the sweep's folders, and resume it if the umask lets them write; otherwise "
         "only you can read them (mode 0700)",
     )
 

@@ -135,7 +135,9 @@ class SlurmOptions(Model):
         if self.mem and self.mem_per_cpu:
             raise ValueError("mem cannot be used with mem_per_cpu")
         if self.pack_walltime and walltime_s(self.pack_walltime) < walltime_s(self.time):
-            raise ValueError(f"pack_walltime is {self.pack_walltime}, less than slurm.time ({self.time}), the time limit per run")
+            raise ValueError(
+                f"pack_walltime is {self.pack_walltime}, less than slurm.time ({self.time}), the time limit per run"
+            )
         if self.gpu_type and self.gpu_option == "none":
             raise ValueError("gpu_type cannot be used with gpu_option: none")
         if self.pack == "parallel" and not self.pack_walltime:

@@ -136,13 +136,15 @@ def _check_throughput(cases: Sequence[Case], objective: Objective) -> None:
 
 def _check_dynamic(cases: Sequence[Case], document: Document) -> None:
     if any(case.parameters.schedule is not None for case in cases):
-        what = "a search finds a schedule itself, but a case uses the one of a file"
-        raise document.error(what, where_written("schedule", document), "hpcbench sweep measures it")
+        what = "a search finds its own thread plan, but a case uses one from a file"
+        raise document.error(what, where_written("schedule", document), "to measure it, use hpcbench sweep")
     depths = dict.fromkeys(case.parameters.section_depth for case in cases)
     if len(depths) > 1:
         listed = " and ".join(str(depth) for depth in depths)
-        what = f"per-layer threads are searched at one section_depth, and the cases ask for {listed}"
-        raise document.error(what, where_written("section_depth", document), "hpcbench sweep measures them all")
+        what = f"a search for per-layer threads requires one section_depth, but the cases have {listed}"
+        raise document.error(
+            what, where_written("section_depth", document), "to measure all of them, use hpcbench sweep"
+        )
 
 
 def _context(cases: Sequence[Case]) -> Context:

@@ -118,7 +118,7 @@ def test_a_schedule_of_a_file_is_nothing_to_search(space) -> None:
             matrix={"threads": ["none", "dynamic"]},
             parameters={**LSTM, "schedule": "{{ 's' if threads == 'dynamic' else none }}"},
         )
-    assert "hpcbench sweep measures it" in str(error.value)
+    assert "to measure it, use hpcbench sweep" in str(error.value)
 
 
 def test_cases_that_ask_for_other_resources_are_refused_with_what_to_do(space) -> None:

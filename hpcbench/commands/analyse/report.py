@@ -93,14 +93,14 @@ Examples:
     "--same-workload",
     metavar="PARAMETER",
     multiple=True,
-    help="Rank commands that differ in this user parameter together; may be repeated.",
+    help="Rank cases together that differ in this user parameter; may be repeated.",
 )
 @click.option(
     "--level",
     type=click.Choice(["case", "run", "measurement"]),
     default="case",
     show_default=True,
-    help="Write a row for each of these to --csv and --parquet.",
+    help="Write one row per case, run or measurement to --csv and --parquet.",
 )
 @click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Print at most this many rows.")
 @click.option(

@@ -39,7 +39,9 @@ Examples:
 @click.command("status", epilog=EPILOG)
 @sweep_argument(default="latest")
 @json_option()
-@click.option("-w", "--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
+@click.option(
+    "-w", "--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C closes only the view."
+)
 @click.pass_context
 def status_command(context: click.Context, sweep: str, as_json: bool, watch: bool) -> int:
     """Count cases and runs by state, with a line for each state and reason.
@@ -71,14 +73,14 @@ def _print_once(found: Sweep, as_json: bool) -> None:
 
 
 def _next(progress: Progress) -> str:
-    """Return the command that continues a sweep of which certainly nothing runs, or an empty text."""
+    """Return the command that continues a sweep if none of its runs is active, or an empty text."""
     if not progress.slurm_responded or is_under_way(progress, 0.0):
         return ""
     return how_to_continue(progress)
 
 
 def _search(sweep: Sweep) -> str:
-    """Return the state of a search in words; if Slurm does not answer, that and why."""
+    """Return the state of a search in words; if Slurm does not respond, the reason."""
     try:
         return search_state(sweep).words
     except UserError as error:

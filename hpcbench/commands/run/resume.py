@@ -1,4 +1,4 @@
-"""hpcbench resume: run again only what is missing or failed."""
+"""hpcbench resume: run the missing and failed runs of a sweep."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ Examples:
 
 @click.command("resume", epilog=EPILOG)
 @sweep_argument(default="latest")
-@click.option("--interference", is_flag=True, help="Also rerun what had interference in all attempts.")
+@click.option("--interference", is_flag=True, help="Also rerun runs with interference in all attempts.")
 @click.option(
-    "--missing", is_flag=True, help="Run only what has no outcome, or an outcome that the experiment retries."
+    "--missing", is_flag=True, help="Run only runs without an outcome, or with one that the experiment retries."
 )
 @click.option("--force", is_flag=True, help="Also rerun runs in an unknown state, which may still be active.")
 @failure_options
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
-@json_option("Print the state of the sweep at the end, or the result of a search, as JSON.")
+@json_option("Print JSON: the final state of the sweep, or the result of a search.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
 @click.pass_context
 def resume_command(
@@ -76,11 +76,11 @@ def resume_command(
     as_json: bool,
     here: bool,
 ) -> int:
-    """Run the runs of SWEEP that were not submitted, failed, timed out, were cancelled or were lost.
+    """Run the runs of SWEEP that were not submitted, failed, timed out, or were cancelled or lost.
 
-    Runs that completed, that are in the queue or running, that cannot run here, or whose state is unknown do not
-    run again. With --force, those in unknown state run again; old jobs that start later run nothing. If SWEEP is an
-    interrupted search, continue it; if the search has ended, print its result.
+    Runs that completed, are pending or running, cannot run here, or have an unknown state are not rerun. With --force,
+    runs in an unknown state are also rerun; if their old jobs start later, these do nothing. If SWEEP is an interrupted
+    search, continue it; if the search has ended, print its result.
     """
     if interference and missing:
         raise UserError("--missing cannot be used with --interference", hint="use one of them")

@@ -91,7 +91,7 @@ def confirm(question: str, yes: bool, hint: str) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UserError("not done, because there is no terminal to confirm it", hint=hint)
+        raise UserError("confirmation requires a terminal", hint=hint)
     click.confirm(question, abort=True, err=True)
 
 

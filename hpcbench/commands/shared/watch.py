@@ -135,7 +135,7 @@ def _reconciled(sweep: Sweep, display: Display) -> Progress:
             time.sleep(LONGEST_S)
             continue
         if silent:
-            display.report("Slurm answers again")
+            display.report("Slurm responds again")
         return progress
 
 

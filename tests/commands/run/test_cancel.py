@@ -52,7 +52,7 @@ def test_the_job_of_a_search_is_cancelled_though_the_journal_lacks_its_id_with_f
 
 
 def test_a_local_sweep_is_not_cancelled_from_another_shell(make_sweep: Callable[..., Sweep]) -> None:
-    with pytest.raises(UserError, match="press Ctrl-C where it runs"):
+    with pytest.raises(UserError, match="press Ctrl-C in its terminal"):
         cancel(make_sweep(scheduler="local").paths)
 
 

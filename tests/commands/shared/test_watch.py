@@ -368,7 +368,7 @@ def test_a_controller_that_gives_no_answer_is_said_once_and_its_return_too_with_
     assert world.pauses == [LONGEST_S, LONGEST_S]
     assert text_of(shown).splitlines() == [
         "squeue failed: Unable to contact slurm controller; trying again every 60 s",
-        "Slurm answers again",
+        "Slurm responds again",
         "sweep-1: 1 completed",
     ]
 
