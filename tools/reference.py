@@ -33,8 +33,8 @@ BEGIN, END = "<!-- {}: made by `make docs` -->", "<!-- end of {} -->"
 SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ("Experiment file", "The top-level keys.", Experiment),
     ("Parameters", "Keys of `parameters`, of the axes of `matrix` and `zip`, of `include` and `exclude`.", Parameters),
-    ("measure", "How each repetition is measured.", Measure),
-    ("metrics.NAME", "A number from each repetition, if `framework` is `command`.", Metric),
+    ("measure", "How each run is measured.", Measure),
+    ("metrics.NAME", "A number from each run, if `framework` is `command`.", Metric),
     ("slurm", "Slurm options of an experiment; in a site file, their defaults.", SlurmOptions),
     ("Ranges", 'An axis is a list, or a range such as `{range: [1, 64], step: "*2"}`.', Range),
     ("Site file", "The top-level keys.", Site),

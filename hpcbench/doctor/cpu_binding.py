@@ -1,4 +1,4 @@
-"""Check that the tasks of a job got the CPUs and GPUs that it requested, each its own. Pure."""
+"""Check that the tasks of a job got separate CPUs and GPUs, as many as it requested. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Task:
 
 
 def check_binding(resources: Resources, tasks: list[Task]) -> list[CheckResult]:
-    """Return what the binding of these tasks of one node means for cases that request the same resources."""
+    """Return the effect of the binding of these tasks of one node on cases that request the same resources."""
     requested = f"requested: {plural(resources.tasks, 'task')} with {plural(resources.cpus_per_task, 'CPU')} each"
     if len(tasks) < resources.tasks:
         means = "The CPUs that srun gives to the tasks of a job are unknown."

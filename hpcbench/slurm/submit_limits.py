@@ -36,7 +36,7 @@ PER_USER = ("AssocMaxSubmitJobLimit", "QOSMaxSubmitJobPerUserLimit", "limits.max
 
 
 class Capacity(NamedTuple):
-    """How many more jobs can be submitted (None without a limit), and the limit."""
+    """The number of jobs that can still be submitted (None without a limit), and the limit."""
 
     jobs: int | None
     limit: str

@@ -1,4 +1,4 @@
-"""The cases of an experiment as configurations of equal work, with the framework's default among them."""
+"""The cases of an experiment as configurations with the same workload, including the framework's default."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
 
 @dataclass(frozen=True)
 class Context:
-    """The configurations that are compared: `cases` of equal work, of which the one at index `default` has nothing set.
+    """The compared configurations: `cases` with the same workload. In the one at index `default`, nothing is set.
 
     `names` are the parameters in which they differ. `dynamic` is the case that requests per-layer threads, if there is
     one. `apart` distinguishes the context from others, in addition to the title.

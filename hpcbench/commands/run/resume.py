@@ -175,7 +175,7 @@ def _to_run(
     elif unknown:
         message = f"not run again: {plural(len(unknown), 'run')}, state unknown {unknown[0].reason}"
         err.print(f"{message}; to run them anyway: --force", soft_wrap=True, markup=False)
-    err.print(f"{sweep.paths.name}: {plural(len(runs), 'run')} to run")
+    err.print(f"{sweep.paths.name}: {plural(len(runs), 'run')} to resume")
     refused = sum(run.state == UNSUPPORTED for run in progress.runs)
     if refused:
         message = f"{plural(refused, 'run')} cannot run here; if that has changed, start a new sweep"

@@ -162,7 +162,7 @@ def _show_most(
     """Print the maximum cost; on a cluster also the job with its script."""
     experiment, most = plan.experiment, _most(plan, searched, exhaustive)
     estimate = f"About {plural(most, 'measurement')} in total, and repeats of those with interference"
-    if all(case.parameters.framework != COMMAND for case in plan.cases):  # how long a program runs is not known
+    if all(case.parameters.framework != COMMAND for case in plan.cases):  # the duration of a program is unknown
         each_s = experiment.measure.max_warmup_s + experiment.measure.max_time_s
         estimate += f": about {time_in_words(most * each_s)} of measurement, and the time to start the processes"
     out.print(f"{estimate}.", soft_wrap=True)

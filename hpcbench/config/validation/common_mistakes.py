@@ -1,4 +1,4 @@
-"""What Slurm and PyTorch users often write in a YAML file, and what to write instead."""
+"""Mistakes that Slurm and PyTorch users often make in a YAML file, and their corrections."""
 
 from __future__ import annotations
 
