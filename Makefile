@@ -39,7 +39,7 @@ help:
 	@echo "make environments  build the environments that make test needs, under HPCBENCH_ENVS"
 	@echo "make unit          only the tests that run in the process of pytest (two to three minutes)"
 	@echo "make integration   only the tests that start hpcbench or its node code, or draw figures (no Slurm, no framework)"
-	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs"
+	@echo "make lint          ruff, mypy, bandit, import-linter, generated docs, word list"
 	@echo "make house         structure metrics of hpcbench/ and their limits: sizes, complexity, docstrings, import chains"
 	@echo "make audit         pip-audit: known vulnerabilities of the installed packages, if its database is reachable"
 	@echo "make cluster       start a small real Slurm on this machine; make cluster-down stops it"
@@ -108,6 +108,7 @@ lint: $(VENV)/.dev
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive hpcbench configs benchmarks tools tools/audit
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
+	$(BIN)/python tools/words.py
 
 # Standard library only: it needs no virtual environment, and is not part of lint.
 house:

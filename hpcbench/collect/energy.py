@@ -1,4 +1,4 @@
-"""The energy of a repetition, from its first sample to its last, as columns: of CPUs, memory, GPUs and nodes."""
+"""Columns for the energy of CPUs, memory, GPUs and nodes from the first measurement of a run to its last."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def energy_columns(record: Record) -> dict[str, Any]:
     items = _items(record)
     columns: dict[str, Any] = dict.fromkeys(COLUMNS)
     unwatched = _unwatched(record)
-    reasons = [f"no data of a monitor on {host}" for host in unwatched]
+    reasons = [f"no monitor data from {host}" for host in unwatched]
     for kind in KINDS:
         parts = [part for node in record.monitors for part in parts_of(record, node, kind)]
         missing = [part for part in parts if part.joules is None]
@@ -70,7 +70,7 @@ def _computes_on_gpus(record: Record) -> bool:
 
 
 def _unwatched(record: Record) -> list[str]:
-    """Return the hosts without data of a monitor; none without samples.
+    """Return the hosts without data of a monitor; none without measurements.
 
     mpirun may start processes on nodes without a rank of hpcbench, whose names the record does not have.
     """
@@ -128,7 +128,7 @@ def _untold(reason: str) -> Energy:
 
 
 def _items(record: Record) -> int | None:
-    """Return the number of items of all tasks in all samples; None if samples are not steps with items."""
+    """Return the number of items of all tasks in all measurements; None if these are not steps with items."""
     samples, work = record.samples, record.work
     if not samples or not work or work.items_per_step is None or record.learning:
         return None

@@ -1,4 +1,4 @@
-"""Columns of the machine and software of a repetition, which should not differ between compared cases."""
+"""Columns for the machine and software of a run, which should be equal for compared cases."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Head(NamedTuple):
 
 @dataclass
 class Past:
-    """The data of several sweeps in the order of time, with a row per repetition, of its best attempt."""
+    """The data of several sweeps in the order of time, with a row per run, of its best attempt."""
 
     rows: list[Row] = field(default_factory=list)
     latest: dict[str, Record] = field(default_factory=dict)  # latest record by case
@@ -71,7 +71,7 @@ def heads(workspace: Workspace) -> Heads:
 
 
 def read_past(sweeps: Sequence[Head], report: Report) -> Past:
-    """Return the repetitions of these sweeps; sweeps that cannot be read are omitted, with reasons in `left_out`."""
+    """Return the runs of these sweeps; sweeps that cannot be read are omitted, with reasons in `left_out`."""
     past = Past()
     for number, head in enumerate(sweeps):
         report(number, len(sweeps))

@@ -1,4 +1,4 @@
-"""Electrical power during the samples of repetitions, from the timelines of the monitors of a sweep.
+"""Electrical power during the measurements of runs, from the timelines of the monitors of a sweep.
 
 The parts are those of the energy columns of a record (energy.py). Their power is read from a power sensor, if there is
 one; otherwise it is the increase of the energy counter in equal intervals over their length.
@@ -29,14 +29,14 @@ from hpcbench.store.workspace import SweepPaths
 
 COLUMNS = ["repetition", "host", "part", "at_s", "watts"]
 MOST_POINTS = 500  # points per part
-MARGIN_S = 1.0  # before the first sample and after the last one
+MARGIN_S = 1.0  # before the first measurement and after the last one
 
 Floats = NDArray[np.float64]
-Run = dict[str, Timeline]  # the timelines of one attempt at a repetition, by host
+Run = dict[str, Timeline]  # the timelines of one attempt at a run, by host
 
 
 def power_over_time(paths: SweepPaths, records: Iterable[Record]) -> pd.DataFrame:
-    """Return a row with COLUMNS per reading or interval: W of a part such as gpu0, at s since the first sample.
+    """Return a row with COLUMNS per reading or interval: W of a part such as gpu0, at s since the first measurement.
 
     Parts without a meter and missing or damaged timelines are omitted. Each file is read once.
     """
@@ -46,7 +46,7 @@ def power_over_time(paths: SweepPaths, records: Iterable[Record]) -> pd.DataFram
             by_file.setdefault(_file(paths, record), []).append(record)
     frames: list[pd.DataFrame] = []
     for path, its in by_file.items():
-        with suppress(Exception):  # damaged timelines must not prevent a report of the samples
+        with suppress(Exception):  # damaged timelines must not prevent a report of the measurements
             runs = _runs(path, its)
             for record in its:
                 frames += [frame for frame in _of_record(record, runs) if len(frame)]
@@ -98,7 +98,7 @@ def _may_be_of(run: str, record: Record) -> bool:
 
 
 def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
-    """Yield the power of each meter of a record, on the clock of rank 0's node, as are the samples."""
+    """Yield the power of each meter of a record, on the clock of rank 0's node, as are the measurements."""
     windows = record.samples.windows if record.samples else ()
     if not windows:
         return
@@ -120,7 +120,7 @@ def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
 
 
 def _saw(seen: Timeline, start_s: float, end_s: float) -> bool:
-    """Return whether a timeline covers the samples, which a timeline of another boot does not, as its clock differs."""
+    """Return whether a timeline covers the measurements. After a reboot it does not, because its clock differs."""
     spans = filter(None, map(seen.span, seen.columns))
     return any(first_s <= start_s and end_s <= last_s for first_s, last_s in spans)
 

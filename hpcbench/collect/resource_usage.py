@@ -1,4 +1,4 @@
-"""Resources and costs of the repetitions of a sweep while they ran, from their records only."""
+"""Resources and costs of the runs of a sweep, from their records only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 
 
 class Charge(NamedTuple):
-    """The allocation of a repetition, and its price per hour."""
+    """The allocation of a run, and its price per hour."""
 
     allocation: Allocation
     price: Price
@@ -42,7 +42,7 @@ class Charges:
     def of(self, job: str, record: Record) -> Charge:
         """Return the charge of a run: an equal share of the job for each of its concurrent runs."""
         cpus = _cpus(record)
-        if (job, cpus) not in self._known:  # equal for all repetitions of a job
+        if (job, cpus) not in self._known:  # equal for all runs of a job
             width = self._sweep.width(job)
             each = allocation_of(self._resources(job, record.parameters), self._site, width, cpus).divided(width)
             self._known[job, cpus] = Charge(each, price_per_hour(self._site.cost, each))
@@ -69,7 +69,7 @@ class Used:
     """The resources that a sweep has used so far: all attempts of all runs, also failed ones.
 
     The time of an attempt is from the start of its first task to its record. Queueing, and the time of a job before,
-    between and after its repetitions, are excluded. `unknown` is a reason why the hours may be more.
+    between and after its runs, are excluded. `unknown` is a reason why the hours may be more.
     """
 
     sweep: str

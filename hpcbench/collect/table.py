@@ -1,4 +1,4 @@
-"""Making tidy tables from records: one row per repetition, or one per sample."""
+"""Tidy tables from records, with a row per run or per measurement."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _WHOLE += [*THREAD_COUNTS, "physical_cores_per_task"]
 
 
 def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
-    """Return a table with one row per record; the column `times_s` holds arrays of samples in seconds."""
+    """Return a table with one row per record; the column `times_s` holds arrays of measurements in seconds."""
     found = _columns(records)
     for name in _WHOLE:  # pandas would convert integers to floats if a value is missing
         found[name] = pd.array(found[name], dtype="Int64")
@@ -84,7 +84,7 @@ def _whole_numbers(values: list[int | None]) -> Any:
 
 
 def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with one row per sample, in s, numbered from 0 within a repetition in the order of time."""
+    """Return a table with one row per measurement, in s, numbered from 0 within a run in the order of time."""
     keys = ["sweep", "case", "repetition"]
     filled = repetitions[repetitions[SAMPLES].map(len) > 0]
     frame = filled[[*keys, *PARAMETERS, SAMPLES]].explode(SAMPLES, ignore_index=True)

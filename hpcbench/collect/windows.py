@@ -1,4 +1,4 @@
-"""The samples of repetitions over time, and the windows with interference."""
+"""The measurements of runs over time, and the windows with interference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WINDOW_COLUMNS = ["repetition", "start_s", "end_s", "causes"]
 
 
 def samples_over_time(records: Iterable[Record]) -> pd.DataFrame:
-    """Return a row per sample: its start `at_s`, in s since the repetition's first sample, and its step time `time_s`.
+    """Return a row per measurement: `at_s`, its start in s after the first one of the run, and `time_s`, the step time.
 
     Samples that are not valid times are omitted.
     """
@@ -29,7 +29,7 @@ def samples_over_time(records: Iterable[Record]) -> pd.DataFrame:
 def interference_windows(records: Iterable[Record]) -> pd.DataFrame:
     """Return a row per series of windows with interference of the same causes, such as `cpu, memory`.
 
-    `start_s` and `end_s` are in s since the repetition's first sample. Unmonitored windows are omitted.
+    `start_s` and `end_s` are in s since the run's first measurement. Unmonitored windows are omitted.
     """
     rows = [row for record in records for row in _interference(record)]
     return pd.DataFrame(rows, columns=WINDOW_COLUMNS)
@@ -49,7 +49,7 @@ def _timed(repetition: int, samples: Samples) -> pd.DataFrame:
 
 
 def _parts_before(lengths: Any) -> Any:
-    """Return the start of each sample of a window, as a fraction of the window."""
+    """Return the start of each measurement of a window, as a fraction of the window."""
     if not (lengths >= 0).all() or not 0 < lengths.sum() < np.inf:
         lengths = np.ones_like(lengths)
     return (np.cumsum(lengths) - lengths) / lengths.sum()

@@ -33,7 +33,7 @@ def check_no_secret(line: str) -> str:
     """Return a shell line. Raise ValueError for a secret such as `HF_TOKEN=hf_abc`, but not `HF_TOKEN=$(cat FILE)`."""
     for found in _ASSIGNED.finditer(line):
         if is_secret(found.group(1)):
-            raise ValueError(f"{found.group(1)} looks like a secret, which would be seen in scripts: {_ADVICE}")
+            raise ValueError(f"{found.group(1)} looks like a secret, which would be visible in scripts: {_ADVICE}")
     return line
 
 
@@ -42,7 +42,7 @@ def check_no_given_secret(word: str) -> str:
     `--env=HF_TOKEN`."""
     for found in _GIVEN.finditer(word):
         if is_secret(found.group(1)):
-            raise ValueError(f"{found.group(1)} looks like a secret, which would be seen in scripts: {_ADVICE}")
+            raise ValueError(f"{found.group(1)} looks like a secret, which would be visible in scripts: {_ADVICE}")
     return word
 
 
@@ -60,7 +60,7 @@ def _check(variables: dict[str, str]) -> dict[str, str]:
         if _TAKEN.fullmatch(name):
             raise ValueError(f"{name} is set by Slurm, bash or the job script itself")
         if is_secret(name):
-            raise ValueError(f"{name} looks like a secret, which would be seen in scripts: {_ADVICE}")
+            raise ValueError(f"{name} looks like a secret, which would be visible in scripts: {_ADVICE}")
         size = len(name) + len(value.encode())
         total += size
         if size > _MOST_EACH or total > _MOST_BYTES:

@@ -30,19 +30,19 @@ from hpcbench.core.run_spec import COMMAND
 
 
 class Measure(Model):
-    """The measurement of each run: repetitions, warm-up, samples and stopping rules."""
+    """The measurement of each run: number of runs, warm-up, measurements and stopping rules."""
 
     precision: float = Field(
         default=0.01,
         gt=0,
         lt=1,
-        description="sample until the 95 % CI of the median is narrower than this fraction of the median (0.01 or "
+        description="measure until the 95 % CI of the median is narrower than this fraction of the median (0.01 or "
         "1 %), or no longer narrows",
         json_schema_extra={"type": ["number", "string"], "pattern": "%$"},
     )
-    min_samples: int = Field(default=10, ge=1, description="minimum number of samples")
-    min_time_s: float = Field(default=1.0, gt=0, description="minimum sampling time in seconds")
-    max_time_s: float = Field(default=10.0, gt=0, description="maximum sampling time in seconds")
+    min_samples: int = Field(default=10, ge=1, description="minimum number of measurements")
+    min_time_s: float = Field(default=1.0, gt=0, description="minimum measuring time in seconds")
+    max_time_s: float = Field(default=10.0, gt=0, description="maximum measuring time in seconds")
     max_warmup_s: float = Field(
         default=10.0, ge=0, description="maximum warm-up time in seconds; it ends earlier if the step time is steady"
     )
@@ -53,9 +53,9 @@ class Measure(Model):
         "the wall time; `require` an idle node, otherwise skip the run",
     )
     retries: int = Field(
-        default=1, ge=0, le=100, description="maximum number of new attempts of a run because of interference"
+        default=1, ge=0, le=100, description="maximum number of further attempts of a run with interference"
     )
-    shuffle_seed: int = Field(default=0, ge=0, description="seed of the order in which repetitions run")
+    shuffle_seed: int = Field(default=0, ge=0, description="seed of the order of the runs")
 
     @field_validator("precision", mode="before")
     @classmethod
@@ -106,9 +106,9 @@ class Experiment(Model):
         description="user parameters that do not change the workload of a command; cases that differ in them are "
         "ranked together",
     )
-    measure: Measure = Field(default_factory=Measure, description="how each repetition is measured")
+    measure: Measure = Field(default_factory=Measure, description="how each run is measured")
     tune: Tune = Field(default_factory=Tune, description="additional measurements of `hpcbench tune`")
-    retry: Retry = Field(default_factory=Retry, description="which repetitions are retried automatically")
+    retry: Retry = Field(default_factory=Retry, description="which runs are retried automatically")
     skip_larger_on_oom: list[str] = Field(
         default_factory=list,
         description="parameters whose larger values never need less memory: after a case has run out of memory, cases "
@@ -122,12 +122,13 @@ class Experiment(Model):
         description="metric by which `report` ranks the cases, as for its option `--metric`, e.g. `loss:lower`",
     )
     expect: list[str] = Field(
-        default_factory=list, description="regular expressions without which the output of a command is a failure"
+        default_factory=list,
+        description="regular expressions that the output of a command must match; otherwise the run fails",
     )
     slurm: dict[str, Any] = Field(default_factory=dict, description="Slurm options")
     shared: bool = Field(
         default=False,
-        description="let others read the sweep's folders, and resume it where the umask lets them write; otherwise "
+        description="let others read the sweep's folders, and resume it if the umask lets them write; otherwise "
         "only you can read them (mode 0700)",
     )
 

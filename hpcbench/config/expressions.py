@@ -155,7 +155,7 @@ class Resolver:
             return self._done[name]
         if name in self._open:
             circle = " -> ".join([*self._open[self._open.index(name) :], name])
-            raise ExpressionError(f"the expressions form a circle: {circle}", name)
+            raise ExpressionError(f"the expressions are circular: {circle}", name)
         if name not in self._given:
             raise ExpressionError(f"the parameter '{name}' has no value", name)
         self._open.append(name)

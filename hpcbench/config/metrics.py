@@ -78,11 +78,9 @@ class Metric(Model):
     @field_validator("file")
     @classmethod
     def _inside(cls, value: str | None) -> str | None:
-        """Return a file name. Raise ValueError outside the run's folder: it may be of an earlier repetition."""
+        """Return a file name. Raise ValueError outside the run's folder: it may be of an earlier run."""
         if value is not None and (not value or PurePosixPath(value).is_absolute() or ".." in value.split("/")):
-            raise ValueError(
-                "the file must be in $HPCBENCH_RUN, the folder of the repetition: give its name in this folder"
-            )
+            raise ValueError("the file must be in $HPCBENCH_RUN, the folder of the run: give its name in this folder")
         return value
 
     @model_validator(mode="after")

@@ -12,11 +12,9 @@ from hpcbench.config.yaml_document import Model
 class Retry(Model):
     """The outcomes after which runs are retried automatically, and how often."""
 
-    max: int = Field(
-        default=2, ge=0, le=100, description="maximum number of retries of a repetition because of these outcomes"
-    )
+    max: int = Field(default=2, ge=0, le=100, description="maximum number of retries of a run after these outcomes")
     on: list[Literal["node_failure", "preempted", "failed", "timeout", "out_of_memory"]] = Field(
-        default=["node_failure", "preempted"], description="outcomes after which a repetition is retried"
+        default=["node_failure", "preempted"], description="outcomes after which a run is retried"
     )
 
     @property

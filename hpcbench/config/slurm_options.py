@@ -35,7 +35,7 @@ _PLACING = ("partition", "qos", "constraint", "reservation", "nodelist", "exclud
 class SlurmOptions(Model):
     """Slurm options in addition to the resources that the parameters give. Values may be expressions."""
 
-    time: _TextOrNumber = Field(default="01:00:00", description="time limit per repetition: M, M:S, H:M:S, D-H[:M[:S]]")
+    time: _TextOrNumber = Field(default="01:00:00", description="time limit per run: M, M:S, H:M:S, D-H[:M[:S]]")
     partition: str | None = Field(default=None, description="partition; unset: the site's, otherwise Slurm's default")
     account: str | None = Field(default=None, description="account to charge")
     qos: str | None = Field(default=None, description="quality of service")
@@ -58,11 +58,11 @@ class SlurmOptions(Model):
     max_running: int | None = Field(default=None, ge=1, description="maximum number of running jobs of one array")
     pack_walltime: _TextOrNumber | None = Field(
         default=None,
-        description="combine repetitions into jobs of at most this wall time; unset: one job per repetition",
+        description="combine runs into jobs of at most this wall time; unset: one job per run",
     )
     pack: Literal["serial", "parallel"] = Field(
         default="serial",
-        description="run the repetitions of a job one after another, or concurrently on separate CPUs and GPUs, as "
+        description="execute the runs of a job one after another, or concurrently on separate CPUs and GPUs, as "
         "many as the site's cpus_per_node allows; concurrent runs interfere with each other",
     )
     follow_on: bool = Field(
@@ -135,7 +135,9 @@ class SlurmOptions(Model):
         if self.mem and self.mem_per_cpu:
             raise ValueError("mem cannot be used with mem_per_cpu")
         if self.pack_walltime and walltime_s(self.pack_walltime) < walltime_s(self.time):
-            raise ValueError(f"pack_walltime is {self.pack_walltime}, less than time, {self.time}, of one repetition")
+            raise ValueError(
+                f"pack_walltime is {self.pack_walltime}, less than slurm.time ({self.time}), the time limit per run"
+            )
         if self.gpu_type and self.gpu_option == "none":
             raise ValueError("gpu_type cannot be used with gpu_option: none")
         if self.pack == "parallel" and not self.pack_walltime:

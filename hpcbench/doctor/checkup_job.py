@@ -90,7 +90,7 @@ class Checkup:
 
 
 def resources_for(site: Site, name: str, partition: Partition, whole_node: bool = False) -> Resources:
-    """Return the resources of the checkup job: two tasks with two CPUs, and one GPU if the nodes have GPUs, each.
+    """Return the resources of the checkup job: two tasks with two CPUs, and one GPU if the nodes have GPUs, per task.
 
     Request fewer tasks and CPUs if a node has fewer, or if their number is unknown. With `whole_node`, the tasks get no
     more, but the job has all CPUs.

@@ -1,4 +1,4 @@
-"""Check that the tasks of a job got the CPUs and GPUs that it requested, each its own. Pure."""
+"""Check that the tasks of a job got separate CPUs and GPUs, as many as it requested. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Task:
 
 
 def check_binding(resources: Resources, tasks: list[Task]) -> list[CheckResult]:
-    """Return what the binding of these tasks of one node means for cases that request the same resources."""
+    """Return the effect of the binding of these tasks of one node on cases that request the same resources."""
     requested = f"requested: {plural(resources.tasks, 'task')} with {plural(resources.cpus_per_task, 'CPU')} each"
     if len(tasks) < resources.tasks:
         means = "The CPUs that srun gives to the tasks of a job are unknown."
@@ -54,7 +54,7 @@ def _cpus(resources: Resources, tasks: list[Task], found: str) -> CheckResult:
         means = "Threads share CPUs: cases with many threads are much slower than necessary."
         return CheckResult("CPU binding", PROBLEM, found, means, _BIND)
     if any(one.cores & other.cores for one, other in pairs):
-        means = "Two tasks share a core, each on a hyperthread of it: they slow each other down."
+        means = "Two tasks run on hyperthreads of one core: they slow each other down."
         return CheckResult("CPU binding", WARNING, found, means, "slurm: {hint: nomultithread} in the site file.")
     return _threads(resources, tasks, found)
 
@@ -69,7 +69,7 @@ def _threads(resources: Resources, tasks: list[Task], found: str) -> CheckResult
         means = f"CPUs are hyperthreads here: {resources.cpus_per_task} of them are {plural(cores, 'core')}."
         action = "Request twice as many CPUs as threads, or slurm: {hint: nomultithread} in the site file."
         return CheckResult("CPU binding", NOTE, found, means, action)
-    return CheckResult("CPU binding", OK, f"{found}, each its own")
+    return CheckResult("CPU binding", OK, f"{found}, not shared")
 
 
 def _gpus(resources: Resources, tasks: list[Task]) -> CheckResult:

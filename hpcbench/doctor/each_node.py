@@ -127,7 +127,7 @@ def _found(compared: Comparison) -> CheckResult:
         found = f"{len(rates)} rates, median {in_words(kernel, compared.median)}, lowest {lowest}, highest {highest}"
         return CheckResult(str(compared.kind), OK, found, numbers=numbers)
     found = f"{lowest}, {highest}" if len(rates) > 1 else lowest
-    means = f"A slow node cannot be recognized: {LEAST} nodes of the same type that nothing disturbs are needed."
+    means = f"Slow nodes cannot be detected: this requires {LEAST} nodes of the same type without interference."
     action = "Include more nodes with --partition, or request idle ones with --whole-node."
     return CheckResult(str(compared.kind), NOTE, found, means, action, numbers)
 
@@ -135,7 +135,7 @@ def _found(compared: Comparison) -> CheckResult:
 def _slow(comparisons: Sequence[Comparison], exclude: str) -> list[CheckResult]:
     """Return a result for each rate that is an outlier."""
     means = "Cases take longer on this node, and runs on several nodes wait for it."
-    action = f"Exclude it in the experiment (slurm: {{exclude: '{exclude}'}}), and tell the administrators."
+    action = f"Exclude it in the experiment (slurm: {{exclude: '{exclude}'}}), and inform the administrators."
     results = []
     for comparison in comparisons:
         for each in comparison.slow:

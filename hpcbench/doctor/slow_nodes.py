@@ -15,7 +15,7 @@ _OUTLIER, _NORMAL = 3.5, 0.6745
 
 
 class Kind(NamedTuple):
-    """What rates must share to be compared."""
+    """The properties in which compared rates must agree."""
 
     model: str
     cpus: int | None

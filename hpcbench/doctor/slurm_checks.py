@@ -96,7 +96,7 @@ def _sharing(cluster: Cluster, site: Site) -> list[CheckResult]:
     whole = site.slurm.exclusive or cluster.config.get("SelectType") == "select/linear"
     shared = [name for name, nodes in cluster.nodes.items() if not nodes.sharing.startswith("EXCL")]
     if whole or not shared:
-        return [CheckResult("shared nodes", OK, "none: each job has its nodes for itself")]
+        return [CheckResult("shared nodes", OK, "none: jobs have exclusive nodes")]
     means = "Other jobs on a node share memory bandwidth, caches, network and power with a case."
     action = "slurm: {exclusive: true} in the site file or the experiment; it costs the whole node."
     return [CheckResult("shared nodes", NOTE, f"in {', '.join(shared)}", means, action)]
@@ -104,11 +104,11 @@ def _sharing(cluster: Cluster, site: Site) -> list[CheckResult]:
 
 def _accounting(cluster: Cluster) -> CheckResult:
     if not cluster.has_accounting:
-        means = "How a job without a record ended is known only while slurmctld keeps the job, i.e. for minutes."
+        means = "slurmctld keeps the outcome of a job without a record only for minutes."
         action = "Run `hpcbench status` soon after a sweep, or ask for slurmdbd."
         return CheckResult("accounting", NOTE, "none", means, action)
     if not cluster.sacct_responds:
-        means = "How a job without a record ended, and what it used, is unknown."
+        means = "The outcomes and the resource usage of jobs without a record are unknown."
         return CheckResult("accounting", WARNING, "configured, but sacct fails", means, "Ask whether slurmdbd is up.")
     if cluster.associations is None:
         means = "Whether you may use the account and QOS of the site is unknown."

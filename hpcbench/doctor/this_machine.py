@@ -26,7 +26,7 @@ def check_this_machine(site: Site, cluster: Cluster | None, options: CheckupOpti
     title = "this machine (login node)" if login else f"this node, in job {job}" if job else "this machine"
     host = CheckedHost("this machine", title, describe_machine(hardware.describe()))
     if login:
-        means = "Cases of this site run on other machines: these results hold for what you build and test here."
+        means = "Cases of this site run on other machines: these results apply to builds and tests on this machine."
         action = "`hpcbench doctor --on-node` checks a node of each partition."
         host.add("this machine", [CheckResult("login node", NOTE, "jobs run on other machines", means, action)])
     for group, result in run_checks(this_system(), options.seconds, progress):

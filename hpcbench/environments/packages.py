@@ -1,6 +1,6 @@
 """The packages of each environment, listed by its Python if this runs on the local machine.
 
-For environments with modules, shell lines or containers, the first repetition in them lists the packages.
+For environments with modules, shell lines or containers, the first run in them lists the packages.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _unused(environment: Environment, there: EnvironmentDir) -> str:
         return ""
     return (
         f"the environment '{there.name}' that was built is not used: the site file gives modules or setup for it;"
-        f" to use both, say there: python: {there.python}"
+        f" to use both, set there: python: {there.python}"
     )
 
 

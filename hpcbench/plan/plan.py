@@ -67,7 +67,7 @@ def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
     warnings = []
     if asked > MANY_JOBS:
         message = f"the sweep has {asked} jobs in {len(jobs)} arrays"
-        warnings.append(f"{message}; slurm.pack_walltime combines repetitions into fewer jobs")
+        warnings.append(f"{message}; slurm.pack_walltime combines runs into fewer jobs")
     if most is None or asked <= most:
         return warnings
     if any(job.resources.slurm.follow_on for job in jobs):
@@ -78,14 +78,14 @@ def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
 
 
 def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
-    """Return a warning if the time limit of a run may end before its measurement, so that its samples are lost."""
+    """Return a warning if the time limit of a run may end before its measurement, so that its measurements are lost."""
     most = experiment.measure.max_time_s
     sampled = [job for job in jobs if any(run.case.parameters.model for run in job.runs)]
     shortest = min((job.resources.limit_s for job in sampled), default=math.inf)
     if most < shortest:
         return []
-    what = f"measure.max_time_s ({most:g} s) exceeds the time limit of a repetition ({shortest:g} s)"
-    return [f"{what}: its samples may be lost"]
+    what = f"measure.max_time_s ({most:g} s) exceeds the time limit per run ({shortest:g} s)"
+    return [f"{what}: its measurements may be lost"]
 
 
 def budget(jobs: tuple[Job, ...], site: Site) -> Budget:

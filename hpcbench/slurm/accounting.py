@@ -1,4 +1,4 @@
-"""The jobs of a sweep in Slurm's accounting: array elements that have left the queue, with one call of sacct."""
+"""The jobs of a sweep in Slurm's accounting: array tasks that have left the queue, with one call of sacct."""
 
 from __future__ import annotations
 

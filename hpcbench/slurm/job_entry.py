@@ -13,7 +13,7 @@ Element = tuple[str, int]  # array job ID, index
 
 @dataclass(frozen=True)
 class JobEntry:
-    """The state of an array element as one of Slurm's commands reports it.
+    """The state of an array task as one of Slurm's commands reports it.
 
     `uid` is the owner of the job; `ended_at` is in seconds since the epoch. `started` and `ended_at` are None if Slurm
     does not report them.

@@ -53,7 +53,7 @@ NEW_SWEEP = ": start a new sweep"  # ends the hints on requests that Slurm does 
 WILL_NOT_START = "it will not start: "  # begins the words for a job that alone exceeds a limit on several jobs
 _WAIT = "wait; `squeue --start` shows when Slurm expects to start it"
 _SMALLER = "request less in the experiment, or for another partition: start a new sweep"
-_RELEASE = "`scontrol release JOBID` lets it go"
+_RELEASE = "release it: `scontrol release JOBID`"
 _WHY_DOWN = "`sinfo -R` lists the nodes that are down or drained, and why"
 _NOT_YOURS = "wait, or ask the site's support"
 _ACCOUNT = "check slurm.account: `sacctmgr show associations user=$USER` lists yours"
@@ -70,11 +70,13 @@ _REASONS = {
     "BadConstraints": Reason(
         "no node has the requested features", "check slurm.constraint: `sinfo -o '%N %f'`", never=True
     ),
-    "BeginTime": Reason("it may not start yet, or it is waiting after a requeue", "wait: a requeued job rests minutes"),
+    "BeginTime": Reason(
+        "it may not start yet, or it is waiting after a requeue", "wait: Slurm holds a requeued job for minutes"
+    ),
     "BlockFreeAction": Reason("a block of nodes is being freed", _WAIT),
     "BlockMaxError": Reason("a block of nodes has too many errors", _NOT_YOURS),
     "BurstBufferOperation": Reason("an operation of its burst buffer failed", "check its burst buffer options"),
-    "BurstBufferResources": Reason("it waits for room in the burst buffer", _WAIT),
+    "BurstBufferResources": Reason("it waits for space in the burst buffer", _WAIT),
     "BurstBufferStageIn": Reason("its data are being copied into the burst buffer", "wait"),
     "Cleaning": Reason("its earlier run is still being cleaned up", "wait"),
     "Constraints": Reason("nodes with the requested features are not available now", "wait, or check slurm.constraint"),
@@ -85,7 +87,7 @@ _REASONS = {
     ),
     "FedJobLock": Reason("it waits for the other clusters of the federation", "wait"),
     "FrontEndDown": Reason("no front-end node is up", _NOT_YOURS),
-    "InactiveLimit": Reason("its sbatch was gone for too long", _AGAIN),
+    "InactiveLimit": Reason("its sbatch was inactive for too long", _AGAIN),
     "InvalidAccount": Reason("the account does not exist or may not be used", _ACCOUNT, never=True),
     "InvalidQOS": Reason("the QOS does not exist or may not be used", _QOS, never=True),
     "JobArrayTaskLimit": Reason("slurm.max_running of this array is reached", "wait: the next starts when one ends"),
@@ -95,11 +97,11 @@ _REASONS = {
     "JobLaunchFailure": Reason("it could not be launched", _AGAIN),
     "Licenses": Reason("it waits for a licence", "wait; `scontrol show licenses` shows how many are free"),
     "MaxMemPerLimit": Reason("it requests more memory per CPU or node than is allowed", "check slurm.mem", never=True),
-    "MaxPoweredUpNodes": Reason("as many nodes are switched on as may be", _WAIT),
-    "MpiPortsBusy": Reason("the ports for its MPI are taken", "wait"),
+    "MaxPoweredUpNodes": Reason("the limit of powered-up nodes is reached", _WAIT),
+    "MpiPortsBusy": Reason("the ports for its MPI are in use", "wait"),
     "NodeDown": Reason("a node it needs is down", f"wait, or check slurm.nodelist; {_WHY_DOWN}"),
     "NonZeroExitCode": Reason("its earlier run failed", _AGAIN),
-    "NvidiaImexChannels": Reason("no IMEX channel of NVIDIA's is free", _WAIT),
+    "NvidiaImexChannels": Reason("no NVIDIA IMEX channel is free", _WAIT),
     "OutOfMemory": Reason("its earlier run was out of memory", "request more slurm.mem: start a new sweep"),
     "PartitionConfig": Reason("it exceeds a limit of the partition: it will not start", _SMALLER, never=True),
     "PartitionDown": Reason("the partition is down", "wait, or see `sinfo` for another partition"),
@@ -123,7 +125,7 @@ _REASONS = {
     ),
     "QOSResourceLimit": Reason("a limit of the QOS is reached", "it starts when others of its jobs end"),
     "QOSTimeLimit": Reason("the QOS's limit of time is reached", "request a shorter slurm.time"),
-    "QOSUsageThreshold": Reason("the account has used too much for this QOS", "wait, or check slurm.qos"),
+    "QOSUsageThreshold": Reason("the account's usage exceeds the threshold of this QOS", "wait, or check slurm.qos"),
     "RaisedSignal": Reason("its earlier run was ended by a signal", _AGAIN),
     "ReqNodeNotAvail": Reason(
         "a node it needs is down, drained or reserved",
@@ -135,7 +137,7 @@ _REASONS = {
     "Resources": Reason(
         "it waits for free nodes, CPUs, memory or GPUs", f"{_WAIT}; a shorter slurm.time fits into more gaps"
     ),
-    "SchedDefer": Reason("Slurm starts nothing at once on this cluster", "wait"),
+    "SchedDefer": Reason("Slurm defers scheduling on this cluster", "wait"),
     "SystemFailure": Reason("Slurm, a file system or the network failed", _NOT_YOURS),
     "TimeLimit": Reason("its earlier run took too long", "request a longer slurm.time: start a new sweep"),
     "WaitingForScheduling": Reason("Slurm has not considered it yet", "wait"),
@@ -206,7 +208,7 @@ def _of_many(owner: str, whose: str, what: str, time: str) -> Reason:
     within = "" if owner in whose else f" in this {owner}"
     if time.startswith("Run"):
         limit = f"{whose} limit on {what} of running jobs{within} is reached"
-        return Reason(limit, "it starts as they go on; a shorter slurm.time counts less")
+        return Reason(limit, "it starts as running jobs progress; a shorter slurm.time counts less")
     if time or what == "wall time":
         spent = f"{whose} budget of {what}{within} is used up"
         return Reason(spent, "ask the site for more, or check slurm.account and slurm.qos")

@@ -36,7 +36,7 @@ PER_USER = ("AssocMaxSubmitJobLimit", "QOSMaxSubmitJobPerUserLimit", "limits.max
 
 
 class Capacity(NamedTuple):
-    """How many more jobs can be submitted (None without a limit), and the limit."""
+    """The number of jobs that can still be submitted (None without a limit), and the limit."""
 
     jobs: int | None
     limit: str
@@ -90,7 +90,7 @@ def exceeded_limit(message: str) -> str:
         if reason in message:
             return states.in_words(reason)
     if any(text in message for text in _CLUSTER_FULL):
-        return "the cluster has as many jobs as it accepts (MaxJobCount)"
+        return "the cluster's limit of jobs (MaxJobCount) is reached"
     return ""
 
 

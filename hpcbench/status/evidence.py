@@ -40,7 +40,7 @@ Kind = Literal["active", "ended", "unknown"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about an element of an array. Times are in seconds since the epoch."""
+    """The known facts about an array task. Times are in seconds since the epoch."""
 
     uid: int  # of the user who submitted it
     controlled: JobEntry | None = None  # by slurmctld: squeue or scontrol

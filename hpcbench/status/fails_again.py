@@ -85,8 +85,8 @@ def how_to_continue(progress: Progress) -> str:
     again = failing_again(progress)
     # `resume` submits nothing after a job that sbatch refuses.
     to_do = 0 if any(run.is_refused for run in again) else len(progress.to_do()) - len(again)
-    command = f"to run {plural(to_do, 'repetition')}: hpcbench resume {progress.sweep.paths.name}" if to_do else ""
-    change = f"{plural(len(again), 'repetition')} would fail again: {what_to_change(again)}" if again else ""
+    command = f"to resume {plural(to_do, 'run')}: hpcbench resume {progress.sweep.paths.name}" if to_do else ""
+    change = f"{plural(len(again), 'run')} would fail again: {what_to_change(again)}" if again else ""
     unknown = sum(run.state == UNKNOWN for run in progress.runs)
-    forced = f"not run again without --force: {plural(unknown, 'repetition')} in an unknown state" if unknown else ""
+    forced = f"not run again without --force: {plural(unknown, 'run')} in an unknown state" if unknown else ""
     return "; ".join(filter(None, (command, change, forced)))

@@ -28,8 +28,8 @@ NOT_ASKED = f"squeue does not list the job; hpcbench queries at most {MAX_LOOKUP
 class JobStates:
     """The state of each element that was asked for.
 
-    `known_arrays` are those of which Slurm knows at least one element. `first_unknown` are elements that slurmctld does
-    not know, and for which the journal does not have that yet.
+    `known_arrays` are those of which Slurm reports at least one task. `first_unknown` are tasks that slurmctld does not
+    report, if the journal does not contain this yet.
     """
 
     of: Mapping[Element, JobState] = field(default_factory=dict)

@@ -112,7 +112,7 @@ class Progress:
         return _ordered(Counter(cases.values()))
 
     def counts(self) -> dict[str, int]:
-        """Return the number of runs by state, in the order in which a run goes through them."""
+        """Return the number of runs by state, in the order in which a run passes through them."""
         return _ordered(Counter(run.state for run in self.runs))
 
     def to_do(self, *, interference: bool = False) -> list[RunProgress]:

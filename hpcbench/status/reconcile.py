@@ -130,7 +130,9 @@ def _outcome_before_start(ended: EndedWithoutRecord, log: Path) -> Outcome | Non
     if entry is None:
         return None
     if entry.could_not_log:
-        return _lost(NODE_FAILURE, f"{entry.nodes or 'its node'} could not write {log}: does it see this directory?")
+        return _lost(
+            NODE_FAILURE, f"{entry.nodes or 'its node'} could not write {log}: check that it can access this directory"
+        )
     if entry.never_started:
         return _lost(NEVER_STARTED, f"Slurm never started it: {states.in_words(entry.reason)}")
     if ended.status == CANCELLED:
@@ -209,7 +211,7 @@ def alone(sweep: Sweep) -> Iterator[str]:
     Yield the reason why nothing can be saved, or an empty text. Raise NoAnswerError if another hpcbench holds the lock
     for longer than TIMEOUT_S.
     """
-    taken = NoAnswerError("another hpcbench is saving how jobs of this sweep ended", hint="try again")
+    taken = NoAnswerError("another hpcbench is saving the outcomes of this sweep", hint="try again")
     with ExitStack() as held:
         try:
             sweep.check_writable()

@@ -1,4 +1,4 @@
-"""Run one repetition on this machine, from its start to its record."""
+"""Execute one run on this machine, from its start to its record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hpcbench.submit.local_executor import LocalExecutor
 
 
 def run_repetition(sweep: Sweep, run: RunProgress, executor: LocalExecutor) -> tuple[Record, list[Record]]:
-    """Run one repetition; return the record that counts, and the records of its new attempts.
+    """Execute one run; return the record that counts, and the records of its new attempts.
 
     If the driver of the job leaves no record, save one. Raise OSError if the log or the record cannot be written.
     """

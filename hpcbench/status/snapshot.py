@@ -62,7 +62,7 @@ class Snapshot:
     array_indices: Mapping[RunKey, ArrayIndex] = field(default_factory=dict)  # the latest of each submitted run
     jobs: Mapping[Element, JobState] | None = None  # by Slurm, of runs that need it; None if Slurm was not queried
     follow_on: Mapping[str, str] = field(default_factory=dict)  # as queue.Queue has it
-    known_arrays: frozenset[str] = frozenset()  # arrays of which Slurm knows at least one element
+    known_arrays: frozenset[str] = frozenset()  # arrays of which Slurm reports at least one task
     first_unknown: frozenset[Element] = frozenset()  # unknown to slurmctld, which the journal does not have yet
     complaint: str = ""  # of squeue: there may be jobs of a bare sbatch that it did not list
     scratch: Mapping[str, Scratch] = field(default_factory=dict)  # by batch: folders and logs of unrecorded attempts
@@ -80,7 +80,7 @@ class Snapshot:
 
     @cached_property
     def recorded(self) -> frozenset[Element]:
-        """Return the array elements of Slurm that have a record of any run."""
+        """Return the array tasks of Slurm that have a record of any run."""
         every = (record for records in self.records.values() for record in records)
         return frozenset((array_of(each) or "", index_of(each) or 0) for each in every if array_of(each) is not None)
 

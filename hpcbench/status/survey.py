@@ -29,7 +29,7 @@ CANCELLED_WHILE_PENDING = JobEntry("CANCELLED", started=False)
 
 @dataclass(frozen=True)
 class EndedWithoutRecord:
-    """A run whose job has ended without a record of it, with the state of the job by Slurm, and its files.
+    """A run whose job has ended without a record of the run, with the state of the job by Slurm, and its files.
 
     `files` are a scratch folder for each attempt, and the output of a run that ran concurrently with others. A run
     `had_no_turn` if its job has started others of the pack, but not this one.

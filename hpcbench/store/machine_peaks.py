@@ -34,7 +34,7 @@ def read_peaks(workspace: Workspace, tell: Callable[[str], object]) -> list[Mach
         try:
             found.append(_read(path))
         except (OSError, ValueError) as error:
-            tell(f"{path}: the peaks of a machine cannot be read, and are left out: {error}")
+            tell(f"{path}: the peak performance of a machine cannot be read, and is left out: {error}")
     return found
 
 

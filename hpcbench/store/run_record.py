@@ -10,7 +10,7 @@ from hpcbench.core.record_field import described
 
 @dataclass(frozen=True)
 class RunRecord(Record):
-    """A record with what only the login node knows: the attempts, Slurm options, Slurm's energy counter, prices."""
+    """A record with data that only the login node has: the attempts, Slurm options, Slurm's energy counter, prices."""
 
     attempts: int | None = described("attempts at the run by all jobs", "attempts", default=None)
     placement: str | None = described(

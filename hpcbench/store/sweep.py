@@ -24,14 +24,14 @@ SCHEMA = 3
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep as it was planned."""
+    """A planned sweep."""
 
     paths: SweepPaths
     description: dict[str, Any]
 
     @property
     def site(self) -> Site:
-        """Return the site as it was when the sweep was created."""
+        """Return the site with which the sweep was created."""
         return Site.model_validate(self.description["site"])
 
     @property

@@ -18,7 +18,7 @@ from hpcbench.util.home import expanded
 
 @dataclass(frozen=True)
 class ContainerNeeds:
-    """What a case needs in a container."""
+    """The requirements of a case that runs in a container."""
 
     folders: tuple[str, ...]  # the workspace first, which is the working directory
     variables: Mapping[str, str]  # of the site's environment

@@ -104,7 +104,7 @@ class Rerun:
         try:
             return list(self._differences(plan, {} if nothing_runs else environments, workspace, same))
         except _INVALID as error:
-            what = f"the sweep cannot be compared with what is here now: {type(error).__name__}: {error}"
+            what = f"the sweep cannot be compared with the current setup: {type(error).__name__}: {error}"
             raise UserError(what, where=str(self.sweep.paths.archive or self.sweep.paths.jobs)) from error
 
     def _differences(
@@ -133,7 +133,7 @@ class Rerun:
         if not before.is_file() or content(before) == present:
             return
         if self.template:
-            yield f"{TEMPLATE} of this workspace differs; the sweep's own one is used"
+            yield f"{TEMPLATE} of this workspace differs; the template of the sweep is used"
         else:
             yield f"{TEMPLATE} differs; the current one is used"
 

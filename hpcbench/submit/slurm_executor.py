@@ -272,8 +272,8 @@ def _adopt_found(sweep: Sweep, journal: Journal) -> None:
             journal.submitted(batch, slurm_id)
         elif not batch.ours:
             raise UserError(
-                f"the hpcbench of the user with uid {batch.uid} died while it submitted {batch.name}; only this user "
-                "can find out whether Slurm accepted it",
+                f"hpcbench of the user with UID {batch.uid} died while it submitted {batch.name}; only this user "
+                "can determine whether Slurm accepted it",
                 where=str(batch.paths.journal),
                 hint=f"ask this user to run: hpcbench resume {batch.paths.name}",
             )

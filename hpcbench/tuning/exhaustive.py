@@ -1,4 +1,4 @@
-"""The full grid: every configuration with the repetitions and the length of the experiment, to check a search."""
+"""The full grid: every configuration with as many and as long runs as in the experiment, to check a search."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _PRELOAD = "LD_PRELOAD"
 
 
 class Usage(NamedTuple):
-    """What a program needs for a configuration.
+    """The variables, CPUs and lines with which a program uses a configuration.
 
     `cpus` are those of each process, if the configuration chooses them. `lines` belong before the first operation.
     `others` are parameters that each program sets in its own way. `command` is the program, if there is one.

@@ -26,7 +26,7 @@ from hpcbench.util.locking.lease import Lease
 
 
 class Runs:
-    """The runs of a search by case and repetition: runs from before an interruption, and new ones."""
+    """The runs of a search by case and number: runs from before an interruption, and new ones."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep

@@ -50,7 +50,7 @@ class Objective:
         value = self._value(record)
         if value is None:
             return record.message or f"it has no {self.quantity.title}"
-        return f"its {self.quantity.title} is {value:g}, and a search compares finite numbers above 0"
+        return f"its {self.quantity.title} is {value:g}; a search requires finite numbers above 0"
 
     def _value(self, record: Record) -> float | None:
         if self.quantity not in (THROUGHPUT, TIME):

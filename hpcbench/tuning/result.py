@@ -24,7 +24,7 @@ class GridResult:
     """The result of the full grid. `best` is the best configuration by all of its measurements.
 
     `slower` is the ratio of the cost of the recommended configuration to that of the grid's choice, by measurements
-    that did not make the choice. It is None if the configuration `failed` in the grid, or with one repetition.
+    that did not make the choice. It is None if the configuration `failed` in the grid, or with one run.
     """
 
     best: ConfigurationResult

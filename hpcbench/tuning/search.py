@@ -75,7 +75,7 @@ def _known(trials: Trials, configuration: int) -> Search[None]:
 
 
 def max_pairs(configurations: int, repetitions: int) -> int:
-    """Return the maximum number of pairs of the final comparison: the number of repetitions.
+    """Return the maximum number of pairs of the final comparison: the number of runs of a case.
 
     In a large grid it is up to three times as many, as long as the whole search stays below a quarter of the grid.
     """

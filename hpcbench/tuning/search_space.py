@@ -1,4 +1,4 @@
-"""The cases of an experiment as configurations of equal work, with the framework's default among them."""
+"""The cases of an experiment as configurations with the same workload, including the framework's default."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TITLE = ("framework", "model", "task", "device", "dtype", "batch_size")
 
 @dataclass(frozen=True)
 class Context:
-    """The configurations that are compared: `cases` of equal work, of which the one at index `default` has nothing set.
+    """The compared configurations: `cases` with the same workload. In the one at index `default`, nothing is set.
 
     `names` are the parameters in which they differ. `dynamic` is the case that requests per-layer threads, if there is
     one. `apart` distinguishes the context from others, in addition to the title.
@@ -136,13 +136,15 @@ def _check_throughput(cases: Sequence[Case], objective: Objective) -> None:
 
 def _check_dynamic(cases: Sequence[Case], document: Document) -> None:
     if any(case.parameters.schedule is not None for case in cases):
-        what = "a search finds a schedule itself, but a case uses the one of a file"
-        raise document.error(what, where_written("schedule", document), "hpcbench sweep measures it")
+        what = "a search finds its own thread plan, but a case uses one from a file"
+        raise document.error(what, where_written("schedule", document), "to measure it, use hpcbench sweep")
     depths = dict.fromkeys(case.parameters.section_depth for case in cases)
     if len(depths) > 1:
         listed = " and ".join(str(depth) for depth in depths)
-        what = f"per-layer threads are searched at one section_depth, and the cases ask for {listed}"
-        raise document.error(what, where_written("section_depth", document), "hpcbench sweep measures them all")
+        what = f"a search for per-layer threads requires one section_depth, but the cases have {listed}"
+        raise document.error(
+            what, where_written("section_depth", document), "to measure all of them, use hpcbench sweep"
+        )
 
 
 def _context(cases: Sequence[Case]) -> Context:

@@ -60,7 +60,7 @@ class ScheduleSearch:
         verdict = yield from self._compare_pairs(fixed, scheduled)
         found = ScheduleResult(file, None, self.measurements.seconds, verdict.gain, held_out_left=len(held_out))
         if verdict.gain is None:
-            why = f"a schedule was found, but {self._why_failed(fixed, scheduled)}"
+            why = f"a thread plan was found, but {self._why_failed(fixed, scheduled)}"
             return replace(found, schedule=None, why=why)
         if not verdict.certain:
             return found

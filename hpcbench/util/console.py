@@ -42,7 +42,7 @@ err = PrintableConsole(stderr=True, highlight=False)
 
 
 def print_error(error: UserError | Finding, usage: str = "") -> None:
-    """Print what is wrong, where and what to do to standard error, and the usage of the command if it is given.
+    """Print an error with its location and hint to standard error, and the usage of the command if it is given.
 
     Errors are printed also if `err` is quiet.
     """

@@ -65,7 +65,7 @@ def test_a_node_of_each_partition_is_looked_at_by_a_small_job(cluster, slurm):
     for name in ("debug", "gpu"):
         node = found[name]
         assert level(node, "CPU binding") == "ok"
-        assert node["CPU binding"]["found"].endswith("given: 0 and 1, each its own")
+        assert node["CPU binding"]["found"].endswith("given: 0 and 1, not shared")
         assert {"timer", "governor", "SMT", "CPU quota", "background load", "noise floor"} <= set(node)
     assert "GPU binding" not in found["debug"]
     assert level(found["gpu"], "GPU binding") == "problem"

@@ -49,7 +49,7 @@ def test_a_sweep_is_submitted_followed_cancelled_and_resumed_on_the_other_cluste
     )
     cluster("sweep", experiment, "--site", site)
     wait_until(lambda: cluster.states() == {"running": 2, "pending": 1})
-    assert "0 repetitions to run" in cluster("resume", "latest").stderr
+    assert "0 runs to resume" in cluster("resume", "latest").stderr
 
     (cluster.workspace / "0").touch()
     wait_until(lambda: cluster.states() == {"completed": 1, "running": 2})

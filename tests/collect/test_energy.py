@@ -158,7 +158,7 @@ def test_where_a_blade_alone_tells_of_gpus_and_not_whose_they_are_that_is_the_re
 def test_a_node_that_nobody_watched_empties_all_and_is_named(columns: Callable[..., dict[str, Any]]) -> None:
     found = columns(node(told("cpu", "rapl", cpu0=100.0)), ranks=ranks("n1", "n2", "n3", "n3", gpus=[]))
     assert [found[name] for name in COLUMNS] == [None] * len(COLUMNS)
-    assert found["energy_reason"] == "no data of a monitor on n2; no data of a monitor on n3"
+    assert found["energy_reason"] == "no monitor data from n2; no monitor data from n3"
 
 
 def test_a_repetition_that_did_not_complete_has_no_energy_and_needs_no_reason(

@@ -17,7 +17,7 @@ MISTAKES = {
     "undefined name": ({"parameters": {"batch_size": "{{ nods }}"}}, ["'nods' is not defined", "'nodes'"]),
     "circle": (
         {"parameters": {"nodes": "{{ batch_size }}", "batch_size": "{{ nodes }}"}},
-        ["circle: ", "batch_size", "nodes"],
+        ["circular: ", "batch_size", "nodes"],
     ),
     "name with slash": ({"name": "a/b"}, ["name", "'a/b' is not valid"]),
     "name with dots": ({"name": "a..b"}, ["name", "no '..'"]),
@@ -92,7 +92,7 @@ COMMANDS = {
     "no such site": (["sweep", "quickstart", "--site", "labtop"], ["did you mean 'laptop'?"]),
     "no sweep yet": (["report"], ["no sweep found in this workspace"]),
     "bad setting": (["sweep", "quickstart", "--set", "nodes"], ["KEY=VALUE"]),
-    "bad sweep name": (["sweep", "quickstart", "--local", "--name", "../up"], ["--name: '../up' is not a name"]),
+    "bad sweep name": (["sweep", "quickstart", "--local", "--name", "../up"], ["--name: '../up' is not a valid name"]),
     "no such workspace": (["-C", "nowhere", "status"], ["nowhere' not found"]),
     "unknown option": (["sweep", "quickstart", "--locl"], ["--local"]),
 }

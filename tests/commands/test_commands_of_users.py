@@ -85,9 +85,9 @@ def test_a_program_and_its_metrics_become_a_table(programs):
     assert rows["2"]["metric_loss"] == "2.5"
     assert (rows["2"]["command"], rows["2"]["framework"]) == ("./bench 2", "command")
     assert rows["1"]["model"] == rows["1"]["task"] == rows["1"]["dtype"] == rows["1"]["speedup"] == ""
-    (row,) = [row for row in programs.report("--level", "repetition") if row["batch_size"] == "2"][:1]
+    (row,) = [row for row in programs.report("--level", "run") if row["batch_size"] == "2"][:1]
     assert row["metric_loss"] == "2.5"
-    assert len(programs.report("--level", "sample")) == 4
+    assert len(programs.report("--level", "measurement")) == 4
 
 
 UNRANKED = {
@@ -132,7 +132,7 @@ def test_a_program_that_completed_without_a_metric_stays_completed_and_everythin
     assert " completed, metric not found: " in shown
     assert f"not found: {words}" in shown
     resumed = programs("resume", "latest")
-    assert "0 repetitions to run" in resumed.stderr
+    assert "0 runs to resume" in resumed.stderr
 
 
 def test_a_case_without_the_ranked_metric_is_last_and_the_report_names_it(programs):

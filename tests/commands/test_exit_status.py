@@ -34,7 +34,7 @@ def test_each_help_ends_with_the_exit_status(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["compare", "gate", "history"])
 def test_commands_with_a_verdict_have_a_status_for_none(name: str) -> None:
-    assert "; 3 no such case, but " in (ALL[name].epilog or "")
+    assert "; 3 inconclusive: " in (ALL[name].epilog or "")
 
 
 def test_the_table_is_documented() -> None:

@@ -69,7 +69,7 @@ def test_parameters_are_resolved_whatever_their_order() -> None:
     ],
 )
 def test_a_circle_is_refused_and_shown(values: dict[str, Any], circle: str) -> None:
-    with pytest.raises(ExpressionError, match=f"form a circle: {circle}$"):
+    with pytest.raises(ExpressionError, match=f"are circular: {circle}$"):
         Resolver(values).parameter("a")
 
 

@@ -139,7 +139,10 @@ def test_two_kinds_of_memory_are_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"time": "01:00:00", "pack_walltime": "00:59:59"}, "less than time, 01:00:00, of one repetition"),
+        (
+            {"time": "01:00:00", "pack_walltime": "00:59:59"},
+            r"less than slurm.time \(01:00:00\), the time limit per run",
+        ),
         ({"pack": "parallel"}, "pack: parallel requires pack_walltime"),
         ({"pack_walltime": "soon"}, "write a time as"),
         ({"pack_walltime": "0"}, "write a time as"),

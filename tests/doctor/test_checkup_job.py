@@ -119,7 +119,7 @@ def test_what_a_job_found_is_read(site, tmp_path: Path) -> None:
     host = job.read()
     assert host.facts == "n7: a CPU, 8 CPUs, 16 GB, Linux 6.1"
     assert [finding.found for finding in host.groups["disturbance"]] == ["none"]
-    assert host.groups["binding"][0].found.endswith("given: 0 and 1, each its own")
+    assert host.groups["binding"][0].found.endswith("given: 0 and 1, not shared")
     assert "node" not in host.groups
 
 

@@ -29,7 +29,7 @@ def task(rank: int, cpus: list[int], threads: int = 1, gpus: str | None = None, 
         ([0, 1, 2, 3], [0, 1, 2, 3], 1, PROBLEM, "each other's CPUs"),
         ([0], [1], 1, PROBLEM, "Threads share CPUs"),
         ([0, 8], [1, 9], 2, NOTE, "2 of them are 1 core"),
-        ([0, 1], [8, 9], 2, WARNING, "share a core"),
+        ([0, 1], [8, 9], 2, WARNING, "hyperthreads of one core"),
         ([0, 1], [2, 3], 2, OK, ""),
         ([0, 1, 8, 9], [2, 3, 10, 11], 2, NOTE, "whole cores"),
         ([0, 1, 2], [4, 5, 6], 1, NOTE, "whole cores"),
@@ -57,7 +57,7 @@ def test_the_cpus_of_two_tasks_are_judged(
 
 def test_what_was_asked_for_and_given_is_told() -> None:
     (finding,) = check_binding(asked(), [task(0, [0, 1]), task(1, [4, 6])])
-    assert finding.found == "requested: 2 tasks with 2 CPUs each; given: 0-1 and 4,6, each its own"
+    assert finding.found == "requested: 2 tasks with 2 CPUs each; given: 0-1 and 4,6, not shared"
 
 
 def test_a_task_that_does_not_answer_is_a_problem() -> None:

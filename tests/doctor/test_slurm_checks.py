@@ -24,7 +24,7 @@ def test_a_cluster_that_agrees_with_its_site_file_is_ok(cluster, site) -> None:
     assert told["usable nodes"] == "cpu 9 of 10, gpu 2 of 2"
     assert told["accounting"] == "sacct responds; your account: proj1"
     assert (told["MaxArraySize"], told["MaxSubmitJobs"]) == ("1001", "100")
-    assert told["shared nodes"] == "none: each job has its nodes for itself"
+    assert told["shared nodes"] == "none: jobs have exclusive nodes"
     assert told["energy counter"] == "ipmi, every 30 s, per node: valid only for whole nodes"
 
 

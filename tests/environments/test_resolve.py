@@ -172,6 +172,6 @@ def test_what_is_built_and_not_used_beside_modules_is_told(bench, build):
     bench.recipe("demo", TINY)
     build("demo")
     found = resolve(site(demo=Environment(modules=["cuda"])), "demo", bench.workspace)
-    assert f"to use both, say there: python: {bench.place('demo').python}" in found.warning
+    assert f"to use both, set there: python: {bench.place('demo').python}" in found.warning
     both = Environment(modules=["cuda"], python=str(bench.place("demo").python))
     assert resolve(site(demo=both), "demo", bench.workspace).warning == ""

@@ -35,7 +35,7 @@ COMMANDS = {
     ("sweep", "tiny", "--dry-run"): "2 cases",
     ("sweep", "tiny", "--local"): "6/6",
     ("status",): "6 completed",
-    ("resume", "latest"): "0 repetitions to run",
+    ("resume", "latest"): "0 runs to resume",
     ("report",): "batch_size=2",
     ("report", "--csv", "-"): "time_median_s",
     ("history", "tiny", "--on-inconclusive", "pass"): "1 sweep",

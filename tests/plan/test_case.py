@@ -85,7 +85,7 @@ def test_different_cases_have_different_ids(cases: Callable[..., list[Case]]) ->
         ("  seed: '{{ 1 / 0 }}'", "study.yaml:5: parameters.seed: '{{ 1 / 0 }}' cannot be evaluated"),
         (
             "  batch_size: '{{ seed }}'\n  seed: '{{ batch_size }}'",
-            "study.yaml:5: parameters.batch_size: the expressions form a circle: batch_size -> seed -> batch_size",
+            "study.yaml:5: parameters.batch_size: the expressions are circular: batch_size -> seed -> batch_size",
         ),
         ("  model_options: {layers: '{{ x }}'}", "study.yaml:5: parameters.model_options: 'x' is not defined"),
         ("slurm:\n  time: '{{ x }}'", "study.yaml:6: slurm.time: 'x' is not defined"),

@@ -83,7 +83,7 @@ def test_more_jobs_than_the_queue_takes_are_warned_of_with_how_the_rest_is_submi
 def test_a_job_for_each_of_very_many_repetitions_is_warned_of(plan: MakePlan) -> None:
     text = "matrix: {seed: {range: [1, 1700]}}\nslurm: {time: 10"
     (warning,) = plan(text + "}").warnings
-    assert warning.startswith("the sweep has 10200 jobs in 11 arrays; slurm.pack_walltime combines repetitions")
+    assert warning.startswith("the sweep has 10200 jobs in 11 arrays; slurm.pack_walltime combines runs")
     assert plan(text + ", pack_walltime: 30}").warnings == ()
 
 
@@ -175,7 +175,7 @@ def test_fixing_the_only_axis_keeps_the_case_beside_the_included_points(plan: Ma
 @pytest.mark.parametrize(("time", "warned"), [("00:01:40", True), ("00:01:41", False)])
 def test_samples_that_may_take_the_whole_wall_time_are_warned_of(plan: MakePlan, time: str, warned: bool) -> None:
     made = plan(f'measure: {{max_time_s: 100}}\nslurm: {{time: "{time}"}}')
-    said = ["measure.max_time_s (100 s) exceeds the time limit of a repetition (100 s): its samples may be lost"]
+    said = ["measure.max_time_s (100 s) exceeds the time limit per run (100 s): its measurements may be lost"]
     assert list(made.warnings) == (said if warned else [])
 
 

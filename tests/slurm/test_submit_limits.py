@@ -31,7 +31,7 @@ SQUEUE += "for each in 1 2 3 4; do echo '123456|PENDING|8'; done"
         }.items()
     ]
     + [
-        (message, "the cluster has as many jobs as it accepts (MaxJobCount)")
+        (message, "the cluster's limit of jobs (MaxJobCount) is reached")
         for message in (
             (
                 "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n"

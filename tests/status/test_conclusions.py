@@ -136,9 +136,13 @@ NODE = {"nodes": "n7"}
         (
             JobEntry(FAILED, reason="JobLaunchFailure", **NODE),
             "node_failure",
-            "n7 could not write {log}: does it see",
+            "n7 could not write {log}: check that it can access",
         ),
-        (JobEntry(FAILED, exit_code="0:53", **NODE), "node_failure", "n7 could not write {log}: does it see this"),
+        (
+            JobEntry(FAILED, exit_code="0:53", **NODE),
+            "node_failure",
+            "n7 could not write {log}: check that it can access this",
+        ),
         (
             JobEntry(FAILED, exit_code="1:0", **NODE),
             "node_failure",

@@ -45,14 +45,14 @@ def test_an_error_that_does_not_depend_on_the_attempt_is_not_resumed(progress: M
     assert len(failing_again(found)) == 1
     said = how_to_continue(found)
     assert "hpcbench resume" not in said
-    assert said.startswith("1 repetition would fail again: ")
+    assert said.startswith("1 run would fail again: ")
     assert said.endswith("; then start a new sweep")
 
 
 def test_a_failure_of_one_attempt_may_be_chance(progress: MakeProgress) -> None:
     found = progress((0, [("failed", KILLED)]))
     assert failing_again(found) == []
-    assert how_to_continue(found) == "to run 1 repetition: hpcbench resume sweep-1"
+    assert how_to_continue(found) == "to resume 1 run: hpcbench resume sweep-1"
 
 
 def test_the_same_failure_in_each_attempt_is_not_resumed_whatever_its_numbers(progress: MakeProgress) -> None:
@@ -75,7 +75,7 @@ def test_what_the_program_did_not_cause_is_resumed(progress: MakeProgress, statu
 def test_both_kinds_are_named(progress: MakeProgress) -> None:
     found = progress((0, [("failed", KILLED)]), (1, [("out_of_memory", KILLED), ("out_of_memory", AGAIN)]))
     assert how_to_continue(found) == (
-        "to run 1 repetition: hpcbench resume sweep-1; 1 repetition would fail again: request more memory, or use "
+        "to resume 1 run: hpcbench resume sweep-1; 1 run would fail again: request more memory, or use "
         "smaller cases; then start a new sweep"
     )
 
@@ -85,7 +85,7 @@ def test_runs_of_unknown_state_are_told_with_the_option_that_repeats_them(progre
     lost = replace(found.runs[1], state="unknown", record=None, attempts=())
     said = how_to_continue(replace(found, runs=(found.runs[0], lost)))
     assert said == (
-        "to run 1 repetition: hpcbench resume sweep-1; not run again without --force: 1 repetition in an unknown state"
+        "to resume 1 run: hpcbench resume sweep-1; not run again without --force: 1 run in an unknown state"
     )
 
 
@@ -95,7 +95,7 @@ LIMIT = "it exceeds the QOS's limit of CPUs per job: it will not start (QOSMaxCp
 def test_a_request_that_slurm_never_grants_is_not_resumed_after_a_cancel(progress: MakeProgress) -> None:
     found = progress((0, [("never_started", {**KILLED, "message": f"Slurm never started it: {LIMIT}"})]))
     assert how_to_continue(found) == (
-        "1 repetition would fail again: request less in the experiment, or check slurm.account and slurm.qos; "
+        "1 run would fail again: request less in the experiment, or check slurm.account and slurm.qos; "
         "then start a new sweep"
     )
 
@@ -103,7 +103,7 @@ def test_a_request_that_slurm_never_grants_is_not_resumed_after_a_cancel(progres
 def test_a_job_whose_dependency_failed_is_resumed(progress: MakeProgress) -> None:
     words = "Slurm never started it: it waits for another job (Dependency)"
     found = progress((0, [("never_started", {**KILLED, "message": words})]))
-    assert how_to_continue(found) == "to run 1 repetition: hpcbench resume sweep-1"
+    assert how_to_continue(found) == "to resume 1 run: hpcbench resume sweep-1"
 
 
 @pytest.mark.parametrize(("reason", "in_vain"), [(LIMIT, 1), ("it is held (JobHeldUser)", 0)])

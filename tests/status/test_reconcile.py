@@ -77,7 +77,7 @@ def test_what_is_concluded_is_saved(sweep: Sweep, concluded: list[ConcludedRecor
 
 def test_a_second_hpcbench_waits_for_the_first_but_not_for_ever(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reconciling, "TIMEOUT_S", 0.2)
-    with alone(sweep), pytest.raises(NoAnswerError, match="another hpcbench is saving how"), alone(sweep):
+    with alone(sweep), pytest.raises(NoAnswerError, match="another hpcbench is saving the outcomes"), alone(sweep):
         pass
 
 

@@ -155,7 +155,10 @@ def test_a_node_that_does_not_see_the_folder_is_named(queued_sweep: QueuedSweep,
     told = entries("1|FAILED|JobLaunchFailure|n5") if in_queue else {}
     run = queued_sweep.survey(told, {} if in_queue else ended("FAILED", 1, exit_code="0:53", nodes="n5")).runs[3]
     log = queued_sweep.sweep.paths.log(BATCH, 1, "7")
-    assert (run.state, run.reason) == ("node_failure", f"n5 could not write {log}: does it see this directory?")
+    assert (run.state, run.reason) == (
+        "node_failure",
+        f"n5 could not write {log}: check that it can access this directory",
+    )
 
 
 def test_a_script_that_never_began_is_the_fault_of_its_node(queued_sweep: QueuedSweep) -> None:

@@ -111,7 +111,7 @@ def test_a_damaged_file_is_told_and_leaves_the_others(workspace: Workspace, text
     told: list[str] = []
     assert len(read_peaks(workspace, told.append)) == 1
     assert len(told) == 1
-    assert told[0].startswith(f"{bad}: the peaks of a machine cannot be read, and are left out: ")
+    assert told[0].startswith(f"{bad}: the peak performance of a machine cannot be read, and is left out: ")
 
 
 def test_a_damaged_file_is_replaced_by_a_new_measurement(workspace: Workspace) -> None:

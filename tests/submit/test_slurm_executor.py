@@ -292,7 +292,7 @@ def test_an_orphan_of_somebody_else_whose_jobs_slurm_may_hide_is_left_alone_with
     folder = fake_commands(squeue="exit 0", sacct="exit 0")
     sweep = make_sweep()
     Journal(sweep.paths).submitting(Batch(sweep.paths, "job-001.ab12", uid=54321))
-    with pytest.raises(UserError, match="the user with uid 54321 died while it submitted"):
+    with pytest.raises(UserError, match="the user with UID 54321 died while it submitted"):
         slurm_executor.adopt_orphans(sweep, Journal.read(sweep.paths))
     assert states(sweep) == [("job-001", None, False)]
     assert "--user=54321" in (folder / "squeue.called").read_text().split()

@@ -78,7 +78,7 @@ def test_why_a_repetition_has_no_cost_is_told() -> None:
     def losing(value: float) -> Record:
         return a_record(samples={"times_s": [2.0]}, metrics={"loss": {**RATE, "value": value}})
 
-    assert objective.why_unknown(losing(-3.2)) == ("its loss is -3.2, and a search compares finite numbers above 0")
+    assert objective.why_unknown(losing(-3.2)) == ("its loss is -3.2; a search requires finite numbers above 0")
     for value in (-3.2, 0.0, float("nan"), float("inf")):
         assert objective.cost_of(losing(value)) is None
     assert objective.why_unknown(OF_COMMAND) == "it has no loss"

@@ -113,12 +113,12 @@ def test_environments_and_commands_are_settings_where_nothing_else_tells_them_ap
 
 
 def test_a_schedule_of_a_file_is_nothing_to_search(space) -> None:
-    with pytest.raises(UserError, match="finds a schedule itself") as error:
+    with pytest.raises(UserError, match="finds its own thread plan") as error:
         space(
             matrix={"threads": ["none", "dynamic"]},
             parameters={**LSTM, "schedule": "{{ 's' if threads == 'dynamic' else none }}"},
         )
-    assert "hpcbench sweep measures it" in str(error.value)
+    assert "to measure it, use hpcbench sweep" in str(error.value)
 
 
 def test_cases_that_ask_for_other_resources_are_refused_with_what_to_do(space) -> None:
@@ -195,5 +195,5 @@ def test_of_several_limits_of_threads_by_section_the_widest_is_searched(space) -
 
 
 def test_several_depths_are_refused(space) -> None:
-    with pytest.raises(UserError, match="searched at one section_depth, and the cases ask for 1 and 2"):
+    with pytest.raises(UserError, match="requires one section_depth, but the cases have 1 and 2"):
         space(parameters={**LSTM, "threads": "dynamic"}, matrix={"section_depth": [1, 2]})

@@ -86,8 +86,8 @@ def test_a_schedule_that_gains_nothing_beside_the_setting_is_not_certain(searche
 @pytest.mark.parametrize(
     ("failing", "why"),
     [
-        (True, "a schedule was found, but following it failed: timeout"),
-        (False, "a schedule was found, but the best fixed configuration failed: timeout"),
+        (True, "a thread plan was found, but following it failed: timeout"),
+        (False, "a thread plan was found, but the best fixed configuration failed: timeout"),
     ],
 )
 def test_where_one_of_both_fails_nothing_is_claimed(searched, failing: bool, why: str) -> None:

@@ -118,7 +118,9 @@ def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(cases, evidence.measured, "was", "were")
     lacking = f"{share} not steady after warm-up, or drifted by over {100 * WIDE:.0f} %"
-    return RuleViolation(5, lacking, "increase measure.max_warmup_s, or inspect the samples: --csv - --level sample")
+    return RuleViolation(
+        5, lacking, "increase measure.max_warmup_s, or inspect the measurements: --csv - --level measurement"
+    )
 
 
 def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
@@ -164,7 +166,7 @@ def uncertain_order(evidence: Evidence) -> RuleViolation | None:
         return None
     if quantity in _WITHOUT_INTERVAL:
         lacking = f"the ranking is by {quantity.column}, which has no interval"
-        return RuleViolation(7, lacking, "inspect --csv - --level repetition to see whether the order is significant")
+        return RuleViolation(7, lacking, "inspect --csv - --level run to see whether the order is significant")
     after = evidence.intervals
     before = after.groupby(evidence.measured[WORK]).shift()
     neighbours = after["centre"].notna() & before["centre"].notna()

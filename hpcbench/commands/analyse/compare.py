@@ -1,4 +1,4 @@
-"""hpcbench compare: whether one sweep is faster or slower than another, case by case."""
+"""hpcbench compare: compare each case of two sweeps."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Examples:
   hpcbench compare main latest -o compare.md -o compare.json
   hpcbench compare --json main latest | jq .verdicts
 
-A verdict of faster or slower requires at least five repetitions of the case in each sweep.
+A verdict of faster or slower requires at least five runs of the case in each sweep.
 """ + exit_statuses(
-    "a case is slower or worse, or only BASE has measured it", "no such case, but at least one case has no verdict"
+    "a case is slower or worse, or was measured only in BASE",
+    "inconclusive: no case is slower or worse, but at least one has no verdict",
 )
 
 
@@ -45,7 +46,7 @@ def compare_command(
     junit_file: str | None,
     outputs: tuple[tuple[str, str], ...],
 ) -> int:
-    """Compare each case of NEW with the same case of BASE: faster, slower, same, or cannot tell."""
+    """Compare each case of NEW with the same case of BASE: faster, slower, same or inconclusive."""
     shown = Shown.of(top, as_json, as_markdown, junit_file, outputs)
     workspace = workspace_of(context)
     old, now = (open_sweep(context, workspace, name) for name in (base, new))

@@ -50,9 +50,10 @@ Examples:
   hpcbench gate main.tar.gz bench.yaml --margin 3% --junit gate.xml --on-inconclusive pass
   hpcbench gate main bench.yaml --local            the baseline is the sweep `main` of this workspace
 
-A verdict of faster or slower requires at least five repetitions of each case: measure: {repetitions: 5}.
+A verdict of faster or slower requires at least five runs of each case (`measure: {repetitions: 5}`).
 """ + exit_statuses(
-    "a run failed, a case is slower or worse, or a case is missing", "no such case, but at least one has no verdict"
+    "a run failed, a case is slower or worse, or a case is missing",
+    "inconclusive: no case is slower or worse, but at least one has no verdict",
 )
 
 
@@ -62,9 +63,7 @@ A verdict of faster or slower requires at least five repetitions of each case: m
 @site_option()
 @set_option()
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
-@click.option(
-    "--update", is_flag=True, help=f"Write the new sweep to BASELINE, a file *{SUFFIX}, if the exit status is 0."
-)
+@click.option("--update", is_flag=True, help=f"Write the new sweep to BASELINE (*{SUFFIX}) if the exit status is 0.")
 @verdict_options
 @click.pass_context
 @archives_of_anybody()
@@ -86,7 +85,7 @@ def gate_command(
 ) -> int:
     """Run EXPERIMENT as a new sweep, wait for it, and compare each case with BASELINE, an archive or a sweep.
 
-    With --update, a baseline that does not exist is created, and an existing one is replaced if the verdict passes.
+    With --update, create or replace BASELINE if the exit status is 0.
     """
     shown = Shown.of(top, as_json, as_markdown, junit_file, outputs)
     workspace = workspace_of(context)
@@ -115,7 +114,7 @@ def _baseline(
     """
     is_archive = name.endswith(SUFFIX)
     if update and not is_archive:
-        hint = f"name a file *{SUFFIX}; to renew a sweep: hpcbench sweep {experiment} --name {name} --replace"
+        hint = f"name a file *{SUFFIX}; to replace a sweep: hpcbench sweep {experiment} --name {name} --replace"
         raise UserError(f"--update requires an archive, and '{name}' is not one", hint=hint)
     if is_archive and not Path(name).exists():
         if not update:

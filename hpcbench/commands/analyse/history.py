@@ -1,4 +1,4 @@
-"""hpcbench history: an experiment over all its sweeps, and where it changed."""
+"""hpcbench history: the results of an experiment over time, and their changes."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ Examples:
   hpcbench history nightly -o history.csv           one row per sweep and case
   hpcbench history bench --metric rate:higher       a metric of commands
 
-Only the record files of the workspace are read. To detect a change, a case needs at least 10 sweeps, 5 of them
+history reads only the records of the workspace. To detect a change, a case needs at least 10 sweeps, 5 of them
 after the change; with more cases, more sweeps: 13 for 2 cases, 18 for 20.
 """ + exit_statuses(
     "in the latest sweep, a case is slower or worse since its latest change, or has no value",
-    "no such case, but changes of at least one case cannot be detected or have no better direction",
+    "inconclusive: no such case, but changes of at least one cannot be detected or have no better direction",
 )
 
 
@@ -71,7 +71,7 @@ after the change; with more cases, more sweeps: 13 for 2 cases, 18 for 20.
     f":lower if its better direction is unknown.  {DEFAULT_METRIC}",
 )
 @click.option(
-    "--since", type=click.DateTime(), metavar="DATE", help="Use only sweeps from this day on, e.g. 2026-05-01 (UTC)."
+    "--since", type=click.DateTime(), metavar="DATE", help="Use only sweeps since this day, e.g. 2026-05-01 (UTC)."
 )
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Use only the last N sweeps.")
 @click.option(
@@ -106,9 +106,9 @@ def history_command(
     formats: str,
     theme: str,
 ) -> int:
-    """Follow EXPERIMENT, a name or a file, over all sweeps of this workspace on one site.
+    """Show the results of EXPERIMENT, a name or a file, over all its sweeps on one site.
 
-    Print a row for each case, and a line for each change of its median with what changed in the setup.
+    Print a row per case, and a line per change of its median, with the differences in the setup.
     """
     wanted = formats_of(context, figures, formats)
     asked = requested({"json": as_json}, {"csv": csv_file, "html": html_file}, outputs)
@@ -225,7 +225,7 @@ def _print_left_out(left_out: Mapping[str, str], damaged: list[str]) -> None:
     if len(left_out) > MOST_NAMED:
         err.print(f"and {plural(len(left_out) - MOST_NAMED, 'more sweep')} that could not be read")
     if damaged:
-        err.print(f"left out: {plural(len(damaged), 'damaged line')}, as {damaged[0]}", soft_wrap=True, markup=False)
+        err.print(f"left out: {plural(len(damaged), 'damaged line')}, e.g. {damaged[0]}", soft_wrap=True, markup=False)
 
 
 def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: bool) -> History:

@@ -35,7 +35,7 @@ from hpcbench.util.text import plural
 
 EPILOG = """\b
 Examples:
-  hpcbench reparse latest                              after a change of the sweep's experiment file
+  hpcbench reparse latest                              after changing the sweep's experiment file
   hpcbench reparse latest bench.yaml                   by `metrics` and `expect` of this file
   hpcbench reparse latest --extract 'rate:higher=samples/s=([0-9.]+)'
   hpcbench reparse latest --undo
@@ -53,16 +53,16 @@ Examples:
     help="Add this metric, the last match of REGEX, to the metrics of the sweep; may be repeated. REGEX has one group, "
     "or a group named `value`.",
 )
-@click.option("--undo", is_flag=True, help="Remove the extracted metrics: those of the runs apply again.")
+@click.option("--undo", is_flag=True, help="Remove the extracted metrics, and restore those of the runs.")
 @click.pass_context
 def reparse_command(
     context: click.Context, sweep: str, experiment: str | None, extracts: tuple[str, ...], undo: bool
 ) -> int:
-    """Extract the metrics of SWEEP again from the stored output of its commands, by `metrics` and `expect` of
-    EXPERIMENT.
+    """Extract the metrics of SWEEP again from stored output, using `metrics` and `expect` of EXPERIMENT.
 
-    EXPERIMENT is a YAML file, or the name of one in configs/experiments; by default it is the file from which the sweep
-    was created. The records of the runs do not change. Later runs of SWEEP use its original metrics: reparse it again.
+    EXPERIMENT is a YAML file, or the name of one in configs/experiments; the default is the file from which the sweep
+    was created. The records of the runs do not change. Later runs of SWEEP use its original metrics; after them,
+    reparse it again.
     """
     workspace = workspace_of(context)
     given = {"EXPERIMENT": experiment is not None, "--extract": bool(extracts), "--undo": undo}
@@ -90,7 +90,7 @@ def _undo(paths: SweepPaths) -> int:
         paths.reparsed.unlink()
     except FileNotFoundError as error:
         raise UserError("the sweep has no extracted metrics to remove", where=paths.name) from error
-    err.print(f"{paths.name}: the metrics of the runs apply again", soft_wrap=True, markup=False)
+    err.print(f"{paths.name}: restored the metrics of the runs", soft_wrap=True, markup=False)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""hpcbench list: what a workspace has, and what hpcbench brings."""
+"""hpcbench list: sweeps, experiments, models, metrics, sites and environments."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def list_command() -> None:
     """List sweeps, experiments, models, metrics, sites or environments."""
 
 
-@list_command.command("sweeps", epilog=exit_statuses())
+@list_command.command("sweeps", short_help="Sweeps of the workspace, with states and sizes.", epilog=exit_statuses())
 @json_option()
 @click.pass_context
 def sweeps_command(context: click.Context, as_json: bool) -> int:
     """List the sweeps of the workspace, the latest first.
 
-    The states are those of the records: Slurm is not queried, so pending and running runs count as `without result`.
+    The states come from the records. Slurm is not queried, so pending and running runs count as `without result`.
     """
     from hpcbench.collect.sweep_list import listed_sweeps
 
@@ -69,7 +69,9 @@ def sweeps_command(context: click.Context, as_json: bool) -> int:
     return _print(found, ("sweep", "experiment", "site", "created (UTC)", "runs", "size"), rows, as_json)
 
 
-@list_command.command("experiments", epilog=exit_statuses())
+@list_command.command(
+    "experiments", short_help="Experiments of the workspace, and shipped ones.", epilog=exit_statuses()
+)
 @json_option()
 @click.pass_context
 def experiments_command(context: click.Context, as_json: bool) -> int:
@@ -85,7 +87,7 @@ def experiments_command(context: click.Context, as_json: bool) -> int:
     return _print(found, ("experiment", "origin", "points", "description"), rows, as_json)
 
 
-@list_command.command("models", epilog=exit_statuses())
+@list_command.command("models", short_help="Built-in models, with parameters and FLOPs.", epilog=exit_statuses())
 @json_option()
 def models_command(as_json: bool) -> int:
     """List the built-in models, with their options and the parameters and FLOPs of the default options.
@@ -106,14 +108,14 @@ def models_command(as_json: bool) -> int:
     return _print(found, ("model", "parameters (M)", "GFLOPs per item", "options"), rows, as_json)
 
 
-@list_command.command("metrics", epilog=exit_statuses())
+@list_command.command("metrics", short_help="Metrics for --metric.", epilog=exit_statuses())
 @click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_sweep)
 @json_option()
 @click.pass_context
 def metrics_command(context: click.Context, name: str | None, as_json: bool) -> int:
     """List the metrics for `--metric`: the built-in ones, and those of NAME, a sweep, an experiment or its file.
 
-    A metric with an unknown better direction is given as NAME:higher or NAME:lower.
+    If the better direction of a metric is unknown, give the metric as NAME:higher or NAME:lower.
     """
     found = listings.metrics_of(*_section(context, name)) if name else []
     found += listings.built_in_metrics()
@@ -146,13 +148,13 @@ def _is_sweep(workspace: Workspace, name: str) -> bool:
     return len(workspace.matching(name)) == 1 or (is_archive(workspace, name) and not is_yaml)
 
 
-@list_command.command("sites", epilog=exit_statuses())
+@list_command.command("sites", short_help="Site files of the workspace, and shipped ones.", epilog=exit_statuses())
 @json_option()
 @click.pass_context
 def sites_command(context: click.Context, as_json: bool) -> int:
     """List the site files in configs/sites of the workspace, and the shipped ones.
 
-    The partition is the one to which jobs are submitted if the experiment names none.
+    The partition is the default for experiments that do not name one.
     """
     found = listings.sites(workspace_of(context))
     rows = (

@@ -36,7 +36,7 @@ Examples:
   hpcbench logs --failed               only those of failed runs
   hpcbench logs lstm c1a2 --run 2      run 2 of a case of the latest sweep of the experiment lstm
   hpcbench logs batch_size=64 --all
-  hpcbench logs --follow               a running run, until it ends
+  hpcbench logs --follow               an active run, until it ends
   hpcbench logs lstm.tar.gz            from an archive
   less $(hpcbench logs --failed --path)
 """ + exit_statuses("no log found")
@@ -49,10 +49,10 @@ Examples:
 @click.option(
     "--lines",
     type=click.IntRange(min=1),
-    help=f"Print the last N lines of each log.  [default: {LINES} of each of several logs, all of a single one]",
+    help=f"Print the last N lines of each log.  [default: all of a single log, {LINES} of each of several]",
 )
 @click.option("--all", "whole", is_flag=True, help="Print all lines of each log.")
-@click.option("-f", "--follow", is_flag=True, help="Print the log of a running run until it ends.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log of an active run until it ends.")
 @click.option("--path", "only_paths", is_flag=True, help="Print only the paths of the logs.")
 @click.pass_context
 @archives_of_anybody()
@@ -66,12 +66,12 @@ def logs_command(
     follow: bool,
     only_paths: bool,
 ) -> int:
-    """Print the logs of the runs of SWEEP, or of one CASE of it; failed runs come first.
+    """Print the logs of the runs of SWEEP, or only of CASE, with failed runs first.
 
-    CASE is an ID, the beginning of one, or KEY=VALUE of parameters that identify one case.
+    CASE is an ID, a unique prefix of one, or KEY=VALUE of parameters that identify one case.
 
     SWEEP is a name, `latest`, the name of an experiment, a unique prefix, or an archive.  [default: latest] A single
-    word without = is SWEEP if it names one, otherwise CASE.
+    word without = is read as SWEEP if a sweep has this name, otherwise as CASE.
     """
     for option, used in (("--failed", failed), ("--path", only_paths)):
         if follow and used:

@@ -1,4 +1,4 @@
-"""hpcbench show: all about one case of a sweep."""
+"""hpcbench show: one case of a sweep in detail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINES = 10
 
 EPILOG = """\b
 Examples:
-  hpcbench show c1a2b3c4d5e6                    a case of the latest sweep, by its ID or the beginning of it
+  hpcbench show c1a2b3c4d5e6                    a case of the latest sweep, by its ID or a unique prefix
   hpcbench show intra_op_threads=2 nodes=1      by its parameters, as `hpcbench report` shows them
   hpcbench show lstm batch_size=64,nodes=2 --lines 40
   hpcbench show lstm.tar.gz c1a2                from an archive
@@ -50,13 +50,13 @@ Examples:
 @without_garbage_collection()
 @archives_of_anybody()
 def show_command(context: click.Context, words: tuple[str, ...], lines: int, as_json: bool) -> int:
-    """Show CASE: parameters, results, samples, interference, machine, script and log.
+    """Show CASE: parameters, results, measurements, interference, machine, script and log.
 
-    CASE is an ID, the beginning of one, or KEY=VALUE of parameters that identify one case. It may be omitted if the
+    CASE is an ID, a unique prefix of one, or KEY=VALUE of parameters that identify one case. It may be omitted if the
     sweep has one case.
 
     SWEEP is a name, `latest`, the name of an experiment, a unique prefix, or an archive.  [default: latest] A single
-    word without = is SWEEP if it names one, otherwise CASE.
+    word without = is read as SWEEP if a sweep has this name, otherwise as CASE.
     """
     named = sweep_and_case(context, words)
     view = _view(surveyed(named.paths), named.case, named.where)

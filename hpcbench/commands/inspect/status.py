@@ -1,4 +1,4 @@
-"""hpcbench status: how many repetitions are where, why, and what failed; once, or until nothing more happens."""
+"""hpcbench status: the runs of a sweep by state, with reasons and failures; once, or until the sweep has ended."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ from hpcbench.util.gc_pause import without_garbage_collection
 EPILOG = """\b
 Examples:
   hpcbench status                  the latest sweep
-  hpcbench status lstm --json      for programs: every repetition, axes, reasons, failures
+  hpcbench status lstm --json      for programs: every run, axes, reasons, failures
   hpcbench status --watch          a live view until all jobs have ended
   hpcbench status --watch | tee log           one line per change and failure
   hpcbench status --watch --json   one line of JSON per change
-""" + exit_statuses("a repetition did not complete or lacks a metric, or a search has no result (with --watch)")
+""" + exit_statuses("a run did not complete or lacks a metric, or a search has no result (with --watch)")
 
 
 @click.command("status", epilog=EPILOG)
 @sweep_argument(default="latest")
 @json_option()
-@click.option("-w", "--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C ends only the view.")
+@click.option(
+    "-w", "--watch", is_flag=True, help="Show progress until every job has ended; Ctrl-C closes only the view."
+)
 @click.pass_context
 def status_command(context: click.Context, sweep: str, as_json: bool, watch: bool) -> int:
-    """Count cases and repetitions by state, with a line for each state and reason.
+    """Count cases and runs by state, with a line for each state and reason.
 
     --watch also shows the counts by value of each axis, the nodes in use, the expected end and each new failure. It
     queries Slurm every 2 to 10 seconds while states change, and every minute otherwise.
@@ -71,14 +73,14 @@ def _print_once(found: Sweep, as_json: bool) -> None:
 
 
 def _next(progress: Progress) -> str:
-    """Return the command that continues a sweep of which certainly nothing runs, or an empty text."""
+    """Return the command that continues a sweep if none of its runs is active, or an empty text."""
     if not progress.slurm_responded or is_under_way(progress, 0.0):
         return ""
     return how_to_continue(progress)
 
 
 def _search(sweep: Sweep) -> str:
-    """Return the state of a search in words; if Slurm does not answer, that and why."""
+    """Return the state of a search in words; if Slurm does not respond, the reason."""
     try:
         return search_state(sweep).words
     except UserError as error:

@@ -13,7 +13,7 @@ from hpcbench.store.workspace import SweepPaths
 
 
 class NamedCase(NamedTuple):
-    """A sweep, the words that identify a case of it, and how they were read, as the location of an error."""
+    """A sweep, the words that identify one of its cases, and how they were read, as the location of an error."""
 
     paths: SweepPaths
     case: str  # empty: none was given

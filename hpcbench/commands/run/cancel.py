@@ -1,4 +1,4 @@
-"""hpcbench cancel: end what has not ended."""
+"""hpcbench cancel: cancel the pending and running jobs of a sweep."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hpcbench.util.text import plural
 
 EPILOG = """\b
 Examples:
-  hpcbench cancel                                the latest sweep, after a question
-  hpcbench cancel latest                         without a question
+  hpcbench cancel                                the latest sweep, after confirmation
+  hpcbench cancel latest                         without confirmation
   hpcbench cancel lstm-threads-20260311-101500
 """ + exit_statuses()
 _NOTHING = "nothing was cancelled, and the jobs continue"
@@ -27,7 +27,7 @@ _INCOMPLETE = "some jobs may not have been cancelled and may continue"
 
 @click.command("cancel", epilog=EPILOG)
 @sweep_argument(required=False)
-@yes_option("Do not ask if SWEEP is missing.")
+@yes_option("Do not ask for confirmation if SWEEP is missing.")
 @click.pass_context
 def cancel_command(context: click.Context, sweep: str | None, yes: bool) -> int:
     """Cancel all pending and running Slurm jobs of SWEEP. Completed runs remain.
@@ -43,7 +43,7 @@ def cancel_command(context: click.Context, sweep: str | None, yes: bool) -> int:
     if found.scheduler == "local":
         raise UserError(
             f"'{found.paths.name}' is a local sweep, which cannot be cancelled from another shell",
-            hint="press Ctrl-C where it runs; if its hpcbench was killed, no run follows the current one",
+            hint="press Ctrl-C in its terminal; if its hpcbench was killed, the sweep ends after the current run",
         )
     from hpcbench.submit.slurm_executor import adopt_orphans
     from hpcbench.submit.slurm_executor import cancel as cancel_arrays
@@ -66,15 +66,15 @@ def cancel_command(context: click.Context, sweep: str | None, yes: bool) -> int:
             cancel_arrays(found, arrays, journal)
     if unclear:
         err.print(
-            f"{plural(len(unclear), 'repetition')} may already have ended: state unknown {unclear[0].reason}",
+            f"{plural(len(unclear), 'run')} may already have ended: state unknown {unclear[0].reason}",
             soft_wrap=True,
             markup=False,
         )
     if len(new) < len(active):
-        earlier = plural(len(active) - len(new), "repetition")
+        earlier = plural(len(active) - len(new), "run")
         err.print(f"already cancelled: {earlier}; Slurm may still be ending their jobs", soft_wrap=True)
-    of_repetitions = f"{plural(len(new), 'repetition')} in {plural(len({run.slurm_id for run in new}), 'array')}"
-    err.print(f"cancelled {of_repetitions}{', and the job that submits the rest' if progress.follow_on else ''}")
+    of_runs = f"{plural(len(new), 'run')} in {plural(len({run.slurm_id for run in new}), 'array')}"
+    err.print(f"cancelled {of_runs}{', and the continuation job' if progress.follow_on else ''}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""hpcbench resume: run again only what is missing or failed."""
+"""hpcbench resume: run the missing and failed runs of a sweep."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ Examples:
 
 @click.command("resume", epilog=EPILOG)
 @sweep_argument(default="latest")
-@click.option("--interference", is_flag=True, help="Also rerun what had interference in all attempts.")
+@click.option("--interference", is_flag=True, help="Also rerun runs with interference in all attempts.")
 @click.option(
-    "--missing", is_flag=True, help="Run only what has no outcome, or an outcome that the experiment retries."
+    "--missing", is_flag=True, help="Run only runs without an outcome, or with one that the experiment retries."
 )
-@click.option("--force", is_flag=True, help="Also rerun repetitions in unknown state, which may still be running.")
+@click.option("--force", is_flag=True, help="Also rerun runs in an unknown state, which may still be active.")
 @failure_options
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
-@json_option("Print the state of the sweep at the end, or the result of a search, as JSON.")
+@json_option("Print JSON: the final state of the sweep, or the result of a search.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
 @click.pass_context
 def resume_command(
@@ -76,11 +76,11 @@ def resume_command(
     as_json: bool,
     here: bool,
 ) -> int:
-    """Run the repetitions of SWEEP that were not submitted, failed, timed out, were cancelled or were lost.
+    """Run the runs of SWEEP that were not submitted, failed, timed out, or were cancelled or lost.
 
-    Repetitions that completed, that are in the queue or running, that cannot run here, or whose state is unknown do not
-    run again. With --force, those in unknown state run again; old jobs that start later run nothing. If SWEEP is an
-    interrupted search, continue it; if the search has ended, print its result.
+    Runs that completed, are pending or running, cannot run here, or have an unknown state are not rerun. With --force,
+    runs in an unknown state are also rerun; if their old jobs start later, these do nothing. If SWEEP is an interrupted
+    search, continue it; if the search has ended, print its result.
     """
     if interference and missing:
         raise UserError("--missing cannot be used with --interference", hint="use one of them")
@@ -146,7 +146,7 @@ def _with_late_records(sweep: Sweep) -> Progress:
         return progress
     missing = sum(run.awaited_until is not None for run in progress.runs)
     wait_s = max(0.0, progress.awaited_until - time.time()) + 0.5
-    what = f"{plural(missing, 'repetition')} ended without a visible record"
+    what = f"{plural(missing, 'run')} ended without a visible record"
     err.print(f"{what}; waiting {wait_s:.0f} s (limits.record_delay_s)", soft_wrap=True)
     time.sleep(wait_s)
     return reconcile(sweep)
@@ -175,21 +175,21 @@ def _to_run(
     if force:
         runs += unknown
     elif unknown:
-        message = f"not run again: {plural(len(unknown), 'repetition')}, state unknown {unknown[0].reason}"
+        message = f"not run again: {plural(len(unknown), 'run')}, state unknown {unknown[0].reason}"
         err.print(f"{message}; to run them anyway: --force", soft_wrap=True, markup=False)
-    err.print(f"{sweep.paths.name}: {plural(len(runs), 'repetition')} to run")
+    err.print(f"{sweep.paths.name}: {plural(len(runs), 'run')} to resume")
     refused = sum(run.state == UNSUPPORTED for run in progress.runs)
     if refused:
-        message = f"{plural(refused, 'repetition')} cannot run here; if that has changed, start a new sweep"
+        message = f"{plural(refused, 'run')} cannot run here; if that has changed, start a new sweep"
         err.print(message, soft_wrap=True)
     for reason, count in not_starting(run for run in progress.runs if run.waits_for_ever).items():
         to_do = hint(reason)
-        message = f"left in the queue: {plural(count, 'repetition')}, whose job does not start: {reason}"
+        message = f"left in the queue: {plural(count, 'run')}, whose job does not start: {reason}"
         message += f"; {to_do}" if to_do else ""
         err.print(message, soft_wrap=True, markup=False)
     too_large = len(progress.still_too_large)
     if too_large:
-        err.print(f"skipped: {plural(too_large, 'repetition')} larger than one that ran out of memory", soft_wrap=True)
+        err.print(f"skipped: {plural(too_large, 'run')} larger than one that ran out of memory", soft_wrap=True)
     site = sweep.site
     for name, python in sorted({sweep.environment(run.job) for run in runs}):
         check_still_there(site, name, python, workspace)

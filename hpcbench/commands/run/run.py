@@ -40,7 +40,7 @@ Examples:
   hpcbench run --site mine --nodes 2 --tasks-per-node 4 --gpus-per-task 1 -- python train.py
   hpcbench run --launch torchrun --tasks-per-node 2 -- python ddp.py
   hpcbench run -- 'python train.py | tee log.txt'     a line of bash, in quotes
-  hpcbench run --save bench.yaml -- python train.py   write the experiment, to continue from
+  hpcbench run --save bench.yaml -- python train.py   write an experiment file to extend
 """ + exit_statuses("a run did not complete, or lacks a metric")
 
 
@@ -61,13 +61,13 @@ Examples:
     help="Rank by this metric of --extract, or one found in the output, with :higher or :lower if its better direction "
     "is unknown.  [default: the first of --extract with a known better direction, otherwise the time]",
 )
-@click.option("--repetitions", type=click.IntRange(1, 1000), metavar="N", help="Runs per case.  [default: 6]")
+@click.option("--repetitions", type=click.IntRange(1, 1000), metavar="N", help="Run each case N times.  [default: 6]")
 @site_option()
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
-@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes.  [default: 1]")
-@click.option("--tasks-per-node", type=click.IntRange(min=1), metavar="N", help="Tasks per node.  [default: 1]")
-@click.option("--cpus-per-task", type=click.IntRange(min=1), metavar="N", help="CPUs per task.  [default: 1]")
-@click.option("--gpus-per-task", type=click.IntRange(min=0), metavar="N", help="GPUs per task.  [default: 0]")
+@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Use N nodes.  [default: 1]")
+@click.option("--tasks-per-node", type=click.IntRange(min=1), metavar="N", help="Start N tasks per node.  [default: 1]")
+@click.option("--cpus-per-task", type=click.IntRange(min=1), metavar="N", help="Use N CPUs per task.  [default: 1]")
+@click.option("--gpus-per-task", type=click.IntRange(min=0), metavar="N", help="Use N GPUs per task.  [default: 0]")
 @click.option(
     "--launch",
     type=click.Choice(LAUNCHERS),
@@ -79,7 +79,7 @@ Examples:
 @set_option()
 @click.option("--name", metavar="NAME", help="Name the sweep.  [default: PROGRAM-DATE-TIME]")
 @click.option("--save", "saved", metavar="FILE", help="Write the experiment to FILE, or to stdout for -; run nothing.")
-@click.option("--detach", is_flag=True, help="On Slurm, return when the jobs are queued.")
+@click.option("--detach", is_flag=True, help="On Slurm, return as soon as the jobs are queued.")
 @dry_run_options("Show cases, commands, jobs and the maximum cost; write nothing.")
 @click.pass_context
 def run_command(
@@ -102,9 +102,9 @@ def run_command(
     show_script: bool,
     **resources: Any,
 ) -> int:
-    """Measure PROGRAM: timed, monitored and recorded, over all combinations of the given parameters.
+    """Measure PROGRAM with all combinations of the given parameters.
 
-    It runs on Slurm if Slurm responds, otherwise on this machine, in the current folder. The results are a sweep like
+    PROGRAM runs in the current folder: on Slurm if it responds, otherwise on this machine. The results are a sweep like
     any other, in ./results; its jobs are in ./jobs.
     """
     if not program:

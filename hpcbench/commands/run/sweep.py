@@ -1,4 +1,4 @@
-"""hpcbench sweep: plan, render, submit."""
+"""hpcbench sweep: plan an experiment, render its scripts, and submit or run them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Examples:
     "origin",
     metavar="SWEEP",
     shell_complete=complete_sweep,
-    help="Repeat this sweep, given by name or as an archive.",
+    help="Repeat SWEEP, a name or an archive.",
 )
 @site_option()
 @set_option()
@@ -73,7 +73,7 @@ Examples:
 @failure_options
 @click.option("--replace", is_flag=True, help="Replace the sweep with this --name, unless it has active runs.")
 @yes_option(f"Do not ask before --replace deletes records; allow more than {MOST_POINTS:,} cases.")
-@json_option("Print the plan (--dry-run), otherwise the state of the sweep at the end, as JSON.")
+@json_option("Print JSON: the final state of the sweep; with --dry-run, the plan.")
 @click.pass_context
 def sweep_command(
     context: click.Context,

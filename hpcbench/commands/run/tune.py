@@ -1,4 +1,4 @@
-"""hpcbench tune: search the best setting of an experiment."""
+"""hpcbench tune: find the best configuration of an experiment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Examples:
   hpcbench tune lstm-threads --set cpus_per_task=4   the best thread counts for four CPUs
   hpcbench tune my.yaml --metric time                minimize the step time instead of maximizing throughput
   hpcbench tune my.yaml --exhaustive                 also measure the full grid, to check the result
-  hpcbench tune my.yaml --dry-run                    show what would be searched; write nothing
+  hpcbench tune my.yaml --dry-run                    show the search space; write nothing
   hpcbench tune my.yaml --json > best.json           for programs: the content of results/SWEEP/tuning.json
 """ + exit_statuses("no configuration could be measured")
 
@@ -61,8 +61,8 @@ Examples:
 @click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check the result.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
 @click.option("--wait", is_flag=True, help="Wait until the job has ended, and print its result.")
-@dry_run_options("Show what would be searched and the maximum cost; write nothing.")
-@json_option("Print the result as JSON; with --dry-run, what would be searched.")
+@dry_run_options("Show the search space and the maximum cost; write nothing.")
+@json_option("Print JSON: the result; with --dry-run, the search space.")
 @click.pass_context
 def tune_command(
     context: click.Context,
@@ -161,8 +161,8 @@ def _show_most(
 ) -> None:
     """Print the maximum cost; on a cluster also that of the job, and with `script` its script."""
     experiment, most = plan.experiment, _most(plan, searched, exhaustive)
-    estimate = f"In all about {plural(most, 'measurement')}, and repeats of those with interference"
-    if all(case.parameters.framework != COMMAND for case in plan.cases):  # how long a program runs is not known
+    estimate = f"About {plural(most, 'measurement')} in total, and repeats of those with interference"
+    if all(case.parameters.framework != COMMAND for case in plan.cases):  # the duration of a program is unknown
         each_s = experiment.measure.max_warmup_s + experiment.measure.max_time_s
         estimate += f": about {time_in_words(most * each_s)} of measurement, and the time to start the processes"
     out.print(f"{estimate}.", soft_wrap=True)
@@ -171,7 +171,7 @@ def _show_most(
 
 
 def _show(searched: Sequence[Context], experiment: Experiment) -> None:
-    """Print what would be searched."""
+    """Print the search space."""
     for each in searched:
         out.print(Text(each.title, style="bold"), soft_wrap=True)
         points = each.points
@@ -182,10 +182,12 @@ def _show(searched: Sequence[Context], experiment: Experiment) -> None:
         how = ": all measured briefly, the faster ones longer" if len(each.cases) > 1 else ""
         if len(each.cases) > MAX_UNSAMPLED:
             how = ": those proposed by a surrogate, and their neighbours"
-        grid = plural(len(each.cases) * experiment.measure.repetitions, "repetition")
+        grid = plural(len(each.cases) * experiment.measure.repetitions, "run")
         out.print(Text(f"  default: {default}"), soft_wrap=True)
         out.print(Text(f"  {plural(len(each.cases), 'configuration')}{how}; the full grid is {grid}"), soft_wrap=True)
         if each.dynamic:
             shapes = experiment.tune.held_out
             held_out = f", also at {plural(len(shapes), 'held-out shape')}" if shapes else ""
-            out.print(Text(f"  per-layer threads: a schedule compared with the best of them{held_out}"), soft_wrap=True)
+            out.print(
+                Text(f"  per-layer threads: a thread plan compared with the best of them{held_out}"), soft_wrap=True
+            )

@@ -25,7 +25,7 @@ Examples:
   hpcbench archive                               write the latest sweep to SWEEP.tar.gz
   hpcbench archive lstm -o ~/results/lstm.tar.gz
   hpcbench report lstm.tar.gz                    report on any machine
-  hpcbench sweep --from lstm.tar.gz --dry-run    show what repeating it would run
+  hpcbench sweep --from lstm.tar.gz --dry-run    show what a repeated sweep would run
 """ + exit_statuses()
 
 
@@ -34,9 +34,9 @@ Examples:
 @click.option("-o", "--output", metavar="FILE", help=f"Write FILE.  [default: SWEEP{SUFFIX}]")
 @click.pass_context
 def archive_command(context: click.Context, sweep: str, output: str | None) -> int:
-    """Pack SWEEP into one file: its scripts, logs and records, and its provenance.
+    """Pack the scripts, logs, records and provenance of SWEEP into one file.
 
-    `report`, `show`, `compare` and `sweep --from` read the file. An existing file is never replaced.
+    `report`, `show`, `compare` and `sweep --from` accept the file. An existing file is never replaced.
     """
     paths = workspace_of(context).find(sweep)
     file = Path(output or f"{paths.name}{SUFFIX}")

@@ -22,8 +22,8 @@ Examples:
 def completion_command(context: click.Context, shell: str) -> None:
     """Print code for SHELL that completes commands, options, sweeps, experiments, sites, metrics and cases.
 
-    An installed hpcbench has this code in share/, where bash-completion 2.12 or later, zsh and fish find it if
-    hpcbench is installed in a prefix that they search, for example /usr/local or ~/.local.
+    If hpcbench is installed in a prefix that the shell searches, e.g. /usr/local or ~/.local, completion needs no
+    setup: zsh, fish and bash-completion 2.12 or later find the code in share/.
     """
     found = get_completion_class(shell)
     if found is None:

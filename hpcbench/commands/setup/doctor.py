@@ -102,8 +102,8 @@ def doctor_command(
 ) -> int:
     """Check Slurm, the environments and this machine, or with --on-node the nodes of the cluster.
 
-    Each result has its meaning for measurements and what to do. doctor needs no privileges and changes no settings.
-    It saves the peak performance of each machine in results/.machines/.
+    Each result states its effect on measurements and what to do. doctor needs no privileges and changes no settings. It
+    saves the peak performance of each machine in results/.machines/.
 
     \b
     ok       as recommended
@@ -216,7 +216,7 @@ def _filled(ours: Partition, theirs: Partition | None) -> Partition:
 def _progress() -> Iterator[Progress]:
     """Show progress: one changing line on a terminal, otherwise one line per activity.
 
-    It is drawn only when it changes, because drawing disturbs measurements.
+    Draw only changes, because drawing interferes with measurements.
     """
     if err.is_terminal:
         with Live(console=err, transient=True, auto_refresh=False) as live:

@@ -67,7 +67,11 @@ def env_command() -> None:
 env_command.add_command(environments_command, "list")
 
 
-@env_command.command("build", epilog=exit_statuses("an environment could not be built, or does not work"))
+@env_command.command(
+    "build",
+    short_help="Build environments from their recipes.",
+    epilog=exit_statuses("an environment could not be built, or does not work"),
+)
 @click.argument("names", nargs=-1, metavar="NAME...", shell_complete=complete_environment)
 @click.option("--all", "everything", is_flag=True, help="Build an environment from each recipe.")
 @click.option(
@@ -86,7 +90,7 @@ env_command.add_command(environments_command, "list")
 def build_command(
     context: click.Context, names: tuple[str, ...], everything: bool, python: str | None, force: bool, no_check: bool
 ) -> int:
-    """Build each NAME from its recipe.
+    """Build each environment NAME from its recipe.
 
     Existing environments are not changed. An interrupted build continues where it stopped.
     """
@@ -99,7 +103,9 @@ def build_command(
     return build_all(workspace, files, python, force=force, check=not no_check)
 
 
-@env_command.command("check", epilog=exit_statuses("an environment does not work"))
+@env_command.command(
+    "check", short_help="Run a training step in each environment.", epilog=exit_statuses("an environment does not work")
+)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @site_option()
 @click.option(
@@ -110,7 +116,7 @@ def build_command(
 def check_command(
     context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None, as_json: bool
 ) -> int:
-    """Run one training step of a small network in each NAME on this machine, with the script of a sweep.
+    """Run a training step of a small network in each environment NAME on this machine, with the job script of a sweep.
 
     NAME is an environment that hpcbench built, or one of the site file (modules, container, Python).
     """
@@ -125,11 +131,11 @@ def check_command(
     return SUCCESS if all(each.works for each in checked) else FAILURE
 
 
-@env_command.command("remove", epilog=exit_statuses())
+@env_command.command("remove", short_help="Remove environments.", epilog=exit_statuses())
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @click.pass_context
 def remove_command(context: click.Context, names: tuple[str, ...]) -> int:
-    """Remove each NAME. Compiled wheels stay in the cache, so rebuilding is quick."""
+    """Remove each environment NAME. Compiled wheels stay in the cache, so rebuilding is quick."""
     from hpcbench.environments.build import remove as remove_one
     from hpcbench.environments.listing import size
     from hpcbench.environments.locations import environment_dir

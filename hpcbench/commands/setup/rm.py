@@ -26,7 +26,7 @@ from hpcbench.util.text import plural
 EPILOG = """\b
 Examples:
   hpcbench rm lstm-threads-20260311-101500
-  hpcbench rm base new --yes               without a question
+  hpcbench rm base new --yes               without confirmation
   hpcbench list sweeps                     names and sizes
 """ + exit_statuses()
 
@@ -41,13 +41,13 @@ class Removable(NamedTuple):
 
 @click.command("rm", epilog=EPILOG)
 @sweep_argument(nargs=-1, required=True)
-@yes_option("Do not ask. Each SWEEP must then be a full name.")
+@yes_option("Do not ask for confirmation. Requires full names.")
 @click.pass_context
 def rm_command(context: click.Context, sweep: tuple[str, ...], yes: bool) -> int:
     """Delete each SWEEP: its scripts, logs, records and report page in jobs/SWEEP and results/SWEEP.
 
-    Show the sizes and ask first. A sweep with running or pending runs is not deleted, nor is any sweep on Slurm while
-    Slurm does not respond. Archives are kept.
+    Show the sizes and ask for confirmation first. Archives are kept, as are sweeps with pending or running runs. Sweeps
+    on Slurm can be deleted only if Slurm responds.
     """
     workspace = workspace_of(context)
     names = dict.fromkeys(_full_name(workspace, name, yes) for name in sweep)
@@ -85,20 +85,22 @@ def _removable(paths: SweepPaths) -> Removable:
 
 
 def _check_at_rest(paths: SweepPaths) -> Progress:
-    """Return the state of a sweep. Raise UserError unless it is this user's, and certainly nothing of it runs."""
+    """Return the state of a sweep. Raise UserError unless it is this user's and its runs have ended."""
     sweep = load(paths)
     try:
         progress = query(sweep)
         searching = sweep.tuning is not None and search_state(sweep).goes_on
     except UserError as error:
         hint = f"try again when Slurm responds; if its cluster no longer exists: rm -r {paths.jobs} {paths.results}"
-        raise UserError(f"not deleted, because its jobs may run: {error.what}", where=paths.name, hint=hint) from error
+        raise UserError(
+            f"not deleted, because its jobs may be active: {error.what}", where=paths.name, hint=hint
+        ) from error
     active = sum(run.in_queue or run.state in (*ACTIVE, UNKNOWN) for run in progress.runs)
     if active or searching or progress.follow_on or progress.complaint:
         what = plural(active, "run") if active else "a job"
-        why = progress.complaint or f"{what} of it may be pending or running"
+        why = progress.complaint or f"{what} may be pending or running"
         is_local = sweep.scheduler == "local" and sweep.tuning is None
-        how = "press Ctrl-C where it runs" if is_local else f"hpcbench cancel {paths.name}"
+        how = "press Ctrl-C in its terminal" if is_local else f"hpcbench cancel {paths.name}"
         raise UserError(f"not deleted: {why}", where=paths.name, hint=f"end it first: {how}")
     return progress
 

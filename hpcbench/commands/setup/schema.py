@@ -23,7 +23,7 @@ An editor with yaml-language-server uses the schema that the first line of a fil
 def schema_command(kind: str) -> None:
     """Print the JSON Schema (draft 2020-12) of experiment, site or recipe files.
 
-    With it, editors complete keys, show their descriptions and mark mistakes. `hpcbench init` writes the schemas to
-    configs/schemas.
+    With the schema, editors complete keys, show their descriptions and mark errors. `hpcbench init` writes the schemas
+    to configs/schemas.
     """
     click.echo(json_schema_text(kind), nl=False)

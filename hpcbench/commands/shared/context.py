@@ -92,7 +92,7 @@ def confirm(question: str, yes: bool, hint: str) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UserError("not done, because there is no terminal to confirm it", hint=hint)
+        raise UserError("confirmation requires a terminal", hint=hint)
     if not click.confirm(question, err=True):
         err.print("nothing was changed")
         raise click.exceptions.Exit(SUCCESS)

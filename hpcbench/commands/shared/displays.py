@@ -1,4 +1,4 @@
-"""Displays of a watched sweep: redrawn on a terminal, lines in a pipe, JSON for programs."""
+"""Displays of the state of a sweep: redrawn on a terminal, lines in a pipe, JSON for programs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Screen:
 
     def show(self, progress: Progress, now: datetime.datetime, pause_s: float) -> None:
         self._last = progress, now
-        self._draw(progress, now, f"next update in {pause_s:.0f} s; Ctrl-C ends this view, but no job")
+        self._draw(progress, now, f"next update in {pause_s:.0f} s; Ctrl-C closes this view (jobs continue)")
 
     def _draw(self, progress: Progress, now: datetime.datetime, footer: str = "") -> None:
         self._live.update(view(progress, now, footer, self._console.height - 1), refresh=True)
@@ -83,7 +83,7 @@ class Log:
 
 
 class JsonLines:
-    """One line of JSON for each change, without single repetitions. Elapsed time alone is not a change."""
+    """One line of JSON for each change, without single runs. Elapsed time alone is not a change."""
 
     def __init__(self) -> None:
         self._last: dict[str, Any] = {}

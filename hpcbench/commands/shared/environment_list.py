@@ -16,7 +16,7 @@ from hpcbench.util.exit_status import exit_statuses
 @json_option()
 @click.pass_context
 def environments_command(context: click.Context, site: str | None, as_json: bool) -> int:
-    """List the environments of the site and of recipes, and those without a recipe, with their states.
+    """List the environments of the site, of recipes, and built ones without a recipe, with their states.
 
     \b
     built             complete, from the current recipe

@@ -1,7 +1,7 @@
 """JSON Schema (draft 2020-12) of experiment, site and recipe files, from the models that check them.
 
-With it, an editor completes keys and marks mistakes. It accepts every file that the models accept. It cannot express
-all of their checks, for example those that compare two keys.
+With it, an editor completes keys and marks errors. It accepts every file that the models accept. It cannot express all
+of their checks, for example those that compare two keys.
 """
 
 from __future__ import annotations

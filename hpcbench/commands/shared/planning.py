@@ -76,7 +76,7 @@ def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, repl
     try:
         check_name(given)
     except ValueError as error:
-        raise UserError(f"'{given}' is not a name: {error}", where="--name") from error
+        raise UserError(f"'{given}' is not a valid name: {error}", where="--name") from error
     if workspace.paths(given).jobs.exists() and not replace:
         hint = f"continue that sweep: hpcbench resume {given}; choose another name, or replace it: --replace"
         raise UserError(f"sweep '{given}' already exists", where=str(workspace.paths(given).jobs), hint=hint)

@@ -54,7 +54,7 @@ def _confirm(name: str, records: int, *, yes: bool) -> None:
         return
     what = f"--replace deletes the sweep '{name}' with {plural(records, 'record')}"
     if not _is_terminal():
-        raise UserError(what, hint="to delete them without a question: --yes")
+        raise UserError(what, hint="to delete them without confirmation: --yes")
     if not click.confirm(f"{what}. Continue?", err=True):
         raise UserError("nothing was replaced", hint="give the new sweep another --name")
 

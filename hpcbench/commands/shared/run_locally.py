@@ -1,4 +1,4 @@
-"""Run repetitions on this machine with a progress bar: for sweep and resume."""
+"""Execute runs on this machine with a progress bar: for sweep and resume."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hpcbench.util.text import plural
 
 
 def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
-    """Run these repetitions in their planned order; return 0 if all completed with all metrics, otherwise 1."""
+    """Execute these runs in their planned order; return 0 if all completed with all metrics, otherwise 1."""
     ordered = sorted(runs, key=lambda run: run.planned.order)
     counts: Counter[str] = Counter()
     columns = (
@@ -40,7 +40,7 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     # Once a second: drawing more often would take time from what is being measured.
     progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
     if any(run.planned.measure["idle_node"] == "wait" for run in ordered):
-        err.print("each repetition waits until this machine is idle, for up to half of its wall time", soft_wrap=True)
+        err.print("each run waits until this machine is idle, for up to half of its time limit", soft_wrap=True)
     with_interference = lacking = 0
     stopped: str | None = None
     with ended_like_ctrl_c(), progress as bar, LocalExecutor(sweep.paths, lease.fileno()) as executor:
@@ -62,12 +62,10 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     if stopped:
         _print_stopped(sweep, stopped, len(ordered) - sum(counts.values()))
     if with_interference:
-        message = (
-            f"{plural(with_interference, 'repetition')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
-        )
+        message = f"{plural(with_interference, 'run')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
         err.print(f"{message} --interference", soft_wrap=True)
     if lacking:
-        message = f"{plural(lacking, 'repetition')} completed, metric not found; reasons: hpcbench status"
+        message = f"{plural(lacking, 'run')} completed, metric not found; reasons: hpcbench status"
         err.print(f"{message} {sweep.paths.name}", soft_wrap=True)
     return int(counts[status.COMPLETED] != len(ordered) or lacking > 0)
 

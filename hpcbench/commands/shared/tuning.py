@@ -128,7 +128,7 @@ def _show(event: Event, objective: Objective, update_bar: Callable[[str], None])
     if isinstance(event, GridStarted):
         err.print(f"the full grid: {plural(event.measurements, 'measurement')}", soft_wrap=True)
     elif isinstance(event, ScheduleSearchStarted):
-        err.print("per-layer threads: searching for a schedule, with the best configuration", soft_wrap=True)
+        err.print("per-layer threads: searching for a thread plan, with the best configuration", soft_wrap=True)
     elif event.measurement.is_new:
         case, stage = event.measurement.trial
         line = f"{_configuration(event.context, case)}: {_outcome(event.measurement.record, stage, objective)}"

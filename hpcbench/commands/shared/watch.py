@@ -38,14 +38,14 @@ def pause_s(waited_s: float, quiet_s: float, asking_s: float) -> float:
 
 
 def wait_for(sweep: Sweep) -> int:
-    """Watch on stderr; return 0 if all repetitions completed with all metrics, otherwise 1."""
+    """Watch on stderr; return 0 if all runs completed with all metrics, otherwise 1."""
     return watch(sweep, display_on(err))
 
 
 def watch(sweep: Sweep, display: Display) -> int:
     """Show a sweep until it no longer changes.
 
-    Return 0 if all repetitions completed with all metrics, or if a search has a result for each context; otherwise 1.
+    Return 0 if all runs completed with all metrics, or if a search has a result for each context; otherwise 1.
     """
     with _farewell(sweep), display:
         progress = _watch(sweep, display)
@@ -135,7 +135,7 @@ def _reconciled(sweep: Sweep, display: Display) -> Progress:
             time.sleep(LONGEST_S)
             continue
         if silent:
-            display.report("Slurm answers again")
+            display.report("Slurm responds again")
         return progress
 
 
@@ -145,8 +145,8 @@ def _left(progress: Progress) -> str:
     not_ended = Counter(run.state for run in progress.runs if not run.ended)
     if all(run.state == COMPLETED for run in progress.runs):
         lacking = sum(not run.is_complete for run in progress.runs)
-        return f"{name}: {plural(lacking, 'repetition')} completed, metric not found; reasons: hpcbench status {name}"
-    why = f"no job is pending or running, and {counted(not_ended)}" if not_ended else "not all repetitions completed"
+        return f"{name}: {plural(lacking, 'run')} completed, metric not found; reasons: hpcbench status {name}"
+    why = f"no job is pending or running, and {counted(not_ended)}" if not_ended else "not all runs completed"
     continued = how_to_continue(progress)
     if continued:
         return f"{name}: {why}; {continued}"

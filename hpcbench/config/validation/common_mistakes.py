@@ -1,4 +1,4 @@
-"""What Slurm and PyTorch users often write in a YAML file, and what to write instead."""
+"""Mistakes that Slurm and PyTorch users often make in a YAML file, and their corrections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ENVIRONMENT = "define an environment in the site file, and name it with the par
 _INSTEAD = {
     **dict.fromkeys(("ntasks", "world_size"), "use the parameters nodes and tasks_per_node: it is their product"),
     "job_name": "name the sweep: hpcbench sweep --name NAME",
-    **dict.fromkeys(("output", "error"), "hpcbench sets the log file; to read it: hpcbench show --case CASE SWEEP"),
+    **dict.fromkeys(("output", "error"), "hpcbench sets the log file; to read it: hpcbench logs SWEEP CASE"),
     "array": "hpcbench submits job arrays; to limit the running jobs, write `max_running: N` under `slurm:`",
     **dict.fromkeys(("module", "modules", "container", "image", "env", "environments"), _ENVIRONMENT),
 }

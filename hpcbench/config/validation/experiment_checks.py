@@ -166,7 +166,7 @@ def check_metrics(wanted: Mapping[str, Metric], expect: list[str], findings: Fin
         try:
             re.compile(pattern)
         except re.error as error:
-            hint = r"put a backslash before a special character that stands for itself, as in \("
+            hint = r"escape special characters with a backslash, as in \("
             findings.add(f"{pattern!r} is not a regular expression: {error}", ("expect", index), hint)
 
 

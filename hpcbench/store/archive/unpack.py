@@ -71,7 +71,7 @@ def _unpack(file: Path, folder: Path) -> str:
                 name = _unpack_all(tar, stream, folder, _Room(file, folder))
             stream.allow(MAX_HEAD)
             if any(packed.read(MAX_HEAD)) or packed.read(1):  # read to the end, where the checksum is
-                raise ValueError("data follows the last file")
+                raise ValueError("unexpected data after the last file")
     except _BROKEN as error:
         what = f"the file is not an archive of a sweep, or is damaged: {error or type(error).__name__}"
         raise UserError(what, where=str(file), hint=_HINT) from error

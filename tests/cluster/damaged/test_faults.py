@@ -260,7 +260,7 @@ def test_a_pack_that_is_requeued_goes_on_where_it_was(cluster, sweep, slurm, set
 def test_a_job_that_is_held_ends_no_waiting_for_ever(cluster, sweep, slurm, settle, wait_until):
     name = sweep("true", seeds=[1, 2, 3, 4], slurm={"options": {"hold": True}})
     told = cluster("resume", name, "--wait", expect=1)
-    assert "0 repetitions to run" in told.stderr
+    assert "0 runs to resume" in told.stderr
     assert states(cluster) == {"never_started": 4}
     assert "scontrol release" in cluster("status").stdout
     slurm("scontrol", "release", slurm("squeue", "--noheader", "--format=%F").split()[0])

@@ -90,8 +90,8 @@ def test_a_sweep_ends_in_a_table_with_every_column(two_sweeps):
         assert float(row["time_ci_low_s"]) <= float(row["time_median_s"]) <= float(row["time_ci_high_s"])
         rate = float(row["batch_size"]) / float(row["time_median_s"])
         assert float(row["throughput_items_per_s"]) == pytest.approx(rate)
-    assert len(two_sweeps.report("first", "--level", "repetition")) == 2
-    samples = two_sweeps.report("first", "--level", "sample")
+    assert len(two_sweeps.report("first", "--level", "run")) == 2
+    samples = two_sweeps.report("first", "--level", "measurement")
     for row in rows:
         assert len([sample for sample in samples if sample["case"] == row["case"]]) == int(row["samples"])
 
@@ -128,7 +128,7 @@ def test_cases_are_ranked_by_a_percentile_of_single_steps(command_line):
     command_line("sweep", command_line.experiment(parameters=steps, measure=enough), "--local")
     (row,) = command_line.report("--metric", "time_p90_s")
     assert float(row["time_p50_s"]) <= float(row["time_p90_s"])
-    assert "add --csv - or --csv FILE" in command_line("report", "--level", "sample", expect=2).stderr
+    assert "add --csv - or --csv FILE" in command_line("report", "--level", "measurement", expect=2).stderr
     assert (
         "unknown metric 'time_p90_s:higher'" in command_line("report", "--metric", "time_p90_s:higher", expect=2).stderr
     )
@@ -137,7 +137,7 @@ def test_cases_are_ranked_by_a_percentile_of_single_steps(command_line):
     assert " p90 " in told
     rules = command_line("report", "--metric", "time_p90_s", "--rules").stdout
     assert "comparison     not applicable: no workload has two measured cases" in rules
-    (repetition,) = command_line.report("--level", "repetition")
+    (repetition,) = command_line.report("--level", "run")
     assert repetition["time_p90_s"] == row["time_p90_s"]
 
 
@@ -162,7 +162,7 @@ def test_ctrl_c_ends_the_repetition_and_resume_goes_on(faulty, wait_until):
     assert "hpcbench resume" in errors
     assert "Traceback" not in errors
     assert not _processes_of(faulty.workspace), "nothing keeps running"
-    assert "next:         to run 3 repetitions: hpcbench resume trial-" in faulty("status").stdout
+    assert "next:         to resume 3 runs: hpcbench resume trial-" in faulty("status").stdout
     before = len(faulty.records())
     site = faulty.workspace / "jobs"
     script = next(site.glob("*/job-001.sh"))
@@ -190,8 +190,8 @@ def test_what_this_machine_lacks_is_a_record_that_says_so(command_line):
     for word in ("requests 2 nodes", "requests 4096 CPUs", "a GPU is requested"):
         assert word in messages
     told = command_line("resume", "latest").stderr
-    assert "0 repetitions to run" in told
-    assert "3 repetitions cannot run here; if that has changed, start a new sweep" in told
+    assert "0 runs to resume" in told
+    assert "3 runs cannot run here; if that has changed, start a new sweep" in told
 
 
 def test_a_script_that_dies_in_its_setup_leaves_a_record(command_line):

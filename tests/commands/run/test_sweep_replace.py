@@ -43,7 +43,7 @@ def test_a_sweep_with_records_is_replaced_with_consent_only(invoke, trial: str) 
     first = created_at(invoke)
     told = replace(invoke, trial, expect=2)
     assert "--replace deletes the sweep 'main' with 2 records" in told
-    assert "to delete them without a question: --yes" in told
+    assert "to delete them without confirmation: --yes" in told
     assert created_at(invoke) == first
     assert len(invoke.records()) == 2
     replace(invoke, trial, "--yes")

@@ -142,7 +142,7 @@ def test_the_sweeps_own_template_wins_and_that_is_said(swept):
     file.write_text("{{ nothing }}")
     (file.parent / "head.j2").write_text("# newer")
     done = swept("sweep", "--from", "two", "--name", "three")
-    assert "warning: job.sh.j2 of this workspace differs; the sweep's own one is used" in done.stderr
+    assert "warning: job.sh.j2 of this workspace differs; the template of the sweep is used" in done.stderr
     assert "# mine" in (swept.workspace / "jobs" / "three" / "job-001.sh").read_text()
     swept("archive", "two")
     assert "# mine" in swept("sweep", "--from", "two.tar.gz", "--show-script").stdout

@@ -160,7 +160,7 @@ def test_a_dry_run_writes_nothing(command_line, rates):
     done = command_line("tune", rates([1, 2]), "--local", "--metric", "rate", "--dry-run")
     assert "workers: 1, 2" in done.stdout
     assert "default: workers=1" in done.stdout
-    assert "the full grid is 6 repetitions" in done.stdout
+    assert "the full grid is 6 runs" in done.stdout
     assert "In all about 15 measurements, and repeats of those with interference.\n" in done.stdout
     assert "node-hours" not in done.stdout
     assert not list(command_line.workspace.glob("jobs/*/sweep.json"))

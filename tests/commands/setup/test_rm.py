@@ -51,7 +51,7 @@ def test_a_prefix_or_an_experiment_needs_an_answer(invoke: CommandLine) -> None:
         error = invoke("rm", name, "--yes", expect=2).stderr
         assert f"'{name}' is not the full name of a sweep, which --yes requires" in error
         assert "hpcbench rm one-10 --yes" in error
-    assert "there is no terminal to confirm it" in invoke("rm", "one-10", expect=2).stderr
+    assert "confirmation requires a terminal" in invoke("rm", "one-10", expect=2).stderr
     assert "missing argument SWEEP" in invoke("rm", "--yes", expect=2).stderr
     assert left(invoke) == ["one-10", "one-10"]
 
@@ -115,6 +115,6 @@ def test_without_an_answer_of_slurm_nothing_is_deleted(
 ) -> None:
     fake_commands(squeue=SQUEUE_DOWN)
     error = submitted("rm", "queued", "--yes", expect=2).stderr
-    assert "not deleted, because its jobs may run" in error
+    assert "not deleted, because its jobs may be active" in error
     assert "try again when Slurm responds" in error
     assert left(submitted) == ["queued", "queued"]

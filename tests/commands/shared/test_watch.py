@@ -231,7 +231,7 @@ def test_a_terminal_gets_a_view_that_is_drawn_once_for_each_answer_and_stays(wor
     assert watch.watch(sweep, display) == 0
     frames = text_of(shown).split("sweep-1 on here at ")[1:]
     assert len(frames) == len(world.pauses) + 3  # one more when it begins to redraw, and one without the footer
-    assert "Ctrl-C ends this view" in frames[0]
+    assert "Ctrl-C closes this view" in frames[0]
     assert "Ctrl-C" not in frames[-1]
     assert "2 of 2 ended" in frames[-1]
 
@@ -267,10 +267,10 @@ def test_a_program_gets_a_line_of_json_for_each_change(world: World, capsys: pyt
 @pytest.mark.parametrize(
     ("statuses", "words"),
     [
-        (["completed", "failed"], "not all repetitions completed; to run 1 repetition: hpcbench resume sweep-1"),
-        (["completed"], "no job is pending or running, and 1 planned; to run 1 repetition: hpcbench resume sweep-1"),
-        ([], "no job is pending or running, and 2 planned; to run 2 repetitions: hpcbench resume sweep-1"),
-        (["completed", "unsupported"], "not all repetitions completed"),
+        (["completed", "failed"], "not all runs completed; to resume 1 run: hpcbench resume sweep-1"),
+        (["completed"], "no job is pending or running, and 1 planned; to resume 1 run: hpcbench resume sweep-1"),
+        ([], "no job is pending or running, and 2 planned; to resume 2 runs: hpcbench resume sweep-1"),
+        (["completed", "unsupported"], "not all runs completed"),
     ],
 )
 def test_when_nothing_more_will_happen_it_ends_and_says_what_is_left(
@@ -368,7 +368,7 @@ def test_a_controller_that_gives_no_answer_is_said_once_and_its_return_too_with_
     assert world.pauses == [LONGEST_S, LONGEST_S]
     assert text_of(shown).splitlines() == [
         "squeue failed: Unable to contact slurm controller; trying again every 60 s",
-        "Slurm answers again",
+        "Slurm responds again",
         "sweep-1: 1 completed",
     ]
 

@@ -133,7 +133,7 @@ def test_of_an_axis_of_many_values_the_first_unfinished_ones_are_shown() -> None
 def test_a_reason_is_shown_with_how_many_wait_for_it_and_what_to_do() -> None:
     held = [make(element, "never_started", reason=in_words("JobHeldUser")) for element in range(3)]
     text = printed(progress_of(*held, make(3, "pending", reason="BrandNewReason")))
-    assert "  3  it is held (JobHeldUser)\n     `scontrol release JOBID` lets it go\n" in text
+    assert "  3  it is held (JobHeldUser)\n     release it: `scontrol release JOBID`\n" in text
     assert "  1  BrandNewReason\n" in text
 
 

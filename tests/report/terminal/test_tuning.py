@@ -189,8 +189,8 @@ def test_a_schedule_that_is_not_kept_says_why() -> None:
         f"  sections   one thread count for all layer groups: {why}",
         "             2 held-out shapes not measured, since no schedule is significantly faster",
     ]
-    failed = ScheduleResult(None, "a schedule was found, but following it failed: timeout", 90.0)
-    assert "for all layer groups: a schedule was found, but" in told(replace(FINDING, by_section=failed))
+    failed = ScheduleResult(None, "a thread plan was found, but following it failed: timeout", 90.0)
+    assert "for all layer groups: a thread plan was found, but" in told(replace(FINDING, by_section=failed))
 
 
 def test_what_nobody_sets_is_not_told() -> None:

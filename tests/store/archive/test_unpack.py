@@ -188,9 +188,9 @@ def test_a_flipped_bit_is_noticed(pack: Pack) -> None:
 def test_something_after_the_end_is_refused(tmp_path: Path, pack: Pack) -> None:
     file = pack(SWEEP)
     file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()) + b"more"))
-    assert "data follows the last file" in refused(file)
+    assert "unexpected data after the last file" in refused(file)
     file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes())[:-4] + b"\0" * (2 * unpack.MAX_HEAD)))
-    assert "data follows the last file" in refused(file)
+    assert "unexpected data after the last file" in refused(file)
 
 
 def test_a_bomb_ends_before_it_is_written(pack: Pack, monkeypatch: pytest.MonkeyPatch, temporary: Path) -> None:
