@@ -23,7 +23,7 @@ USUAL: Row = {
     "experiment": "study",
     "case": "case-0",
     "case_index": 0,
-    "repetition": 0,
+    "run": 0,
     "attempt": 1,
     "attempts": 1,
     "interference": "clean",
@@ -58,7 +58,7 @@ USUAL: Row = {
     "instances": 1,
     "environment": None,
     "dtype": "float32",
-    "steps_per_sample": 1,
+    "steps_per_measurement": 1,
     "warmup_steps": 2,
     "first_step_s": 0.5,
     "import_s": 1.0,
@@ -121,7 +121,7 @@ def repetition() -> Callable[..., Row]:
     """One completed repetition of a case, with what is changed; `failed` leaves out what was measured."""
 
     def make(case: int = 0, number: int = 0, times_s: Any = (0.2, 0.1, 0.3), **changes: Any) -> Row:
-        own = {"case": f"case-{case}", "case_index": case, "repetition": number}
+        own = {"case": f"case-{case}", "case_index": case, "run": number}
         if changes.get("status", "completed") != "completed":
             return {**USUAL, **own, **dict.fromkeys(MEASURED), "error": "it broke", **changes}
         return {**USUAL, **own, "times_s": np.asarray(times_s, dtype=np.float64), **changes}

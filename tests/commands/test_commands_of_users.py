@@ -85,9 +85,9 @@ def test_a_program_and_its_metrics_become_a_table(programs):
     assert rows["2"]["metric_loss"] == "2.5"
     assert (rows["2"]["command"], rows["2"]["framework"]) == ("./bench 2", "command")
     assert rows["1"]["model"] == rows["1"]["task"] == rows["1"]["dtype"] == rows["1"]["speedup"] == ""
-    (row,) = [row for row in programs.report("--level", "repetition") if row["batch_size"] == "2"][:1]
+    (row,) = [row for row in programs.report("--level", "run") if row["batch_size"] == "2"][:1]
     assert row["metric_loss"] == "2.5"
-    assert len(programs.report("--level", "sample")) == 4
+    assert len(programs.report("--level", "measurement")) == 4
 
 
 UNRANKED = {
@@ -196,7 +196,7 @@ def test_the_script_that_pytorch_brings_along_is_measured_as_shipped(study):
     study("sweep", "torch-overhead", "--local", *ONCE)
     (row,) = study.report()
     assert 0 < float(row["metric_overhead_us"]) < 1e6
-    assert row["repetitions"] == "1"
+    assert row["runs"] == "1"
 
 
 @pytest.mark.torch

@@ -73,6 +73,6 @@ def test_every_column_of_each_level_is_in_the_docs(command_line):
     experiment = "name: one\nparameters: {framework: command, command: 'true'}\nmeasure: {repetitions: 1, retries: 0}\n"
     (command_line.workspace / "one.yaml").write_text(experiment)
     command_line("sweep", "one.yaml", "--local")
-    for level in ("case", "repetition", "sample"):
+    for level in ("case", "run", "measurement"):
         columns = set(command_line.report("--level", level)[0]) - set(PARAMETERS)
         assert [column for column in columns if not any(fnmatchcase(column, name) for name in names)] == [], level

@@ -62,7 +62,7 @@ def results(
     for place, (time_s, changes) in enumerate(({**each}.pop("time_s"), each) for each in cases):
         for number in range(repetitions):
             times = time_s * generator.lognormal(0, between) * generator.lognormal(0, spread, samples)
-            own = {"case": f"case-{place}", "case_index": place, "repetition": number, "times_s": times}
+            own = {"case": f"case-{place}", "case_index": place, "run": number, "times_s": times}
             rows.append({**USUAL, "execution": "eager", "inter_op_threads": None, **own, **changes})
             if "status" in changes:
                 rows[-1].update({**dict.fromkeys(MEASURED), "times_s": np.array(()), "error": "it broke"})

@@ -122,7 +122,7 @@ def test_a_record_that_has_not_what_is_needed_is_damaged_and_what_is_wrong_is_sa
         path,
         line(make_record(0)),
         line({"schema": SCHEMA, "status": "completed"}),
-        line({**to_json(make_record(1)), "samples": "none"}),
+        line({**to_json(make_record(1)), "measurements": "none"}),
     )
     found = read_records(paths)
     assert [record.case_index for record in found.records] == [0]

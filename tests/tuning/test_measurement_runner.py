@@ -77,7 +77,7 @@ def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch:
     monkeypatch.setattr(measurement_runner, "add_run", lambda _, job, run: added.append(run))
     sweep: Any = SimpleNamespace(job_names=["job-001"], environment=lambda _: ("pytorch", ""), paths=None)
     assert measurement_runner.Runs(sweep).next_run(case(), short) is known
-    assert measurement_runner.Runs(sweep).next_run(case(), full).planned.repetition == 2
+    assert measurement_runner.Runs(sweep).next_run(case(), full).planned.run == 2
     assert [run.measure for run in added] == [full.model_dump()]
 
 

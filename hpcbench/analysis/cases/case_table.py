@@ -18,13 +18,13 @@ from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.core.samples import CLEAN, INTERFERENCE, SAMPLES, UNMONITORED
 from hpcbench.core.status import COMPLETED
 
-EFFECTIVE = "effective_samples"  # effective number of independent samples, of a case and of each row of by_case
+EFFECTIVE = "effective_measurements"  # effective number of independent measurements, of a case and of each row of by_case
 
 _KEYS = ["sweep", "case"]
 _FRONT = ["sweep", "case", "status"]
-_COUNTS = ["repetitions", "interference_runs", "unmonitored", "attempts"]
+_COUNTS = ["runs", "interference_runs", "unmonitored", "attempts"]
 _OF_TIMES = [
-    "samples",
+    "measurements",
     EFFECTIVE,
     "time_median_s",
     "time_ci_low_s",
@@ -44,9 +44,9 @@ _OF_TIMES = [
 _MEASURED = [*_COUNTS, *_OF_TIMES]
 _LARGEST = ("peak_memory_bytes", "peak_device_bytes")
 _PER_REPETITION = (
-    "repetition",
+    "run",
     "attempt",
-    "steps_per_sample",
+    "steps_per_measurement",
     "warmup_steps",
     "steady",
     "drift",
@@ -236,10 +236,10 @@ def _is_energy(column: str) -> bool:
 def _measured(rows: list[Row]) -> Row:
     """Return the columns of a case that summarize the times of its valid repetitions."""
     measured: Row = {**dict.fromkeys(_OF_TIMES), **latency(rows)}
-    measured["repetitions"] = len(rows)
-    measured["samples"] = sum(len(row[SAMPLES]) for row in rows)
+    measured["runs"] = len(rows)
+    measured["measurements"] = sum(len(row[SAMPLES]) for row in rows)
     measured[EFFECTIVE] = sum(row[EFFECTIVE] for row in rows)
-    if not measured["samples"]:
+    if not measured["measurements"]:
         return measured
     repetitions, items_per_step = [row[SAMPLES] for row in rows], rows[0]["items_per_step"]
     pooled = np.concatenate(repetitions)

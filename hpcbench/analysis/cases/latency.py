@@ -13,7 +13,7 @@ from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.core.frameworks import FORWARD_TASKS, SHARDED
 from hpcbench.core.samples import SAMPLES
 
-AVERAGED_OVER = "samples_averaged_over"  # column with the reason for missing percentiles
+AVERAGED_OVER = "measurements_averaged_over"  # column with the reason for missing percentiles
 STEPS, TASKS, INSTANCES = "steps", "tasks", "instances"
 
 Row = dict[Any, Any]
@@ -36,7 +36,7 @@ def latency(repetitions: list[Row]) -> Row:
 
 def _averaged_over(repetition: Row) -> str | None:
     """Return STEPS, INSTANCES or TASKS if samples are means over these; None for times of one step or command."""
-    if repetition["steps_per_sample"] > 1:
+    if repetition["steps_per_measurement"] > 1:
         return STEPS
     if repetition["instances"] > 1:
         return INSTANCES
@@ -47,13 +47,13 @@ def _averaged_over(repetition: Row) -> str | None:
 
 def _of_one(repetition: Row) -> Row:
     times = repetition[SAMPLES]
-    known = {"samples": times.size, "time_median_s": median_of(times) if times.size else None}
+    known = {"measurements": times.size, "time_median_s": median_of(times) if times.size else None}
     return {**known, **latency([repetition] if times.size else [])}
 
 
 def with_latency(repetitions: pd.DataFrame) -> pd.DataFrame:
     """Return the table of repetitions with the number of samples of each, and their median and percentiles in s."""
     found = pd.DataFrame([_of_one(row) for row in only_times(repetitions).to_dict("records")])
-    place = list(repetitions.columns).index("steps_per_sample")
+    place = list(repetitions.columns).index("steps_per_measurement")
     before, after = repetitions.iloc[:, :place], repetitions.iloc[:, place:]
     return pd.concat([before, found.set_index(repetitions.index), after], axis=1)

@@ -41,6 +41,6 @@ def with_times_only(row: dict[Any, Any]) -> dict[Any, Any]:
     if times.size == samples.size:
         return row
     count = samples.size - times.size
-    odd = f"{count} of {samples.size} samples of repetition {row['repetition']} left out: {_NONE}"
+    odd = f"{count} of {samples.size} samples of repetition {row['run']} left out: {_NONE}"
     warnings = odd if pd.isna(row["warnings"]) else f"{row['warnings']}; {odd}"
     return {**row, SAMPLES: times, "warnings": warnings}

@@ -28,7 +28,7 @@ import numpy as np
 
 from hpcbench.analysis.stats.intervals import LEVEL, Floats
 from hpcbench.analysis.stats.rank_sum import rank_sum_p
-from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, Ratio, ratio_of_medians, repetitions_needed
+from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, Ratio, ratio_of_medians, runs_needed
 
 FALSE_DISCOVERY_RATE = 0.01
 RANK_SUM_LEVEL = 0.01
@@ -54,7 +54,7 @@ class Verdict(NamedTuple):
     p_value: float | None = None
     rank_sum_p: float | None = None
     reason: str | None = None
-    repetitions_needed: int | None = None
+    runs_needed: int | None = None
 
 
 def evaluate(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
@@ -83,7 +83,7 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
         reason = (
             f"{_counts(pair)}: an interval requires two per side, and a verdict of faster or slower {MIN_REPETITIONS}"
         )
-        return Verdict(CANNOT_TELL, ratio, reason=reason, repetitions_needed=MIN_REPETITIONS)
+        return Verdict(CANNOT_TELL, ratio, reason=reason, runs_needed=MIN_REPETITIONS)
     if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
         return Verdict(SAME, ratio, p_value)
     beyond = abs(_log(ratio.estimate)) > margin
@@ -114,7 +114,7 @@ def _needed(pair: Pair, ratio: Ratio, margin: float) -> int | None:
     level = FALSE_DISCOVERY_RATE
     if distance <= margin:
         distance, level = margin - distance, 1 - LEVEL
-    needed = repetitions_needed(distance, ratio.variance or 0.0, level, MAX_REPETITIONS)
+    needed = runs_needed(distance, ratio.variance or 0.0, level, MAX_REPETITIONS)
     return needed and max(needed, min(pair.base.size, pair.new.size) + 1)
 
 

@@ -55,7 +55,7 @@ def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
     return Ratio(estimate, min(low, estimate), max(high, estimate), p_value, sum(variances))
 
 
-def repetitions_needed(distance: float, variance: float, level: float, most: int) -> int | None:
+def runs_needed(distance: float, variance: float, level: float, most: int) -> int | None:
     """Return the repetitions per side that detect a difference of logarithms at `level` with a power of 90 %.
 
     The formula is that of Lehr (1992, "Sixteen s-squared over d-squared") with Student's quantiles instead of the 16.

@@ -96,9 +96,9 @@ def best_case(results: Results, work: Workload) -> BestCase:
         gained,
         tuple(_named(other, work) for other in alike),
         len(measured),
-        int(min(best["repetitions"], base["repetitions"])),
+        int(min(best["runs"], base["runs"])),
         len(work.cases) - len(measured),
-        _those(best, base, work, lambda case: bool(case["repetitions"] == 1)),
+        _those(best, base, work, lambda case: bool(case["runs"] == 1)),
         _those(best, base, work, lambda case: bool(case["interference"] == INTERFERENCE)),
         int((measured["interference"] == INTERFERENCE).sum()),
         _those(best, base, work, lambda case: bool(case["interference"] == UNMONITORED and case["interference_runs"])),
@@ -131,7 +131,7 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
     if one == two or not values[worse] > 0:
         return Interval(1.0 if one == two else np.nan, None, None)
     estimate = values[better] / values[worse]
-    if 1 in (case["repetitions"], other["repetitions"]) and (results.cases["repetitions"] > 1).any():
+    if 1 in (case["runs"], other["runs"]) and (results.cases["runs"] > 1).any():
         return Interval(estimate, None, None)
     if not follows_time(quantity):
         return results.replicates.ratio(better, worse, estimate, quantity)

@@ -35,7 +35,7 @@ _UNSET = "not set"
 
 _OF_A_METRIC = {FASTER: BETTER, SLOWER: WORSE}
 _NUMBERS = ("ratio", "ratio_ci_low", "ratio_ci_high", "p_value", "rank_sum_p", "base_median", "new_median")
-_WHOLE = ("base_repetitions", "new_repetitions", "repetitions_needed")
+_WHOLE = ("base_runs", "new_runs", "runs_needed")
 _COLUMNS = ("quantity", "verdict", *_NUMBERS, *_WHOLE, "base_status", "new_status", "reason")
 
 
@@ -172,7 +172,7 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
     cases = [case for key, case in side.cases.items() if key in other.cases]
     warnings = Counter(case["warnings"] for case in cases if not pd.isna(case["warnings"]))
     for case in cases:
-        if case["status"] != COMPLETED and case["repetitions"] > 0:
+        if case["status"] != COMPLETED and case["runs"] > 0:
             warnings["some repetitions did not complete; the others are compared"] += 1
         if not pd.isna(case[NOT_FOUND[0]]):
             warnings[f"metric not found in some repetitions: {case[NOT_FOUND[0]]}"] += 1
@@ -254,7 +254,7 @@ def _as_row(row: _Row, verdict: Verdict | None, base: _Side, new: _Side, carried
     for name, side in (("base", base), ("new", new)):
         values = side.values.get((row.case, row.quantity))
         made[f"{name}_status"] = side.cases[row.case]["status"] if row.case in side.cases else None
-        made[f"{name}_repetitions"] = 0 if values is None else values.size
+        made[f"{name}_runs"] = 0 if values is None else values.size
         made[f"{name}_median"] = None if values is None else median_of(values)
     return made
 
@@ -267,6 +267,6 @@ def _judged(row: _Row, verdict: Verdict) -> Row:
         "ratio_ci_high": verdict.ratio.high,
         "p_value": verdict.p_value,
         "rank_sum_p": verdict.rank_sum_p,
-        "repetitions_needed": verdict.repetitions_needed,
+        "runs_needed": verdict.runs_needed,
         "reason": verdict.reason,
     }

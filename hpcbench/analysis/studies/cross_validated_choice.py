@@ -22,7 +22,7 @@ def as_chosen(cases: Sequence[Sequence[Row]]) -> list[Row]:
     """Return the repetitions of the cross-validated choice; all of a single case; none with too few repetitions."""
     if len(cases) == 1:
         return list(cases[0])
-    rows = [{row["repetition"]: row for row in repetitions} for repetitions in cases]
+    rows = [{row["run"]: row for row in repetitions} for repetitions in cases]
     times = [{number: median_of(row[SAMPLES]) for number, row in each.items()} for each in rows]
     found = []
     for number in sorted({number for each in times for number in each}):

@@ -56,7 +56,7 @@ class Point(NamedTuple):
     value: float | None
     low: float | None
     high: float | None
-    repetitions: int
+    runs: int
     interference_runs: int
     work: tuple[Any, ...]
     on_gpus: bool

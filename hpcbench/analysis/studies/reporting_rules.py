@@ -116,7 +116,7 @@ def _reasons(evidence: Evidence) -> Iterator[tuple[int, str]]:
         yield from dict.fromkeys(_OF_SPEEDUPS, "no case has a speedup over another case").items()
     if not measured[WORK].duplicated().any():
         yield from dict.fromkeys(_OF_COMPARISONS, "no workload has two measured cases").items()
-    if not (measured["repetitions"] > 1).any() and evidence.valid[SAMPLES].map(len).max() < 2:
+    if not (measured["runs"] > 1).any() and evidence.valid[SAMPLES].map(len).max() < 2:
         yield 6, "no case has an interval"
     is_tail = evidence.results.quantity in LATENCIES or measured["task"].isin(FORWARD_TASKS).any()
     if not is_tail:

@@ -59,7 +59,7 @@ def _rerun(evidence: Evidence, cases: pd.DataFrame) -> str:
 
 
 def single_runs(evidence: Evidence) -> RuleViolation | None:
-    single = _those(evidence.measured, evidence.measured["repetitions"] == 1)
+    single = _those(evidence.measured, evidence.measured["runs"] == 1)
     if single is None:
         return None
     share = _share(single, evidence.measured, "rests", "rest")
@@ -72,7 +72,7 @@ def _more_runs(evidence: Evidence, cases: pd.DataFrame, required: int) -> str:
     if evidence.were_searched(cases):
         return "a search measures what it drops only once; hpcbench tune --exhaustive measures all configurations fully"
     left_out = cases["interference_runs"].where(cases["interference"] != INTERFERENCE, 0)
-    if ((left_out > 0) & (cases["repetitions"] + left_out >= required)).any():
+    if ((left_out > 0) & (cases["runs"] + left_out >= required)).any():
         return f"{_resume(cases)} --interference reruns those with interference"
     return f"set measure.repetitions to {MIN_TO_RESAMPLE} or more"
 
@@ -87,7 +87,7 @@ def interference_rule(evidence: Evidence) -> RuleViolation | None:
     left_out = int(cases["interference_runs"].sum()) - int(lost["interference_runs"].sum())
     kept = [f"{left_out:,} left out"] if left_out else []
     kept += [f"{lost['interference_runs'].sum():,} used, because their cases have no clean ones"] if len(lost) else []
-    completed = int(evidence.measured["repetitions"].sum()) + left_out
+    completed = int(evidence.measured["runs"].sum()) + left_out
     runs = f"{cases['interference_runs'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
     lacking = f"interference in {runs} ({causes}), in all attempts; {', '.join(kept)}"
     again = "a new search" if evidence.were_searched(cases) else f"{_resume(cases)} --interference, or a new sweep"
@@ -135,7 +135,7 @@ def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
 
 
 def missing_intervals(evidence: Evidence) -> RuleViolation | None:
-    several = evidence.intervals[(evidence.measured["repetitions"] > 1) & evidence.intervals["centre"].notna()]
+    several = evidence.intervals[(evidence.measured["runs"] > 1) & evidence.intervals["centre"].notna()]
     without = several[several[["low", "high"]].isna().any(axis=1)]
     if without.empty:
         return None
@@ -145,7 +145,7 @@ def missing_intervals(evidence: Evidence) -> RuleViolation | None:
 
 
 def wide_intervals(evidence: Evidence) -> RuleViolation | None:
-    intervals = evidence.intervals[evidence.measured["repetitions"] > 1]
+    intervals = evidence.intervals[evidence.measured["runs"] > 1]
     away = intervals[["low", "high"]].sub(intervals["centre"], axis=0).abs().max(axis=1)
     reach = away / intervals["centre"].abs()
     wide = reach[reach > WIDE]
@@ -194,7 +194,7 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
         INSTANCES: ("means over instances", "run a single instance"),
         _NOTHING: (
             f"with fewer than {fewest} samples",
-            f"increase min_samples and max_time_s: {fewest} in all repetitions",
+            f"increase min_measurements and max_time_s: {fewest} in all repetitions",
         ),
     }
     counts = unknown[AVERAGED_OVER].fillna(_NOTHING).value_counts()
@@ -225,7 +225,7 @@ def unstated_base(evidence: Evidence) -> RuleViolation | None:
 
 
 def few_runs(evidence: Evidence) -> RuleViolation | None:
-    few = _those(evidence.measured, evidence.measured["repetitions"].between(2, MIN_TO_RESAMPLE - 1))
+    few = _those(evidence.measured, evidence.measured["runs"].between(2, MIN_TO_RESAMPLE - 1))
     if few is None:
         return None
     share = _share(few, evidence.measured, "rests", "rest")

@@ -65,7 +65,7 @@ EPILOG = """\b
 Examples:
   hpcbench report                                   the latest sweep, best first
   hpcbench report --html results.html               a self-contained page with figures
-  hpcbench report --csv - --level sample            every sample, to stdout
+  hpcbench report --csv - --level measurement       every measurement, to stdout
   hpcbench report --json | jq '.best_cases[].text'  for programs
   hpcbench report --metric p99                      by tail latency
   hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
@@ -97,7 +97,7 @@ Examples:
 )
 @click.option(
     "--level",
-    type=click.Choice(["case", "repetition", "sample"]),
+    type=click.Choice(["case", "run", "measurement"]),
     default="case",
     show_default=True,
     help="Write a row for each of these to --csv and --parquet.",
@@ -271,10 +271,10 @@ def _write_tables(results: Results, kind: str, top: int, file: str) -> None:
 
 
 def _table(results: Results, level: str) -> pd.DataFrame:
-    """Return the table with a row per case, repetition or sample."""
-    if level == "sample":
+    """Return the table with a row per case, run or measurement."""
+    if level == "measurement":
         return sample_table(results.repetitions)
-    if level == "repetition":
+    if level == "run":
         return with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"])
     return results.cases.drop(columns=["case_index", USER_WORKLOAD])
 

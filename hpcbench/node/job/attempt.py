@@ -120,7 +120,7 @@ def _after(
     record: Record, lane: Lane, planned: PlannedRun, ending: Ending, earlier: List[Attempt], output: Output
 ) -> Tuple[NextStep, bool]:
     """Report a record, and add it to the `earlier` attempts; return how to go on, and whether the run completed."""
-    output.report("case %s repetition %d %s" % (record.case_id, record.repetition, record.in_words))
+    output.report("case %s repetition %d %s" % (record.case_id, record.run, record.in_words))
     completed = record.status == COMPLETED
     if ending.preempted:
         return NextStep.GIVE_WAY, completed

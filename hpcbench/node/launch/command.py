@@ -67,7 +67,11 @@ def facts(
         "python": sys.version.split()[0],
         "warnings": [],
         "status": status.FAILED if ending["exit_status"] else status.COMPLETED,
-        "samples": {"times_s": [elapsed_s], "windows": [[end_s - elapsed_s, end_s, 1]], "steps_per_sample": 1},
+        "measurements": {
+            "times_s": [elapsed_s],
+            "windows": [[end_s - elapsed_s, end_s, 1]],
+            "steps_per_measurement": 1,
+        },
         "affinity": cpus,
         "physical_cores": topology.physical_cores(System(cpus)),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,

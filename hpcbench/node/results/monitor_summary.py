@@ -95,7 +95,7 @@ def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
     """Return the windows of each node: those of its first rank with measurements."""
     found: Dict[str, List[Window]] = {}
     for rank in ranks:
-        samples = (rank["facts"] or {}).get("samples")
+        samples = (rank["facts"] or {}).get("measurements")
         if samples and rank["host"] not in found:
             found[rank["host"]] = windows(samples)
     return found

@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 PRECISION = "precision"  # the CI of the median is as narrow as requested
 SETTLED = "settled"  # the CI stops narrowing: more samples would not average the remaining noise out
 MAX_TIME = "max_time"
-MAX_SAMPLES = "max_samples"
+MAX_SAMPLES = "max_measurements"
 
 MAX_SAMPLES_KEPT = 100_000  # the record has all of them
 _Z = 1.959964  # of the normal distribution: 95 %, two-sided
@@ -18,7 +18,7 @@ class Settings(NamedTuple):
     """The settings of a measurement."""
 
     precision: float  # width of the 95 % CI of the median, relative to the median
-    min_samples: int
+    min_measurements: int
     min_time_s: float
     max_time_s: float
     max_warmup_s: float
@@ -40,7 +40,7 @@ class Stopping:
             return MAX_TIME
         if count >= MAX_SAMPLES_KEPT:
             return MAX_SAMPLES
-        if count < settings.min_samples or elapsed_s < settings.min_time_s:
+        if count < settings.min_measurements or elapsed_s < settings.min_time_s:
             return None
         width = relative_width(times_s)
         if width is None:

@@ -61,7 +61,7 @@ def measure(
     return Samples(
         times_s=times,
         windows=windows,
-        steps_per_sample=warmup.block,
+        steps_per_measurement=warmup.block,
         stopped=stopped,
         clock_cost_s=clock_cost_s,
         first_step_s=first_step_s,

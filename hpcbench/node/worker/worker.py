@@ -160,7 +160,7 @@ def _measure(
         samples = timing.measure(step, network.synchronize, settings, group.agree)
         if facts["dynamic"]:  # its first step precedes those of `measure`
             samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
-    facts["samples"] = to_json(samples)
+    facts["measurements"] = to_json(samples)
     facts["threads"] = adapter.threads()
     if facts.get("dynamic"):
         facts["threads"].update(facts["dynamic"]["threads"])

@@ -141,7 +141,7 @@ def _of_latency(results: Results) -> Iterator[Figure]:
     for number, work in enumerate(results.workloads[:MAX_WORKS], 1):
         if work.cases.iloc[0]["task"] not in FORWARD_TASKS:
             continue
-        single = work.cases[work.cases[AVERAGED_OVER].isna() & (work.cases["samples"] >= MIN_SAMPLES)]
+        single = work.cases[work.cases[AVERAGED_OVER].isna() & (work.cases["measurements"] >= MIN_SAMPLES)]
         if single.empty:
             continue
         shown = pd.concat([single.head(MAX_CURVES - 1), single.iloc[MAX_CURVES - 1 :].tail(1)])

@@ -26,7 +26,7 @@ _REPETITION = "'repetition ' + datum.value"
 
 def shown_samples(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the first MAX_REPETITIONS repetitions, which `samples` draws."""
-    return frame[frame["repetition"].isin(sorted(frame["repetition"].unique())[:MAX_REPETITIONS])]
+    return frame[frame["run"].isin(sorted(frame["run"].unique())[:MAX_REPETITIONS])]
 
 
 def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
@@ -37,14 +37,14 @@ def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
     """
     frame = shown_samples(frame)
     axis = measure("step time", "s", frame["time_s"])
-    points = _ranges(frame, MAX_POINTS // frame["repetition"].nunique())
+    points = _ranges(frame, MAX_POINTS // frame["run"].nunique())
     points = points.assign(**{name: points[name] / axis.factor for name in ("value", "low", "high")})
     layers = [_dots(points, axis, place)]
     if points["low"].notna().any():
         layers.insert(0, _bars(points, axis))
     shaded = []
-    if len(windows) and windows["repetition"].isin(points["colour"]).any():
-        shaded = [windows[windows["repetition"].isin(points["colour"])].head(MAX_WINDOWS)]
+    if len(windows) and windows["run"].isin(points["colour"]).any():
+        shaded = [windows[windows["run"].isin(points["colour"])].head(MAX_WINDOWS)]
         shaded = [each.set_axis(["colour", "x", "end", "causes"], axis=1) for each in shaded]
         layers = [_shades(shaded[0]["causes"]), *layers]
     drawn = pd.concat([points, *shaded]).round(_DECIMALS).astype({"colour": str})
@@ -53,14 +53,14 @@ def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
 
 def is_thinned(frame: pd.DataFrame) -> bool:
     """Return whether points of `samples` are medians of several samples."""
-    counts = shown_samples(frame)["repetition"].value_counts()
+    counts = shown_samples(frame)["run"].value_counts()
     return bool(counts.max() > MAX_POINTS // len(counts))
 
 
 def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
     """Return `x` and `value` per sample; per bin, with `low` and `high`, if a repetition has more than `most`."""
     rows = []
-    for repetition, each in frame.groupby("repetition", sort=False):
+    for repetition, each in frame.groupby("run", sort=False):
         each = each.rename(columns={"at_s": "x", "time_s": "value"})[["x", "value"]]
         if len(each) > most:
             bins = each.groupby(np.arange(len(each)) * most // len(each))
@@ -71,14 +71,14 @@ def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 def _coloured(points: pd.DataFrame) -> alt.Color:
-    return colour("repetition", points["colour"].astype(str), legend=False)
+    return colour("run", points["colour"].astype(str), legend=False)
 
 
 def _dots(points: pd.DataFrame, axis: Measure, place: PlotSize) -> Any:
     few = len(points) <= 20 * points["colour"].nunique()
     size = 60 if few else 12
     tooltip = [
-        alt.Tooltip("colour:N", title="repetition"),
+        alt.Tooltip("colour:N", title="run"),
         alt.Tooltip("x:Q", title=_TIME),
         alt.Tooltip("value:Q", title=axis.title),
     ]
@@ -130,7 +130,7 @@ def shown_power(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that `power` draws: the first MAX_PARTS parts, and repetitions for at most MAX_LINES lines."""
     parts = frame.groupby(["host", "part"], sort=False).ngroup()
     most = min(MAX_REPETITIONS, MAX_LINES // min(MAX_PARTS, parts.nunique()))
-    return frame[(parts < MAX_PARTS) & frame["repetition"].isin(sorted(frame["repetition"].unique())[:most])]
+    return frame[(parts < MAX_PARTS) & frame["run"].isin(sorted(frame["run"].unique())[:most])]
 
 
 def power(frame: pd.DataFrame, place: PlotSize) -> Any:
@@ -143,7 +143,7 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
     parts = names(frame["host"] + " " + frame["part"] if several else frame["part"])
     axis = measure("power", "W", frame["watts"], log=False)
     drawn = _averaged(frame.assign(colour=parts, x=frame["at_s"])).round(_DECIMALS)
-    again = frame["repetition"].nunique() > 1
+    again = frame["run"].nunique() > 1
     usual = 2.0 if place.theme == "screen" else 1.0
     chart = (
         alt.Chart(drawn)
@@ -166,6 +166,6 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
 
 def _averaged(frame: pd.DataFrame) -> pd.DataFrame:
     """Return means of neighbours, so that all lines together have about MAX_POINTS points."""
-    line = ["repetition", "colour"]
+    line = ["run", "colour"]
     neighbours = frame.groupby(line).cumcount() // -(-len(frame) // MAX_POINTS)
     return frame.groupby([*line, neighbours.rename("place")], sort=False)[["x", "watts"]].mean().reset_index()

@@ -17,7 +17,7 @@ def case_json(view: CaseView) -> str:
         "label": view.label,
         "parameters": view.planned.parameters,
         "user_parameters": view.planned.user_parameters,
-        "repetitions": [
+        "runs": [
             {**run_as_json(run), "record": run.record and to_json(record), "attempts": to_json(run.attempts)}
             for run, record in zip(view.runs, view.records, strict=True)
         ],

@@ -162,7 +162,7 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
     with_interference = int((completed["interference"] == INTERFERENCE).sum())
     unsteady = int((completed["steady"] == False).sum())  # noqa: E712 - may be null
     facts = [
-        page_model.Fact("repetitions", f"{len(completed):,} completed of {len(rows):,}"),
+        page_model.Fact("runs", f"{len(completed):,} completed of {len(rows):,}"),
         page_model.Fact("with interference", f"{with_interference:,} of {len(completed):,}"),
         page_model.Fact("not steady after warm-up", f"{unsteady:,} of {len(completed):,}"),
     ]

@@ -137,6 +137,4 @@ def _column(name: str, quantity: Quantity, *, shown: bool) -> page_model.Column:
     if name in _VALUES:
         kind: page_model.Kind = "time" if quantity.unit == "s" else "bytes" if quantity.unit == "B" else "number"
         return page_model.Column(name, heading, kind, quantity.unit if kind == "number" else "", shown)
-    return page_model.Column(
-        name, heading, "number" if name in ("repetitions", "interference_runs") else "text", shown=shown
-    )
+    return page_model.Column(name, heading, "number" if name in ("runs", "interference_runs") else "text", shown=shown)

@@ -20,7 +20,7 @@ SHOWN = (
     "time_ci_high_s",
     "throughput_items_per_s",
     "speedup",
-    "repetitions",
+    "runs",
 )
 _SCALED: dict[str, page_model.Kind] = {"s": "time", "B": "bytes"}
 _LIMIT = re.compile("_ci_(low|high)$")

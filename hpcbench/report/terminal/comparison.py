@@ -87,7 +87,7 @@ def columns_of(rows: pd.DataFrame, shown: list[str], metrics: Metrics) -> list[C
         for side in ("base", "new")
     ]
     columns += [Column("ratio", tuple(map(factor, rows["ratio"]))), Column(INTERVAL, tuple(map(_interval, each)))]
-    counts = list(zip(rows["base_repetitions"], rows["new_repetitions"], strict=True))
+    counts = list(zip(rows["base_runs"], rows["new_runs"], strict=True))
     same = all(old == new for old, new in counts)
     runs = tuple(str(old) if old == new else f"{old}, {new}" for old, new in counts)
     columns.append(Column("n" if same else "n BASE, NEW", runs))

@@ -239,4 +239,4 @@ def history_table(history: History) -> pd.DataFrame:
 
 
 def _more(point: Point) -> dict[str, Any]:
-    return {name: getattr(point, name) for name in ("repetitions", "interference_runs", "status", "error")}
+    return {name: getattr(point, name) for name in ("runs", "interference_runs", "status", "error")}

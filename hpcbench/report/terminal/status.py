@@ -155,7 +155,7 @@ def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
     ended = sum(run.ended for run in progress.runs)
     total = len(progress.runs)
     bar = Table.grid(padding=(0, 1))
-    bar.add_row(_label("repetitions"), ProgressBar(total, ended, width=_BAR), f"{ended:,} of {total:,} ended")
+    bar.add_row(_label("runs"), ProgressBar(total, ended, width=_BAR), f"{ended:,} of {total:,} ended")
     facts = {
         "": counted(dict(reversed(counts.items()))),
         "cases": counted(dict(reversed(cases.items()))) if cases != counts else "",

@@ -54,7 +54,7 @@ def named(sweep: Sweep, planned: PlannedRun) -> str:
     axes = " ".join(f"{name}={value}" for name, value in values.items() if value is not None)
     is_lone = sweep.description.get("cases") == 1
     name = sweep.description["experiment"]["name"] if is_lone else planned.case_id
-    return f"{axes or name} repetition {planned.repetition}"
+    return f"{axes or name} repetition {planned.run}"
 
 
 def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:

@@ -71,7 +71,7 @@ def _of_one_setting(results: Results) -> str:
     same, of = kept_as_unset(contexts_of(results), results.planned_repetitions)
     if 2 * same <= of:
         return ""
-    text = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the default count"
+    text = f" In {same:,} of {plural(of, 'run')} dynamic threads kept the default count"
     return f"{text}: both are then the same setting, and differ only by noise or by the measurement."
 
 
@@ -162,7 +162,7 @@ def _energies(contexts: Sequence[ThreadContext]) -> list[Column]:
 
 
 def _of_schedules(kept: int, others: Counter[str]) -> str:
-    text = f"With dynamic threads, {kept:,} of {plural(kept + others.total(), 'repetition')} kept a schedule"
+    text = f"With dynamic threads, {kept:,} of {plural(kept + others.total(), 'run')} kept a schedule"
     if not others:
         return f"{text}."
     ((why, often),) = others.most_common(1)

@@ -94,7 +94,7 @@ def _counts(cases: pd.DataFrame) -> list[Column]:
     Cells of the second column are `2 left out`, `6 used`, or, if only unmonitored repetitions are left,
     `4 left out, 1 unmonitored`.
     """
-    columns = [Column("n", _cells(cases["repetitions"], str))]
+    columns = [Column("n", _cells(cases["runs"], str))]
     if (cases["interference_runs"] > 0).any():
         found = zip(cases["interference_runs"], cases["unmonitored"], cases["interference"], strict=True)
         columns.append(Column("interference", tuple(_interference(*each) for each in found)))

@@ -54,15 +54,15 @@ def test_a_sure_difference_within_the_margin_is_the_same() -> None:
 def test_what_lies_on_both_sides_of_the_margin_cannot_be_told() -> None:
     found = verdict(CLOSE, CLOSE * 1.009)
     assert found.word == CANNOT_TELL
-    assert found.repetitions_needed is not None
-    assert 10 < found.repetitions_needed < 100
-    said = f"the interval exceeds the margin; about {found.repetitions_needed} repetitions per side would suffice"
+    assert found.runs_needed is not None
+    assert 10 < found.runs_needed < 100
+    said = f"the interval exceeds the margin; about {found.runs_needed} repetitions per side would suffice"
     assert found.reason == said
 
 
 def test_noise_that_no_number_of_repetitions_overcomes_is_said_to_be_that() -> None:
     found = verdict(np.array([1.0, 1.4, 1.0, 1.4, 1.2]), np.array([1.4, 1.0, 1.01, 1.2, 1.41]))
-    assert (found.word, found.repetitions_needed) == (CANNOT_TELL, None)
+    assert (found.word, found.runs_needed) == (CANNOT_TELL, None)
     assert found.reason is not None
     assert found.reason.endswith("more than 100 repetitions per side would be needed: measure on an idle machine")
 
@@ -76,7 +76,7 @@ def test_noise_that_no_number_of_repetitions_overcomes_is_said_to_be_that() -> N
 )
 def test_too_few_repetitions_say_so_however_large_the_difference(counts: tuple[int, int], said: str) -> None:
     found = verdict(CLOSE[: counts[0]], 2 * CLOSE[: counts[1]])
-    assert (found.word, found.repetitions_needed) == (CANNOT_TELL, 5)
+    assert (found.word, found.runs_needed) == (CANNOT_TELL, 5)
     assert found.reason == f"{said}; about 5 repetitions per side would suffice"
 
 
@@ -95,7 +95,7 @@ def test_fewer_than_five_repetitions_of_a_side_are_too_few_beside_however_many(c
     base, new = np.linspace(0.998, 1.002, counts[0]), np.linspace(1.998, 2.002, counts[1])
     assert rank_sum_p(base, new) < 0.01
     found = verdict(base, new)
-    assert (found.word, found.repetitions_needed) == (CANNOT_TELL, 5)
+    assert (found.word, found.runs_needed) == (CANNOT_TELL, 5)
 
 
 def test_three_repetitions_that_agree_can_be_the_same() -> None:

@@ -84,7 +84,7 @@ def test_commands_are_of_one_kind_whatever_they_did() -> None:
     bare = {"framework": "command", **dict.fromkeys(("model", "task", "dtype", "parameter_count", "items_per_step"))}
     broken = repetitions_of(0, 0.2, status="failed", command="a", **bare)
     cases = [
-        [*repetitions_of(0, 0.2, command="a", **bare), {**broken[0], "repetition": 9}],
+        [*repetitions_of(0, 0.2, command="a", **bare), {**broken[0], "run": 9}],
         repetitions_of(1, 0.4, command="b", **bare),
         repetitions_of(2, 0.4, command="c", status="failed", **bare),
     ]

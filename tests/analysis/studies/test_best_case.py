@@ -114,7 +114,7 @@ def test_long_names_that_read_alike_are_not_taken_for_one_case() -> None:
 def test_a_single_run_beside_several_has_no_interval(ask: Ask) -> None:
     found = results(made_up(0.4, intra_op_threads=1), made_up(0.2, intra_op_threads=2))
     last = found.repetitions["case"] == found.repetitions["case"].iloc[-1]
-    rows = found.repetitions[~last | (found.repetitions["repetition"] == 0)]
+    rows = found.repetitions[~last | (found.repetitions["run"] == 0)]
     replicates = Replicates(by_case(rows))
     cases = ranked(add_speedup(case_table(rows), replicates), TIME)
     (answer,) = best_cases(replace(found, repetitions=rows, cases=cases, replicates=replicates, quantity=TIME))

@@ -32,8 +32,8 @@ def sweep(repetition: Rep, table: Table) -> Callable[..., pd.DataFrame]:
         for case, given in cases.items():
             changes = {"time": 1.0, **(given if isinstance(given, dict) else {"time": given})}
             time, each = changes.pop("time"), changes.pop("each", lambda number: {})
-            for number, factor in enumerate(FACTORS[: changes.pop("repetitions", 5)]):
-                row = {**MACHINE, "sweep": name, "repetition": number + 1, **changes, **each(number)}
+            for number, factor in enumerate(FACTORS[: changes.pop("runs", 5)]):
+                row = {**MACHINE, "sweep": name, "run": number + 1, **changes, **each(number)}
                 rows.append(repetition(case, **{"times_s": [time * factor] * 3, **row}))
         return table(*rows)
 
@@ -61,8 +61,8 @@ Compared = Callable[..., Comparison]
 
 
 def test_each_case_gets_a_verdict_and_the_worst_comes_first(compared: Compared) -> None:
-    base = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "e": {"repetitions": 3}}
-    new = {"a": 1.0, "b": 0.9, "c": 1.1, "d": 1.3, "e": {"time": 1.2, "repetitions": 3}}
+    base = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "e": {"runs": 3}}
+    new = {"a": 1.0, "b": 0.9, "c": 1.1, "d": 1.3, "e": {"time": 1.2, "runs": 3}}
     found = compared(base, new)
     assert told(found) == [("d", "slower"), ("c", "slower"), ("e", "cannot tell"), ("a", "same"), ("b", "faster")]
     assert found.counts() == {"slower": 2, "cannot tell": 1, "same": 1, "faster": 1}
@@ -73,7 +73,7 @@ def test_a_row_says_what_was_measured_and_how_sure_it_is(compared: Compared) -> 
     row = only(compared({"a": 2.0}, {"a": {"time": 2.2, "batch_size": 8}}))
     assert (row["base_median"], row["new_median"], row["ratio"]) == pytest.approx((2.0, 2.2, 1.1))
     assert 1.09 < row["ratio_ci_low"] < 1.1 < row["ratio_ci_high"] < 1.11
-    assert (row["base_repetitions"], row["new_repetitions"]) == (5, 5)
+    assert (row["base_runs"], row["new_runs"]) == (5, 5)
     assert row["p_value"] < 1e-6
     assert row["rank_sum_p"] == pytest.approx(2 / 252)
     assert (row["quantity"], row["batch_size"]) == ("time_median_s", 8)
@@ -83,9 +83,9 @@ def test_a_row_says_what_was_measured_and_how_sure_it_is(compared: Compared) -> 
 def test_the_samples_of_a_repetition_count_once(compared: Compared) -> None:
     """One repetition with a million samples is one repetition."""
     many = {"times_s": np.full(1000, 1.5)}
-    base = {"a": {"repetitions": 1, **many}}
-    row = only(compared(base, {"a": {"repetitions": 1}}))
-    assert (row["verdict"], row["base_repetitions"]) == ("cannot tell", 1)
+    base = {"a": {"runs": 1, **many}}
+    row = only(compared(base, {"a": {"runs": 1}}))
+    assert (row["verdict"], row["base_runs"]) == ("cannot tell", 1)
 
 
 FAILED = {"status": "timeout", "error": "stopped after 60 s"}
@@ -136,7 +136,7 @@ def test_a_case_of_which_some_repetitions_failed_is_compared_by_the_others_and_i
 
     found = compared({"a": 1.0}, {"a": {"each": crash}})
     row = only(found)
-    assert (row["base_repetitions"], row["new_repetitions"], row["new_status"]) == (5, 4, "failed")
+    assert (row["base_runs"], row["new_runs"], row["new_status"]) == (5, 4, "failed")
     assert found.warnings == ["NEW: some repetitions did not complete; the others are compared"]
 
 
@@ -269,7 +269,7 @@ def with_interference(number: int) -> Row:
 def test_repetitions_that_somebody_disturbed_are_not_compared_where_there_are_others(compared: Compared) -> None:
     found = compared({"a": 1.0}, {"a": {"each": lambda number: with_interference(number) if number == 2 else {}}})
     row = only(found)
-    assert (row["verdict"], row["new_repetitions"], row["new_median"]) == ("same", 4, pytest.approx(1.0, rel=1e-3))
+    assert (row["verdict"], row["new_runs"], row["new_median"]) == ("same", 4, pytest.approx(1.0, rel=1e-3))
     assert found.warnings == ["NEW: some repetitions had interference; the others are compared"]
 
 

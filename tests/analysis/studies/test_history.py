@@ -35,7 +35,7 @@ def row(sweep: int, time_s: float, **changes: Any) -> Row:
         "sweep": f"sweep-{sweep:02}",
         "started_at": f"2026-01-{sweep + 1:02}T00:00:00.000+00:00",
         "case": "case-0",
-        "repetition": 1,
+        "run": 1,
         "status": "completed",
         "error": None,
         "warnings": None,

@@ -216,7 +216,7 @@ def test_rule_7_what_has_no_interval_is_in_no_certain_order(command: Command, ju
 def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(case: Case, judged: Judged) -> None:
     known = case(0, samples=50, task="inference")
     few = case(1, samples=49, task="inference")
-    blocks = case(2, samples=50, task="inference", steps_per_sample=10)
+    blocks = case(2, samples=50, task="inference", steps_per_measurement=10)
     replicas = case(3, samples=50, task="inference", nodes=2)
     found = {finding.rule: finding for finding in judged([*known, *few, *blocks, *replicas])}
     assert set(found) == {8, 11}
@@ -225,7 +225,7 @@ def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(c
     assert found[8].remedy.split("; ") == [
         "increase batch_size, so that single steps are long enough to be timed",
         "use a single task",
-        "increase min_samples and max_time_s: 299 in all repetitions",
+        "increase min_measurements and max_time_s: 299 in all repetitions",
     ]
     assert judged(known) == []
 

@@ -74,7 +74,7 @@ def settle(cluster, record_property):
         planned = sum(len(path.read_text().splitlines()) for path in paths(cluster, "jobs", name, "job-*.jsonl"))
         completed = Counter((r["job"], r["element"]) for r in records(cluster, name) if r["status"] == "completed")
         tally = {
-            "repetitions": planned,
+            "runs": planned,
             "lost": planned - len(completed),
             "double": sum(completed.values()) - len(completed),
             "hung": hung,
@@ -109,7 +109,7 @@ def asleep(cluster):
 
 
 def states(cluster, name="latest"):
-    return json.loads(cluster("status", name, "--json").stdout)["repetitions"]
+    return json.loads(cluster("status", name, "--json").stdout)["states"]
 
 
 @pytest.mark.versions("slurmctld or slurmdbd down")

@@ -55,7 +55,7 @@ def sweep(invoke, rendered: Path) -> Sweep:
             for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
                 run = run_spec.parse(line)
                 size = run.parameters["batch_size"]
-                if size in step_s and run.repetition <= repetitions:
+                if size in step_s and run.run <= repetitions:
                     step = step_s[size] * generator.gauss(1, 0.003)
                     times = [step * generator.gauss(1, 0.003) for _ in range(SAMPLES)]
                     made = written(plan, RecordKey(job, element, job, 1), run, times, facts or {})
@@ -69,7 +69,12 @@ def written(plan: Any, key: RecordKey, run: Any, times: list[float], facts: dict
     shape = {"items_per_step": run.parameters["batch_size"], "input_shape": [32, 784], "dtype": "float32"}
     found = {
         "status": "completed",
-        "samples": {"times_s": times, "windows": [[0.0, 1.0, SAMPLES]], "steps_per_sample": 1, "first_step_s": 0.1},
+        "measurements": {
+            "times_s": times,
+            "windows": [[0.0, 1.0, SAMPLES]],
+            "steps_per_measurement": 1,
+            "first_step_s": 0.1,
+        },
         "work": {"parameter_count": 1, "flops_per_item": 2, "math_mode": "matmul highest", **shape},
         "threads": {"intra_op": 1, "inter_op": 1},
         "framework_version": "2.13.0",
@@ -281,12 +286,12 @@ def test_records_with_odd_samples_are_read_and_what_is_left_out_is_said(invoke, 
     (file,) = invoke.workspace.glob("results/next/records/*/*.jsonl")
     first, *rest = file.read_text().splitlines()
     made = json.loads(first)
-    made["samples"]["times_s"][:3] = [float("nan"), float("inf"), None]
+    made["measurements"]["times_s"][:3] = [float("nan"), float("inf"), None]
     file.write_text("\n".join([json.dumps(made), *rest]) + "\n")
     told = invoke("compare", "main", "next").stdout
     assert "warning: NEW: 3 of 20 samples of repetition" in told
     row = next(row for row in invoke.report("next") if row["warnings"])
-    assert row["samples"] == "97"
+    assert row["measurements"] == "97"
     assert "3 of 20 samples of repetition" in row["warnings"]
 
 

@@ -167,6 +167,6 @@ def test_runs_without_stored_output_lack_a_found_metric(sweeps: CommandLine) -> 
     content = file.read_bytes()
     starts = [place.start() for place in re.finditer(rb"\x1f\x8b\x08", content)]
     file.write_bytes(content[starts[len(starts) // 2] :])  # the first runs are gone
-    rows = sweeps.report("one", "--metric", "samples_per_s", "--level", "repetition", expect=1)
+    rows = sweeps.report("one", "--metric", "samples_per_s", "--level", "run", expect=1)
     reasons = [row["metrics_not_found_reason"] for row in rows]
     assert sum("the output of the run was not kept" in reason for reason in reasons) == 2

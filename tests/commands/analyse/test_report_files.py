@@ -182,7 +182,7 @@ def test_the_suffix_of_a_file_is_its_format(measured: CommandLine, tmp_path: Pat
 
 
 def test_the_level_of_a_table_holds_for_its_suffix(measured: CommandLine, tmp_path: Path) -> None:
-    measured("report", "good", "-o", str(tmp_path / "all.csv"), "--level", "sample")
+    measured("report", "good", "-o", str(tmp_path / "all.csv"), "--level", "measurement")
     assert (tmp_path / "all.csv").read_text().splitlines()[0].startswith("sweep,case,")
-    told = measured("report", "good", "-o", str(tmp_path / "all.json"), "--level", "sample", expect=2).stderr
-    assert "--level sample requires --csv or --parquet" in told
+    told = measured("report", "good", "-o", str(tmp_path / "all.json"), "--level", "measurement", expect=2).stderr
+    assert "--level measurement requires --csv or --parquet" in told

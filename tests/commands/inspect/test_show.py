@@ -58,9 +58,9 @@ def sweep(invoke, rendered: Path) -> Sweep:
         for element, line in enumerate((jobs / "job-001.jsonl").read_text().splitlines()):
             run = run_spec.parse(line)
             asked = (run.parameters["batch_size"], run.user_parameters["note"]) == (4, "plain")
-            if asked and run.repetition <= len(repetitions):
+            if asked and run.run <= len(repetitions):
                 key = RecordKey("job-001", element, "job-001", 1)
-                made = written(plan, key, run, **repetitions[run.repetition - 1])
+                made = written(plan, key, run, **repetitions[run.run - 1])
                 folder = invoke.workspace / "results" / site / "records" / "job-001"
                 record_writer.append(made, str(folder / "local.jsonl"))
                 if log is not None:
@@ -71,10 +71,10 @@ def sweep(invoke, rendered: Path) -> Sweep:
 
 def written(plan: Any, key: RecordKey, run: Any, **told: Any) -> Record:
     times = told.get("times_s", [0.010, 0.011, 0.012])
-    samples = {"times_s": times, "windows": [[0.0, 1.0, len(times)]], "steps_per_sample": 1, "first_step_s": 0.1}
+    samples = {"times_s": times, "windows": [[0.0, 1.0, len(times)]], "steps_per_measurement": 1, "first_step_s": 0.1}
     found = {
         "status": "completed",
-        "samples": {**samples, "steady": True, "drift": 0.025, "stopped": "max_time"},
+        "measurements": {**samples, "steady": True, "drift": 0.025, "stopped": "max_time"},
         "work": {
             "parameter_count": 1234,
             "flops_per_item": 2,
@@ -124,7 +124,7 @@ def test_everything_about_a_case_in_a_pipe(invoke, sweep: Sweep):
     told = sections(done.stdout)
     assert list(told) == [
         "title",
-        *("plan", "result", "samples", "repetitions", "interference", "environment", "script", "log"),
+        *("plan", "result", "measurements", "runs", "interference", "environment", "script", "log"),
     ]
     assert told["title"][0].endswith(" completed: batch_size=4 note=plain")
     plan = words(told["plan"])
@@ -143,11 +143,11 @@ def test_everything_about_a_case_in_a_pipe(invoke, sweep: Sweep):
     assert "memory process 3 GiB at most" in result
     assert "before import 1.5 s, first step 100 ms" in result
     assert "work 1,234 parameters, 2 FLOPs per item, input [4, 784], float32, float32" in result
-    assert told["samples"][0] == "times of steps, of repetitions 1, 2, in ms"
-    of_10_ms, of_11_ms = (line.removesuffix("  < median 10.5 ms") for line in told["samples"][1:])
+    assert told["measurements"][0] == "times of steps, of repetitions 1, 2, in ms"
+    of_10_ms, of_11_ms = (line.removesuffix("  < median 10.5 ms") for line in told["measurements"][1:])
     assert [of_10_ms, of_11_ms] == [f"10.00 - 10.50  {'#' * 40}  6", f"10.50 - 11.00  {'#' * 40}  6"]
-    assert sum("< median 10.5 ms" in line for line in told["samples"]) == 1
-    first, second = (" ".join(line.split()) for line in told["repetitions"][1:])
+    assert sum("< median 10.5 ms" in line for line in told["measurements"]) == 1
+    first, second = (" ".join(line.split()) for line in told["runs"][1:])
     assert first == "1 completed 10 ms 6 ______ +2.5 % yes max_time clean n1 01-01 00:00:00"
     assert second.startswith("2 completed 11 ms 6 ###### ")
     assert words(told["interference"]) == "clean 2 of 2 repetitions not seen a CPU quota"
@@ -207,9 +207,9 @@ def test_a_terminal_of_eighty_columns_is_wide_enough(invoke, sweep: Sweep):
     assert all(" rank " in line for line in wide), "only the command to paste is one line"
     assert len(wide) == 1
     told = sections(text)
-    assert "█" * 10 in words(told["samples"])
-    assert "all of them status completed, stopped max_time" in words(told["repetitions"])
-    assert told["repetitions"][-2].split()[4] == "▁▁█"
+    assert "█" * 10 in words(told["measurements"])
+    assert "all of them status completed, stopped max_time" in words(told["runs"])
+    assert told["runs"][-2].split()[4] == "▁▁█"
 
 
 def test_a_failed_case_begins_with_its_last_lines(invoke, sweep: Sweep):
@@ -239,8 +239,8 @@ def test_what_others_disturbed_is_told_with_its_causes(invoke, sweep: Sweep):
     sweep({"verdict": "interference", "found": [FOUND], "times_s": [1.0] * 3}, {})
     told = sections(invoke("show", *PLAIN).stdout)
     assert "1 with interference left out" in words(told["result"])
-    assert told["samples"][0] == "times of steps, of repetition 2, in ms"
-    assert "cpu: left out" in told["repetitions"][1]
+    assert told["measurements"][0] == "times of steps, of repetition 2, in ms"
+    assert "cpu: left out" in told["runs"][1]
     found = "cpu: other processes took its CPUs (0.5 at most, in 3 of 4 windows)"
     assert f"clean 1 of 2 repetitions in 1 interference {found}" in words(told["interference"])
 
@@ -268,8 +268,8 @@ def test_samples_of_any_kind_are_drawn(kind: str, invoke, sweep: Sweep):
     sweep({"times_s": times})
     told = sections(invoke("show", *PLAIN, expect=1).stdout)
     assert said in words(told["result"])
-    assert len(told["samples"]) == 1 + bins
-    assert ("logarithmic" in told["samples"][0]) == (kind == "far apart")
+    assert len(told["measurements"]) == 1 + bins
+    assert ("logarithmic" in told["measurements"][0]) == (kind == "far apart")
 
 
 def test_json_has_the_records_of_all_attempts_and_no_nan(invoke, sweep: Sweep):
@@ -277,8 +277,8 @@ def test_json_has_the_records_of_all_attempts_and_no_nan(invoke, sweep: Sweep):
     text = invoke("show", *PLAIN, "--json", expect=1).stdout
     shown = json.loads(text, parse_constant=pytest.fail)
     assert (shown["sweep"], shown["status"], shown["user_parameters"]) == ("laptop", "failed", {"note": "plain"})
-    first, second = shown["repetitions"]
-    assert first["record"]["samples"]["times_s"] == [0.5, None]
+    first, second = shown["runs"]
+    assert first["record"]["measurements"]["times_s"] == [0.5, None]
     assert [attempt["case_id"] for attempt in first["attempts"]] == [shown["case"]]
     assert second["record"]["error"]["message"] == "it broke"
 

@@ -122,9 +122,9 @@ def test_an_interrupted_search_goes_on_where_it_was(command_line, rates):
     reported = command_line("report", "cut", expect=None).stdout  # 1 where one was running
     assert "the search cut has not ended; to continue: hpcbench resume cut" in reported
     assert json.loads(command_line("status", "cut", "--json").stdout)["search"].startswith("interrupted")
-    before = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
+    before = [(r["case_id"], r["run"]) for r in command_line.records() if r["status"] == "completed"]
     assert "best       workers=4" in command_line("resume", "cut").stdout
-    after = [(r["case_id"], r["repetition"]) for r in command_line.records() if r["status"] == "completed"]
+    after = [(r["case_id"], r["run"]) for r in command_line.records() if r["status"] == "completed"]
     assert after[: len(before)] == before
     assert len(after) == len(set(after))  # each once
 

@@ -256,7 +256,7 @@ def test_a_program_gets_a_line_of_json_for_each_change(world: World, capsys: pyt
     world.events = {3: lambda: world.ends(0), 6: lambda: world.ends(1, "timeout")}
     assert watch.watch(sweep, JsonLines()) == 1
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["repetitions"] for line in lines] == [
+    assert [line["states"] for line in lines] == [
         {"running": 2},
         {"running": 1, "completed": 1},
         {"completed": 1, "timeout": 1},

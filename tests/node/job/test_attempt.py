@@ -321,7 +321,7 @@ def test_nothing_is_begun_on_a_node_that_is_not_idle(tried: Tried, idle_node: st
     assert (step, completed, tried.launched) == (NextStep.DONE, False, [])
     assert tried.monitors.asked == [("busy", wait_s, False)]
     assert record is not None
-    assert (record["status"], record["ranks"], record["samples"]) == ("skipped", [], None)
+    assert (record["status"], record["ranks"], record["measurements"]) == ("skipped", [], None)
     assert tried.monitors.noise in record["error"]["message"]
     assert record["error"]["message"].endswith("; `hpcbench resume` tries again")
 

@@ -71,4 +71,4 @@ def test_the_other_rank_ends_soon_and_the_record_names_the_dead_one_and_the_sign
     assert (record["error"]["rank"], record["error"]["signal"]) == (dying, "SIGKILL"), record["error"]
     assert record["error"]["message"] == f"rank {dying} was killed by SIGKILL"
     assert [rank["rank"] for rank in record["ranks"]] == [0, 1]
-    assert record["samples"] is None
+    assert record["measurements"] is None

@@ -24,7 +24,7 @@ def measured(make_rank: Callable[..., Rank], make_facts: Callable[..., dict[str,
     def make(number: int = 0, host: str = "n1", *windows: tuple[float, float]) -> Rank:
         stretches = [[start, end, 1] for start, end in windows or ((5.0, 5.5), (5.5, 6.0))]
         samples = {"times_s": [0.1] * len(stretches), "windows": stretches}
-        return make_rank(number, host=host, facts=make_facts(samples=samples))
+        return make_rank(number, host=host, facts=make_facts(measurements=samples))
 
     return make
 

@@ -17,7 +17,7 @@ from hpcbench.node.worker.stopping_rules import (
     relative_width,
 )
 
-LONG = Settings(precision=0.01, min_samples=10, min_time_s=1.0, max_time_s=60.0, max_warmup_s=0.0)
+LONG = Settings(precision=0.01, min_measurements=10, min_time_s=1.0, max_time_s=60.0, max_warmup_s=0.0)
 
 
 def independent(count: int, seed: int, sigma: float = 0.05) -> list[float]:

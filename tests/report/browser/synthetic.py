@@ -37,10 +37,10 @@ def _record(run: run_spec.PlannedRun, sweep: Any, key: RecordKey, noise: random.
     half, length = SAMPLES // 2, sum(times)
     facts = {
         "status": "completed",
-        "samples": {
+        "measurements": {
             "times_s": times,
             "windows": [[0.0, length / 2, half], [length / 2, length, SAMPLES - half]],
-            "steps_per_sample": 1,
+            "steps_per_measurement": 1,
             "warmup_steps": 3,
             "first_step_s": 1.0,
         },

@@ -19,7 +19,7 @@ from tests.report import vega_lite
 
 pytestmark = pytest.mark.integration
 
-NO_WINDOWS = pd.DataFrame(columns=["repetition", "start_s", "end_s", "causes"])
+NO_WINDOWS = pd.DataFrame(columns=["run", "start_s", "end_s", "causes"])
 WINDOWS = pd.DataFrame(
     [(1, 1.0, 2.5, "cpu, memory"), (2, 4.0, 4.5, "steal"), (9, 0.0, 1.0, "throttling")], columns=list(NO_WINDOWS)
 )
@@ -31,13 +31,13 @@ def samples(repetitions: int, count: int, outlier: float = 0.02) -> pd.DataFrame
     frames = []
     for number in range(1, repetitions + 1):
         times = np.where(np.arange(count) == count // 3, outlier, 0.02)
-        frames.append(pd.DataFrame({"repetition": number, "at_s": np.arange(count) * 0.02, "time_s": times}))
+        frames.append(pd.DataFrame({"run": number, "at_s": np.arange(count) * 0.02, "time_s": times}))
     return pd.concat(frames, ignore_index=True)
 
 
 def power(repetitions: int, hosts: int, parts: list[str], count: int = 500) -> pd.DataFrame:
     lines = [(number, f"n{host}", part) for number in range(repetitions) for host in range(hosts) for part in parts]
-    columns = ["repetition", "host", "part"]
+    columns = ["run", "host", "part"]
     frames = [
         pd.DataFrame({**dict(zip(columns, line, strict=True)), "at_s": np.linspace(-1, 11, count), "watts": 300.0})
         for line in lines
@@ -133,13 +133,13 @@ def test_a_disturbed_window_is_drawn_in_the_row_of_its_repetition() -> None:
 
 def test_no_more_repetitions_are_drawn_than_have_room() -> None:
     frame = samples(10, 3)
-    assert sorted(over_time.shown_samples(frame)["repetition"].unique()) == [1, 2, 3, 4, 5, 6]
+    assert sorted(over_time.shown_samples(frame)["run"].unique()) == [1, 2, 3, 4, 5, 6]
     found = rows(drawn(lambda place: over_time.samples(frame, NO_WINDOWS, place)))
     assert sorted(found["colour"].unique()) == list("123456")
 
 
 @pytest.mark.parametrize(
-    ("repetitions", "hosts", "parts", "shown"),
+    ("runs", "hosts", "parts", "shown"),
     [(1, 1, 1, (1, 1)), (9, 1, 2, (6, 2)), (9, 1, 6, (4, 6)), (9, 8, 4, (1, 16))],
 )
 def test_no_more_lines_of_power_are_drawn_than_can_be_told_apart(
@@ -147,7 +147,7 @@ def test_no_more_lines_of_power_are_drawn_than_can_be_told_apart(
 ) -> None:
     frame = power(repetitions, hosts, [f"gpu{number}" for number in range(parts)], count=3)
     found = over_time.shown_power(frame)
-    assert (found["repetition"].nunique(), len(found[["host", "part"]].drop_duplicates())) == shown
+    assert (found["run"].nunique(), len(found[["host", "part"]].drop_duplicates())) == shown
 
 
 def test_lines_of_power_are_named_by_part_and_by_host_where_there_are_several() -> None:

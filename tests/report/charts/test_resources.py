@@ -196,7 +196,7 @@ def test_cases_of_which_no_roof_is_known_are_no_figure() -> None:
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_the_best_case_over_time(place: PlotSize) -> None:
-    windows = pd.DataFrame([(1, 1.0, 2.5, "cpu, memory")], columns=["repetition", "start_s", "end_s", "causes"])
+    windows = pd.DataFrame([(1, 1.0, 2.5, "cpu, memory")], columns=["run", "start_s", "end_s", "causes"])
     observed = Observations("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
     made = figures(metered(), observed)
     assert made["samples-over-time"].title == "Samples over time: nodes=1"

@@ -285,7 +285,7 @@ def test_how_far_to_trust_it_is_counted_in_repetitions() -> None:
     page = said(results(rows, repetitions_of(1, 0, status="failed", nodes=2)))
     facts = {fact.name: fact.value for fact in page.trust.facts}
     assert facts == {
-        "repetitions": "6 completed of 7",
+        "runs": "6 completed of 7",
         "with interference": "1 of 6",
         "not steady after warm-up": "1 of 6",
     }

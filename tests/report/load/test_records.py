@@ -35,7 +35,7 @@ RANK = {
     "rank": 0,
     "host": "n1",
     "facts": {
-        "samples": {"times_s": [1.0], "windows": [[0.0, 1.0, 1]], "steps_per_sample": 1, "first_step_s": 1.0},
+        "measurements": {"times_s": [1.0], "windows": [[0.0, 1.0, 1]], "steps_per_measurement": 1, "first_step_s": 1.0},
         "warnings": [],
     },
     "node": {"hostname": "n1"},

@@ -76,11 +76,11 @@ def _run(
 ) -> Row:
     if rng.random() < faults:
         lost = {**own, **dict.fromkeys(MEASURED), **dict.fromkeys(METRICS if has_metrics else ())}
-        return {**lost, "repetition": repetition, "status": "failed", "error": "it broke", "times_s": np.array(())}
+        return {**lost, "run": repetition, "status": "failed", "error": "it broke", "times_s": np.array(())}
     times = centre * rng.lognormal(0, noise) * rng.lognormal(0, 0.01, int(rng.choice([1, 3])))
     noisy = rng.random() < with_interference
     verdict = {"interference": "interference" if noisy else "clean", "interference_causes": "cpu" if noisy else None}
-    found: Row = {**own, **verdict, "repetition": repetition, "times_s": np.round(times, 9)}
+    found: Row = {**own, **verdict, "run": repetition, "times_s": np.round(times, 9)}
     if has_metrics:
         found["metric_rate_it_per_s"] = None if rng.random() < faults else 1 / max(float(np.median(times)), 1e-9)
         found["metric_loss"] = float(rng.lognormal(0, noise)) - float(rng.random() < 0.01)
@@ -142,7 +142,7 @@ def _of_ratio(row: pd.Series[Any], old: Values, now: Values, margin: float) -> I
     about = f"{row['case']} {row['quantity']} {word}, ratio {row['ratio']}, {old} and {now}: {row['reason']}"
     if not close(row["ratio"], float(np.median(now) / np.median(old))):
         yield f"another ratio: {about}"
-    if (row["base_repetitions"], row["new_repetitions"]) != (old.size, now.size):
+    if (row["base_runs"], row["new_runs"]) != (old.size, now.size):
         yield f"another number of runs: {about}"
     sign = _BETTER[row["quantity"]]
     if word in ("faster", "slower", "better", "worse"):

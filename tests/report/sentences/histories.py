@@ -62,7 +62,7 @@ def _run(
         **facts,
         "sweep": f"nightly-{number:03}",
         "case": f"case-{case}",
-        "repetition": 0,
+        "run": 0,
         "started_at": (_BEGIN + datetime.timedelta(days=number)).isoformat(),
         "status": "failed" if fails else "completed",
         "error": error if fails else None,

@@ -35,8 +35,8 @@ def progresses(made: Made) -> list[Progress]:
 
 def _progress(sweep: str, rows: pd.DataFrame, causes: dict[str, int]) -> Progress:
     runs = []
-    for number, row in enumerate(rows[["case", "repetition", "status", "error"]].to_dict("records")):
-        planned = PlannedRun(row["case"], 0, row["repetition"], number, {}, {}, {"repetitions": 1})
+    for number, row in enumerate(rows[["case", "run", "status", "error"]].to_dict("records")):
+        planned = PlannedRun(row["case"], 0, row["run"], number, {}, {}, {"repetitions": 1})
         error = None if pd.isna(row["error"]) else row["error"]
         record = _record(row["status"], error, error and ERROR_TYPES[causes[error]])
         runs.append(RunProgress("job-1", number, planned, row["status"], record=record, attempts=(record,)))

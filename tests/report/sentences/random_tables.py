@@ -174,7 +174,7 @@ def _completed(rng: np.random.Generator, own: Row, number: int, time_s: float, s
     with_interference = draw < style.with_interference
     unmonitored = not with_interference and draw < style.with_interference + style.unmonitored
     found: Row = {
-        "repetition": number,
+        "run": number,
         "times_s": times,
         "interference": "interference" if with_interference else "unmonitored" if unmonitored else "clean",
         "interference_causes": "cpu" if with_interference else None,
@@ -205,4 +205,4 @@ def _failed(rng: np.random.Generator, own: Row, number: int, status: str, causes
     message = CAUSES[kind].format(w=letters, **values)
     causes[message] = kind
     nothing = {**dict.fromkeys({*MEASURED, "items_per_step"}), "times_s": np.array(())}
-    return {**own, **nothing, "repetition": number, "status": status, "error": message}
+    return {**own, **nothing, "run": number, "status": status, "error": message}

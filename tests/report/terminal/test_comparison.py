@@ -45,9 +45,9 @@ def make() -> Make:
             **numbers,
             **medians,
             **absent,
-            "base_repetitions": 5,
-            "new_repetitions": 5,
-            "repetitions_needed": None,
+            "base_runs": 5,
+            "new_runs": 5,
+            "runs_needed": None,
             "base_status": "completed",
             "new_status": "completed",
             "reason": None,
@@ -56,7 +56,7 @@ def make() -> Make:
 
     def comparison(*rows: dict[str, Any], **settings: Any) -> Comparison:
         frame = pd.DataFrame([row(number, changes) for number, changes in enumerate(rows)])
-        whole = dict.fromkeys(["base_repetitions", "new_repetitions", "repetitions_needed"], "Int64")
+        whole = dict.fromkeys(["base_runs", "new_runs", "runs_needed"], "Int64")
         numbers = ["ratio", "ratio_ci_low", "ratio_ci_high", "p_value", "rank_sum_p", "base_median", "new_median"]
         frame = frame.astype({**whole, **dict.fromkeys(numbers, float)})
         found = Comparison("main", "next", 0.01, frame, machines={}, versions={}, settings={}, warnings=[])
@@ -76,7 +76,7 @@ def printed(comparison: Comparison, top: int = 40, width: int = 200) -> str:
 
 
 def test_a_row_has_both_medians_the_ratio_its_interval_and_the_verdict(make: Make) -> None:
-    lines = printed(make({}, {"verdict": "same", "new_repetitions": 4})).splitlines()
+    lines = printed(make({}, {"verdict": "same", "new_runs": 4})).splitlines()
     assert lines[0] == "next (NEW) compared to main (BASE)"
     assert lines[1].split() == ["nodes", "BASE", "NEW", "ratio", "95", "%", "interval", "n", "BASE,", "NEW", "verdict"]
     assert re.fullmatch(r" +1 +29\.1 ms +30\.1 ms +1\.034 +1\.021 - 1\.047 +5 +slower *", lines[2])
@@ -213,8 +213,8 @@ def test_json_has_the_rule_the_counts_and_every_row(make: Make) -> None:
     assert document["verdicts"] == {"slower": 1, "missing": 1}
     assert document["differing"] == {"framework_version": ["1", "2"]}
     first, second = document["comparisons"]
-    assert (first["ratio"], first["base_repetitions"], first["verdict"]) == (1.034, 5, "slower")
-    assert (second["ratio"], second["p_value"], second["repetitions_needed"]) == (None, None, None)
+    assert (first["ratio"], first["base_runs"], first["verdict"]) == (1.034, 5, "slower")
+    assert (second["ratio"], second["p_value"], second["runs_needed"]) == (None, None, None)
 
 
 def test_json_knows_no_infinity(make: Make) -> None:

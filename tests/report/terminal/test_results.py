@@ -202,7 +202,7 @@ def test_a_bar_says_how_good_a_case_is_beside_the_best(make_cases: MakeCases) ->
 def test_where_autocorrelated_samples_narrow_an_interval_less_it_is_said(
     make_cases: MakeCases, repetitions: int, said: bool
 ) -> None:
-    text = printed(make_cases({"repetitions": repetitions, "effective_samples": 7}, {"repetitions": repetitions}))
+    text = printed(make_cases({"runs": repetitions, "effective_measurements": 7}, {"runs": repetitions}))
     assert ("Samples of 1 case are autocorrelated" in text) == said
 
 
@@ -329,7 +329,5 @@ def test_a_speedup_is_never_without_its_interval(make_cases: MakeCases, width: i
 
 
 def test_unmonitored_runs_that_count_instead_of_disturbed_ones_are_named(make_cases: MakeCases) -> None:
-    text = printed(
-        make_cases({"interference_runs": 4, "unmonitored": 1, "repetitions": 1, "interference": "unmonitored"}, {})
-    )
+    text = printed(make_cases({"interference_runs": 4, "unmonitored": 1, "runs": 1, "interference": "unmonitored"}, {}))
     assert "4 left out, 1 unmonitored" in text

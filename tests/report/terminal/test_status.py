@@ -330,12 +330,12 @@ def test_json_has_every_repetition_and_all_that_the_view_shows() -> None:
         make(8, "pending", reason=in_words("Priority")),
     ]
     made = json.loads(json.dumps(as_json(progress_of(*runs, axes=("batch_size",)), NOW)))
-    assert made["repetitions"] == {"pending": 1, "running": 1, "completed": 6, "failed": 1}
-    assert made["axes"]["batch_size"][1] == {"value": 1, "repetitions": {"running": 1}}
+    assert made["states"] == {"pending": 1, "running": 1, "completed": 6, "failed": 1}
+    assert made["axes"]["batch_size"][1] == {"value": 1, "states": {"running": 1}}
     assert made["running_on"] == {"n1": 1, "n2": 1}
     assert datetime.datetime.fromisoformat(made["expected_end"]) > NOW
     (reason,) = made["pending_reasons"]
-    assert (reason["repetitions"], reason["hint"].startswith("wait")) == (1, True)
+    assert (reason["runs"], reason["hint"].startswith("wait")) == (1, True)
     (failure,) = made["failures"]
     assert (failure["status"], failure["message"], failure["element"]) == ("failed", "it broke", 6)
     assert failure["log"].startswith("jobs/sweep-1/logs/")

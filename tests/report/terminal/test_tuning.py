@@ -117,7 +117,7 @@ def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
     above = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.21, 1.01, 1.45))))
     assert "was 1.21x [1.01, 1.45] as good; with so few pairs, this may be chance; more pairs" in above
     small = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.001, 0.999, 1.003))))
-    assert "repetitions" not in small
+    assert "runs" not in small
     assert "outside hpcbench" not in text
 
 

@@ -62,17 +62,17 @@ def _table(columns: Columns) -> Table:
 
 def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
     """Return the cells of each column that is not empty, in the order of the repetitions."""
-    used = {row["repetition"] for row in view.valid_rows}
+    used = {row["run"] for row in view.valid_rows}
     several = any(len(run.attempts) > 1 for run in view.runs)
     columns: dict[str, list[Text]] = {}
     for row in view.repetitions:
-        number, times = row["repetition"], row[SAMPLES]
+        number, times = row["run"], row[SAMPLES]
         line = {
             "#": Text(str(number)),
             "attempt": Text(_attempt(row) if several else ""),
             "status": status(str(row["status"])),
             "median": Text(duration(median_of(times)) if times.size else ""),
-            "samples": Text(f"{times.size:,}" if times.size else ""),
+            "measurements": Text(f"{times.size:,}" if times.size else ""),
             _COURSE: Text(courses.get(number, ""), style="cyan"),
             "drift": Text("" if row["drift"] is None else f"{100 * row['drift']:+.1f} %"),
             "steady": Text({True: "yes", False: "no"}.get(row["steady"], "")),
@@ -105,7 +105,7 @@ def _local(time: str | None) -> str:
 
 def _courses(view: CaseView, plain: bool) -> dict[int, str]:
     """Return a sparkline of the samples of each repetition over time, on a common scale."""
-    parts = {row["repetition"]: medians_of_parts(row[SAMPLES].tolist(), _PARTS) for row in view.repetitions}
+    parts = {row["run"]: medians_of_parts(row[SAMPLES].tolist(), _PARTS) for row in view.repetitions}
     known = [value for values in parts.values() for value in values]
     limits = (min(known), max(known)) if known else None
     return {number: sparkline(values, limits, plain=plain) for number, values in parts.items() if len(values) > 1}

@@ -64,9 +64,9 @@ def _interval(row: Row, low: str, high: str, written: Callable[[float], str]) ->
 
 def _of(row: Row) -> str:
     """Return a description of the data that the median is computed from."""
-    correlated = row["effective_samples"] < row["samples"]
-    worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
-    text = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
+    correlated = row["effective_measurements"] < row["measurements"]
+    worth = f", worth {row['effective_measurements']:,} independent ones" if correlated else ""
+    text = f"of {plural(row['runs'], 'run')}, {plural(row['measurements'], 'measurement')}{worth}"
     if not row["interference_runs"]:
         return text
     used = "used, because there are no others" if row["interference"] == INTERFERENCE else "left out"
@@ -98,7 +98,7 @@ def _metrics(view: CaseView) -> Iterator[Fact]:
         if view.row[column] is not None:
             interval = _interval(view.row, *interval_columns(column), figure)
             value = f"{figure(view.row[column])} {metric.unit}".rstrip() + interval
-        count = f" in {plural(len(lacking), 'repetition')}" if value else ""
+        count = f" in {plural(len(lacking), 'run')}" if value else ""
         not_found = f"not found{count}: {lacking[-1]}" if lacking else ""
         yield metric.name, "; ".join(filter(None, [value, not_found]))
 

@@ -49,10 +49,10 @@ def distribution(view: CaseView, width: int, *, plain: bool) -> Iterator[Text]:
 def _what(view: CaseView) -> str:
     """Return a description of the samples: times of steps or commands, and the repetitions."""
     rows = view.valid_rows
-    steps = max(row["steps_per_sample"] for row in rows)
+    steps = max(row["steps_per_measurement"] for row in rows)
     each = f"means of {steps} steps" if steps > 1 else "steps"
     each = "runs of the command" if view.planned.parameters["framework"] == COMMAND else each
-    numbers = ", ".join(str(row["repetition"]) for row in rows)
+    numbers = ", ".join(str(row["run"]) for row in rows)
     return f"times of {each}, of repetition{'s' * (len(rows) > 1)} {numbers}"
 
 

@@ -87,6 +87,6 @@ def _by_slurm(view: CaseView, job: str, file: str) -> str:
     elements = set(_elements(view, job))
     packed = {index: pack for index, pack in enumerate(packs.read(view.sweep.paths.packs(job))) if elements & {*pack}}
     others = sum(len(pack) for pack in packed.values()) - len(elements)
-    comment = f"    # and {plural(others, 'repetition')} of other cases in the same jobs" if others else ""
+    comment = f"    # and {plural(others, 'run')} of other cases in the same jobs" if others else ""
     conf = f"SLURM_CONF={shlex.quote(view.sweep.slurm_conf)} " if view.sweep.slurm_conf else ""
     return f"{conf}sbatch --array={ranges.compact(packed)} {file}{comment}"

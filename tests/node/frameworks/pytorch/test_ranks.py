@@ -92,7 +92,7 @@ def test_two_ranks_leave_one_record_with_the_samples_of_both(
     record = folder.record(done.returncode, clean_environment)
     assert record["status"] == "completed", done.stderr
     assert [rank["status"] for rank in record["ranks"]] == ["completed"] * 2
-    assert len(record["samples"]["times_s"]) >= 2
+    assert len(record["measurements"]["times_s"]) >= 2
     assert record["work"]["items_per_step"] == 2 * 4
     assert record["weights_crc32"] is not None
     assert record["affinity"][0] != record["affinity"][1]

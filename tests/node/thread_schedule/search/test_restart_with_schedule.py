@@ -58,7 +58,7 @@ def test_the_search_is_over_before_the_process_that_is_measured_begins(work: Cal
     facts, starts = work(threads="dynamic", task="inference")
     assert facts["status"] == "completed", facts["error"]
     assert facts["dynamic"]["search_steps"] > 0
-    assert facts["samples"]["times_s"]
+    assert facts["measurements"]["times_s"]
     assert [found for found, _ in starts] == ["False", "True"]
     assert [tainted for _, tainted in starts] == ["None", "None"]
 

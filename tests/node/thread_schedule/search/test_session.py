@@ -284,7 +284,7 @@ def test_a_repetition_tells_what_it_found(make_planned: Make, task: str) -> None
     assert facts["dynamic"]["answer"] in ("fixed", "schedule")
     assert facts["dynamic"]["search_steps"] > 0
     assert facts["threads"]["intra_op"] in (1, 2)
-    assert facts["samples"]["times_s"]
+    assert facts["measurements"]["times_s"]
 
 
 @pytest.mark.usefixtures("slept_time")
@@ -304,7 +304,7 @@ def test_the_first_step_is_the_one_before_those_that_verify(
     assert told["first_step_s"] == pytest.approx(0.2, rel=0.01)
     monkeypatch.setattr(session, "apply_or_search", lambda *given: {**told, "first_step_s": 123.0})
     facts = run(make_planned(model_options=TINY, threads="dynamic", schedule=file), Ranks(0, 1))
-    assert facts["samples"]["first_step_s"] == 123.0
+    assert facts["measurements"]["first_step_s"] == 123.0
     assert "first_step_s" not in facts["dynamic"]
 
 
