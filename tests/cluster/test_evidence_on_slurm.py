@@ -103,7 +103,7 @@ def test_jobs_that_squeue_lists_only_by_id_run_once_with_a_wrapper_of_squeue(req
     three.wrap(squeue=wrapper)
     three.sweep(seconds=8)
     three.await_states(running=CASES)
-    assert "0 repetitions to run" in three.cluster("resume", "three").stderr
+    assert "0 runs to run" in three.cluster("resume", "three").stderr
     three.cluster("status")
     assert three.cluster("resume", "three", "--wait").returncode == 0
     assert three.ran == ["run\n"] * CASES
@@ -114,7 +114,7 @@ def test_pending_jobs_of_a_hidden_partition_are_cancelled_with_a_wrapper_of_sque
     three.wrap(squeue=HIDES)
     three.sweep("--set", "slurm.options={begin: now+1hour}")
     assert three.cluster.states() == {"pending": CASES}
-    assert f"cancelled {CASES} repetitions" in three.cluster("cancel", "three").stderr
+    assert f"cancelled {CASES} runs" in three.cluster("cancel", "three").stderr
     assert three.cluster.states() == {"cancelled": CASES}
     assert three.ran == []
 
@@ -141,7 +141,7 @@ def test_late_records_are_waited_for_with_a_background_process(three, tmp_path):
     late = subprocess.Popen([sys.executable, "-c", LATE, str(results), "4"])
     try:
         three.sweep("--wait")
-        assert "0 repetitions to run" in three.cluster("resume", "three").stderr
+        assert "0 runs to run" in three.cluster("resume", "three").stderr
     finally:
         late.kill()
         late.wait()
@@ -206,8 +206,8 @@ def test_a_run_of_unknown_state_is_repeated_only_with_force_with_a_wrapper_of_sq
     three.wrap(squeue="exit 0", scontrol='case "$*" in *"show job"*) exit 0;; esac', sacct="exit 0")
     assert three.cluster.states() == {"unknown": CASES}
     told = three.cluster("resume", "three").stderr
-    assert "0 repetitions to run" in told
-    assert f"not run again: {CASES} repetitions, state unknown since " in told
+    assert "0 runs to run" in told
+    assert f"not run again: {CASES} runs, state unknown since " in told
     assert "`scontrol show job" in told
     three.cluster("resume", "three", "--force")
     journal = (three.cluster.workspace / "jobs/three/journal.jsonl").read_text()

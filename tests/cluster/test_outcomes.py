@@ -1,4 +1,4 @@
-"""Each way a repetition can end, on a real Slurm, becomes a record that says so."""
+"""Each way a run can end, on a real Slurm, becomes a record that says so."""
 
 from __future__ import annotations
 

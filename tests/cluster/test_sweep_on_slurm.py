@@ -101,7 +101,7 @@ def test_resume_runs_what_failed_and_nothing_else(cluster, tmp_path):
     assert sorted(again) == ["completed", "failed"]
     assert len(records) == 4
     assert {row["status"] for row in cluster.report()} == {"completed"}
-    assert "0 repetitions to run" in cluster("resume", "latest").stderr
+    assert "0 runs to run" in cluster("resume", "latest").stderr
 
 
 SBATCH_THAT_KILLS = """#!/bin/bash

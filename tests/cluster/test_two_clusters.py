@@ -49,11 +49,11 @@ def test_a_sweep_is_submitted_followed_cancelled_and_resumed_on_the_other_cluste
     )
     cluster("sweep", experiment, "--site", site)
     wait_until(lambda: cluster.states() == {"running": 2, "pending": 1})
-    assert "0 repetitions to run" in cluster("resume", "latest").stderr
+    assert "0 runs to run" in cluster("resume", "latest").stderr
 
     (cluster.workspace / "0").touch()
     wait_until(lambda: cluster.states() == {"completed": 1, "running": 2})
-    assert f"cancelled {CASES - 1} repetitions" in cluster("cancel", "latest").stderr
+    assert f"cancelled {CASES - 1} runs" in cluster("cancel", "latest").stderr
     wait_until(lambda: cluster.states() == {"completed": 1, "cancelled": 2})
 
     for n in range(1, CASES):

@@ -93,7 +93,7 @@ def test_the_physical_cores_of_a_task_are_told_where_all_tasks_have_as_many(
 
 
 def test_what_a_record_does_not_tell_of_its_setup_is_empty(make_record: MakeRecord) -> None:
-    """As those that were written before it was asked for."""
+    """As those that were written before it was requested."""
     row = repetition_table([make_record(python=None, packages=None)]).iloc[0]
     unknown = ["cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "git_commit", "git_dirty"]
     assert row[unknown].isna().all()

@@ -132,7 +132,7 @@ def test_a_program_that_completed_without_a_metric_stays_completed_and_everythin
     assert " completed, metric not found: " in shown
     assert f"not found: {words}" in shown
     resumed = programs("resume", "latest")
-    assert "0 repetitions to run" in resumed.stderr
+    assert "0 runs to run" in resumed.stderr
 
 
 def test_a_case_without_the_ranked_metric_is_last_and_the_report_names_it(programs):

@@ -205,7 +205,7 @@ class SweepFolder:
         (folder / "sweep.json").write_text(json.dumps(SWEEP))
 
     def measure(self, **settings: Any) -> None:
-        """Change how the repetition is measured."""
+        """Change how the run is measured."""
         planned = json.loads(self.job_file.read_text())
         self.job_file.write_text(json.dumps({**planned, "measure": {**planned["measure"], **settings}}) + "\n")
 

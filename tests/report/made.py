@@ -1,4 +1,4 @@
-"""Results of made-up repetitions, put together as `hpcbench report` does; none of their numbers was measured."""
+"""Results of made-up runs, put together as `hpcbench report` does; none of their numbers was measured."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.tuning.made import case, record
 
 
 class FakeRuns:
-    """Repetitions that have these attempts from before."""
+    """Runs that have these attempts from before."""
 
     def __init__(self, *attempts: dict[str, Any]) -> None:
         self.attempts = attempts
@@ -49,7 +49,7 @@ def runner_of(*before: dict[str, Any]) -> MeasurementRunner:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch):
-    """Let each repetition be measured with these attempts, of which the last one counts."""
+    """Let each run be measured with these attempts, of which the last one counts."""
 
     def measured(*attempts: dict[str, Any]) -> None:
         monkeypatch.setattr(measurement_runner, "run_repetition", lambda *_: (attempts[-1], list(attempts)))

@@ -1,4 +1,4 @@
-"""What a repetition costs, by what is to be best."""
+"""What a run costs, by what is to be best."""
 
 from __future__ import annotations
 

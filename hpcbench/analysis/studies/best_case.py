@@ -51,9 +51,9 @@ class BestCase:
     gain: Interval
     alike: tuple[Named, ...]  # the cases whose difference from the best may be noise, best first
     cases: int
-    runs: int  # the smaller number of repetitions of the best and the base case
+    runs: int  # the smaller number of runs of the best and the base case
     unknown: int  # further cases of this workload without a value of the quantity
-    single: tuple[Named, ...]  # those of the best and the base case with one repetition
+    single: tuple[Named, ...]  # those of the best and the base case with one run
     with_interference: tuple[Named, ...]  # the best and the base case, if all their runs had interference
     all_with_interference: int  # number of cases of this workload whose runs all had interference
     unmonitored: tuple[Named, ...]  # best and base case, if only unmonitored runs count: others had interference
@@ -121,7 +121,7 @@ def _is_significant(interval: Interval, rivals: int) -> bool:
 def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Interval:
     """Return the factor of a case over another one of its workload by the ranking quantity, above 1 if better.
 
-    The limits are None if one of them has a single repetition, which does not describe further runs, and others have
+    The limits are None if one of them has a single run, which does not describe further runs, and others have
     more.
     """
     quantity = results.quantity

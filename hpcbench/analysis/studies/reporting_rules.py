@@ -78,7 +78,7 @@ class Evidence:
 
     @cached_property
     def valid(self) -> pd.DataFrame:
-        """Return the valid repetitions (see case_table.py) of the measured cases, with the number of their workload."""
+        """Return the valid runs (see case_table.py) of the measured cases, with the number of their workload."""
         keys = ["sweep", "case"]
         return valid_repetitions(self.results.repetitions).merge(self.measured[[*keys, WORK]], on=keys)
 

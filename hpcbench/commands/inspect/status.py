@@ -91,7 +91,7 @@ def _print(progress: Progress, now: datetime.datetime) -> None:
     shown = {
         "cases": counted(progress.case_counts()),
         "runs": counted(progress.counts()),
-        "tried again": tried_again_in_words(progress),
+        "retried": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
         "search": _search(progress.sweep) if progress.sweep.tuning else "",

@@ -82,7 +82,7 @@ def too_large(planned: PlannedRun, known: List[Note]) -> Optional[str]:
         return None
     found = min(smaller, key=lambda each: sorted(each.values.items()))
     values_shown = (_shown(found.values), found.case, found.run, _shown(values))
-    return "%s ran out of memory (case %s, repetition %s), and %s is larger" % values_shown
+    return "%s ran out of memory (case %s, run %s), and %s is larger" % values_shown
 
 
 def _says_nothing_new(status: str, values: Dict[str, float], known: List[Note]) -> bool:

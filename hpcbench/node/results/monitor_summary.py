@@ -102,7 +102,7 @@ def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
 
 
 def windows(samples: Dict[str, Any]) -> List[Window]:
-    """Return the windows of a rank's samples, with the medians of their times."""
+    """Return the windows of a rank's measurements, with the medians of their times."""
     found = []
     first = 0
     for start_s, end_s, count in samples["windows"]:

@@ -213,7 +213,7 @@ def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, measured: bool) 
             message = "the step time of the slowest rank is over %.0f %% longer than that of the fastest" % (
                 100 * _UNEQUAL
             )
-            warnings.add("%s, and ran alone at the end: the throughput is slightly too high" % message)
+            warnings.add("%s, and ran alone at the end: the throughput is slightly overestimated" % message)
     return warnings
 
 

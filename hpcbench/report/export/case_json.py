@@ -9,7 +9,7 @@ from hpcbench.report.terminal.case.view import CaseView
 
 
 def case_json(view: CaseView) -> str:
-    """Return the repetitions of a case with valid record and attempts, oldest first, as JSON; null for NaN."""
+    """Return the runs of a case with valid record and attempts, oldest first, as JSON; null for NaN."""
     document = {
         "sweep": view.sweep.paths.name,
         "case": view.planned.case_id,

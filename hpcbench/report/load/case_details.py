@@ -16,7 +16,7 @@ from hpcbench.util.console import print_warning
 
 
 def observe(workspace: Workspace, progresses: Iterable[Progress], results: Results) -> Observations:
-    """Return samples, interference and power of the best case of the first workload, and all known machine peaks.
+    """Return measurements, interference and power of the best case of the first workload, and all known machine peaks.
 
     Data that cannot be read are omitted, with a warning.
     """

@@ -105,7 +105,7 @@ def _print_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
     if correlated.any():
         counted = plural(correlated.sum(), "case")
         console.print(
-            f"Samples of {counted} are autocorrelated: the interval takes them for fewer ones that are independent; "
-            "the column effective_measurements of --csv says for how many.",
+            f"The measurements of {counted} are autocorrelated: their intervals use the effective number of "
+            "measurements (column effective_measurements of --csv).",
             soft_wrap=True,
         )

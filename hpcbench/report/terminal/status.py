@@ -138,7 +138,7 @@ def length(seconds: float) -> str:
 
 
 def failure(progress: Progress, run: RunProgress) -> Text:
-    """Return one line with status, axes and reason of a failed repetition."""
+    """Return one line with status, axes and reason of a failed run."""
     what = f"{status_summary.named(progress.sweep, run.planned)}: {run.reason or 'unknown'}"
     return Text.assemble((run.state, "red"), " ", plain(what))
 
@@ -160,7 +160,7 @@ def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
         "": counted(dict(reversed(counts.items()))),
         "cases": counted(dict(reversed(cases.items()))) if cases != counts else "",
         "running on": nodes_in_words(progress.runs),
-        "tried again": tried_again_in_words(progress),
+        "retried": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
     }

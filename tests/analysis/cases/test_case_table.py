@@ -1,4 +1,4 @@
-"""From repetitions to cases: times, failures, equal work, speedup and order."""
+"""From runs to cases: times, failures, equal work, speedup and order."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_sample_that_is_no_time_is_left_out_and_it_is_said(repetition: Rep, ta
         0
     ]
     assert (row["time_median_s"], row["measurements"], row["runs"]) == (0.25, 3, 2)
-    left_out = "1 of 3 samples of repetition 1 left out: not a number, infinite or negative"
+    left_out = "1 of 3 measurements of run 1 left out: not a number, infinite or negative"
     assert row["warnings"] == f"{left_out}; it is late"
 
 
@@ -79,8 +79,8 @@ def test_a_repetition_without_a_time_has_failed_whatever_its_record_says(
     row = case_table(table(repetition(0, 1, [0.25]), repetition(0, 2, samples))).iloc[0]
     assert (row["status"], row["runs"], row["time_median_s"]) == ("failed", 1, 0.25)
     assert row["error"] in (
-        "it has no samples",
-        "none of its 1 samples is a time (not a number, infinite or negative)",
+        "it has no measurements",
+        "none of its 1 measurements is a time (not a number, infinite or negative)",
     )
 
 
@@ -407,7 +407,7 @@ def test_a_case_without_a_text_has_none_beside_one_that_has_it(repetition: Rep, 
 
 
 def test_costs_and_times_are_of_the_same_repetitions(repetition: Rep, table: Table) -> None:
-    """One without a valid sample has failed, so that the one with interference is used."""
+    """One without a valid measurement has failed, so that the one with interference is used."""
     frame = table(repetition(0, 0, [math.nan]), repetition(0, 1, [0.5], interference="interference"))
     assert valid_repetitions(frame)["run"].tolist() == [1]
     assert case_table(frame).iloc[0]["time_median_s"] == 0.5

@@ -1,4 +1,4 @@
-"""Which repetitions speak for a case, where others with_interference some of them."""
+"""Which runs speak for a case, where others with_interference some of them."""
 
 from __future__ import annotations
 

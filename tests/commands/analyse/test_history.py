@@ -58,7 +58,7 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
 
 @pytest.fixture
 def sweeps(invoke) -> Sweeps:
-    """Makes a sweep a day, from 1970 on, of two batch sizes and three repetitions; from a day on, the larger one takes
+    """Makes a sweep a day, from 1970 on, of two batch sizes and three runs; from a day on, the larger one takes
     12 % longer, with another torch."""
 
     def make(
@@ -92,7 +92,7 @@ def test_a_change_is_told_with_what_changed_beside_it(invoke, sweeps: Sweeps):
     sweeps()
     done = invoke("history", "nightly", expect=1)
     lines = done.stdout.splitlines()
-    assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, throughput items/s"
+    assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, throughput samples/s"
     assert lines[1].split() == ["batch", "size", "sweeps", "first", "latest", "ratio", "trend"]
     assert [line.split()[:2] for line in lines[2:4]] == [["4", "20"], ["8", "20"]]
     (told,) = [line for line in lines if "slower" in line]

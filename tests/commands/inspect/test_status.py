@@ -85,7 +85,7 @@ def test_a_refused_job_is_not_resumed_unless_the_queue_was_full_with_a_fake_sque
     assert ("1 planned: sbatch refused it at 20" in told) is is_told
     assert (reason.removeprefix("Batch job submission failed") in told) is is_told
     assert ("to run 2 repetitions: hpcbench resume study-1" in told) is not is_lasting
-    assert ("1 repetition would fail again: correct the experiment" in told) is is_lasting
+    assert ("1 run would fail again: correct the experiment" in told) is is_lasting
     submit(sweep, (0,))
     status(sweep)
     assert "sbatch refused" not in capsys.readouterr().out, "a later sbatch succeeded"

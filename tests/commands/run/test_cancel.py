@@ -89,12 +89,10 @@ def test_a_second_cancel_does_not_count_what_is_still_ending_with_fake_slurm_com
     going = queued("0|RUNNING|None|n1", "1|RUNNING|None|n1", name=name, array="42")
     folder = fake_commands(squeue=f"cat <<'END'\n{going}\nEND", sacct="", scancel="")
     cancel(sweep.paths)
-    assert capsys.readouterr().err == "cancelled 2 repetitions in 1 array\n"
+    assert capsys.readouterr().err == "cancelled 2 runs in 1 array\n"
     ending = going.replace("RUNNING", "COMPLETING")
     fake_commands(squeue=f"cat <<'END'\n{ending}\nEND")
     cancel(sweep.paths)
     told = capsys.readouterr().err
-    assert told == (
-        "already cancelled: 2 repetitions; Slurm may still be ending their jobs\ncancelled 0 repetitions in 0 arrays\n"
-    )
+    assert told == ("already cancelled: 2 runs; Slurm may still be ending their jobs\ncancelled 0 runs in 0 arrays\n")
     assert (folder / "scancel.called").read_text().split() == ["42", "42"], "Slurm may have lost the first request"

@@ -107,7 +107,7 @@ def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(two_sweeps):
 
 def test_a_report_holds_itself_against_the_rules_and_says_what_to_do(two_sweeps):
     told = two_sweeps("report", "first").stdout
-    assert "rule 5 (intervals): 2 of 2 cases rest on one run" in told
+    assert "rule 5 (intervals): 2 of 2 cases have one run" in told
     # All of them: the terminal has but four lines for them, and others' load takes some.
     every = two_sweeps("report", "first", "--rules").stdout
     assert "base case      not applicable: no case has a speedup over another case" in every, "their batch sizes differ"
@@ -190,8 +190,8 @@ def test_what_this_machine_lacks_is_a_record_that_says_so(command_line):
     for word in ("requests 2 nodes", "requests 4096 CPUs", "a GPU is requested"):
         assert word in messages
     told = command_line("resume", "latest").stderr
-    assert "0 repetitions to run" in told
-    assert "3 repetitions cannot run here; if that has changed, start a new sweep" in told
+    assert "0 runs to run" in told
+    assert "3 runs cannot run here; if that has changed, start a new sweep" in told
 
 
 def test_a_script_that_dies_in_its_setup_leaves_a_record(command_line):

@@ -65,8 +65,8 @@ def test_jobs_that_will_not_start_are_reported_with_fake_slurm_commands(
     fake_commands(sbatch="", srun="", scancel="", sacct="", squeue=f"echo '{pending}'")
     resume(sweep)
     assert capsys.readouterr().err == (
-        "study-1: 0 repetitions to run\n"
-        "left in the queue: 2 repetitions, whose job does not start: it exceeds the QOS's limit of CPUs per job: "
+        "study-1: 0 runs to run\n"
+        "left in the queue: 2 runs, whose job does not start: it exceeds the QOS's limit of CPUs per job: "
         "it will not start (QOSMaxCpuPerJobLimit); request less in the experiment, or check slurm.account and "
         "slurm.qos: "
         "start a new sweep\n"

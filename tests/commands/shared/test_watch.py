@@ -53,7 +53,7 @@ echo "Unable to contact slurm controller" >&2; exit 1
 
 
 class World:
-    """A sweep of a few repetitions, and a clock that only sleeping moves. What happens does so while it sleeps."""
+    """A sweep of a few runs, and a clock that only sleeping moves. What happens does so while it sleeps."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = Workspace(folder).paths("sweep-1")
@@ -179,7 +179,7 @@ def test_a_pipe_gets_a_line_for_each_change_and_each_failure(world: World) -> No
         "sweep-1: 3 running",
         "sweep-1: 2 running, 1 completed",
         "sweep-1: 1 running, 1 completed, 1 failed",
-        "failed batch_size=2 repetition 1: it broke (log: jobs/sweep-1/logs/job-001/local_1_0_log.out)",
+        "failed batch_size=2 run 1: it broke (log: jobs/sweep-1/logs/job-001/local_1_0_log.out)",
         "sweep-1: 2 completed, 1 failed",
     ]
 
@@ -267,10 +267,10 @@ def test_a_program_gets_a_line_of_json_for_each_change(world: World, capsys: pyt
 @pytest.mark.parametrize(
     ("statuses", "words"),
     [
-        (["completed", "failed"], "not all repetitions completed; to run 1 repetition: hpcbench resume sweep-1"),
+        (["completed", "failed"], "not all runs completed; to run 1 repetition: hpcbench resume sweep-1"),
         (["completed"], "no job is pending or running, and 1 planned; to run 1 repetition: hpcbench resume sweep-1"),
         ([], "no job is pending or running, and 2 planned; to run 2 repetitions: hpcbench resume sweep-1"),
-        (["completed", "unsupported"], "not all repetitions completed"),
+        (["completed", "unsupported"], "not all runs completed"),
     ],
 )
 def test_when_nothing_more_will_happen_it_ends_and_says_what_is_left(

@@ -19,7 +19,7 @@ Put = Callable[..., Path]
 
 @pytest.fixture
 def measured(make_rank: Callable[..., Rank], make_facts: Callable[..., dict[str, Any]]) -> Callable[..., Rank]:
-    """A rank with a sample in each of these windows."""
+    """A rank with a measurement in each of these windows."""
 
     def make(number: int = 0, host: str = "n1", *windows: tuple[float, float]) -> Rank:
         stretches = [[start, end, 1] for start, end in windows or ((5.0, 5.5), (5.5, 6.0))]

@@ -180,7 +180,7 @@ Write = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def write(tmp_path: Path, make_planned: Callable[..., PlannedRun], sweep_description: dict[str, Any]) -> Write:
-    """Write the record of a repetition whose ranks left these files."""
+    """Write the record of a run whose ranks left these files."""
 
     def make(ranks: list[Rank], attempt: int = 1, **changes: Any) -> dict[str, Any]:
         scratch = tmp_path / "scratch"
@@ -232,9 +232,12 @@ def test_ranks_come_in_their_order_whatever_their_files_are_called(write: Write,
     [
         (
             {"measurements": {"times_s": "fast", "windows": [], "steps_per_measurement": 1}},
-            "samples.times_s is a string",
+            "measurements.times_s is a string",
         ),
-        ({"measurements": {"times_s": [1.0], "windows": [[0.0, 1.0]]}}, "samples.steps_per_measurement is missing"),
+        (
+            {"measurements": {"times_s": [1.0], "windows": [[0.0, 1.0]]}},
+            "measurements.steps_per_measurement is missing",
+        ),
         ({"work": {"parameter_count": 1.5}}, "work.parameter_count is a number"),
         ({"threads": [4]}, "threads is an array"),
     ],
@@ -390,7 +393,7 @@ def test_a_line_that_an_earlier_death_cut_off_does_not_swallow_the_next_record(p
 
 @pytest.mark.integration
 def test_records_that_are_written_at_the_same_time_are_all_whole(path: Path) -> None:
-    """By repetitions side by side, which share the file of their job."""
+    """By runs side by side, which share the file of their job."""
     program = (
         "import sys\nfrom hpcbench.node.results import record_writer\nfrom tests.fixtures.records import a_record\n"
     )

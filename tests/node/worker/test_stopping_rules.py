@@ -69,7 +69,7 @@ def test_independent_noise_does_not_settle() -> None:
 
 
 def test_the_ranks_are_those_of_the_binomial_distribution() -> None:
-    """For 25 values the 95 % interval of the median lies between the 8th and the 18th: Conover (1999), section 3.2."""
+    """For 25 values the 95 % CI of the median lies between the 8th and the 18th: Conover (1999), section 3.2."""
     low, high = int(binom.ppf(0.025, 25, 0.5)), int(binom.ppf(0.975, 25, 0.5)) + 1
     assert (low, high) == (8, 18)
     values = [100.0 + place for place in range(25)]

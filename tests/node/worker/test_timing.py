@@ -19,7 +19,7 @@ from hpcbench.node.worker.timing import ClockError, measure
 
 
 def asked(**changes: Any) -> Settings:
-    """Ten samples at least, one second at most, unless it is said otherwise."""
+    """Ten measurements at least, one second at most, unless it is said otherwise."""
     return Settings(
         **{
             "precision": 0.01,
@@ -142,7 +142,7 @@ def test_a_sample_includes_the_wait_for_the_device() -> None:
 
 @pytest.mark.parametrize("step_s", [1e-4, 3e-7])
 def test_steps_too_short_for_the_clock_are_timed_in_blocks(step_s: float) -> None:
-    """Reading the clock is to take no more than a thousandth of a sample, with some to spare."""
+    """Reading the clock is to take no more than a thousandth of a measurement, with some to spare."""
     machine = Machine([step_s], clock_s=2e-6)
     samples = machine.measure(asked(max_time_s=0.1))
     assert samples.clock_cost_s == pytest.approx(2e-6)

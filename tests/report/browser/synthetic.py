@@ -19,7 +19,7 @@ _NOISE_S = 0.02  # part of a step
 
 
 def write(workspace: Path, name: str) -> None:
-    """Of each planned repetition; a case whose tag `mood` is `broken` fails."""
+    """Of each planned run; a case whose tag `mood` is `broken` fails."""
     jobs, records = workspace / "jobs" / name, workspace / "results" / name / "records"
     sweep, noise = json.loads((jobs / "sweep.json").read_text()), random.Random(name)
     for job in sweep["jobs"]:

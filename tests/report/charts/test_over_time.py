@@ -1,4 +1,4 @@
-"""Samples and power over time as charts: what is drawn of many, and that each chart can be drawn at all."""
+"""Measurements and power over time as charts: what is drawn of many, and that each chart can be drawn at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALTAIRS_MOST = 5000  # rows of one chart
 
 
 def samples(repetitions: int, count: int, outlier: float = 0.02) -> pd.DataFrame:
-    """20 ms each, but for one in each repetition."""
+    """20 ms each, but for one in each run."""
     frames = []
     for number in range(1, repetitions + 1):
         times = np.where(np.arange(count) == count // 3, outlier, 0.02)
@@ -68,9 +68,9 @@ def titles(spec: Any) -> Iterator[tuple[str, str]]:
 
 
 CHARTS: dict[str, Callable[[PlotSize], Any]] = {
-    "one repetition": lambda place: over_time.samples(samples(1, 50), NO_WINDOWS, place),
+    "one run": lambda place: over_time.samples(samples(1, 50), NO_WINDOWS, place),
     "no frame of windows": lambda place: over_time.samples(samples(1, 50), pd.DataFrame(), place),
-    "one sample each": lambda place: over_time.samples(samples(3, 1), NO_WINDOWS, place),
+    "one measurement each": lambda place: over_time.samples(samples(3, 1), NO_WINDOWS, place),
     "interference": lambda place: over_time.samples(samples(2, 300), WINDOWS, place),
     "very many": lambda place: over_time.samples(samples(8, 4000), WINDOWS, place),
     "power of one": lambda place: over_time.power(power(1, 1, ["gpu0"]), place),
@@ -86,7 +86,7 @@ def test_each_chart_has_units_on_its_axes(draw: Callable[[PlotSize], Any], place
     vega_lite.check(spec)
     assert len(rows(spec)) <= ALTAIRS_MOST
     found = dict(titles(spec))
-    assert found["x"] == "time since the first sample (s)"
+    assert found["x"] == "time since the first measurement (s)"
     assert found["y"] in ("step time (ms)", "power (W)")
 
 
@@ -126,9 +126,9 @@ def test_a_disturbed_window_is_drawn_in_the_row_of_its_repetition() -> None:
         ["2", 4.0, 4.5, "steal"],
     ]
     picture = vl_convert.vegalite_to_svg(spec)
-    for words in ("repetition 1", "repetition 2", "interference from", "cpu, memory", "steal"):
+    for words in ("run 1", "run 2", "interference from", "cpu, memory", "steal"):
         assert f">{words}<" in picture
-    assert "throttling" not in picture, "that was of a repetition that is not drawn"
+    assert "throttling" not in picture, "that was of a run that is not drawn"
 
 
 def test_no_more_repetitions_are_drawn_than_have_room() -> None:
@@ -139,7 +139,7 @@ def test_no_more_repetitions_are_drawn_than_have_room() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "hosts", "parts", "shown"),
+    ("repetitions", "hosts", "parts", "shown"),
     [(1, 1, 1, (1, 1)), (9, 1, 2, (6, 2)), (9, 1, 6, (4, 6)), (9, 8, 4, (1, 16))],
 )
 def test_no_more_lines_of_power_are_drawn_than_can_be_told_apart(

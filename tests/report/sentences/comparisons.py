@@ -30,7 +30,7 @@ _FEWEST, _LEVEL = 5, 0.01
 
 
 class Pair(NamedTuple):
-    """Two tables of repetitions, BASE and NEW, and the margin of `compare`."""
+    """Two tables of runs, BASE and NEW, and the margin of `compare`."""
 
     base: pd.DataFrame
     new: pd.DataFrame
@@ -171,7 +171,7 @@ def _of_doubt(row: pd.Series[Any], old: Values, now: Values, margin: float, abou
         yield f"they do not overlap: {about}"
     if "too few" in reason and min(old.size, now.size) >= _FEWEST:
         yield f"they are not too few: {about}"
-    told = re.match(r"(\d+)(?: and (\d+))? repetitions?(?: per side)?", reason)
+    told = re.match(r"(\d+)(?: and (\d+))? runs?(?: per side)?", reason)
     if told and (int(told[1]), int(told[2] or told[1])) != (old.size, now.size):
         yield f"other numbers of repetitions: {about}"
 
@@ -197,10 +197,10 @@ def _refusal(case: str, column: str, pair: Pair, sides: tuple[Any, Any]) -> tupl
         return "missing", "not measured in NEW"
     noisy = [name for name, rows in zip(("BASE", "NEW"), valid, strict=True) if (rows["interference"] != "clean").any()]
     if noisy:
-        return "not compared", f"interference in every repetition of {' and of '.join(noisy)} "
+        return "not compared", f"interference in every run of {' and of '.join(noisy)} "
     work = [rows["flops_per_item"].iloc[0] for rows in valid]
     if work[0] != work[1]:
-        return "not compared", f"other work: flops_per_item {work[0]} in BASE, {work[1]} in NEW"
+        return "not compared", f"other workload: flops_per_item {work[0]} in BASE, {work[1]} in NEW"
     values = [side.get((case, column)) for side in sides]
     if values[0] is None or values[1] is None:
         return ("missing", "not measured in NEW") if values[1] is None else ("not compared", "not measured in BASE")

@@ -25,7 +25,7 @@ _CAUSES = ("job {n} was killed on node{n}", "cannot read /scratch/run-{n}/data.n
 
 
 class Past(NamedTuple):
-    """The repetitions of all sweeps in the order of time, and the quantity that is followed."""
+    """The runs of all sweeps in the order of time, and the quantity that is followed."""
 
     rows: list[dict[str, Any]]
     quantity: Quantity

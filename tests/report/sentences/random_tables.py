@@ -1,4 +1,4 @@
-"""Random tables of repetitions with ties, noise, gaps, odd values and failures, which make wrong conclusions easy."""
+"""Random tables of runs with ties, noise, gaps, odd values and failures, which make wrong conclusions easy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OF_COMMANDS = ("batch_size", "nodes", "param_size", "param_note", "sweep")
 
 
 class Made(NamedTuple):
-    """A table of repetitions, the options of a report, and the cause of each message."""
+    """A table of runs, the options of a report, and the cause of each message."""
 
     repetitions: pd.DataFrame
     metrics: dict[str, MetricColumn]

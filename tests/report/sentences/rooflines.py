@@ -23,7 +23,7 @@ _MEASURED_BY = ("numpy", "n1", "2026-11-01T00:00:00+00:00")
 
 
 class Roofs(NamedTuple):
-    """Repetitions of mlps of one hidden layer, and the measured peaks."""
+    """Runs of mlps of one hidden layer, and the measured peaks."""
 
     repetitions: pd.DataFrame
     peaks: list[MachinePeaks]

@@ -1,4 +1,4 @@
-"""Interference with the repetitions of a case, as detected by the monitors."""
+"""Interference with the runs of a case, as detected by the monitors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hpcbench.util.text import plural
 
 
 def interference(view: CaseView) -> Facts:
-    """Return the facts on interference by repetition; none without monitored repetitions."""
+    """Return the facts on interference by run; none without monitored runs."""
     judged = [(record.run, record.interference) for record in view.ended if record.interference]
     if not judged:
         return Facts([])

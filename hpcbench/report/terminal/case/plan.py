@@ -50,7 +50,7 @@ def plan(view: CaseView) -> Facts:
         ("user_parameters", assigned(view.planned.user_parameters)),
         ("defaults", Text(assigned(rest), style="dim")),
         ("measure", "; ".join(_measures(view))),
-        ("asked for", "; ".join(_asked(view))),
+        ("requested", "; ".join(_asked(view))),
     ]
     return Facts(facts)
 

@@ -61,7 +61,7 @@ def _elements(view: CaseView, job: str) -> list[int]:
 
 
 def _again(view: CaseView) -> Iterator[str]:
-    """Yield rerun commands, first the one that runs only missing repetitions."""
+    """Yield rerun commands, first the one that runs only missing runs."""
     paths = view.sweep.paths
     if paths.archive:
         yield f"hpcbench sweep --from {shlex.quote(str(paths.archive))}"

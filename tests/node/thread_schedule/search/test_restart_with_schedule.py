@@ -1,4 +1,4 @@
-"""A repetition that looks for per-layer threads does so first, and is then the same task from its beginning."""
+"""A run that looks for per-layer threads does so first, and is then the same task from its beginning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.torch
-pytest.importorskip("torch", reason="PyTorch is not installed; not run: a repetition with per-layer threads")
+pytest.importorskip("torch", reason="PyTorch is not installed; not run: a run with per-layer threads")
 
 TINY = {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3}
 TELL = """
