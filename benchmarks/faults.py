@@ -188,7 +188,7 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
         finally:
             worker.kill()
             monitor.communicate(timeout=30)
-        ranks = [{"host": hostname.name(os.environ), "facts": {"samples": samples}}]
+        ranks = [{"host": hostname.name(os.environ), "facts": {"measurements": samples}}]
         found, nodes = monitor_summary.of_run(ranks, str(scratch), on_gpus=False)
     assert found is not None
     ended = nodes[0].monitor

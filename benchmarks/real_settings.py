@@ -99,9 +99,9 @@ def _in_pairs(
     costs: dict[tuple[int, int], float] = {}
     for file in (folder / "results" / "pairs" / "records").rglob("*.jsonl"):
         for record in map(json.loads, file.read_text().splitlines()):
-            if record["samples"]:
-                time_s = float(np.median(record["samples"]["times_s"]))
-                costs[record["case_index"], record["repetition"]] = time_s / record["work"]["items_per_step"]
+            if record["measurements"]:
+                time_s = float(np.median(record["measurements"]["times_s"]))
+                costs[record["case_index"], record["run"]] = time_s / record["work"]["items_per_step"]
     both = [number for number in range(1, PAIRS + 1) if (0, number) in costs and (1, number) in costs]
     return interval_of_ratios(np.log([costs[0, number] / costs[1, number] for number in both]))
 

@@ -145,11 +145,11 @@ def write_records(jobs: Path, records: Path) -> None:
 def synthetic(run: run_spec.PlannedRun, sweep: dict[str, Any], key: RecordKey, noise: random.Random) -> Record:
     """The record of a repetition with made-up samples."""
     times = [0.01 * noise.lognormvariate(0, 0.05) for _ in range(100)]
-    samples = {"times_s": times, "windows": [[0.0, 1.0, 100]], "steps_per_sample": 1, "warmup_steps": 3}
+    samples = {"times_s": times, "windows": [[0.0, 1.0, 100]], "steps_per_measurement": 1, "warmup_steps": 3}
     work = {"parameter_count": 1, "flops_per_item": 2, "items_per_step": 32, "input_shape": [32, 784]}
     facts = {
         "status": "completed",
-        "samples": {**samples, "first_step_s": 0.1},
+        "measurements": {**samples, "first_step_s": 0.1},
         "work": {**work, "dtype": "float32", "math_mode": "matmul highest"},
         "threads": {"intra_op": 1, "inter_op": 1},
         "warnings": [],

@@ -17,7 +17,7 @@ from hpcbench.node.worker.timing import measure
 
 ROUNDS = 80  # so many that those in which the machine changes its speed do not count
 SECONDS = 0.2
-SETTINGS = Settings(precision=1e-9, min_samples=10, min_time_s=SECONDS, max_time_s=SECONDS, max_warmup_s=0.05)
+SETTINGS = Settings(precision=1e-9, min_measurements=10, min_time_s=SECONDS, max_time_s=SECONDS, max_warmup_s=0.05)
 
 
 def nothing() -> None:
@@ -42,7 +42,7 @@ def ratios(module: torch.nn.Module, batch: torch.Tensor, rounds: int) -> list[fl
         for number in range(rounds):
             samples = measure(step, nothing, SETTINGS)
             ours = statistics.median(samples.times_s)
-            theirs = _theirs(timer, samples.steps_per_sample)
+            theirs = _theirs(timer, samples.steps_per_measurement)
             if number % 2:  # what they are compared with is taken before them, or after them
                 ours = statistics.median(measure(step, nothing, SETTINGS).times_s)
             found.append(ours / theirs)
@@ -72,7 +72,7 @@ def added_s(samples: Samples) -> list[float]:
     """What a sample takes beyond its steps, by window: until the next one begins, and in it, to read the clock."""
     found, first = [], 0
     for window in samples.windows:
-        taken_s = sum(samples.times_s[first : first + window.samples]) * samples.steps_per_sample
+        taken_s = sum(samples.times_s[first : first + window.samples]) * samples.steps_per_measurement
         found.append((window.end_s - window.start_s - taken_s) / window.samples + samples.clock_cost_s)
         first += window.samples
     return found
@@ -82,7 +82,7 @@ def overhead() -> None:
     samples = of_empty_steps(5.0)
     each_us = statistics.median(added_s(samples)) * 1e6
     print(f"{'the harness adds to each sample':<44} {each_us:>9.2f} us   goal: under 2 us", flush=True)
-    clock = samples.clock_cost_s / (statistics.median(samples.times_s) * samples.steps_per_sample)
+    clock = samples.clock_cost_s / (statistics.median(samples.times_s) * samples.steps_per_measurement)
     print(f"{'reading the clock, of a sample of empty steps':<44} {clock:>10.3%}     goal: under 0.1 %", flush=True)
 
 

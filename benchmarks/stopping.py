@@ -78,7 +78,7 @@ def main() -> None:
     generator = np.random.default_rng(1)
     print(f"\n{CASES} cases each of {RUNS} runs that end at a precision of {SETTINGS.precision:.0%}, or after ", end="")
     print(f"{SETTINGS.max_time_s:.0f} s; how often a 95 % interval holds the median")
-    print(f"{'samples, with a correlation of':<34}{'step':>8}{'precise':>9}{'samples':>9}", end="")
+    print(f"{'samples, with a correlation of':<34}{'step':>8}{'precise':>9}{'measurements':>9}", end="")
     print(f"{'one run':>10}{'n fixed':>10}{f'{RUNS} runs':>10}")
     for coefficient, tails in NOISE:
         for step_s in STEPS_S:

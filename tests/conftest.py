@@ -207,7 +207,7 @@ class CommandLine:
         return list(csv.DictReader(io.StringIO(done.stdout)))
 
     def states(self, *arguments: str) -> dict[str, int]:
-        states: dict[str, int] = json.loads(self("status", *arguments, "--json").stdout)["repetitions"]
+        states: dict[str, int] = json.loads(self("status", *arguments, "--json").stdout)["states"]
         return states
 
 

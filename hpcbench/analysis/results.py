@@ -82,7 +82,7 @@ class Results:
 
     @property
     def planned_repetitions(self) -> pd.DataFrame:
-        """Return the repetitions of sweeps that are not searches."""
+        """Return the runs of sweeps that are not searches."""
         return self._as_planned(self.repetitions)
 
     def _as_planned(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -90,12 +90,12 @@ class Results:
 
     @property
     def failed(self) -> pd.DataFrame:
-        """Return the cases with a repetition that did not complete."""
+        """Return the cases with a run that did not complete."""
         return self.cases[self.cases["status"] != COMPLETED]
 
     @property
     def lacking(self) -> pd.DataFrame:
-        """Return the cases with a completed repetition in whose output a metric was not found."""
+        """Return the cases with a completed run in whose output a metric was not found."""
         return self.cases[self.cases[NOT_FOUND[0]].notna()]
 
     def label(self, case: pd.Series[Any]) -> str:

@@ -79,7 +79,7 @@ def _unwatched(record: Record) -> list[str]:
     parameters = record.parameters
     launched = parameters.get("launch", SRUN) != SRUN
     unnamed = ["another node"] * (int(parameters["nodes"]) - len(watched.union(hosts)) if launched else 0)
-    return [host for host in [*hosts, *unnamed] if host not in watched] if record.samples else []
+    return [host for host in [*hosts, *unnamed] if host not in watched] if record.measurements else []
 
 
 def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
@@ -129,7 +129,7 @@ def _untold(reason: str) -> Energy:
 
 def _items(record: Record) -> int | None:
     """Return the number of items of all tasks in all measurements; None if these are not steps with items."""
-    samples, work = record.samples, record.work
+    samples, work = record.measurements, record.work
     if not samples or not work or work.items_per_step is None or record.learning:
         return None
-    return len(samples.times_s) * samples.steps_per_sample * work.items_per_step
+    return len(samples.times_s) * samples.steps_per_measurement * work.items_per_step

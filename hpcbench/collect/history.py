@@ -104,7 +104,7 @@ def _row(record: Record, head: Head) -> Row:
         "started_at": head.started_at,
         "case": record.case_id,
         "case_index": record.case_index,
-        "repetition": record.repetition,
+        "run": record.run,
         "status": record.status,
         "error": record.error_message,
         "warnings": None,

@@ -27,7 +27,7 @@ from hpcbench.node.results.record_writer import timelines_beside
 from hpcbench.store.records import RECONCILED
 from hpcbench.store.workspace import SweepPaths
 
-COLUMNS = ["repetition", "host", "part", "at_s", "watts"]
+COLUMNS = ["run", "host", "part", "at_s", "watts"]
 MOST_POINTS = 500  # points per part
 MARGIN_S = 1.0  # before the first measurement and after the last one
 
@@ -42,7 +42,7 @@ def power_over_time(paths: SweepPaths, records: Iterable[Record]) -> pd.DataFram
     """
     by_file: dict[Path, list[Record]] = {}
     for record in records:
-        if record.samples and _metered(record):
+        if record.measurements and _metered(record):
             by_file.setdefault(_file(paths, record), []).append(record)
     frames: list[pd.DataFrame] = []
     for path, its in by_file.items():
@@ -99,7 +99,7 @@ def _may_be_of(run: str, record: Record) -> bool:
 
 def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
     """Yield the power of each meter of a record, on the clock of rank 0's node, as are the measurements."""
-    windows = record.samples.windows if record.samples else ()
+    windows = record.measurements.windows if record.measurements else ()
     if not windows:
         return
     start_s, end_s = windows[0].start_s, windows[-1].end_s
@@ -116,7 +116,7 @@ def _of_record(record: Record, runs: dict[str, Run]) -> Iterator[pd.DataFrame]:
             continue
         began_s = start_s + ahead_s
         times, watts = _watts(run[host], meter, began_s - MARGIN_S, end_s + ahead_s + MARGIN_S)
-        yield pd.DataFrame(dict(zip(COLUMNS, (record.repetition, host, domain, times - began_s, watts), strict=True)))
+        yield pd.DataFrame(dict(zip(COLUMNS, (record.run, host, domain, times - began_s, watts), strict=True)))
 
 
 def _saw(seen: Timeline, start_s: float, end_s: float) -> bool:

@@ -85,11 +85,11 @@ def _whole_numbers(values: list[int | None]) -> Any:
 
 def sample_table(repetitions: pd.DataFrame) -> pd.DataFrame:
     """Return a table with one row per measurement, in s, numbered from 0 within a run in the order of time."""
-    keys = ["sweep", "case", "repetition"]
+    keys = ["sweep", "case", "run"]
     filled = repetitions[repetitions[SAMPLES].map(len) > 0]
     frame = filled[[*keys, *PARAMETERS, SAMPLES]].explode(SAMPLES, ignore_index=True)
     frame = frame.rename(columns={SAMPLES: "time_s"}).astype({"time_s": "float64"})
-    frame.insert(3, "sample", frame.groupby(keys, sort=False).cumcount())
+    frame.insert(3, "measurement", frame.groupby(keys, sort=False).cumcount())
     return frame
 
 
@@ -158,7 +158,7 @@ def _of_each_task(values: Sequence[int | None]) -> int | None:
 
 def _compile_s(record: Record) -> float | None:
     """Return by how many seconds the first step exceeds the median; None if nothing is compiled or without steps."""
-    samples, execution = record.samples, record.parameters.get("execution")
+    samples, execution = record.measurements, record.parameters.get("execution")
     if not samples or samples.first_step_s is None or record.learning or execution in (None, "eager"):
         return None
     steps = np.asarray(samples.times_s, dtype=np.float64)

@@ -12,8 +12,8 @@ import pandas as pd
 from hpcbench.core.record import Record
 from hpcbench.core.samples import Samples
 
-SAMPLE_COLUMNS = ["repetition", "at_s", "time_s"]
-WINDOW_COLUMNS = ["repetition", "start_s", "end_s", "causes"]
+SAMPLE_COLUMNS = ["run", "at_s", "time_s"]
+WINDOW_COLUMNS = ["run", "start_s", "end_s", "causes"]
 
 
 def samples_over_time(records: Iterable[Record]) -> pd.DataFrame:
@@ -21,7 +21,7 @@ def samples_over_time(records: Iterable[Record]) -> pd.DataFrame:
 
     Samples that are not valid times are omitted.
     """
-    frames = [_timed(record.repetition, record.samples) for record in records if record.samples]
+    frames = [_timed(record.run, record.measurements) for record in records if record.measurements]
     frames = [frame for frame in frames if len(frame)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=SAMPLE_COLUMNS)
 
@@ -45,7 +45,7 @@ def _timed(repetition: int, samples: Samples) -> pd.DataFrame:
     at = np.concatenate(starts) if starts else times[:0]
     times = times[: at.size]
     known = np.isfinite(times) & (times >= 0)
-    return pd.DataFrame({"repetition": repetition, "at_s": at[known], "time_s": times[known]})
+    return pd.DataFrame({"run": repetition, "at_s": at[known], "time_s": times[known]})
 
 
 def _parts_before(lengths: Any) -> Any:
@@ -56,15 +56,15 @@ def _parts_before(lengths: Any) -> Any:
 
 
 def _interference(record: Record) -> Iterator[dict[str, Any]]:
-    if not record.samples or not record.interference:
+    if not record.measurements or not record.interference:
         return
-    judged = zip(record.samples.windows, record.interference.windows, strict=False)
+    judged = zip(record.measurements.windows, record.interference.windows, strict=False)
     for causes, windows in groupby(judged, key=lambda pair: _in_words(pair[1])):
         stretch = [window for window, _ in windows]
         if causes:
-            began_s = _began_s(record.samples)
+            began_s = _began_s(record.measurements)
             start_s, end_s = stretch[0].start_s - began_s, stretch[-1].end_s - began_s
-            yield dict(zip(WINDOW_COLUMNS, (record.repetition, start_s, end_s, causes), strict=True))
+            yield dict(zip(WINDOW_COLUMNS, (record.run, start_s, end_s, causes), strict=True))
 
 
 def _in_words(evidence: Mapping[str, float] | None) -> str:

@@ -40,7 +40,7 @@ class Measure(Model):
         "1 %), or no longer narrows",
         json_schema_extra={"type": ["number", "string"], "pattern": "%$"},
     )
-    min_samples: int = Field(default=10, ge=1, description="minimum number of measurements")
+    min_measurements: int = Field(default=10, ge=1, description="minimum number of measurements")
     min_time_s: float = Field(default=1.0, gt=0, description="minimum measuring time in seconds")
     max_time_s: float = Field(default=10.0, gt=0, description="maximum measuring time in seconds")
     max_warmup_s: float = Field(

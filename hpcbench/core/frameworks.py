@@ -16,7 +16,7 @@ class Task(NamedTuple):
 
     description: str
     trains: bool  # otherwise replicas do not communicate, and the times of single steps are latencies
-    in_steps: bool  # whether a sample is the time of equal steps; otherwise it is the time of the whole run
+    in_steps: bool  # whether a measurement is the time of equal steps; otherwise it is the time of the whole run
 
 
 TASKS: Dict[str, Task] = {

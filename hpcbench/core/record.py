@@ -15,7 +15,7 @@ from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
 
-SCHEMA = 5
+SCHEMA = 6
 """The version of the record schema. Increase it with each change of a field."""
 
 
@@ -191,7 +191,7 @@ class Record:
     case_index: int = described("position of the case in the experiment, from 0", "case_index")
     experiment: str = described("name of the experiment", "experiment")
     site: str = described("name of the site", "site")
-    repetition: int = described("number of the run of its case, from 1", "repetition")
+    run: int = described("number of the run of its case, from 1", "run")
     attempt: Optional[int] = described(
         "attempt at the run, from 1; empty if the job could not write a record", "attempt"
     )
@@ -206,7 +206,7 @@ class Record:
     parameters: Mapping[str, Any] = described("resolved parameters of the case")
     user_parameters: Mapping[str, Any] = described("user parameters of the case")
     measure: Mapping[str, Any] = described("how the run was to be measured")
-    samples: Optional[Samples] = described("measurements")
+    measurements: Optional[Samples] = described("measurements")
     interference: Optional[Interference] = described("interference during the measurements")
     monitors: Sequence[MonitorSummary] = described("what the monitor of each node measured")
     metrics: Optional[Mapping[str, MetricValue]] = described("metrics of a command")
@@ -269,7 +269,7 @@ class Record:
     @property
     def times_s(self) -> Sequence[Optional[float]]:
         """Return the measurements of a completed run; empty otherwise."""
-        return self.samples.times_s if self.samples and self.status == COMPLETED else ()
+        return self.measurements.times_s if self.measurements and self.status == COMPLETED else ()
 
     @property
     def verdict(self) -> Optional[str]:

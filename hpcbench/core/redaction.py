@@ -99,7 +99,7 @@ def _blotted(value: Any, secrets: Any) -> Any:
     if isinstance(value, dict):
         return {key: _blotted(item, secrets) for key, item in value.items()}
     if isinstance(value, list):
-        if value and isinstance(value[0], float):  # samples
+        if value and isinstance(value[0], float):  # measurements
             return value
         return [_blotted(item, secrets) for item in value]
     return value

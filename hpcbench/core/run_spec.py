@@ -19,7 +19,7 @@ class PlannedRun(NamedTuple):
 
     case_id: str
     case_index: int
-    repetition: int
+    run: int
     order: int
     parameters: Dict[str, Any]
     user_parameters: Dict[str, Any]

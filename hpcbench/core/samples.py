@@ -24,9 +24,9 @@ class Samples:
     windows: Sequence[Window] = described(
         "time windows: start and end in s of the node's monotonic clock, measurements"
     )
-    steps_per_sample: int = described("steps in one timed block", "steps_per_sample")
+    steps_per_measurement: int = described("steps in one timed block", "steps_per_measurement")
     stopped: Optional[str] = described(
-        "why sampling ended: `precision`, `settled`, `max_time` or `max_samples`", "stopped", default=None
+        "why sampling ended: `precision`, `settled`, `max_time` or `max_measurements`", "stopped", default=None
     )
     clock_cost_s: Optional[float] = described("time to read the clock and synchronize an idle device", default=None)
     first_step_s: Optional[float] = described("time of the first step", "first_step_s", "s", default=None)

@@ -94,7 +94,7 @@ def checked_as_data(found: Iterable[CheckedEnvironment]) -> list[dict[str, Any]]
 
 
 def _summary(record: Record, framework: str) -> str:
-    threads, times = record.threads, record.samples.times_s if record.samples else ()
+    threads, times = record.threads, record.measurements.times_s if record.measurements else ()
     parts = [
         f"{FRAMEWORKS[framework].description} {record.framework_version}",
         f"Python {record.python}",

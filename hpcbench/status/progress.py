@@ -106,7 +106,7 @@ class Progress:
     def case_counts(self) -> dict[str, int]:
         """Return the number of cases by state: completed, or the state of the first run that is not completed."""
         cases: dict[str, str] = {}
-        for run in sorted(self.runs, key=lambda run: run.planned.repetition):
+        for run in sorted(self.runs, key=lambda run: run.planned.run):
             if cases.get(run.planned.case_id, status.COMPLETED) == status.COMPLETED:
                 cases[run.planned.case_id] = run.state
         return _ordered(Counter(cases.values()))

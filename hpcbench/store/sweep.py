@@ -19,7 +19,7 @@ from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import content, lines
 from hpcbench.util.fast_json import decoded
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 @dataclass(frozen=True)

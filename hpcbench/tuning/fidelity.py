@@ -34,6 +34,8 @@ class Stage(Enum):
             "max_time_s": most_s,
             "min_time_s": min(measure.min_time_s, most_s),
             "max_warmup_s": measure.max_warmup_s * self.value,
-            "min_samples": min(measure.min_samples, max(_MIN_SAMPLES, math.ceil(measure.min_samples * self.value))),
+            "min_measurements": min(
+                measure.min_measurements, max(_MIN_SAMPLES, math.ceil(measure.min_measurements * self.value))
+            ),
         }
         return measure.model_copy(update=changes)

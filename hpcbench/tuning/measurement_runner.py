@@ -31,7 +31,7 @@ class Runs:
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
         runs = query(sweep).runs
-        self._known = {(run.planned.case_id, run.planned.repetition): run for run in runs}
+        self._known = {(run.planned.case_id, run.planned.run): run for run in runs}
         self._elements = Counter(run.job for run in runs)
         self._asked: Counter[str] = Counter()
 

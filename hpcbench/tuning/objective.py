@@ -56,7 +56,7 @@ class Objective:
         if self.quantity not in (THROUGHPUT, TIME):
             found = (record.metrics or {}).get(self.quantity.title)
             return None if found is None else found.value
-        times = record.samples.times_s if record.samples else ()
+        times = record.measurements.times_s if record.measurements else ()
         if not times:
             return None
         time_s = median_of(np.asarray(times, dtype=np.float64))

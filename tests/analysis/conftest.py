@@ -1,4 +1,4 @@
-"""Tables of repetitions, as the collecting stage hands them over."""
+"""Tables of runs, as the collecting stage hands them over."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ USUAL: Row = {
     "experiment": "study",
     "case": "case-0",
     "case_index": 0,
-    "repetition": 0,
+    "run": 0,
     "attempt": 1,
     "attempts": 1,
     "interference": "clean",
@@ -58,7 +58,7 @@ USUAL: Row = {
     "instances": 1,
     "environment": None,
     "dtype": "float32",
-    "steps_per_sample": 1,
+    "steps_per_measurement": 1,
     "warmup_steps": 2,
     "first_step_s": 0.5,
     "import_s": 1.0,
@@ -118,10 +118,10 @@ MEASURED = (
 
 @pytest.fixture
 def repetition() -> Callable[..., Row]:
-    """One completed repetition of a case, with what is changed; `failed` leaves out what was measured."""
+    """One completed run of a case, with what is changed; `failed` leaves out what was measured."""
 
     def make(case: int = 0, number: int = 0, times_s: Any = (0.2, 0.1, 0.3), **changes: Any) -> Row:
-        own = {"case": f"case-{case}", "case_index": case, "repetition": number}
+        own = {"case": f"case-{case}", "case_index": case, "run": number}
         if changes.get("status", "completed") != "completed":
             return {**USUAL, **own, **dict.fromkeys(MEASURED), "error": "it broke", **changes}
         return {**USUAL, **own, "times_s": np.asarray(times_s, dtype=np.float64), **changes}
@@ -131,7 +131,7 @@ def repetition() -> Callable[..., Row]:
 
 @pytest.fixture
 def table() -> Callable[..., pd.DataFrame]:
-    """A frame of repetitions with the types that the collecting stage gives."""
+    """A frame of runs with the types that the collecting stage gives."""
 
     def make(*rows: Row) -> pd.DataFrame:
         frame = pd.DataFrame(list(rows))
@@ -152,7 +152,7 @@ SETTINGS: Row = {**dict.fromkeys(CHOICES), "instances": 1, "physical_cores_per_t
 
 @pytest.fixture
 def matrix(repetition: Callable[..., Row], table: Callable[..., pd.DataFrame]) -> Callable[..., Tables]:
-    """A case for each combination of the axes' values; `times_of` gives the seconds of each of its repetitions, or
+    """A case for each combination of the axes' values; `times_of` gives the seconds of each of its runs, or
     nothing where there is no such case."""
 
     def make(times_of: Callable[..., Any], **axes: list[Any]) -> Tables:

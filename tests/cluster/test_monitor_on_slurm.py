@@ -1,4 +1,4 @@
-"""The monitor beside a repetition on a real Slurm. Its nodes are all this machine, whose CPUs others take meanwhile."""
+"""The monitor beside a run on a real Slurm. Its nodes are all this machine, whose CPUs others take meanwhile."""
 
 from __future__ import annotations
 

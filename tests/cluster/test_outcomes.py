@@ -1,4 +1,4 @@
-"""Each way a repetition can end, on a real Slurm, becomes a record that says so."""
+"""Each way a run can end, on a real Slurm, becomes a record that says so."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_failing_crashing_timing_out_and_out_of_memory_cases_are_told_apart(clus
     assert by_seed[RAISES]["error"]["message"] == "a deliberate mistake"
     assert "RuntimeError: a deliberate mistake" in by_seed[RAISES]["error"]["last_lines"][-1]
     assert by_seed[CRASHES]["error"]["signal"] == "SIGSEGV"
-    assert all(record["samples"] is None for seed, record in by_seed.items() if seed)
-    assert len(by_seed[0]["samples"]["times_s"]) >= 5
+    assert all(record["measurements"] is None for seed, record in by_seed.items() if seed)
+    assert len(by_seed[0]["measurements"]["times_s"]) >= 5
 
 
 @pytest.mark.versions("without accounting")

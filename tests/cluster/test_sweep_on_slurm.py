@@ -30,7 +30,7 @@ def test_a_sweep_runs_through_slurm_as_arrays_and_reports_like_the_laptop(cluste
     for row in on_slurm:
         assert row["effective_intra_op_threads"] == row["intra_op_threads"]
         left_out = 0 if row["interference"] == "interference" else int(row["interference_runs"])  # by other tests
-        assert int(row["repetitions"]) + left_out == 2
+        assert int(row["runs"]) + left_out == 2
 
 
 @pytest.mark.versions("tasks and CPU binding")

@@ -77,7 +77,7 @@ def test_a_search_that_was_cancelled_goes_on_in_another_job(cluster, rates, slur
     assert "searches it" in awaited.stderr
     assert "best       workers=4: 4." in awaited.stdout
     completed = [record for record in cluster.records() if record["status"] == "completed"]
-    assert len({(record["case_id"], record["repetition"]) for record in completed}) == len(completed) > before
+    assert len({(record["case_id"], record["run"]) for record in completed}) == len(completed) > before
 
 
 def test_all_cases_of_a_search_are_run_as_jobs_of_the_cluster(cluster, rates):

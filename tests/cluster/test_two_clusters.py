@@ -53,7 +53,7 @@ def test_a_sweep_is_submitted_followed_cancelled_and_resumed_on_the_other_cluste
 
     (cluster.workspace / "0").touch()
     wait_until(lambda: cluster.states() == {"completed": 1, "running": 2})
-    assert f"cancelled {CASES - 1} repetitions" in cluster("cancel", "latest").stderr
+    assert f"cancelled {CASES - 1} runs" in cluster("cancel", "latest").stderr
     wait_until(lambda: cluster.states() == {"completed": 1, "cancelled": 2})
 
     for n in range(1, CASES):

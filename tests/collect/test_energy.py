@@ -164,7 +164,7 @@ def test_a_node_that_nobody_watched_empties_all_and_is_named(columns: Callable[.
 def test_a_repetition_that_did_not_complete_has_no_energy_and_needs_no_reason(
     columns: Callable[..., dict[str, Any]],
 ) -> None:
-    found = columns(status="failed", samples=None)
+    found = columns(status="failed", measurements=None)
     assert set(found.values()) == {None}
 
 

@@ -35,7 +35,7 @@ def make_command(make_record: MakeRecord) -> MakeRecord:
         changes.setdefault("metrics", found if completed else None)
         facts = {
             **nothing,
-            "samples": to_json(of_whole(2.0, 2.0, None)),
+            "measurements": to_json(of_whole(2.0, 2.0, None)),
         }
         return make_record(case, repetition, parameters=parameters, facts=facts, **changes)
 
@@ -121,7 +121,7 @@ ABSENT = {"value": None, "unit": "it/s", "better": "higher", "reason": "it was n
 def test_a_metric_that_was_not_found_is_empty_with_its_reason_and_the_others_count(make_command: MakeRecord) -> None:
     records = [make_command(0, 0, 4.0), make_command(0, 1, metrics={"rate": ABSENT}), make_command(1, 0, 3.0)]
     first, second = case_table(repetition_table(records)).to_dict("records")
-    assert (first["status"], first["repetitions"], first["metric_rate_it_per_s"]) == ("completed", 2, 4.0)
+    assert (first["status"], first["runs"], first["metric_rate_it_per_s"]) == ("completed", 2, 4.0)
     assert (first["metrics_not_found"], first["metrics_not_found_reason"]) == ("rate", "it was not found")
     assert (second["metrics_not_found"], second["metrics_not_found_reason"]) == (None, None)
 

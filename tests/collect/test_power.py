@@ -72,10 +72,10 @@ def measured(make_record: MakeRecord) -> MakeRecord:
 
     def make(*nodes: dict[str, Any], **changes: Any) -> Record:
         slurm = {**ARRAY, "job_id": "41"}
-        record = make_record(times_s=[0.1] * 100, **{"monitors": list(nodes), "repetition": 3, **changes})
-        if record.samples:
+        record = make_record(times_s=[0.1] * 100, **{"monitors": list(nodes), "run": 3, **changes})
+        if record.measurements:
             windows = [Window(START, 105.0, 50), Window(105.0, END, 50)]
-            record = replace(record, samples=replace(record.samples, windows=windows))
+            record = replace(record, measurements=replace(record.measurements, windows=windows))
         return replace(record, slurm=changes.get("slurm", slurm))
 
     return make
@@ -110,7 +110,7 @@ def test_power_of_a_made_up_meter_is_what_its_sensor_shows(
     record = measured(node("gpu0"), parameters={"device": "gpu", "gpus_per_task": 1})
     frame = power_over_time(paths, [record])
     assert list(frame) == COLUMNS
-    assert frame[["repetition", "host", "part"]].drop_duplicates().to_numpy().tolist() == [[3, "n1", "gpu0"]]
+    assert frame[["run", "host", "part"]].drop_duplicates().to_numpy().tolist() == [[3, "n1", "gpu0"]]
     # From a second before the first sample to a second after the last.
     assert (frame["at_s"].min(), frame["at_s"].max()) == (pytest.approx(-1, abs=0.11), pytest.approx(11, abs=0.11))
     assert set(frame.loc[frame["at_s"] < -0.01, "watts"]) == {80.0}
@@ -232,13 +232,13 @@ def test_repetitions_with_made_up_meters_share_a_file_and_it_is_read_once(
     records = []
     for element in range(3):
         timeline.keep(seen(tmp_path, counted(100.0 + element), CPU, run=f"{element}-41-0-1"), str(kept))
-        records.append(measured(node("cpu0"), element=element, repetition=element))
+        records.append(measured(node("cpu0"), element=element, run=element))
     files = []
     read_kept = timeline.read_kept
     monkeypatch.setattr(timeline, "read_kept", lambda path, wanted: files.append(path) or read_kept(path, wanted))
     frame = power_over_time(paths, records)
     assert files == [str(kept)]
-    assert frame.groupby("repetition")["watts"].median().round(6).to_dict() == {0: 100.0, 1: 101.0, 2: 102.0}
+    assert frame.groupby("run")["watts"].median().round(6).to_dict() == {0: 100.0, 1: 101.0, 2: 102.0}
 
 
 def test_without_a_meter_nothing_is_opened(
@@ -247,7 +247,7 @@ def test_without_a_meter_nothing_is_opened(
     monkeypatch.setattr(timeline, "read_kept", lambda *_: pytest.fail("it was opened"))
     nothing = to_json(Energy("cpu", None, "cpu", reason="no RAPL"))
     unmetered = {"host": "n1", "duration_s": 1.0, "energy": [nothing], "usage": {}, "absent": {}}
-    for records in ([], [measured()], [measured(unmetered)], [replace(measured(node("cpu0")), samples=None)]):
+    for records in ([], [measured()], [measured(unmetered)], [replace(measured(node("cpu0")), measurements=None)]):
         frame = power_over_time(paths, records)
         assert list(frame) == COLUMNS
         assert frame.empty

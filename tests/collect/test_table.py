@@ -39,7 +39,7 @@ def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) 
         user_parameters={"rack": "a"},
     )
     row = repetition_table([record]).iloc[0]
-    assert (row["sweep"], row["case"], row["case_index"], row["repetition"]) == ("sweep-1", f"{7:012x}", 7, 2)
+    assert (row["sweep"], row["case"], row["case_index"], row["run"]) == ("sweep-1", f"{7:012x}", 7, 2)
     assert (row["status"], row["attempt"], row["error"]) == ("completed", 1, None)
     assert (row["framework_version"], row["batch_size"], row["intra_op_threads"]) == ("2.13.0+cpu", 64, 4)
     assert json.loads(row["model_options"]) == {"layers": 3}
@@ -93,7 +93,7 @@ def test_the_physical_cores_of_a_task_are_told_where_all_tasks_have_as_many(
 
 
 def test_what_a_record_does_not_tell_of_its_setup_is_empty(make_record: MakeRecord) -> None:
-    """As those that were written before it was asked for."""
+    """As those that were written before it was requested."""
     row = repetition_table([make_record(python=None, packages=None)]).iloc[0]
     unknown = ["cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software", "git_commit", "git_dirty"]
     assert row[unknown].isna().all()
@@ -158,7 +158,7 @@ def test_a_case_of_records_counts_what_was_disturbed_and_uses_the_others(make_re
         make_record(0, 2, times_s=[3.0], attempts=1, interference=judged("unmonitored")),
     ]
     row = case_table(repetition_table(records)).iloc[0]
-    assert tuple(row[["repetitions", "interference_runs", "unmonitored", "attempts"]]) == (2, 1, 1, 5)
+    assert tuple(row[["runs", "interference_runs", "unmonitored", "attempts"]]) == (2, 1, 1, 5)
     assert (row["time_mean_s"], row["interference_causes"]) == (2.0, "io")
 
 
@@ -203,7 +203,7 @@ def test_a_repetition_that_did_not_complete_has_no_samples_and_says_why(make_rec
         "effective_intra_op_threads",
         "attempt",
         "warmup_steps",
-        "steps_per_sample",
+        "steps_per_measurement",
     ],
 )
 def test_whole_numbers_stay_whole_where_some_are_missing(make_record: MakeRecord, column: str) -> None:
@@ -217,7 +217,7 @@ def test_a_whole_number_too_large_for_a_float_is_exact(make_record: MakeRecord) 
     assert table["flops_per_item"][0] == 2**60 + 1
 
 
-@pytest.mark.parametrize("column", ["case_index", "repetition", "batch_size", "nodes", "seed"])
+@pytest.mark.parametrize("column", ["case_index", "run", "batch_size", "nodes", "seed"])
 def test_what_every_record_has_is_a_plain_integer(make_record: MakeRecord, column: str) -> None:
     assert pd.api.types.is_integer_dtype(repetition_table([make_record(), make_record(1, status="failed")])[column])
 
@@ -268,18 +268,18 @@ def test_samples_are_numbered_from_zero_within_each_repetition(make_record: Make
     ]
     table = sample_table(repetition_table(records))
     assert list(table["time_s"]) == [0.5, 0.4, 0.3, 0.2, 0.1, 0.6]
-    assert list(table["sample"]) == [0, 1, 0, 0, 1, 2]
-    assert list(table["repetition"]) == [0, 0, 1, 0, 0, 0]
+    assert list(table["measurement"]) == [0, 1, 0, 0, 1, 2]
+    assert list(table["run"]) == [0, 0, 1, 0, 0, 0]
     assert list(table["case"].unique()) == [f"{0:012x}", f"{2:012x}"]
     assert table["time_s"].dtype == np.float64
-    assert list(table.columns[:4]) == ["sweep", "case", "repetition", "sample"]
+    assert list(table.columns[:4]) == ["sweep", "case", "run", "measurement"]
     assert set(PARAMETERS) <= set(table.columns)
 
 
 def test_a_sweep_in_which_nothing_completed_has_an_empty_sample_table(make_record: MakeRecord) -> None:
     table = sample_table(repetition_table([make_record(status="failed")]))
     assert len(table) == 0
-    assert {"sweep", "case", "repetition", "sample", "time_s"} <= set(table.columns)
+    assert {"sweep", "case", "run", "measurement", "time_s"} <= set(table.columns)
 
 
 @pytest.mark.parametrize("statuses", [["completed"], ["completed", "failed"], ["failed"], ["unsupported", "timeout"]])
@@ -296,4 +296,4 @@ def test_a_case_that_only_failed_still_says_what_it_was(make_record: MakeRecord)
     row = case_table(repetition_table(records)).iloc[1]
     assert (row["status"], row["batch_size"], row["error"]) == ("failed", 128, "it broke")
     assert row[["time_median_s", "throughput_items_per_s", "parameter_count", "peak_memory_bytes"]].isna().all()
-    assert row["repetitions"] == 0
+    assert row["runs"] == 0

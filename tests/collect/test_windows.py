@@ -28,9 +28,9 @@ def timed(make_record: MakeRecord) -> Callable[..., Record]:
     ) -> Record:
         record = make_record(times_s=times_s, **changes)
         judged = None if found is None else Interference("clean", windows=found)
-        assert record.samples
-        samples = replace(record.samples, windows=[Window(*window) for window in windows])
-        return replace(record, samples=samples, interference=judged)
+        assert record.measurements
+        samples = replace(record.measurements, windows=[Window(*window) for window in windows])
+        return replace(record, measurements=samples, interference=judged)
 
     return make
 
@@ -40,11 +40,11 @@ def columns(frame: pd.DataFrame, *names: str) -> list[list[Any]]:
 
 
 def test_samples_fill_their_window_one_after_another(timed: MakeRecord) -> None:
-    record = timed([1.0, 3.0, 2.0, 2.0], [[100.0, 108.0, 2], [110.0, 118.0, 2]], repetition=4)
+    record = timed([1.0, 3.0, 2.0, 2.0], [[100.0, 108.0, 2], [110.0, 118.0, 2]], run=4)
     frame = samples_over_time([record])
     # 1 and 3 parts of 8 s: the steps of a sample are as many as make it two times as long as one of them.
     assert columns(frame, "at_s", "time_s") == [[0.0, 2.0, 10.0, 14.0], [1.0, 3.0, 2.0, 2.0]]
-    assert frame["repetition"].unique().tolist() == [4]
+    assert frame["run"].unique().tolist() == [4]
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_what_is_no_time_is_left_out_and_moves_no_other(timed: MakeRecord, times
 
 
 def test_repetitions_have_times_of_their_own(timed: MakeRecord) -> None:
-    records = [timed([1.0, 1.0], [[start, start + 2, 2]], repetition=number) for number, start in ((1, 50.0), (2, 9.0))]
+    records = [timed([1.0, 1.0], [[start, start + 2, 2]], run=number) for number, start in ((1, 50.0), (2, 9.0))]
     frame = samples_over_time(records)
-    assert columns(frame, "repetition", "at_s") == [[1, 1, 2, 2], [0.0, 1.0, 0.0, 1.0]]
+    assert columns(frame, "run", "at_s") == [[1, 1, 2, 2], [0.0, 1.0, 0.0, 1.0]]
 
 
 def test_without_samples_there_are_empty_frames(make_record: MakeRecord, timed: MakeRecord) -> None:
@@ -72,7 +72,7 @@ def test_without_samples_there_are_empty_frames(make_record: MakeRecord, timed: 
 def test_interference_windows_have_their_causes_and_neighbours_become_one(timed: MakeRecord) -> None:
     ends = [[10.0 + second, 11.0 + second, 1] for second in range(6)]
     found = [{}, {"cpu,memory": 0.3, "cpu": 0.1}, {"memory,cpu": 0.5}, None, {"steal": 0.1}, {"throttling": 0.2}]
-    frame = interference_windows([timed([1.0] * 6, ends, found, repetition=2)])
+    frame = interference_windows([timed([1.0] * 6, ends, found, run=2)])
     assert columns(frame, *WINDOW_COLUMNS) == [
         [2, 2, 2],
         [1.0, 4.0, 5.0],

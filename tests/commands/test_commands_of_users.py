@@ -196,7 +196,7 @@ def test_the_script_that_pytorch_brings_along_is_measured_as_shipped(study):
     study("sweep", "torch-overhead", "--local", *ONCE)
     (row,) = study.report()
     assert 0 < float(row["metric_overhead_us"]) < 1e6
-    assert row["repetitions"] == "1"
+    assert row["runs"] == "1"
 
 
 @pytest.mark.torch

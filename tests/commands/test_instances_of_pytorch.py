@@ -31,7 +31,9 @@ def test_two_instances_share_two_cpus_and_their_rates_add_up(command_line: Any) 
     for row in command_line.report():
         rate = float(row["items_per_step"]) / float(row["time_median_s"])
         assert float(row["throughput_items_per_s"]) == pytest.approx(rate)
-        assert row["samples_averaged_over"] in ({"1": ("", "steps"), "2": ("instances", "steps")}[row["instances"]])
+        assert (
+            row["measurements_averaged_over"] in ({"1": ("", "steps"), "2": ("instances", "steps")}[row["instances"]])
+        )
         assert (row["affinity"], row["effective_flush_denormals"], row["effective_onednn"]) == (
             "cores",
             "False",

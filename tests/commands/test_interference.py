@@ -46,7 +46,7 @@ def test_what_others_disturb_is_measured_again_and_every_attempt_is_kept(command
     headers = [line for line in map(json.loads, gzip.decompress(kept.read_bytes()).splitlines()) if "schema" in line]
     assert [header["run"].split("-")[-1] for header in headers] == ["1", "2"]
     (row,) = command_line.report()
-    assert (row["status"], row["repetitions"], row["interference_runs"], row["attempts"]) == (
+    assert (row["status"], row["runs"], row["interference_runs"], row["attempts"]) == (
         "completed",
         "1",
         "1",
@@ -66,7 +66,7 @@ def test_nothing_is_begun_on_a_node_that_must_be_quiet_and_is_not(command_line, 
     assert "skipped: the node is not idle" in done.stderr
     (record,) = records(command_line.workspace)
     assert record["status"] == "skipped"
-    assert record["samples"] is None
+    assert record["measurements"] is None
     assert "CPUs are busy" in record["error"]["message"]
     assert record["started_at"]
     (row,) = command_line.report(expect=1)

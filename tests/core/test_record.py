@@ -41,6 +41,6 @@ def test_the_published_schema_allows_what_the_node_writes_and_no_damage(make_rec
     record = json.loads(json.dumps(to_json(make_record())))
     jsonschema.validate(record, schema)
     jsonschema.validate(json.loads(json.dumps(to_json(make_record(status="failed")))), schema)
-    record["samples"]["times_s"] = ["fast"]
+    record["measurements"]["times_s"] = ["fast"]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(record, schema)

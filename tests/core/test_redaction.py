@@ -79,7 +79,7 @@ def test_the_value_of_a_secret_is_blotted_out_of(place: str, name: str) -> None:
 
 
 def test_a_record_without_secrets_stays_as_it_is() -> None:
-    record = {"samples": {"times_s": [0.1, 0.2]}, "status": "completed", "n": 3, "x": None, "ok": True}
+    record = {"measurements": {"times_s": [0.1, 0.2]}, "status": "completed", "n": 3, "x": None, "ok": True}
     assert redacted(record, {"MY_API_TOKEN": SECRET}) == record
 
 

@@ -123,15 +123,15 @@ def test_nodes_without_a_result_are_told_with_the_reason_with_fake_slurm_command
 
 
 def test_a_node_with_other_work_on_it_is_not_compared_with_fake_slurm_commands(check: Any) -> None:
-    busy = CheckResult("background load", WARNING, "3.00 of 4 usable CPUs busy with other work")
+    busy = CheckResult("background load", WARNING, "3.00 of 4 usable CPUs busy with background load")
     checked = check({1: 200e9, 2: speed("n2", 90e9, (busy,)), 3: 201e9, 4: 199e9})
     assert checked.exclude == ""
-    assert of(checked, "interference").found == "n2: 3.00 of 4 usable CPUs busy with other work"
+    assert of(checked, "interference").found == "n2: 3.00 of 4 usable CPUs busy with background load"
     assert of(checked, "float32 products on 4 cores of EPYC").found.startswith("3 rates, ")
 
 
 def test_whole_nodes_are_not_advised_where_they_were_requested_with_fake_slurm_commands(check: Any) -> None:
-    busy = CheckResult("background load", WARNING, "3.00 of 4 usable CPUs busy with other work")
+    busy = CheckResult("background load", WARNING, "3.00 of 4 usable CPUs busy with background load")
     checked = check({1: speed("n1", 90e9, (busy,))}, whole=True)
     assert "--whole-node" not in of(checked, "interference").action
 

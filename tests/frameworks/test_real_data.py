@@ -154,7 +154,7 @@ def test_a_target_that_is_missed_is_a_failure_that_says_how_far_it_came(command_
     assert record["status"] == "failed"
     assert "the best accuracy was" in record["error"]["message"]
     assert [point["epoch"] for point in record["learning"]["curve"]] == [1, 2]
-    assert record["samples"] is None
+    assert record["measurements"] is None
 
 
 @pytest.mark.torch

@@ -1,4 +1,4 @@
-"""Settings of CPUs in each framework's own environment: what is in effect is what was asked for."""
+"""Settings of CPUs in each framework's own environment: what is in effect is what was requested."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def record(**changes: Any) -> dict[str, Any]:
             "dtype": "float32",
             "execution": "eager",
         },
-        "samples": {"windows": [[START, 1005.0, 5], [1005.0, END, 5]], "times_s": [1.0] * 10, "first_step_s": 2.0},
+        "measurements": {"windows": [[START, 1005.0, 5], [1005.0, END, 5]], "times_s": [1.0] * 10, "first_step_s": 2.0},
         "monitors": [{"energy": [part], "usage": usage, "absent": {}}],
         "interference": {"verdict": "clean", "found": [], "unseen": []},
         "gpus": ["NVIDIA H100"],

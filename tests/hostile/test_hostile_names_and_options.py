@@ -54,7 +54,7 @@ def test_sbatch_finds_the_planned_options_and_no_other(
             asked, wanted = {"options": {value: "1"}}, [f"--{value}=1"]
         elif field == "a flag":
             asked, wanted = {"options": {value: True}}, [f"--{value}"]
-        elif field == "gpu_type":  # asked for where a case has GPUs
+        elif field == "gpu_type":  # requested where a case has GPUs
             wanted = []
         try:
             found = [*sbatch_reads(writer.render(planned(slurm, slurm=asked).jobs[0], "python3"))]

@@ -27,7 +27,7 @@ from hpcbench.node.results.outcome import Ending, conclude
 
 MEASURE = {
     "precision": 0.01,
-    "min_samples": 2,
+    "min_measurements": 2,
     "min_time_s": 0.01,
     "max_time_s": 0.02,
     "max_warmup_s": 0.0,
@@ -110,7 +110,7 @@ def make_facts() -> Callable[..., dict[str, Any]]:
         samples = {
             "times_s": [0.010, 0.011, 0.012],
             "windows": [[5.0, 5.033, 3]],
-            "steps_per_sample": 1,
+            "steps_per_measurement": 1,
             "warmup_steps": 2,
             "warmup_s": 0.1,
             "first_step_s": 0.02,
@@ -119,7 +119,7 @@ def make_facts() -> Callable[..., dict[str, Any]]:
             "python": "3.11.7",
             "warnings": [],
             "status": "completed",
-            "samples": samples,
+            "measurements": samples,
             "threads": {"intra_op": 1, "inter_op": 1},
             "affinity": [0],
             "physical_cores": 1,
@@ -205,7 +205,7 @@ class SweepFolder:
         (folder / "sweep.json").write_text(json.dumps(SWEEP))
 
     def measure(self, **settings: Any) -> None:
-        """Change how the repetition is measured."""
+        """Change how the run is measured."""
         planned = json.loads(self.job_file.read_text())
         self.job_file.write_text(json.dumps({**planned, "measure": {**planned["measure"], **settings}}) + "\n")
 

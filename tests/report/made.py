@@ -1,4 +1,4 @@
-"""Results of made-up repetitions, put together as `hpcbench report` does; none of their numbers was measured."""
+"""Results of made-up runs, put together as `hpcbench report` does; none of their numbers was measured."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def repetitions_of(case: int, time_s: float, noise: Sequence[float] = NOISE, **c
             {
                 **own,
                 **dict.fromkeys(set(MEASURED) - set(PARAMETERS)),
-                "repetition": 0,
+                "run": 0,
                 "error": changes.get("error", "it broke"),
             }
         ]
-    return [{**own, "repetition": run, "times_s": np.array([time_s * part])} for run, part in enumerate(noise)]
+    return [{**own, "run": run, "times_s": np.array([time_s * part])} for run, part in enumerate(noise)]
 
 
 def results(

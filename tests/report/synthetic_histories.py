@@ -68,7 +68,7 @@ def _point(sweep: int, case: int, value: float, hours: float) -> Point:
         value=value,
         low=value * 0.997,
         high=value * 1.004,
-        repetitions=5,
+        runs=5,
         interference_runs=0,
         work=(),
         on_gpus=case % 2 == 1,
@@ -77,7 +77,7 @@ def _point(sweep: int, case: int, value: float, hours: float) -> Point:
 
 
 def without_values(history: History) -> History:
-    """The same where no repetition has completed."""
+    """The same where no run has completed."""
     emptied = [
         CaseHistory(each.case, [point._replace(value=None) for point in each.points], [], [])
         for each in history.histories

@@ -1,4 +1,4 @@
-"""Results of made-up repetitions, of whatever shape a test asks for; none of their numbers was measured."""
+"""Results of made-up runs, of whatever shape a test asks for; none of their numbers was measured."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def results(
     quantity: Quantity = THROUGHPUT,
     metrics: Sequence[Quantity] = (),
 ) -> Results:
-    """Of cases with log-normal times around `time_s`, which `case` makes: between repetitions they spread as within
+    """Of cases with log-normal times around `time_s`, which `case` makes: between runs they spread as within
     them, or by `between`. One with a status of its own has failed."""
     generator = np.random.default_rng(1)
     between = spread if between is None else between
@@ -62,7 +62,7 @@ def results(
     for place, (time_s, changes) in enumerate(({**each}.pop("time_s"), each) for each in cases):
         for number in range(repetitions):
             times = time_s * generator.lognormal(0, between) * generator.lognormal(0, spread, samples)
-            own = {"case": f"case-{place}", "case_index": place, "repetition": number, "times_s": times}
+            own = {"case": f"case-{place}", "case_index": place, "run": number, "times_s": times}
             rows.append({**USUAL, "execution": "eager", "inter_op_threads": None, **own, **changes})
             if "status" in changes:
                 rows[-1].update({**dict.fromkeys(MEASURED), "times_s": np.array(()), "error": "it broke"})
@@ -192,7 +192,7 @@ def _odd_values() -> Results:
 
 
 def _incomplete() -> Results:
-    """With a case that failed, one too fast for the clock, and one of a single sample."""
+    """With a case that failed, one too fast for the clock, and one of a single measurement."""
     failed = case(0.1, framework="jax", status="failed")
     return results(case(0.03), failed, case(0.0, framework="mxnet"), case(0.02, framework="tensorflow"))
 
@@ -223,7 +223,7 @@ SHAPES: dict[str, Callable[[], Results]] = {
     "odd values": _odd_values,
     "many orders of magnitude": lambda: results(*(case(10.0**-n, intra_op_threads=2**n) for n in range(8))),
     "incomplete": _incomplete,
-    "single samples": lambda: results(*(threads(n) for n in (1, 2, 4)), repetitions=1, samples=1),
+    "single measurements": lambda: results(*(threads(n) for n in (1, 2, 4)), repetitions=1, samples=1),
     "wide intervals": lambda: results(*(threads(n) for n in (1, 2, 4)), repetitions=2, spread=5.0),
     "all failed": lambda: results(case(0.1, status="failed"), case(0.1, framework="jax", status="timeout")),
     "equal": lambda: results(case(0.1), case(0.1, framework="jax"), spread=0.0),

@@ -98,7 +98,7 @@ def test_reports_are_the_same(name: str, with_scipy: Callable[[], Counter[str]])
 
 
 def comparisons() -> list[Any]:
-    """Verdicts on 2 to 12 repetitions a side: with and without ties, equal, and far apart."""
+    """Verdicts on 2 to 12 runs a side: with and without ties, equal, and far apart."""
     pairs = []
     for seed in SEEDS:
         generator = np.random.default_rng(seed)

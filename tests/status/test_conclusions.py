@@ -163,7 +163,7 @@ def test_a_job_that_has_printed_nothing_ended_as_slurm_says(
     assert words.format(log=sweep.paths.log("job-001.beef", 0, "42")) in record.error.message
     assert (record.element, record.batch, record.attempt) == (3, "job-001.beef", None)
     assert record.slurm == {"array_job_id": "42", "array_task_id": "0"}
-    assert record.samples is None
+    assert record.measurements is None
 
 
 @pytest.mark.parametrize(

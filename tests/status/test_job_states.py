@@ -11,7 +11,7 @@ from tests.status.queued_sweep import Cluster
 
 
 def lookups(monkeypatch: pytest.MonkeyPatch, answer: Lookup, of_array: Lookup) -> list[str]:
-    """Answer questions about elements and arrays; return the IDs that are asked for."""
+    """Answer questions about elements and arrays; return the IDs that are requested."""
     asked: list[str] = []
 
     def look_up(job_id: str, cluster: str | None) -> Lookup:

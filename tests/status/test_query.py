@@ -133,7 +133,7 @@ def test_commands_that_read_leave_the_workspace_as_it_was(lost: CommandLine) -> 
 def test_status_and_report_show_how_it_ended_and_watching_saves_it(
     lost: CommandLine, fake_commands: Callable[..., Path]
 ) -> None:
-    assert json.loads(lost("status", "lost", "--json").stdout)["repetitions"] == {"pending": 1, "node_failure": 1}
+    assert json.loads(lost("status", "lost", "--json").stdout)["states"] == {"pending": 1, "node_failure": 1}
     assert "Slurm reports NODE_FAIL; its log ends: loading gcc" in lost("status", "lost").stdout
     assert [row["status"] for row in lost.report("lost", expect=1)] == ["node_failure", "pending"]
     assert lost.records() == []

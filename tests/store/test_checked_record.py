@@ -49,12 +49,15 @@ def test_what_the_node_writes_has_none(make_record: MakeRecord, status: str, par
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        *((name, None) for name in ("git", "error", "metrics", "learning", "work", "threads", "samples", "attempt")),
+        *(
+            (name, None)
+            for name in ("git", "error", "metrics", "learning", "work", "threads", "measurements", "attempt")
+        ),
         *((name, None) for name in ("import_s", "build_s", "peak_memory_bytes", "python", "packages", "interference")),
         ("nodes.0.cpu_model", GONE),
         ("work.items_per_step", None),
-        ("samples.times_s", [0.1, None, float("nan"), 2]),
-        ("samples.first_step_s", None),
+        ("measurements.times_s", [0.1, None, float("nan"), 2]),
+        ("measurements.first_step_s", None),
         ("metrics", {"rate": METRIC}),
         ("user_parameters", {"note": None}),
         ("something_new", {}),
@@ -68,7 +71,7 @@ def test_what_may_be_null_or_absent_is_accepted(make_record: MakeRecord, path: s
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("samples", GONE, "samples is missing"),
+        ("measurements", GONE, "measurements is missing"),
         ("started_at", None, "started_at is null"),
         ("started_at", "yesterday", "started_at is not a time with a zone"),
         ("ended_at", "2026-11-01T00:00:00", "ended_at is not a time with a zone"),
@@ -80,16 +83,20 @@ def test_what_may_be_null_or_absent_is_accepted(make_record: MakeRecord, path: s
         ("parameters.intra_op_threads", 2**63, "parameters.intra_op_threads does not fit into 64 bits"),
         ("parameters.inter_op_threads", "two", "parameters.inter_op_threads is a string"),
         ("work.flops_per_item", None, "work.flops_per_item is null"),
-        ("samples.times_s", ["fast"], "samples.times_s[0] is a string"),
+        ("measurements.times_s", ["fast"], "measurements.times_s[0] is a string"),
         ("metrics", {"rate": {"value": 7.5, "unit": "it/s"}}, "metrics.rate.better is missing"),
         ("metrics", {"rate": 7.5}, "metrics.rate is a number"),
         ("nodes", ["n1"], "nodes[0] is a string"),
         ("ended_at", "9999-12-31T23:59:59+00:00", "ended_at is not a time with a zone"),
         ("started_at", "0001-01-01T00:00:00+00:00", "started_at is not a time with a zone"),
-        ("repetition", 2**63, "repetition does not fit into 64 bits"),
+        ("run", 2**63, "run does not fit into 64 bits"),
         ("parameters.nodes", -(2**63) - 1, "parameters.nodes does not fit into 64 bits"),
         ("peak_memory_bytes", 10**400, "peak_memory_bytes does not fit into 64 bits"),
-        ("samples.windows.0", {"start_s": 0.0, "end_s": 1.0, "samples": 3}, "samples.windows[0] is an object"),
+        (
+            "measurements.windows.0",
+            {"start_s": 0.0, "end_s": 1.0, "samples": 3},
+            "measurements.windows[0] is an object",
+        ),
         ("nodes.0.hostname", GONE, "nodes[0].hostname is missing"),
         ("warnings", [None], "warnings[0] is null"),
         ("error", {"type": "ValueError", "message": {}}, "error.message is an object"),

@@ -24,7 +24,7 @@ LATER = KEY._replace(started_at="2026-01-02T00:00:00.000+00:00")
 
 def entry(content: bytes, key: AttemptKey = KEY, **given: Any) -> bytes:
     named = {} if "file" in given else {"rank": 0, "stream": "standard"}
-    fields = {"case": "c", "repetition": 1, "offset": 0, "bytes": len(content), "complete": True, **named, **given}
+    fields = {"case": "c", "run": 1, "offset": 0, "bytes": len(content), "complete": True, **named, **given}
     return packed(Head(**key._asdict(), **fields), content)
 
 
@@ -116,7 +116,7 @@ def test_entries_that_hpcbench_does_not_write_are_skipped(line: bytes, paths: Sw
 
 @pytest.mark.parametrize("given", [{"bytes": -1}, {"offset": -1}, {"rank": None}, {"stream": None}, {"file": "x"}])
 def test_a_description_without_meaning_is_skipped(given: dict[str, Any], paths: SweepPaths, file: Path) -> None:
-    head = Head(**KEY._asdict(), case="c", repetition=1, offset=0, bytes=1, complete=True, rank=0, stream="standard")
+    head = Head(**KEY._asdict(), case="c", run=1, offset=0, bytes=1, complete=True, rank=0, stream="standard")
     file.write_bytes(packed(dataclasses.replace(head, **given), b"x"))
     assert not read(paths)
 

@@ -122,11 +122,11 @@ def test_a_record_that_has_not_what_is_needed_is_damaged_and_what_is_wrong_is_sa
         path,
         line(make_record(0)),
         line({"schema": SCHEMA, "status": "completed"}),
-        line({**to_json(make_record(1)), "samples": "none"}),
+        line({**to_json(make_record(1)), "measurements": "none"}),
     )
     found = read_records(paths)
     assert [record.case_index for record in found.records] == [0]
-    assert found.damaged == [f"{path}:2 (sweep is missing)", f"{path}:3 (samples is a string)"]
+    assert found.damaged == [f"{path}:2 (sweep is missing)", f"{path}:3 (measurements is a string)"]
     assert [record.case_index for record in read_file(path)] == [0]
 
 

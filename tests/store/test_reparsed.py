@@ -44,7 +44,7 @@ def test_records_are_read_with_the_outcomes_and_stay_as_they_are(paths: SweepPat
         ["w"],
     )
     assert (second.status, second.error_message, second.metrics) == ("failed", "no", None)
-    assert first.samples == records[0].samples
+    assert first.measurements == records[0].measurements
     assert read_later(paths, RecordFiles()) == [first, second]
     assert read_records(paths, original=True).records == records
     assert paths.local_records("job-1").read_bytes() == before
@@ -61,7 +61,7 @@ def test_a_run_that_did_not_complete_has_no_times_in_tables(paths: SweepPaths, r
     reparsed.write(paths, DEFINITIONS, [outcome(records[0], status="failed", error=Error("expect", "no"))])
     first, second = read_records(paths).records
     assert (list(first.times_s), first.verdict) == ([], None)
-    assert first.samples is not None
+    assert first.measurements is not None
     assert second.times_s == records[1].times_s != ()
 
 

@@ -91,7 +91,7 @@ def test_a_sweep_reads_as_it_was_written(make_sweep: MakeSweep) -> None:
     assert (sweep.scheduler, sweep.job_names, sweep.limit_s("job-001")) == ("slurm", ["job-001"], 600)
     runs = list(sweep.runs("job-001"))
     assert [run.order for run in runs] == [0, 1, 2, 3]
-    assert {(run.parameters["seed"], run.repetition) for run in runs} == {(1, 1), (1, 2), (2, 1), (2, 2)}
+    assert {(run.parameters["seed"], run.run) for run in runs} == {(1, 1), (1, 2), (2, 1), (2, 2)}
     assert {run.user_parameters["week"] for run in runs} == {7}
     assert {len(run.case_id) for run in runs} == {13}
 

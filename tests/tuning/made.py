@@ -25,7 +25,7 @@ def record(time_s: float | None = 0.5, seconds: int = 10, verdict: str = "clean"
     made = {
         "status": "completed" if time_s else "timeout",
         "interference": {"verdict": verdict},
-        "samples": {"times_s": [time_s]},
+        "measurements": {"times_s": [time_s]},
         "work": {"items_per_step": 1},
         "started_at": "2026-11-01T00:00:00+00:00",
         "ended_at": f"2026-11-01T00:00:{seconds:02d}+00:00",

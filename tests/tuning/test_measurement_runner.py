@@ -20,7 +20,7 @@ from tests.tuning.made import case, record
 
 
 class FakeRuns:
-    """Repetitions that have these attempts from before."""
+    """Runs that have these attempts from before."""
 
     def __init__(self, *attempts: dict[str, Any]) -> None:
         self.attempts = attempts
@@ -49,7 +49,7 @@ def runner_of(*before: dict[str, Any]) -> MeasurementRunner:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch):
-    """Let each repetition be measured with these attempts, of which the last one counts."""
+    """Let each run be measured with these attempts, of which the last one counts."""
 
     def measured(*attempts: dict[str, Any]) -> None:
         monkeypatch.setattr(measurement_runner, "run_repetition", lambda *_: (attempts[-1], list(attempts)))
@@ -77,7 +77,7 @@ def test_what_was_measured_otherwise_is_not_taken_for_what_is_asked(monkeypatch:
     monkeypatch.setattr(measurement_runner, "add_run", lambda _, job, run: added.append(run))
     sweep: Any = SimpleNamespace(job_names=["job-001"], environment=lambda _: ("pytorch", ""), paths=None)
     assert measurement_runner.Runs(sweep).next_run(case(), short) is known
-    assert measurement_runner.Runs(sweep).next_run(case(), full).planned.repetition == 2
+    assert measurement_runner.Runs(sweep).next_run(case(), full).planned.run == 2
     assert [run.measure for run in added] == [full.model_dump()]
 
 

@@ -30,4 +30,4 @@ def test_a_record_that_failed_is_no_example_but_a_failure() -> None:
     run(found.measure(case(), Stage.SHORT), lambda _: record(0.25))
     completed = found.completed(case())
     assert completed is not None
-    assert completed.samples.times_s == [0.25]
+    assert completed.measurements.times_s == [0.25]

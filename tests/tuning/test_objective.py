@@ -1,4 +1,4 @@
-"""What a repetition costs, by what is to be best."""
+"""What a run costs, by what is to be best."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hpcbench.plan.case import Case
 from hpcbench.tuning.objective import Objective, default_metric, objective_of
 from tests.fixtures.records import a_record
 
-RECORD = a_record(samples={"times_s": [0.2, 0.4, 0.3]}, work={"items_per_step": 6})
+RECORD = a_record(measurements={"times_s": [0.2, 0.4, 0.3]}, work={"items_per_step": 6})
 RATE = {"value": 5.0, "unit": "it/s", "better": None}
-OF_COMMAND = a_record(samples={"times_s": [2.0]}, metrics={"rate": RATE})
+OF_COMMAND = a_record(measurements={"times_s": [2.0]}, metrics={"rate": RATE})
 
 
 def test_throughput_is_the_time_of_an_item_and_back() -> None:
@@ -66,7 +66,7 @@ def test_a_metric_of_which_more_is_better_costs_its_inverse() -> None:
     assert objective_of("rate:lower", experiment).cost_of(OF_COMMAND) == pytest.approx(5.0)
 
 
-@pytest.mark.parametrize("record", [replace(RECORD, status="failed"), replace(RECORD, samples=None)])
+@pytest.mark.parametrize("record", [replace(RECORD, status="failed"), replace(RECORD, measurements=None)])
 def test_what_did_not_complete_costs_nothing_that_is_known(record) -> None:
     assert Objective(TIME).cost_of(record) is None
 
@@ -76,7 +76,7 @@ def test_why_a_repetition_has_no_cost_is_told() -> None:
     objective = objective_of("loss:lower", experiment)
 
     def losing(value: float) -> Record:
-        return a_record(samples={"times_s": [2.0]}, metrics={"loss": {**RATE, "value": value}})
+        return a_record(measurements={"times_s": [2.0]}, metrics={"loss": {**RATE, "value": value}})
 
     assert objective.why_unknown(losing(-3.2)) == ("its loss is -3.2; a search requires finite numbers above 0")
     for value in (-3.2, 0.0, float("nan"), float("inf")):

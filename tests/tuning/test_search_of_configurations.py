@@ -25,7 +25,7 @@ Measure = Callable[[Block], list[Outcome]]
 
 class Machine:
     """Costs without noise, or with that of a sequence; None fails, and so does what `fails` says, of a setting and the
-    block that it is measured in. It keeps the blocks that it was asked for."""
+    block that it is measured in. It keeps the blocks that it was requested."""
 
     def __init__(
         self,

@@ -19,7 +19,14 @@ PROGRAMS = Path(__file__).parent
 GRACE_S = 15.0  # for hpcbench to end the current run and write its record
 MOST_CPUS = 8
 # Runs are short: the steps check that they work and what their records contain, not how fast they are.
-BRIEF = {"repetitions": 1, "retries": 0, "min_samples": 5, "min_time_s": 0.3, "max_time_s": 0.5, "max_warmup_s": 0.5}
+BRIEF = {
+    "repetitions": 1,
+    "retries": 0,
+    "min_measurements": 5,
+    "min_time_s": 0.3,
+    "max_time_s": 0.5,
+    "max_warmup_s": 0.5,
+}
 
 Record = dict[str, Any]
 

@@ -57,7 +57,7 @@ def _experiment(bench: Bench) -> dict[str, Any]:
 
 def window_of(record: Record) -> tuple[float, float]:
     """Return start and end of the measurements on the clock of the node."""
-    windows = record["samples"]["windows"]
+    windows = record["measurements"]["windows"]
     return windows[0][0], windows[-1][1]
 
 

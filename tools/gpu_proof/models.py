@@ -81,7 +81,7 @@ def of_models(records: Sequence[Record], wanted: Sequence[tuple[str, str]], on_c
 
 
 def _row(record: Record) -> str:
-    parameters, samples = record["parameters"], record["samples"]
+    parameters, samples = record["parameters"], record["measurements"]
     times = sorted(value for value in samples["times_s"] if value is not None)
     step_s = times[len(times) // 2] if times else float("nan")
     memory = record["peak_device_bytes"]

@@ -3,7 +3,7 @@
 A speedup, an efficiency or the parameter of a law is computed once per replicate, of all cases that it depends on. Its
 interval is the middle 95 % of the results (Efron and Tibshirani, 1993, "An Introduction to the Bootstrap", section
 13.3). The replicates are the values from which stats/intervals.py derives the interval of the median: bootstrapped
-medians, or for two to five repetitions quantiles of Student's t. So a speedup needs no assumption beyond those of its
+medians, or for two to five runs quantiles of Student's t. So a speedup needs no assumption beyond those of its
 two times.
 """
 
@@ -27,7 +27,7 @@ _SEED = 19791101
 
 
 class Replicates:
-    """Bootstrap replicates per case of a table of repetitions grouped by by_case, computed on demand and cached."""
+    """Bootstrap replicates per case of a table of runs grouped by by_case, computed on demand and cached."""
 
     def __init__(self, cases: Cases) -> None:
         self._cases = cases
@@ -42,7 +42,7 @@ class Replicates:
         return self._made(case, quantity)
 
     def repetitions(self, case: Key) -> list[Row]:
-        """Return the valid repetitions of a case."""
+        """Return the valid runs of a case."""
         return valid_rows(self._cases.get(case, []))
 
     def _make(self, case: Key, quantity: Quantity) -> Floats | None:
@@ -74,7 +74,7 @@ def interval_of(estimate: float, replicates: Floats) -> Interval:
 
 
 def _medians(repetitions: list[Row], quantity: Quantity) -> Floats | None:
-    """Return replicates of the median or percentile of the samples, or of the median of one value per repetition."""
+    """Return replicates of the median or percentile of the measurements, or of the median of one value per run."""
     if quantity == TIME:
         timed = [row for row in repetitions if row[SAMPLES].size]
         return plausible_medians([row[SAMPLES] for row in timed], [row[EFFECTIVE] for row in timed]) if timed else None

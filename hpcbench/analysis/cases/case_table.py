@@ -18,13 +18,13 @@ from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.core.samples import CLEAN, INTERFERENCE, SAMPLES, UNMONITORED
 from hpcbench.core.status import COMPLETED
 
-EFFECTIVE = "effective_samples"  # effective number of independent samples, of a case and of each row of by_case
+EFFECTIVE = "effective_measurements"  # independent measurements, of a case and of each row of by_case
 
 _KEYS = ["sweep", "case"]
 _FRONT = ["sweep", "case", "status"]
-_COUNTS = ["repetitions", "interference_runs", "unmonitored", "attempts"]
+_COUNTS = ["runs", "interference_runs", "unmonitored", "attempts"]
 _OF_TIMES = [
-    "samples",
+    "measurements",
     EFFECTIVE,
     "time_median_s",
     "time_ci_low_s",
@@ -44,9 +44,9 @@ _OF_TIMES = [
 _MEASURED = [*_COUNTS, *_OF_TIMES]
 _LARGEST = ("peak_memory_bytes", "peak_device_bytes")
 _PER_REPETITION = (
-    "repetition",
+    "run",
     "attempt",
-    "steps_per_sample",
+    "steps_per_measurement",
     "warmup_steps",
     "steady",
     "drift",
@@ -55,14 +55,14 @@ _PER_REPETITION = (
     "ended_at",
     SAMPLES,
 )
-_JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over all repetitions
+_JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over all runs
 # Columns joined in the same way, with "; " since their values contain commas.
 _SENTENCES = (
     *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"),
     *("performance_variables", "outside_variables", "warnings"),
     *("energy_scope", "energy_reason", "price_reason"),
 )
-# Columns that are medians over the valid repetitions.
+# Columns that are medians over the valid runs.
 _TYPICAL = (
     *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
     *("epochs", "accuracy", "price_per_hour"),
@@ -79,7 +79,7 @@ def case_table(
 ) -> pd.DataFrame:
     """Return one row per case, in the order of sweeps and cases; `speedup` is left empty for speedup.py.
 
-    A case has completed if all its repetitions have. Its times are from the valid repetitions. `grouped` is the result
+    A case has completed if all its runs have. Its times are from the valid runs. `grouped` is the result
     of by_case, if already computed; `same_workload` are the user parameters that do not change the workload of
     commands.
     """
@@ -90,7 +90,7 @@ def case_table(
     valid = _is_valid(cleaned).to_numpy()
     used = rows[valid]
     measured = pd.DataFrame([_measured(valid_rows(group)) for group in groups.values()])
-    ordered = np.lexsort((~valid, case_of))  # by case, valid repetitions first
+    ordered = np.lexsort((~valid, case_of))  # by case, valid runs first
     first = ordered[np.unique(case_of.to_numpy()[ordered], return_index=True)[1]]
     frame = rows.iloc[first].drop(columns=list(_PER_REPETITION), errors="ignore")
     metrics = [str(name) for name in repetitions if str(name).startswith(PREFIX)]
@@ -123,7 +123,7 @@ def _ordered(frame: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
 
 
 def _of_all(rows: pd.DataFrame) -> dict[str, pd.Series[Any]]:
-    """Return by column the maxima, joined texts and sums over all repetitions of each case."""
+    """Return by column the maxima, joined texts and sums over all runs of each case."""
     present = [name for name in _SENTENCES if name in rows]
     return {
         **{name: rows[name].groupby(level=0).max() for name in _LARGEST},
@@ -163,7 +163,7 @@ def _whole(numbers: pd.Series[float]) -> pd.Series[Any]:
 
 
 def _outcomes(rows: pd.DataFrame, used: pd.DataFrame) -> dict[str, pd.Series[Any]]:
-    """Return the status of each case, with the error and the log of the first repetition that did not complete."""
+    """Return the status of each case, with the error and the log of the first run that did not complete."""
     completed = rows["status"] == COMPLETED
     failed = rows[~completed]
     failed = failed[~failed.index.duplicated()]
@@ -181,14 +181,14 @@ def _outcomes(rows: pd.DataFrame, used: pd.DataFrame) -> dict[str, pd.Series[Any
 
 
 def _not_found(used: pd.DataFrame) -> dict[str, pd.Series[Any]]:
-    """Return the metrics that were not found, and the reasons, in the first repetition of each case that lacks any."""
+    """Return the metrics that were not found, and the reasons, in the first run of each case that lacks any."""
     lacking = used[used[NOT_FOUND[0]].notna()]
     lacking = lacking[~lacking.index.duplicated()]
     return {name: lacking[name] for name in NOT_FOUND}
 
 
 def _metrics(used: pd.DataFrame, metrics: list[str]) -> dict[str, pd.Series[Any]]:
-    """Return the median over repetitions of each metric, and the limits of its 95 % CI, by column."""
+    """Return the median over runs of each metric, and the limits of its 95 % CI, by column."""
     columns: dict[str, pd.Series[Any]] = {}
     for name in metrics:
         values = used[name].dropna().astype("float64").groupby(level=0)
@@ -199,7 +199,7 @@ def _metrics(used: pd.DataFrame, metrics: list[str]) -> dict[str, pd.Series[Any]
 
 
 def by_case(repetitions: pd.DataFrame) -> Cases:
-    """Return the rows of each case by sweep and id, with their effective samples; as dicts, since frames are slower."""
+    """Return the rows of each case by sweep and id, with effective measurements; as dicts, since frames are slower."""
     groups: Cases = {}
     cleaned = only_times(repetitions)
     names = [*cleaned, EFFECTIVE]
@@ -212,13 +212,13 @@ def by_case(repetitions: pd.DataFrame) -> Cases:
 
 
 def valid_rows(rows: list[Row]) -> list[Row]:
-    """Return the valid repetitions of a case: the completed ones without interference, otherwise all completed ones."""
+    """Return the valid runs of a case: the completed ones without interference, otherwise all completed ones."""
     completed = [row for row in rows if row["status"] == COMPLETED]
     return [row for row in completed if row["interference"] != INTERFERENCE] or completed
 
 
 def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return the valid repetitions (see valid_rows) of all cases of a table, with their valid samples."""
+    """Return the valid runs (see valid_rows) of all cases of a table, with their valid measurements."""
     cleaned = only_times(repetitions)
     return cleaned[_is_valid(cleaned)]
 
@@ -234,12 +234,12 @@ def _is_energy(column: str) -> bool:
 
 
 def _measured(rows: list[Row]) -> Row:
-    """Return the columns of a case that summarize the times of its valid repetitions."""
+    """Return the columns of a case that summarize the times of its valid runs."""
     measured: Row = {**dict.fromkeys(_OF_TIMES), **latency(rows)}
-    measured["repetitions"] = len(rows)
-    measured["samples"] = sum(len(row[SAMPLES]) for row in rows)
+    measured["runs"] = len(rows)
+    measured["measurements"] = sum(len(row[SAMPLES]) for row in rows)
     measured[EFFECTIVE] = sum(row[EFFECTIVE] for row in rows)
-    if not measured["samples"]:
+    if not measured["measurements"]:
         return measured
     repetitions, items_per_step = [row[SAMPLES] for row in rows], rows[0]["items_per_step"]
     pooled = np.concatenate(repetitions)

@@ -9,7 +9,7 @@ import pandas as pd
 from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.run_spec import COMMAND
 
-WORK = "work"  # column of the workload, within which repetitions are compared
+WORK = "work"  # column of the workload, within which runs are compared
 PLACE = "nodes_used"
 _SOFTWARE = ("framework", "strategy", "environment")
 _MACHINE = ("site", "device", "gpus_per_task", "nodes", "placement")
@@ -37,7 +37,7 @@ def uncontrolled(repetitions: pd.DataFrame) -> Values:
     """Return the values of each factor that differs within a workload although all columns that may set it agree.
 
     Nodes count only if they are confounded with the case: two cases ran on one node list each, and these differ. If
-    repetitions are spread over nodes at random, their interval includes the effect (Hoefler and Belli, 2015, section
+    runs are spread over nodes at random, their interval includes the effect (Hoefler and Belli, 2015, section
     4.1.1).
     """
     found = {name: _differing(repetitions, name, setters) for name, setters in FACTORS.items()}
@@ -59,7 +59,7 @@ def _differing(repetitions: pd.DataFrame, factor: str, setters: tuple[str, ...])
 def confounded_with(repetitions: pd.DataFrame, factor: str, axes: Sequence[str]) -> list[str]:
     """Return the axes that are confounded with a factor, because each of their values ran with one value of the factor.
 
-    Each value must have several repetitions, unless axis and factor have the same number of values.
+    Each value must have several runs, unless axis and factor have the same number of values.
     """
     known = repetitions[repetitions[factor].notna()]
     found = []
@@ -72,7 +72,7 @@ def confounded_with(repetitions: pd.DataFrame, factor: str, axes: Sequence[str])
 
 
 def unknown(repetitions: pd.DataFrame) -> list[str]:
-    """Return the factors that are missing for some repetition."""
+    """Return the factors that are missing for some run."""
     repetitions = repetitions[["framework", "device", *_OF_MACHINES, *_OF_MODELS, *_OF_GPUS]]
     models = repetitions[repetitions["framework"] != COMMAND]
     on_gpus = models[models["device"] == "gpu"]

@@ -2,7 +2,7 @@
 
 - Money is time multiplied by the hourly price of the allocated resources; its interval is derived from that of the
   time. It covers the work at the measured speed, without startup, warm-up and queueing.
-- Energy is the median over repetitions of the energy per item, with the interval of that median.
+- Energy is the median over runs of the energy per item, with the interval of that median.
 - Emissions are that energy, times the PUE of the data centre, times the grams for a kWh (Lannelongue, Grealey and
   Inouye, 2021, "Green Algorithms: quantifying the carbon footprint of computation", Advanced Science 8, 2100707).
 - The energy-delay product is the energy per item times the time for an item, J s, in which saving energy by being
@@ -10,7 +10,7 @@
   Electronics; Gonzalez and Horowitz, 1996, "Energy dissipation in general purpose microprocessors", IEEE Journal of
   Solid-State Circuits 31).
 
-An item is the unit of work of a step (items_per_step). If a sample is a whole run (a command, a training to an
+An item is the unit of work of a step (items_per_step). If a measurement is a whole run (a command, a training to an
 accuracy), costs are per run.
 """
 
@@ -40,7 +40,7 @@ _TIME = ("time_median_s", "time_ci_low_s", "time_ci_high_s")
 _KEYS = ("sweep", "case")
 _BEHIND = "co2e_g_per_kwh"  # the new columns are inserted after this one
 
-Values = dict[tuple[str, str], list[float]]  # one value per repetition, by sweep and case
+Values = dict[tuple[str, str], list[float]]  # one value per run, by sweep and case
 
 
 def add_costs(cases: pd.DataFrame, repetitions: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +49,7 @@ def add_costs(cases: pd.DataFrame, repetitions: pd.DataFrame) -> pd.DataFrame:
     `repetitions` is the table from which case_table made `cases`.
     """
     items, items_of_epoch = _numbers(cases, "items_per_step"), _numbers(cases, "items_per_epoch")
-    whole = np.isnan(items)  # a sample is a run, without items
+    whole = np.isnan(items)  # a measurement is a run, without items
     millions, runs = np.where(whole, np.nan, MILLION), np.where(whole, 1.0, np.nan)
     price = np.stack([_numbers(cases, name) for name in _TIME]) * _numbers(cases, "price_per_hour") / SECONDS
     energy, energy_delay, learnt = _by_repetitions(cases, repetitions)
@@ -83,7 +83,7 @@ def incomparable(cases: pd.DataFrame, column: str) -> str | None:
         return None
     if column == PRICE:
         return f"prices are in {' and '.join(map(str, several))}"
-    return f"energy is of other parts of the nodes: {', '.join(known['energy_scope'].unique())}"
+    return f"energy is of other components of the nodes: {', '.join(known['energy_scope'].unique())}"
 
 
 def scope_of_host(scope: str) -> str:
@@ -94,7 +94,7 @@ def scope_of_host(scope: str) -> str:
 def _by_repetitions(cases: pd.DataFrame, repetitions: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
     """Return J per item or run, the energy-delay product, and the price of an epoch of a training to an accuracy.
 
-    Each has shape (3, cases): medians over the repetitions, and their lower and upper limits.
+    Each has shape (3, cases): medians over the runs, and their lower and upper limits.
     """
     used = valid_repetitions(repetitions)
     metered = used[used["energy_measured_j"].notna()]
@@ -135,7 +135,7 @@ def _joules(of_run: float, of_item: float | None) -> float:
 
 
 def _energy_delay(of_item: float | None, items_of_step: float | None, times_s: Floats) -> float:
-    """Return J per item times seconds per item of a repetition whose steps have items, otherwise NaN."""
+    """Return J per item times seconds per item of a run whose steps have items, otherwise NaN."""
     if pd.isna(of_item) or pd.isna(items_of_step):
         return math.nan
     return float(of_item or 0.0) * _median_time(times_s) / float(items_of_step or 0.0)

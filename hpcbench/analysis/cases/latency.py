@@ -1,4 +1,4 @@
-"""Latency: percentiles of the step time, available only if each sample is the time of a single step."""
+"""Latency: percentiles of the step time, available only if each measurement is the time of a single step."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.core.frameworks import FORWARD_TASKS, SHARDED
 from hpcbench.core.samples import SAMPLES
 
-AVERAGED_OVER = "samples_averaged_over"  # column with the reason for missing percentiles
+AVERAGED_OVER = "measurements_averaged_over"  # column with the reason for missing percentiles
 STEPS, TASKS, INSTANCES = "steps", "tasks", "instances"
 
 Row = dict[Any, Any]
 
 
 def latency(repetitions: list[Row]) -> Row:
-    """Return by column the percentiles, in seconds, of the pooled samples of the repetitions; None if they are unknown.
+    """Return by column the percentiles, in seconds, of the pooled measurements of the runs; None if they are unknown.
 
-    They are unknown with too few samples (minimum_samples), and if samples are means: percentiles of a step cannot be
-    derived from means of k steps (Hoefler and Belli, 2015, "Scientific benchmarking of parallel computing systems",
-    section 4.2.1). The column AVERAGED_OVER is then STEPS, TASKS or INSTANCES.
+    They are unknown with too few measurements (minimum_samples), and if measurements are means: percentiles of a step
+    cannot be derived from means of k steps (Hoefler and Belli, 2015, "Scientific benchmarking of parallel computing
+    systems", section 4.2.1). The column AVERAGED_OVER is then STEPS, TASKS or INSTANCES.
     """
     averaged = next(filter(None, map(_averaged_over, repetitions)), None)
     if averaged or not repetitions:
@@ -35,8 +35,8 @@ def latency(repetitions: list[Row]) -> Row:
 
 
 def _averaged_over(repetition: Row) -> str | None:
-    """Return STEPS, INSTANCES or TASKS if samples are means over these; None for times of one step or command."""
-    if repetition["steps_per_sample"] > 1:
+    """Return STEPS, INSTANCES or TASKS if measurements are means over these; None for times of one step or command."""
+    if repetition["steps_per_measurement"] > 1:
         return STEPS
     if repetition["instances"] > 1:
         return INSTANCES
@@ -47,13 +47,13 @@ def _averaged_over(repetition: Row) -> str | None:
 
 def _of_one(repetition: Row) -> Row:
     times = repetition[SAMPLES]
-    known = {"samples": times.size, "time_median_s": median_of(times) if times.size else None}
+    known = {"measurements": times.size, "time_median_s": median_of(times) if times.size else None}
     return {**known, **latency([repetition] if times.size else [])}
 
 
 def with_latency(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of repetitions with the number of samples of each, and their median and percentiles in s."""
+    """Return the table of runs with the number of measurements of each, and their median and percentiles in s."""
     found = pd.DataFrame([_of_one(row) for row in only_times(repetitions).to_dict("records")])
-    place = list(repetitions.columns).index("steps_per_sample")
+    place = list(repetitions.columns).index("steps_per_measurement")
     before, after = repetitions.iloc[:, :place], repetitions.iloc[:, place:]
     return pd.concat([before, found.set_index(repetitions.index), after], axis=1)

@@ -12,13 +12,13 @@ from hpcbench.core.machine_peaks import MachinePeaks
 
 @dataclass(frozen=True)
 class Observations:
-    """Samples, interference, power, machine peaks; each may be empty. Times: s since the repetition's first sample.
+    """Measurements, interference, power, machine peaks; each may be empty. Times: s since the run's first measurement.
 
-    Columns of `samples`: `repetition`, `at_s`, `time_s`; of `windows` (monitoring intervals with interference):
-    `repetition`, `start_s`, `end_s`, `causes`; of `power`: `repetition`, `host`, `part`, `at_s`, `watts`.
+    Columns of `samples`: `run`, `at_s`, `time_s`; of `windows` (monitoring intervals with interference):
+    `run`, `start_s`, `end_s`, `causes`; of `power`: `run`, `host`, `part`, `at_s`, `watts`.
     """
 
-    case: str = ""  # name of the case of the samples
+    case: str = ""  # name of the case of the measurements
     samples: pd.DataFrame = field(default_factory=pd.DataFrame)
     windows: pd.DataFrame = field(default_factory=pd.DataFrame)
     power: pd.DataFrame = field(default_factory=pd.DataFrame)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.config.metrics import PREFIX, interval_columns
+from hpcbench.models.items import ITEMS
 
 NOT_FOUND = ("metrics_not_found", "metrics_not_found_reason")  # columns: names of metrics of commands, and the reasons
 
@@ -21,11 +23,11 @@ class Quantity:
 
     column: str
     title: str
-    unit: str = ""  # empty for a ratio
+    unit: str = field(default="", compare=False)  # empty for a ratio
     more_is_better: bool | None = False
     better: str = "better"
     irregular: tuple[str, str] | None = None  # interval columns, if not those of interval_columns
-    measured_as: str = ""  # column of a repetition that it derives from, if another one
+    measured_as: str = ""  # column of a run that it derives from, if another one
 
     @property
     def axis(self) -> str:
@@ -39,7 +41,7 @@ class Quantity:
 
 
 TIME = Quantity("time_median_s", "step time", "s", better="faster", irregular=("time_ci_low_s", "time_ci_high_s"))
-THROUGHPUT = Quantity("throughput_items_per_s", "throughput", "items/s", more_is_better=True, better="faster")
+THROUGHPUT = Quantity("throughput_items_per_s", "throughput", "samples/s", more_is_better=True, better="faster")
 SPEEDUP = Quantity("speedup", "speedup", more_is_better=True, better="faster")
 MEMORY = Quantity("peak_memory_bytes", "peak memory of a task", "B", better="smaller")
 LATENCIES = tuple(
@@ -74,3 +76,14 @@ def price_of(cases: pd.DataFrame) -> Quantity:
 def follows_time(quantity: Quantity) -> bool:
     """Return whether a quantity derives from the time alone, as does the price, which is per hour."""
     return quantity in OF_TIME or quantity.column == PRICE.column
+
+
+def items_of(*models: Any) -> str:
+    """Return the items that these models process: `images` or `sequences`; `samples` for others and for several."""
+    items = {ITEMS[model] for model in models if model in ITEMS}
+    return f"{items.pop() if len(items) == 1 else 'sample'}s"
+
+
+def in_items(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
+    """Return the throughput with the unit for the models of the cases, and any other quantity as it is."""
+    return replace(quantity, unit=f"{items_of(*cases['model'].unique())}/s") if quantity == THROUGHPUT else quantity

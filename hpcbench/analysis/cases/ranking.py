@@ -7,13 +7,13 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity
+from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity, in_items
 from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.core.run_spec import COMMAND
 
 
 def speed_of(cases: pd.DataFrame) -> pd.Series[float]:
-    """Return items per second, or the inverse of the time if samples have no items; missing if the time is 0."""
+    """Return items per second, or the inverse of the time if measurements have no items; missing if the time is 0."""
     times = cases["time_median_s"].astype(float).replace(0, np.nan)
     return cases["throughput_items_per_s"].astype(float).fillna(1 / times)
 
@@ -25,7 +25,7 @@ def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quant
     known better direction that a case has or lacks, otherwise the time.
     """
     if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
-        return quantity
+        return in_items(quantity, cases)
     lacking = {name for names in cases[NOT_FOUND[0]].dropna() for name in names.split(", ")}
     known = [each for each in metrics if cases[each.column].notna().any() or each.title in lacking]
     return next((each for each in known if each.more_is_better is not None), TIME)

@@ -25,9 +25,9 @@ def rises(quantity: Quantity) -> bool:
 
 
 def value_of_run(row: Row, quantity: Quantity) -> float:
-    """Return the value of a quantity in a valid repetition; for throughput and speedup, the time per item in s.
+    """Return the value of a quantity in a valid run; for throughput and speedup, the time per item in s.
 
-    Without items, this is the time of a sample. Return NaN if the run has no value.
+    Without items, this is the time of a measurement. Return NaN if the run has no value.
     """
     if quantity.column in PERCENTILES:
         return _number(latency([row])[quantity.column] if row[SAMPLES].size else None)

@@ -1,4 +1,4 @@
-"""Analysis of variance of repeated measurements: sums of squares of factors, tested against the noise of repetitions.
+"""Analysis of variance of repeated measurements: sums of squares of factors, tested against the noise of runs.
 
 Sums of squares are of type II: the contribution of a factor beyond all others (Yates, 1934, "The analysis of multiple
 classifications with unequal numbers in the different classes", Journal of the American Statistical Association 29;
@@ -46,7 +46,7 @@ class CaseMeans(NamedTuple):
     counts: Floats
     blocks: Codes
     between: Sum  # between cases of the same block
-    noise: Sum  # between repetitions of the same case
+    noise: Sum  # between runs of the same case
 
     @property
     def total(self) -> float:
@@ -55,7 +55,7 @@ class CaseMeans(NamedTuple):
 
 
 def case_means(values: Floats, cases: Codes, blocks: Codes | None = None) -> CaseMeans:
-    """Return the statistics of `values`, one per repetition, given the case of each and the block of each case.
+    """Return the statistics of `values`, one per run, given the case of each and the block of each case.
 
     Cases and blocks are numbered from 0 without gaps. By default, all cases are in one block.
     """
@@ -91,7 +91,7 @@ def explained(data: CaseMeans, factors: Sequence[Codes]) -> Sum:
 
 
 def _meetings(one: Codes, other: Codes, counts: Floats) -> Floats:
-    """Return the contingency table of two factors: the number of repetitions for each pair of levels."""
+    """Return the contingency table of two factors: the number of runs for each pair of levels."""
     width = int(other.max()) + 1
     height = int(one.max()) + 1
     found = np.bincount(one * width + other, weights=counts, minlength=height * width)

@@ -7,7 +7,7 @@ data", Annals of Statistics 3). Signs are robust to heavy tails.
 
 Intervals with this effective sample size cover the median more often than a circular block bootstrap with automatic
 block lengths (Politis and White, 2004; Patton, Politis and White, 2009): see `make bench-comparing`. Both are too
-narrow if a run has fewer than about 30 tau samples, which do not cover its slow changes: only more repetitions help.
+narrow if a run has fewer than about 30 tau samples, which do not cover its slow changes: only more runs help.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Verdicts on two sets of repetitions: NEW is faster or slower than BASE, the same, or undecided (cannot tell).
 
-The rule, for two sets of repetitions of the same workload:
+The rule, for two sets of runs of the same workload:
 
 - slower or faster: Welch's test passes at a false discovery rate of 1 % over all comparisons (Benjamini and Hochberg,
 1995, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57), the exact rank-sum test
@@ -11,7 +11,7 @@ the rank-sum test cannot reach 1 %.
 comparison of the two one-sided tests procedure and the power approach", Journal of Pharmacokinetics and
 Biopharmaceutics 15).
 
-- cannot tell: all other cases, with the reason and the number of repetitions needed.
+- cannot tell: all other cases, with the reason and the number of runs needed.
 
 One test alone is not enough: for bimodal run times, Welch's test finds a difference of a case to itself in up to 3 % of
 trials. The rank-sum test does so in 1 % under any noise, but cannot reach the small p-values that a correction for many
@@ -28,7 +28,7 @@ import numpy as np
 
 from hpcbench.analysis.stats.intervals import LEVEL, Floats
 from hpcbench.analysis.stats.rank_sum import rank_sum_p
-from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, Ratio, ratio_of_medians, repetitions_needed
+from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, Ratio, ratio_of_medians, runs_needed
 
 FALSE_DISCOVERY_RATE = 0.01
 RANK_SUM_LEVEL = 0.01
@@ -39,7 +39,7 @@ FASTER, SLOWER, SAME, CANNOT_TELL = "faster", "slower", "same", "cannot tell"
 
 
 class Pair(NamedTuple):
-    """The positive values of the repetitions of both sides, one per repetition, and whether more is better."""
+    """The positive values of the runs of both sides, one per run, and whether more is better."""
 
     base: Floats
     new: Floats
@@ -54,7 +54,7 @@ class Verdict(NamedTuple):
     p_value: float | None = None
     rank_sum_p: float | None = None
     reason: str | None = None
-    repetitions_needed: int | None = None
+    runs_needed: int | None = None
 
 
 def evaluate(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Verdict]:
@@ -83,7 +83,7 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
         reason = (
             f"{_counts(pair)}: an interval requires two per side, and a verdict of faster or slower {MIN_REPETITIONS}"
         )
-        return Verdict(CANNOT_TELL, ratio, reason=reason, repetitions_needed=MIN_REPETITIONS)
+        return Verdict(CANNOT_TELL, ratio, reason=reason, runs_needed=MIN_REPETITIONS)
     if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
         return Verdict(SAME, ratio, p_value)
     beyond = abs(_log(ratio.estimate)) > margin
@@ -99,7 +99,7 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
     elif ranks is None:
         doubt = f"not significant (corrected p = {p_value:.2g})"
     else:
-        doubt = f"repetitions of both sides overlap (rank-sum p = {ranks:.2g})"
+        doubt = f"runs of both sides overlap (rank-sum p = {ranks:.2g})"
     needed = _needed(pair, ratio, margin)
     return Verdict(CANNOT_TELL, ratio, p_value, ranks, f"{doubt}; {_advice(needed)}", needed)
 
@@ -109,22 +109,22 @@ def _log(ratio: float) -> float:
 
 
 def _needed(pair: Pair, ratio: Ratio, margin: float) -> int | None:
-    """Return the repetitions per side for a verdict at the same ratio and noise; None above MAX_REPETITIONS."""
+    """Return the runs per side for a verdict at the same ratio and noise; None above MAX_REPETITIONS."""
     distance = abs(_log(ratio.estimate))
     level = FALSE_DISCOVERY_RATE
     if distance <= margin:
         distance, level = margin - distance, 1 - LEVEL
-    needed = repetitions_needed(distance, ratio.variance or 0.0, level, MAX_REPETITIONS)
+    needed = runs_needed(distance, ratio.variance or 0.0, level, MAX_REPETITIONS)
     return needed and max(needed, min(pair.base.size, pair.new.size) + 1)
 
 
 def _advice(needed: int | None) -> str:
     if needed is None:
-        return f"more than {MAX_REPETITIONS} repetitions per side would be needed: measure on an idle machine"
-    return f"about {needed} repetitions per side would suffice"
+        return f"more than {MAX_REPETITIONS} runs per side would be needed: measure on an idle machine"
+    return f"about {needed} runs per side would suffice"
 
 
 def _counts(pair: Pair) -> str:
     if pair.base.size == pair.new.size:
-        return f"{pair.new.size} repetitions per side" if pair.new.size > 1 else "1 repetition per side"
-    return f"{pair.base.size} and {pair.new.size} repetitions"
+        return f"{pair.new.size} runs per side" if pair.new.size > 1 else "1 run per side"
+    return f"{pair.base.size} and {pair.new.size} runs"

@@ -38,7 +38,7 @@ def histogram(samples: Floats, most: int = MAX_BINS) -> Histogram:
     Raise ValueError without samples, or if a sample is not finite.
     """
     if samples.size == 0 or not np.isfinite(samples).all():
-        raise ValueError("a histogram needs samples, and all of them finite")
+        raise ValueError("a histogram requires measurements, all of them finite")
     ordered = np.sort(samples)
     low, high = float(ordered[0]), float(ordered[-1])
     if low == high:

@@ -1,16 +1,16 @@
 """Medians with intervals, and percentiles.
 
-Intervals are of the median over repetitions, which are independent since each is a fresh process. The method depends on
+Intervals are of the median over runs, which are independent since each is a fresh process. The method depends on
 their number:
 
 - six and more: a two-stage bootstrap (Davison and Hinkley, 1997, "Bootstrap Methods and their Application", section
-3.8): repetitions are drawn with replacement, and within each its samples. The inner stage does not resample: the median
+3.8): runs are drawn with replacement, and within each its samples. The inner stage does not resample: the median
 of a bootstrap sample is an order statistic whose rank can be drawn directly (Efron, 1982, "The Jackknife, the Bootstrap
 and Other Resampling Plans", section 10.2). For autocorrelated samples, the sample size is the effective number (see
 autocorrelation.py).
 
 - two to five: a bootstrap interval would be far too narrow, and a 95 % order-statistic interval requires six. Student's
-  t on the logarithms of the repetitions' medians is wide enough.
+  t on the logarithms of the runs' medians is wide enough.
 
 - one: the inner stage alone, on the samples of that run. The interval does not describe other runs.
 """
@@ -55,15 +55,15 @@ class Interval(NamedTuple):
 
 
 def effective_size_of(samples: Floats) -> int:
-    """Return the effective number of samples of a repetition; `samples` must be in the order of time."""
+    """Return the effective number of samples of a run; `samples` must be in the order of time."""
     return round(effective_size(samples, median_of(samples))) if samples.size else 0
 
 
 def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None = None) -> Interval:
-    """Return the median of the repetitions' medians, with its interval.
+    """Return the median of the runs' medians, with its interval.
 
-    `repetitions` holds the samples of each repetition in the order of time, `sizes` the effective_size_of each, if
-    computed. Raise ValueError if a repetition has no sample, or a sample is NaN.
+    `repetitions` holds the samples of each run in the order of time, `sizes` the effective_size_of each, if
+    computed. Raise ValueError if a run has no sample, or a sample is NaN.
     """
     ordered = _ordered(repetitions)
     centres = _centres(ordered)
@@ -76,7 +76,7 @@ def median_interval(repetitions: Sequence[Floats], sizes: Sequence[int] | None =
 
 
 def interval_of_values(values: Sequence[float]) -> Interval:
-    """Return the median of one value per repetition, with the interval of median_interval. Raise ValueError for NaN.
+    """Return the median of one value per run, with the interval of median_interval. Raise ValueError for NaN.
 
     From six values on, the ranks of the middle values of a resample are cached: they do not depend on the values.
     """
@@ -92,7 +92,7 @@ def interval_of_values(values: Sequence[float]) -> Interval:
 def plausible_medians(repetitions: Sequence[Floats], sizes: Sequence[int] | None = None) -> Floats | None:
     """Return RESAMPLES values whose middle 95 % are the interval of median_interval; None if it has no interval.
 
-    Results for equal numbers of repetitions and sizes use the same draws: shuffle them before combining two.
+    Results for equal numbers of runs and sizes use the same draws: shuffle them before combining two.
     """
     ordered = _ordered(repetitions)
     if len(ordered) == 1 and ordered[0].size == 1:
@@ -114,25 +114,25 @@ def _sizes(repetitions: Sequence[Floats]) -> list[int]:
 def _ordered(repetitions: Sequence[Floats]) -> list[Floats]:
     series = [np.sort(np.asarray(samples, dtype=np.float64)) for samples in repetitions]
     if not series or any(samples.size == 0 for samples in series):
-        raise ValueError("an interval needs at least one sample in each repetition")
+        raise ValueError("an interval requires at least one measurement in each run")
     if any(math.isnan(samples[-1]) for samples in series):  # sorting puts NaN last
-        raise ValueError("a sample is not a number")
+        raise ValueError("a measurement is not a number")
     return series
 
 
 def _centres(ordered: list[Floats]) -> Floats:
-    """Return the sorted medians of the repetitions."""
+    """Return the sorted medians of the runs."""
     return np.sort([quantile_of_sorted(samples, 0.5) for samples in ordered])
 
 
 def _bootstrapped(ordered: list[Floats], sizes: Sequence[int]) -> Floats:
-    """Return RESAMPLES medians of the two-stage bootstrap, with the given number of samples per repetition."""
+    """Return RESAMPLES medians of the two-stage bootstrap, with the given number of samples per run."""
     columns = [_bootstrap_medians(*drawn) for drawn in zip(ordered, sizes, range(len(ordered)), strict=True)]
     return columns[0] if len(columns) == 1 else _resampled(columns)
 
 
 def _resampled(columns: list[Floats]) -> Floats:
-    """Return medians over repetitions drawn with replacement, each represented by one of its resampled medians."""
+    """Return medians over runs drawn with replacement, each represented by one of its resampled medians."""
     count = len(columns)
     chosen = np.column_stack(columns)[_inner_rows(count), _draws(count)]
     chosen.sort(axis=1)  # for short rows, three times as fast as numpy.median
@@ -253,7 +253,7 @@ def _middle_ranks(repetitions: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 
 @lru_cache(maxsize=64)
 def _inner_rows(repetitions: int) -> NDArray[np.intp]:
-    """Return the row of the inner draw per outer draw, so that a repetition drawn twice gets two different ones."""
+    """Return the row of the inner draw per outer draw, so that a run drawn twice gets two different ones."""
     shifts = np.arange(repetitions) * (RESAMPLES // repetitions if repetitions <= RESAMPLES else 1)
     rows: NDArray[np.intp] = (np.arange(RESAMPLES)[:, None] + shifts[None, :]) % RESAMPLES
     return rows

@@ -61,7 +61,7 @@ def effects(
 ) -> list[Effect]:
     """Return the effect of each pair of levels, the largest first.
 
-    `values` are those of the repetitions of each case; larger values are better if `rises`. `costs` are logarithms of
+    `values` are those of the runs of each case; larger values are better if `rises`. `costs` are logarithms of
     the values of the cases; smaller is better. `alike` is equal for cases that differ at most in this factor.
     """
     grid = _grid(costs, alike, factor)

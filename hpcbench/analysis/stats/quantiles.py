@@ -87,10 +87,10 @@ def _interval(repetitions: Sequence[Floats], ordered: Floats, part: float) -> In
 
 
 def effective_count(repetitions: Sequence[Floats], part: float, quantile: float) -> int:
-    """Return the effective number of samples of some repetitions, for a quantile.
+    """Return the effective number of samples of some runs, for a quantile.
 
-    It is at most the sum over the repetitions. If the fractions below the quantile vary more between repetitions than
-    by chance, it is the number of independent samples with the same variance, reduced for few repetitions (Korn and
+    It is at most the sum over the runs. If the fractions below the quantile vary more between runs than
+    by chance, it is the number of independent samples with the same variance, reduced for few runs (Korn and
     Graubard, 1998, "Confidence intervals for proportions with small expected number of positive counts estimated from
     survey data", Survey Methodology 24; Woodruff, 1952, JASA 47, for quantiles).
     """

@@ -13,15 +13,15 @@ import numpy as np
 from hpcbench.analysis.stats.distributions import normal_quantile, student_quantile, student_tail
 from hpcbench.analysis.stats.intervals import LEVEL, Floats, exponential, median_of
 
-MIN_REPETITIONS = 5  # fewest repetitions per side with which the rank-sum test can reach 1 %
+MIN_REPETITIONS = 5  # fewest runs per side with which the rank-sum test can reach 1 %
 _POWER = 0.9
 _ROUNDING = 1e-12  # differences of logarithms below are rounding errors
 
 
 class Ratio(NamedTuple):
-    """The ratio NEW / BASE. Limits, p-value and variance are None if a side has only one repetition.
+    """The ratio NEW / BASE. Limits, p-value and variance are None if a side has only one run.
 
-    The estimate and its limits may be 0 or infinite. `variance` is the variance of the logarithms between repetitions,
+    The estimate and its limits may be 0 or infinite. `variance` is the variance of the logarithms between runs,
     summed over both sides.
     """
 
@@ -55,8 +55,8 @@ def ratio_of_medians(base: Floats, new: Floats) -> Ratio:
     return Ratio(estimate, min(low, estimate), max(high, estimate), p_value, sum(variances))
 
 
-def repetitions_needed(distance: float, variance: float, level: float, most: int) -> int | None:
-    """Return the repetitions per side that detect a difference of logarithms at `level` with a power of 90 %.
+def runs_needed(distance: float, variance: float, level: float, most: int) -> int | None:
+    """Return the runs per side that detect a difference of logarithms at `level` with a power of 90 %.
 
     The formula is that of Lehr (1992, "Sixteen s-squared over d-squared") with Student's quantiles instead of the 16.
     It is approximate: the rank-sum test needs a few more. Return None above `most`.

@@ -30,7 +30,7 @@ _PLANNED = ("model", "model_options", "task", "dtype", "target_accuracy")
 @dataclass(frozen=True)
 class Level:
     """The cases with one value, or a range of values, of an axis. Best value and quartiles of the quantity are over the
-    measured cases, None without any. `incomplete` counts cases with a repetition that did not complete; they may be
+    measured cases, None without any. `incomplete` counts cases with a run that did not complete; they may be
     measured."""
 
     axis: str  # column of the table of cases

@@ -54,7 +54,7 @@ def step_work(model: str, model_options: str, task: str, batch_size: int, dtype:
     Raise ValueError if the model or the dtype is unknown.
     """
     if model not in catalog.MODELS or dtype not in SIZES:
-        raise ValueError(f"there is no model {model} in {dtype}")
+        raise ValueError(f"model {model} does not support {dtype}")
     given: dict[str, Any] = decoded(model_options)
     chain, shape = catalog.network(model, catalog.resolved_options(model, given))
     training = TASKS[task].trains

@@ -51,9 +51,9 @@ class BestCase:
     gain: Interval
     alike: tuple[Named, ...]  # the cases whose difference from the best may be noise, best first
     cases: int
-    runs: int  # the smaller number of repetitions of the best and the base case
+    runs: int  # the smaller number of runs of the best and the base case
     unknown: int  # further cases of this workload without a value of the quantity
-    single: tuple[Named, ...]  # those of the best and the base case with one repetition
+    single: tuple[Named, ...]  # those of the best and the base case with one run
     with_interference: tuple[Named, ...]  # the best and the base case, if all their runs had interference
     all_with_interference: int  # number of cases of this workload whose runs all had interference
     unmonitored: tuple[Named, ...]  # best and base case, if only unmonitored runs count: others had interference
@@ -96,9 +96,9 @@ def best_case(results: Results, work: Workload) -> BestCase:
         gained,
         tuple(_named(other, work) for other in alike),
         len(measured),
-        int(min(best["repetitions"], base["repetitions"])),
+        int(min(best["runs"], base["runs"])),
         len(work.cases) - len(measured),
-        _those(best, base, work, lambda case: bool(case["repetitions"] == 1)),
+        _those(best, base, work, lambda case: bool(case["runs"] == 1)),
         _those(best, base, work, lambda case: bool(case["interference"] == INTERFERENCE)),
         int((measured["interference"] == INTERFERENCE).sum()),
         _those(best, base, work, lambda case: bool(case["interference"] == UNMONITORED and case["interference_runs"])),
@@ -121,7 +121,7 @@ def _is_significant(interval: Interval, rivals: int) -> bool:
 def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Interval:
     """Return the factor of a case over another one of its workload by the ranking quantity, above 1 if better.
 
-    The limits are None if one of them has a single repetition, which does not describe further runs, and others have
+    The limits are None if one of them has a single run, which does not describe further runs, and others have
     more.
     """
     quantity = results.quantity
@@ -131,7 +131,7 @@ def gain(results: Results, case: pd.Series[Any], other: pd.Series[Any]) -> Inter
     if one == two or not values[worse] > 0:
         return Interval(1.0 if one == two else np.nan, None, None)
     estimate = values[better] / values[worse]
-    if 1 in (case["repetitions"], other["repetitions"]) and (results.cases["repetitions"] > 1).any():
+    if 1 in (case["runs"], other["runs"]) and (results.cases["runs"] > 1).any():
         return Interval(estimate, None, None)
     if not follows_time(quantity):
         return results.replicates.ratio(better, worse, estimate, quantity)

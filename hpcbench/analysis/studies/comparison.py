@@ -35,12 +35,12 @@ _UNSET = "not set"
 
 _OF_A_METRIC = {FASTER: BETTER, SLOWER: WORSE}
 _NUMBERS = ("ratio", "ratio_ci_low", "ratio_ci_high", "p_value", "rank_sum_p", "base_median", "new_median")
-_WHOLE = ("base_repetitions", "new_repetitions", "repetitions_needed")
+_WHOLE = ("base_runs", "new_runs", "runs_needed")
 _COLUMNS = ("quantity", "verdict", *_NUMBERS, *_WHOLE, "base_status", "new_status", "reason")
 
 
 class _Side(NamedTuple):
-    """One sweep: its cases by id, and the values of the repetitions, one each, by case and quantity."""
+    """One sweep: its cases by id, and the values of the runs, one each, by case and quantity."""
 
     cases: dict[str, Row]
     values: dict[tuple[str, str], Floats]
@@ -101,7 +101,7 @@ def compare(
     metrics: Collection[Quantity] = (),
     carried: Sequence[str] = (),
 ) -> Comparison:
-    """Compare the repetition tables of two sweeps by the time and by `metrics` of commands.
+    """Compare the run tables of two sweeps by the time and by `metrics` of commands.
 
     `carried` are columns of a case to copy to the result; `margin` is relative (see equivalence.evaluate).
     """
@@ -142,7 +142,7 @@ def _differing(base: pd.DataFrame, new: pd.DataFrame, names: Sequence[str]) -> d
 
 
 def _common(base: pd.DataFrame, new: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the repetitions of the cases that are on both sides."""
+    """Return the runs of the cases that are on both sides."""
     return base[base["case"].isin(new["case"])], new[new["case"].isin(base["case"])]
 
 
@@ -172,14 +172,14 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
     cases = [case for key, case in side.cases.items() if key in other.cases]
     warnings = Counter(case["warnings"] for case in cases if not pd.isna(case["warnings"]))
     for case in cases:
-        if case["status"] != COMPLETED and case["repetitions"] > 0:
-            warnings["some repetitions did not complete; the others are compared"] += 1
+        if case["status"] != COMPLETED and case["runs"] > 0:
+            warnings["some runs did not complete; the others are compared"] += 1
         if not pd.isna(case[NOT_FOUND[0]]):
-            warnings[f"metric not found in some repetitions: {case[NOT_FOUND[0]]}"] += 1
+            warnings[f"metric not found in some runs: {case[NOT_FOUND[0]]}"] += 1
         if case["interference_runs"] and case["interference"] != INTERFERENCE:
-            warnings["some repetitions had interference; the others are compared"] += 1
+            warnings["some runs had interference; the others are compared"] += 1
         if case["unmonitored"]:
-            warnings["whether some repetitions had interference is unknown; they are compared anyway"] += 1
+            warnings["interference is unknown for some runs; they are compared"] += 1
     return [f"{name}: {warning}" + (f" ({count} cases)" if count > 1 else "") for warning, count in warnings.items()]
 
 
@@ -212,7 +212,7 @@ def _row(case: str, quantity: Quantity, old: Floats, now: Floats) -> _Row:
         reason = "the better direction is unknown: set `better` for the metric in the experiment"
         return _Row(case, quantity.column, None, NOT_COMPARED, reason)
     if min(old.min(), now.min()) <= 0:
-        return _Row(case, quantity.column, None, NOT_COMPARED, "a value is 0 or less, so there is no ratio")
+        return _Row(case, quantity.column, None, NOT_COMPARED, "no ratio (a value is 0 or less)")
     return _Row(case, quantity.column, Pair(old, now, quantity.more_is_better))
 
 
@@ -232,10 +232,10 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
         causes = ", ".join(
             dict.fromkeys(", ".join(case["interference_causes"] for case in with_interference.values()).split(", "))
         )
-        cause = f"interference in every repetition of {' and of '.join(with_interference)} ({causes})"
+        cause = f"interference in every run of {' and of '.join(with_interference)} ({causes})"
         return NOT_COMPARED, f"{cause}; measure again: hpcbench resume SWEEP --interference (of a search: search again)"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
-    return (NOT_COMPARED, f"other work: {'; '.join(other)}") if other else None
+    return (NOT_COMPARED, f"other workload: {'; '.join(other)}") if other else None
 
 
 def _ending(case: Row) -> str:
@@ -254,7 +254,7 @@ def _as_row(row: _Row, verdict: Verdict | None, base: _Side, new: _Side, carried
     for name, side in (("base", base), ("new", new)):
         values = side.values.get((row.case, row.quantity))
         made[f"{name}_status"] = side.cases[row.case]["status"] if row.case in side.cases else None
-        made[f"{name}_repetitions"] = 0 if values is None else values.size
+        made[f"{name}_runs"] = 0 if values is None else values.size
         made[f"{name}_median"] = None if values is None else median_of(values)
     return made
 
@@ -267,6 +267,6 @@ def _judged(row: _Row, verdict: Verdict) -> Row:
         "ratio_ci_high": verdict.ratio.high,
         "p_value": verdict.p_value,
         "rank_sum_p": verdict.rank_sum_p,
-        "repetitions_needed": verdict.repetitions_needed,
+        "runs_needed": verdict.runs_needed,
         "reason": verdict.reason,
     }

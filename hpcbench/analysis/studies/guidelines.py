@@ -210,4 +210,4 @@ def wilson(successes: int, trials: int) -> Interval:
 
 def _at_worst(example: CounterExample) -> str:
     place = " ".join(f"{name}={value}" for name, value in example.context[:_FIRST])
-    return f"elsewhere up to {times(example.slower)} as long{f' ({place})' if place else ''}"
+    return f"otherwise up to {times(example.slower)} as slow{f' ({place})' if place else ''}"

@@ -43,9 +43,9 @@ FactChanges = dict[str, tuple[str, str]]  # values before and after, by fact
 
 
 class Point(NamedTuple):
-    """One case in one sweep. `value` is the median of its repetitions' medians; None without valid repetitions.
+    """One case in one sweep. `value` is the median of its runs' medians; None without valid runs.
 
-    `has_interference` is True if all repetitions had interference, so that these count.
+    `has_interference` is True if all runs had interference, so that these count.
     """
 
     sweep: str
@@ -56,7 +56,7 @@ class Point(NamedTuple):
     value: float | None
     low: float | None
     high: float | None
-    repetitions: int
+    runs: int
     interference_runs: int
     work: tuple[Any, ...]
     on_gpus: bool
@@ -110,7 +110,7 @@ class CaseHistory(NamedTuple):
 
 
 def points(rows: Iterable[Row], quantity: Quantity, *, intervals: bool) -> list[Point]:
-    """Return one point per case and sweep, from the rows of repetitions in the order of time.
+    """Return one point per case and sweep, from the rows of runs in the order of time.
 
     Without `intervals`, which dominate the run time, `low` and `high` are None.
     """
@@ -149,7 +149,7 @@ def _point(rows: list[Row], quantity: Quantity, intervals: bool) -> Point:
 
 
 def _series(rows: list[Row], quantity: Quantity) -> list[Floats]:
-    """Return the samples of each repetition, or the single value of each for a metric."""
+    """Return the measurements of each run, or the single value of each for a metric."""
     if quantity in OF_TIME:
         return [row[SAMPLES] for row in rows]
     numbers = [row.get(quantity.column) for row in rows]

@@ -1,7 +1,7 @@
-"""The share of each parameter in the variation of a quantity, tested against the variation between repetitions.
+"""The share of each parameter in the variation of a quantity, tested against the variation between runs.
 
 The method is an analysis of variance of ranks (Conover and Iman, 1981, "Rank transformations as a bridge between
-parametric and nonparametric statistics", The American Statistician 35), with repetitions as replicates, robust to
+parametric and nonparametric statistics", The American Statistician 35), with runs as replicates, robust to
 outliers and skew; with one factor it is the test of Kruskal and Wallis (1952). Workloads are blocks: ranks are within a
 workload (Mack and Skillings, 1980, "A Friedman-type rank test for main effects in a two-factor ANOVA", JASA 75). See
 anova.py for the sums.
@@ -76,7 +76,7 @@ class Importance:
     Shares are of the variation of ranks within a workload; parameters that change the workload are listed in
     `changes_work` without a share. `together` is the share of all factors without interactions: in a full design the
     sum of their shares, otherwise including variation that cannot be attributed to one factor. `noise` is the share of
-    the variation between repetitions of a case. `reason` explains why there are no shares.
+    the variation between runs of a case. `reason` explains why there are no shares.
     """
 
     cases: int
@@ -98,7 +98,7 @@ def importance(
 
     `names` include the columns of the workload.
 
-    `cases` and `repetitions` are the tables of a report; only valid repetitions with a value are used.
+    `cases` and `repetitions` are the tables of a report; only valid runs with a value are used.
     """
     data = _Data.of(cases, repetitions, names, quantity)
     known = Importance(len(data.values), sum(map(len, data.values)), quantity)
@@ -107,7 +107,7 @@ def importance(
     if known.repetitions - known.cases < MIN_REPEATS:
         counted = f"{known.repetitions} of {known.cases} cases"
         return _nothing(
-            known, f"too few repetitions to estimate the noise: {counted}, and {MIN_REPEATS} more than cases are needed"
+            known, f"too few runs to estimate the noise: {counted}, and {MIN_REPEATS} more than cases are needed"
         )
     factors, left_out = _factors(data, names)
     if not factors:
@@ -120,7 +120,7 @@ def _nothing(known: Importance, reason: str, left_out: Sequence[tuple[str, str]]
 
 
 class _Data(NamedTuple):
-    """The measured cases, and `values`: for each case, the quantity of each repetition (see value_of_run).
+    """The measured cases, and `values`: for each case, the quantity of each run (see value_of_run).
 
     `costs` are the logarithms of the quantity of the cases, of which smaller ones are better; `columns` are the codes
     of the possible factors, `work` the workloads.
@@ -154,7 +154,7 @@ class _Data(NamedTuple):
 
 
 def _values(rows: list[Row], quantity: Quantity) -> Floats:
-    """Return the known values of the valid repetitions of a case."""
+    """Return the known values of the valid runs of a case."""
     values = np.array([value_of_run(row, quantity) for row in valid_rows(rows)], dtype=np.float64)
     return values[np.isfinite(values)]
 
@@ -182,7 +182,7 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
     ranks = _Variation(*_ranked(values, cases, data.work))
     changing = tuple(factor.name for factor in found if data.is_changed_by(factor))
     factors = ranks.strongest(found)
-    weaker = [(factor.name, f"explains less by itself than the {len(factors)} that are told") for factor in found]
+    weaker = [(factor.name, f"explains less than the {len(factors)} parameters shown") for factor in found]
     known = {*changing, *(factor.name for factor in factors)}
     left_out += [each for each in weaker if each[0] not in known]
     interaction = _interaction(data, factors, ranks, values, cases)
@@ -198,7 +198,7 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
             enough = len(found) * _smallest_p_value(factor.codes[cases], data.work[cases]) <= SIGNIFICANCE
             shares.append(Share((factor,), part, chance, tuple(seen), beyond_noise=beyond, enough_repetitions=enough))
         else:
-            left_out.append((factor.name, "follows from the others together"))
+            left_out.append((factor.name, "determined by the other parameters"))
     return Importance(
         len(data.values),
         values.size,
@@ -272,7 +272,7 @@ class _Variation(NamedTuple):
 
     @property
     def noise(self) -> Sum:
-        """Return the noise between repetitions of a case, ties included."""
+        """Return the noise between runs of a case, ties included."""
         return self.data.noise._replace(squares=self.data.noise.squares + self.hidden)
 
     def part(self, of: Sum) -> float:
@@ -287,7 +287,7 @@ class _Variation(NamedTuple):
     def effect(self, of: Sequence[Factor], factors: Sequence[Factor], pair: Sequence[Factor] = ()) -> _Effect:
         """Return the effect of a factor beyond the others and `pair`, or of an interaction beyond all factors.
 
-        It is tested against the noise between repetitions. The effect of an unbalanced factor may include interactions
+        It is tested against the noise between runs. The effect of an unbalanced factor may include interactions
         that are not in the model: then it must also exceed the residual variation between cases.
         """
         if len(of) == 1:
@@ -313,7 +313,7 @@ class _Variation(NamedTuple):
 
 
 def _ranked(values: Floats, cases: Codes, work: Codes) -> tuple[CaseMeans, float]:
-    """Return the statistics of the scaled ranks of repetitions within workloads, and the squares lost to ties.
+    """Return the statistics of the scaled ranks of runs within workloads, and the squares lost to ties.
 
     The loss counts as noise, which makes the test conservative: breaking the ties would hardly give a larger p-value.
     """

@@ -78,7 +78,7 @@ class Evidence:
 
     @cached_property
     def valid(self) -> pd.DataFrame:
-        """Return the valid repetitions (see case_table.py) of the measured cases, with the number of their workload."""
+        """Return the valid runs (see case_table.py) of the measured cases, with the number of their workload."""
         keys = ["sweep", "case"]
         return valid_repetitions(self.results.repetitions).merge(self.measured[[*keys, WORK]], on=keys)
 
@@ -116,7 +116,7 @@ def _reasons(evidence: Evidence) -> Iterator[tuple[int, str]]:
         yield from dict.fromkeys(_OF_SPEEDUPS, "no case has a speedup over another case").items()
     if not measured[WORK].duplicated().any():
         yield from dict.fromkeys(_OF_COMPARISONS, "no workload has two measured cases").items()
-    if not (measured["repetitions"] > 1).any() and evidence.valid[SAMPLES].map(len).max() < 2:
+    if not (measured["runs"] > 1).any() and evidence.valid[SAMPLES].map(len).max() < 2:
         yield 6, "no case has an interval"
     is_tail = evidence.results.quantity in LATENCIES or measured["task"].isin(FORWARD_TASKS).any()
     if not is_tail:

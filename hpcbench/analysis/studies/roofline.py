@@ -25,7 +25,7 @@ from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.models.catalog import MODELS
 
 MEMORY, COMPUTE = "memory", "compute"
-_MEASURE = "measure them by hpcbench doctor, on a cluster with --on-node --whole-node"
+_MEASURE = "to measure them: hpcbench doctor, on a cluster with --on-node --whole-node"
 
 POINT = (
     "sweep",
@@ -176,9 +176,9 @@ def _under(rate: float, intensity: float, ground: Ground, roofs: Mapping[Ground,
 
 def _remark(rate: float, attainable: float, peak: float) -> str | None:
     if rate > peak:
-        return f"{rate / peak:.2f} times the peak, whose measurement may have had interference: measure it again"
+        return f"{rate / peak:.2f} times the measured peak: measure it again without interference"
     if rate > attainable:
-        return f"{rate / attainable:.2f} times what is attainable: caches or fused layers avoid counted traffic"
+        return f"{rate / attainable:.2f} times the attainable performance: caches or fused layers avoid counted traffic"
     return None
 
 

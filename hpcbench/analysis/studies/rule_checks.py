@@ -22,7 +22,7 @@ from hpcbench.util.text import plural
 WIDE = 0.05  # fraction of the median to either side; the paper's example after rule 5
 TAIL = "time_p99_s"
 _WITHOUT_INTERVAL = (*LATENCIES, MEMORY)
-_NOTHING = ""  # AVERAGED_OVER of samples that are not means
+_NOTHING = ""  # AVERAGED_OVER of measurements that are not means
 _MAX_VALUES, _LONGEST = 3, 40  # number and length of the values of a factor in a line of text
 _SEARCH_AGAIN = "fix the failures, then search again: hpcbench tune"
 
@@ -59,20 +59,20 @@ def _rerun(evidence: Evidence, cases: pd.DataFrame) -> str:
 
 
 def single_runs(evidence: Evidence) -> RuleViolation | None:
-    single = _those(evidence.measured, evidence.measured["repetitions"] == 1)
+    single = _those(evidence.measured, evidence.measured["runs"] == 1)
     if single is None:
         return None
-    share = _share(single, evidence.measured, "rests", "rest")
-    lacking = f"{share} on one run, whose interval does not describe the next run"
+    share = _share(single, evidence.measured, "has", "have")
+    lacking = f"{share} one run: the interval excludes the variation between runs"
     return RuleViolation(5, lacking, _more_runs(evidence, single, 2))
 
 
 def _more_runs(evidence: Evidence, cases: pd.DataFrame, required: int) -> str:
     """Return how to get the required runs of each case: those that had interference may suffice."""
     if evidence.were_searched(cases):
-        return "a search measures what it drops only once; hpcbench tune --exhaustive measures all configurations fully"
+        return "a search measures dropped configurations only once; hpcbench tune --exhaustive measures all"
     left_out = cases["interference_runs"].where(cases["interference"] != INTERFERENCE, 0)
-    if ((left_out > 0) & (cases["repetitions"] + left_out >= required)).any():
+    if ((left_out > 0) & (cases["runs"] + left_out >= required)).any():
         return f"{_resume(cases)} --interference reruns those with interference"
     return f"set measure.repetitions to {MIN_TO_RESAMPLE} or more"
 
@@ -87,7 +87,7 @@ def interference_rule(evidence: Evidence) -> RuleViolation | None:
     left_out = int(cases["interference_runs"].sum()) - int(lost["interference_runs"].sum())
     kept = [f"{left_out:,} left out"] if left_out else []
     kept += [f"{lost['interference_runs'].sum():,} used, because their cases have no clean ones"] if len(lost) else []
-    completed = int(evidence.measured["repetitions"].sum()) + left_out
+    completed = int(evidence.measured["runs"].sum()) + left_out
     runs = f"{cases['interference_runs'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
     lacking = f"interference in {runs} ({causes}), in all attempts; {', '.join(kept)}"
     again = "a new search" if evidence.were_searched(cases) else f"{_resume(cases)} --interference, or a new sweep"
@@ -118,26 +118,24 @@ def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(cases, evidence.measured, "was", "were")
     lacking = f"{share} not steady after warm-up, or drifted by over {100 * WIDE:.0f} %"
-    return RuleViolation(
-        5, lacking, "increase measure.max_warmup_s, or inspect the measurements: --csv - --level measurement"
-    )
+    return RuleViolation(5, lacking, "increase measure.max_warmup_s, or inspect --csv - --level measurement")
 
 
 def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
     found = confounders.uncontrolled(evidence.valid)
     if not found:
         return None
-    lacking = f"not the same in all cases, and not an axis: {', '.join(map(_described, found.items()))}"
+    lacking = f"differs between cases, but is not an axis: {', '.join(map(_described, found.items()))}"
     for factor in found:
         axes = confounders.confounded_with(evidence.valid, factor, evidence.results.shown)
         if axes and factor != confounders.PLACE:  # a node is confounded with its only case
             names = " and ".join(map(labels.plain, axes))
-            lacking += f"; {factor} is confounded with {names}: their effects cannot be told apart"
+            lacking += f"; {factor} is confounded with {names}: their effects cannot be separated"
     return RuleViolation(9, lacking, "fix it (slurm options, environment), or make it an axis, with a user parameter")
 
 
 def missing_intervals(evidence: Evidence) -> RuleViolation | None:
-    several = evidence.intervals[(evidence.measured["repetitions"] > 1) & evidence.intervals["centre"].notna()]
+    several = evidence.intervals[(evidence.measured["runs"] > 1) & evidence.intervals["centre"].notna()]
     without = several[several[["low", "high"]].isna().any(axis=1)]
     if without.empty:
         return None
@@ -147,16 +145,16 @@ def missing_intervals(evidence: Evidence) -> RuleViolation | None:
 
 
 def wide_intervals(evidence: Evidence) -> RuleViolation | None:
-    intervals = evidence.intervals[evidence.measured["repetitions"] > 1]
+    intervals = evidence.intervals[evidence.measured["runs"] > 1]
     away = intervals[["low", "high"]].sub(intervals["centre"], axis=0).abs().max(axis=1)
     reach = away / intervals["centre"].abs()
     wide = reach[reach > WIDE]
     if wide.empty:
         return None
-    lacking = f"the intervals of {_share(wide, evidence.measured)} reach over {100 * WIDE:.0f} % from the median"
+    lacking = f"the intervals of {_share(wide, evidence.measured)} extend over {100 * WIDE:.0f} % from the median"
     widest = evidence.measured.loc[wide.nlargest(1).index].iloc[0]
     worst = f"{100 * wide.max():.0f} % ({evidence.results.label(widest)})"
-    return RuleViolation(5, f"{lacking}, up to {worst}", "use more or longer repetitions, or an idle machine")
+    return RuleViolation(5, f"{lacking}, up to {worst}", "use more or longer runs, or an idle machine")
 
 
 def uncertain_order(evidence: Evidence) -> RuleViolation | None:
@@ -177,7 +175,7 @@ def uncertain_order(evidence: Evidence) -> RuleViolation | None:
     missing = "" if known.equals(neighbours) else ", or none"
     counts = f"{uncertain.sum():,} of {neighbours.sum():,}"
     lacking = f"{counts} neighbours in the ranking have intervals that overlap{missing}"
-    return RuleViolation(7, lacking, "ignore their order, or narrow the intervals with more repetitions")
+    return RuleViolation(7, lacking, "ignore their order, or narrow the intervals with more runs")
 
 
 def unknown_tails(evidence: Evidence) -> RuleViolation | None:
@@ -195,8 +193,8 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
         TASKS: ("means over tasks", "use a single task"),
         INSTANCES: ("means over instances", "run a single instance"),
         _NOTHING: (
-            f"with fewer than {fewest} samples",
-            f"increase min_samples and max_time_s: {fewest} in all repetitions",
+            f"with fewer than {fewest} measurements",
+            f"increase min_measurements and max_time_s: {fewest} in all runs",
         ),
     }
     counts = unknown[AVERAGED_OVER].fillna(_NOTHING).value_counts()
@@ -227,11 +225,11 @@ def unstated_base(evidence: Evidence) -> RuleViolation | None:
 
 
 def few_runs(evidence: Evidence) -> RuleViolation | None:
-    few = _those(evidence.measured, evidence.measured["repetitions"].between(2, MIN_TO_RESAMPLE - 1))
+    few = _those(evidence.measured, evidence.measured["runs"].between(2, MIN_TO_RESAMPLE - 1))
     if few is None:
         return None
-    share = _share(few, evidence.measured, "rests", "rest")
-    lacking = f"{share} on fewer than {MIN_TO_RESAMPLE} runs, taken for log-normal"
+    share = _share(few, evidence.measured, "has", "have")
+    lacking = f"{share} fewer than {MIN_TO_RESAMPLE} runs, assumed log-normal"
     return RuleViolation(
         6, lacking, f"{_more_runs(evidence, few, MIN_TO_RESAMPLE)}; {MIN_TO_RESAMPLE} or more require no assumption"
     )
@@ -247,7 +245,7 @@ def missing_bounds(evidence: Evidence) -> RuleViolation | None:
     ideal = (processors / of_base)[comparable]
     if ideal.eq(1).all():
         return None
-    lacking = "speedups on other numbers of CPUs or GPUs than the base's have no bound"
+    lacking = "speedups on other numbers of CPUs or GPUs than the base have no upper bound"
     bound = f"compare them with ideal scaling, here {ideal.min():g}x to {ideal.max():g}x"
     return RuleViolation(11, lacking, f"{bound}: the figures of --html and --figures do")
 

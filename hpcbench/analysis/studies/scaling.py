@@ -70,8 +70,8 @@ class Scaling:
 
     @property
     def held(self) -> str:
-        """Return the constant work as text: `128 items a step`."""
-        return f"{self.items:,.4g} items a step" + (f" for each {self.unit[:-1]}" if self.kind == WEAK else "")
+        """Return the constant work as text: `128 items per step`."""
+        return f"{self.items:,.4g} items per step" + (f" and {self.unit[:-1]}" if self.kind == WEAK else "")
 
     @property
     def pays_until(self) -> int:

@@ -137,7 +137,7 @@ def overall(contexts: Sequence[ThreadContext], slower: str, faster: str) -> Over
 
 
 def schedules_kept(repetitions: pd.DataFrame) -> tuple[int, Counter[str]]:
-    """Return how many repetitions with a thread search kept a schedule, and how many a single count, by reason."""
+    """Return how many runs with a thread search kept a schedule, and how many a single count, by reason."""
     looked = _that_looked(repetitions)
     kept = looked["threads_kept"] == SCHEDULE
     return int(kept.sum()), Counter(looked.loc[~kept, "threads_kept_why"])
@@ -159,7 +159,7 @@ def kept_as_unset(contexts: Sequence[ThreadContext], repetitions: pd.DataFrame) 
 
 
 def _that_looked(repetitions: pd.DataFrame) -> pd.DataFrame:
-    """Return the repetitions that searched for a schedule, without those that read one from a file."""
+    """Return the runs that searched for a schedule, without those that read one from a file."""
     if "threads_kept" not in repetitions:
         return repetitions.assign(threads_kept=None, threads_kept_why=None).head(0)
     return repetitions[repetitions["threads_kept"].notna() & repetitions["schedule"].isna()]

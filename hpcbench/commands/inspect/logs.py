@@ -84,7 +84,7 @@ def logs_command(
     progress = query(sweep, ask_slurm=False) if given.paths.archive else or_records(query, sweep)
     for warning in progress.warnings:
         err.print(f"warning: {warning}", soft_wrap=True, markup=False)
-    runs = [run for run in _of_case(progress, given) if number in (None, run.planned.repetition)]
+    runs = [run for run in _of_case(progress, given) if number in (None, run.planned.run)]
     if follow:
         return _follow(sweep, runs)
     found = list(_logs(sweep, [run for run in _failed_first(runs) if not failed or _has_failed(run)]))
@@ -117,7 +117,7 @@ def _has_failed(run: RunProgress) -> bool:
 
 
 def _failed_first(runs: Iterable[RunProgress]) -> list[RunProgress]:
-    return sorted(runs, key=lambda run: (not _has_failed(run), run.planned.case_index, run.planned.repetition))
+    return sorted(runs, key=lambda run: (not _has_failed(run), run.planned.case_index, run.planned.run))
 
 
 def _logs(sweep: Sweep, runs: Iterable[RunProgress]) -> Iterator[Log]:

@@ -32,7 +32,7 @@ Examples:
   hpcbench show intra_op_threads=2 nodes=1      by its parameters, as `hpcbench report` shows them
   hpcbench show lstm batch_size=64,nodes=2 --lines 40
   hpcbench show lstm.tar.gz c1a2                from an archive
-  hpcbench show c1a2 --json | jq '.repetitions[].record.samples.times_s'
+  hpcbench show c1a2 --json | jq '.runs[].record.measurements.times_s'
 """ + exit_statuses("the case did not complete, or lacks a metric")
 
 
@@ -74,5 +74,5 @@ def _view(progress: Progress, words: str, where: str) -> CaseView:
         raise UserError(f"missing argument CASE: the sweep has {plural(len(cases), 'case')}", hint=any_of(cases))
     row = cases.iloc[row_of_case(cases, words, where)]
     runs = [run for run in progress.runs if run.planned.case_id == row["case"]]
-    alone = replace(progress, runs=tuple(sorted(runs, key=lambda run: run.planned.repetition)))
+    alone = replace(progress, runs=tuple(sorted(runs, key=lambda run: run.planned.run)))
     return CaseView(alone, records_of(alone), label(row, telling_apart(cases, identifying_columns(cases))))

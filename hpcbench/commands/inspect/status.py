@@ -92,8 +92,8 @@ def _print(progress: Progress, now: datetime.datetime) -> None:
     out.print(f"[bold]{progress.sweep.paths.name}[/bold] on {site}")
     shown = {
         "cases": counted(progress.case_counts()),
-        "repetitions": counted(progress.counts()),
-        "tried again": tried_again_in_words(progress),
+        "runs": counted(progress.counts()),
+        "retried": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
         "search": _search(progress.sweep) if progress.sweep.tuning else "",

@@ -44,7 +44,7 @@ class Head:
     """The description of one part of an output, or of a file with a metric."""
 
     case: str
-    repetition: int
+    run: int
     job: str
     element: int
     batch: str

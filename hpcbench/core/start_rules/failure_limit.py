@@ -47,7 +47,7 @@ def note(planned: PlannedRun, record: Record, results: str) -> None:
         return
     kind = "first" if planned.is_first else "later"
     with contextlib.suppress(OSError):
-        path = os.path.join(folder, "%s-%s-%d%s" % (kind, planned.case_id, planned.repetition, _NOTE))
+        path = os.path.join(folder, "%s-%s-%d%s" % (kind, planned.case_id, planned.run, _NOTE))
         with open(path, "x", encoding="utf-8", opener=no_link) as file:
             file.write(record.error_message or "")
 

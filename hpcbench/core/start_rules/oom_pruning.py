@@ -25,7 +25,7 @@ class Note(NamedTuple):
 
     status: str
     case: str
-    repetition: int
+    run: int
     values: Dict[str, float]
 
 
@@ -37,7 +37,7 @@ def note(planned: PlannedRun, status: str, results: str) -> None:
     if _says_nothing_new(status, values, known):
         return
     folder = _folder(planned, results)
-    line = json.dumps(Note(status, planned.case_id, planned.repetition, values)._asdict())
+    line = json.dumps(Note(status, planned.case_id, planned.run, values)._asdict())
     with contextlib.suppress(OSError):
         make_folder(folder)
         path = os.path.join(folder, "%s-%s.json" % (planned.case_id, status))
@@ -81,8 +81,8 @@ def too_large(planned: PlannedRun, known: List[Note]) -> Optional[str]:
     if not smaller:
         return None
     found = min(smaller, key=lambda each: sorted(each.values.items()))
-    values_shown = (_shown(found.values), found.case, found.repetition, _shown(values))
-    return "%s ran out of memory (case %s, repetition %s), and %s is larger" % values_shown
+    values_shown = (_shown(found.values), found.case, found.run, _shown(values))
+    return "%s ran out of memory (case %s, run %s), and %s is larger" % values_shown
 
 
 def _says_nothing_new(status: str, values: Dict[str, float], known: List[Note]) -> bool:

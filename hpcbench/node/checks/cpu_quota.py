@@ -24,11 +24,9 @@ def _set_of_cpus(system: System) -> CheckResult:
     for folder in folders(system, "cpuset"):
         allowed = _allowed(system, folder)
         if allowed and not ours & set(allowed):
-            means = "The kernel runs this on other CPUs than its binding says."
-            remedy = "Ask the administrators of the launcher: CPU binding and cgroup contradict each other."
-            return CheckResult(
-                "CPU set", PROBLEM, "%s, and none of them in the control group's set" % found, means, remedy
-            )
+            means = "The kernel does not run processes on the CPUs of the binding."
+            remedy = "Ask the administrators: CPU binding and cgroup contradict each other."
+            return CheckResult("CPU set", PROBLEM, "%s, none of which is in the cgroup's cpuset" % found, means, remedy)
     if len(ours) < len(online):
         found += ": " + ranges.compact(ours)
     return CheckResult("CPU set", OK, found)
@@ -44,11 +42,11 @@ def _of_time(quota: Optional[Quota], cpus: int) -> CheckResult:
         return CheckResult("CPU quota", OK, "none")
     found = "%.3g CPUs' worth of time (/%s)" % (quota.cpus, quota.folder)
     if quota.throttled:
-        found += ", used up in %d periods so far" % quota.throttled
+        found += ", throttled in %d periods so far" % quota.throttled
     if quota.cpus >= cpus:
         return CheckResult("CPU quota", OK, found)
-    means = "Work on all %d usable CPUs is stopped when that is used up: some steps are much slower." % cpus
+    means = "Threads on all %d usable CPUs are throttled when the quota is used up: some steps are much slower." % cpus
     remedy = (
-        "Ask for whole CPUs (cpus_per_task, or the container's --cpuset-cpus instead of --cpus), or use fewer threads."
+        "Request whole CPUs (cpus_per_task, or the container's --cpuset-cpus instead of --cpus), or use fewer threads."
     )
     return CheckResult("CPU quota", WARNING, found, means, remedy)

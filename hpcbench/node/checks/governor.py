@@ -9,7 +9,7 @@ from ..host.sysfs import System
 _CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"
 # With these drivers the processor chooses its frequency: `powersave` is the default, and is not slow.
 _OWN_CHOICE = ("intel_pstate", "amd-pstate-epp")
-_REMEDY = "Ask for the governor `performance` on the nodes (cpupower frequency-set -g performance), or srun --cpu-freq."
+_REMEDY = "Request the governor `performance` (cpupower frequency-set -g performance, as root), or use srun --cpu-freq."
 
 
 def check(system: System) -> List[CheckResult]:
@@ -20,7 +20,7 @@ def check(system: System) -> List[CheckResult]:
         return [_untold()]
     if len(governors) > 1:
         parts = ["%s on CPU %s" % (name, ranges.compact(c for c in names if names[c] == name)) for name in governors]
-        means = "CPUs of one job run at different speeds, and the speed of a task depends on its CPU."
+        means = "The speed of a task depends on its CPUs."
         return [CheckResult("governor", WARNING, ", ".join(parts), means, _REMEDY)]
     return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]
 
@@ -43,12 +43,12 @@ def _judged(governor: str, folder: str, system: System) -> CheckResult:
         preference = system.text(folder + "energy_performance_preference")
         if preference in (None, "performance", "balance_performance"):
             return CheckResult("governor", OK, "%s, preference %s" % (found, preference or "unknown"))
-        means = "The processor saves energy first: its clock rises late, and short steps run at a low one."
+        means = "The processor prefers to save energy: its clock rises slowly, so short steps run at a low frequency."
         return CheckResult("governor", WARNING, "%s, preference %s" % (found, preference), means, _REMEDY)
     if governor == "powersave":
-        means = "The clock stays at its lowest: everything is slower than the processor can."
+        means = "The clock stays at its lowest frequency."
         return CheckResult("governor", WARNING, found, means, _REMEDY)
-    means = "The clock follows the load, late: short steps and the first seconds run at another one than long runs."
+    means = "The clock follows the load with a delay: short steps run at another frequency than long ones."
     return CheckResult("governor", NOTE, found, means, _REMEDY)
 
 
@@ -67,15 +67,17 @@ def _capped(system: System) -> List[CheckResult]:
         most / 1e6,
         ranges.compact([cpu for _, _, cpu in low]),
     )
-    means = "The clock is constant but lower than on other nodes: compare only with nodes that have the same limit."
+    means = "The clock may be lower than on other nodes: compare only with nodes that have the same limit."
     return [
         CheckResult(
-            "frequency limit", NOTE, found, means, "It is the administrators' choice; srun --cpu-freq may lift it."
+            "frequency limit", NOTE, found, means, "The administrators set the limit; srun --cpu-freq may raise it."
         )
     ]
 
 
 def _untold() -> CheckResult:
-    means = "The clock can change unseen, and with it every time: a virtual machine cannot say, nor some firmware."
-    remedy = "Rely on the noise floor below; on hardware of your own, let the firmware leave the choice to the system."
-    return CheckResult("governor", NOTE, "neither governor nor turbo can be seen (no cpufreq)", means, remedy)
+    means = "The clock frequency may change undetected: virtual machines and some firmware do not report it."
+    remedy = (
+        "Rely on the noise floor below; on your own hardware, enable control by the operating system in the firmware."
+    )
+    return CheckResult("governor", NOTE, "governor and turbo unknown (no cpufreq)", means, remedy)

@@ -38,8 +38,8 @@ def check(system: System) -> List[CheckResult]:
     if _NO_DEVICES in complaint:
         return [_none(system)]
     if complaint:
-        means = "No case on a GPU of this machine can run."
-        remedy = "Ask for help with the driver: `nvidia-smi` and `dmesg | grep -i nvrm` say more."
+        means = "Cases with GPUs cannot run on this machine."
+        remedy = "Repair the driver; for details: nvidia-smi, and dmesg | grep -i nvrm"
         return [CheckResult("GPUs", PROBLEM, "nvidia-smi fails: %s" % complaint, means, remedy)]
     return [*evaluate(gpus), *_strangers()] if gpus else [_none(system)]
 
@@ -56,22 +56,24 @@ def evaluate(gpus: List[Gpu]) -> List[CheckResult]:
 def _by_driver(system: System) -> CheckResult:
     count = driver.count()
     if count:
-        return CheckResult("GPUs", OK, "%s, as the driver tells; nothing more is known" % counted(count, "GPU"))
+        return CheckResult("GPUs", OK, "%s, according to the driver; settings unknown" % counted(count, "GPU"))
     devices = system.matching("dev/nvidia[0-9]*") or system.matching("dev/kfd")
     if not devices:
         return CheckResult("GPUs", OK, "none")
-    means = "No case on a GPU of this machine can run."
-    remedy = "Load the driver's libraries (a module, --nv for a container), or ask Slurm for the GPU: --gres=gpu:1."
-    return CheckResult("GPUs", PROBLEM, "/%s is there, and the driver shows no GPU" % devices[0], means, remedy)
+    means = "Cases with GPUs cannot run on this machine."
+    remedy = (
+        "Load the driver's libraries (a module, --nv for a container), or request the GPU from Slurm: --gres=gpu:1."
+    )
+    return CheckResult("GPUs", PROBLEM, "/%s exists, but the driver shows no GPU" % devices[0], means, remedy)
 
 
 def _none(system: System) -> CheckResult:
     """Return the result if nvidia-smi shows no GPU: the machine has none, or this process has no access to one."""
     if not system.matching("dev/nvidia[0-9]*"):
         return CheckResult("GPUs", OK, "none")
-    means = "No case on a GPU can run in this session; in a job that asks for one it may."
+    means = "Cases with GPUs cannot run in this session; in a job that requests GPUs they may."
     return CheckResult(
-        "GPUs", NOTE, "none of those here is for this process", means, "Ask Slurm for one: --gres=gpu:1."
+        "GPUs", NOTE, "GPUs found, but none is assigned to this process", means, "Request one from Slurm: --gres=gpu:1."
     )
 
 
@@ -101,32 +103,32 @@ def _run(question: str) -> Tuple[List[str], str]:
 def _kinds(found: str, names: List[str]) -> CheckResult:
     if len(names) == 1:
         return CheckResult("GPUs", OK, found)
-    means = "Which of them a task gets decides how fast it is."
-    return CheckResult("GPUs", WARNING, found, means, "Ask for one kind: slurm: {gpu_type: ...} in the site file.")
+    means = "The speed of a task depends on its GPU."
+    return CheckResult("GPUs", WARNING, found, means, "Request one model: slurm: {gpu_type: ...} in the site file.")
 
 
 def _persistence(gpus: List[Gpu]) -> Optional[CheckResult]:
     off = _those(gpus, "persistence_mode", "Disabled")
     if not off:
         return None
-    means = "The driver initializes the GPU for each process: the start takes seconds longer, and clocks are reset."
-    remedy = "Ask for nvidia-persistenced on the nodes; start-up is kept apart from steps meanwhile."
+    means = "The driver initializes the GPU for each process: start-up takes seconds longer, and clocks are reset."
+    remedy = "Request nvidia-persistenced on the nodes. Step times do not include start-up."
     return CheckResult("GPU persistence", NOTE, "off on %s" % off, means, remedy)
 
 
 def _mode(gpus: List[Gpu]) -> Optional[CheckResult]:
     prohibited = _those(gpus, "compute_mode", "Prohibited")
     if prohibited:
-        means = "No program may compute there."
+        means = "Programs cannot use these GPUs."
         return CheckResult(
             "GPU compute mode", PROBLEM, "Prohibited on %s" % prohibited, means, "nvidia-smi -c 0, as root."
         )
     exclusive = _those(gpus, "compute_mode", "Exclusive_Process")
     if not exclusive:
         return None
-    means = "One process at a time has a GPU: tasks cannot share one, and a stranger's process keeps ours out."
+    means = "Only one process can use a GPU: tasks cannot share it, and a process of another user blocks it."
     return CheckResult(
-        "GPU compute mode", NOTE, "Exclusive_Process on %s" % exclusive, means, "Ask for a GPU for each task."
+        "GPU compute mode", NOTE, "Exclusive_Process on %s" % exclusive, means, "Request one GPU per task."
     )
 
 
@@ -134,11 +136,11 @@ def _ecc(gpus: List[Gpu]) -> Optional[CheckResult]:
     on, off = _those(gpus, "ecc.mode.current", "Enabled"), _those(gpus, "ecc.mode.current", "Disabled")
     if not off:
         return None
-    remedy = "Compare only with GPUs set alike; nvidia-smi -e 1 as root, then a restart, sets it."
+    remedy = "Compare only with GPUs of the same setting; to enable it: nvidia-smi -e 1 as root, then restart."
     if on:
-        means = "Error correction takes memory and, on some models, bandwidth: these GPUs are not equally fast."
+        means = "ECC uses memory and, on some models, bandwidth: these GPUs may differ in speed."
         return CheckResult("GPU ECC", WARNING, "on on %s, off on %s" % (on, off), means, remedy)
-    means = "Memory is a little larger and, on some models, faster than on GPUs with error correction."
+    means = "More memory, and on some models more bandwidth, than on GPUs with ECC."
     return CheckResult("GPU ECC", NOTE, "off on %s" % off, means, remedy)
 
 
@@ -146,10 +148,8 @@ def _parts(gpus: List[Gpu]) -> Optional[CheckResult]:
     cut = _those(gpus, _MIG, "Enabled")
     if not cut:
         return None
-    means = "A case gets a MIG instance: its times are of that instance, and power is of the whole GPU."
-    return CheckResult(
-        "GPU parts (MIG)", NOTE, "on on %s" % cut, means, "Ask for whole GPUs, or name the part: gpu_type."
-    )
+    means = "A case gets a MIG instance: times are of that instance, power is of the whole GPU."
+    return CheckResult("MIG", NOTE, "on on %s" % cut, means, "Request whole GPUs, or the MIG profile: gpu_type.")
 
 
 def _limit(gpus: List[Gpu]) -> Optional[CheckResult]:
@@ -160,8 +160,8 @@ def _limit(gpus: List[Gpu]) -> Optional[CheckResult]:
             lowered.append("%.0f of %.0f W on GPU %d" % (limit, usual, index))
     if not lowered:
         return None
-    means = "Under load the clock falls earlier than on other nodes."
-    remedy = "Compare only with GPUs under the same limit; nvidia-smi -pl as root sets it."
+    means = "Under load, the clock is reduced earlier than on other nodes."
+    remedy = "Compare only with GPUs of the same limit; to set it: nvidia-smi -pl as root."
     return CheckResult("GPU power limit", NOTE, ", ".join(lowered), means, remedy)
 
 
@@ -176,8 +176,8 @@ def _load(gpus: List[Gpu]) -> Optional[CheckResult]:
     return CheckResult("GPU load", WARNING, ", ".join(busy), _SHARED, _ALONE)
 
 
-_SHARED = "Other processes compute on these GPUs: times are longer and vary between runs."
-_ALONE = "Ask Slurm for GPUs of your own (--gres), or whole nodes; ask whose processes they are."
+_SHARED = "Other processes use these GPUs: times are longer and vary between runs."
+_ALONE = "Request GPUs (--gres) or whole nodes from Slurm."
 
 
 def _strangers() -> List[CheckResult]:

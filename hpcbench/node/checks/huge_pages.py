@@ -14,15 +14,15 @@ def check(system: System) -> List[CheckResult]:
     enabled = _chosen(system.text(_FOLDER + "enabled"))
     defrag = _chosen(system.text(_FOLDER + "defrag"))
     if enabled is None:
-        return [CheckResult("huge pages", OK, "this kernel has no transparent ones")]
-    found = "transparent ones: %s, defrag %s" % (enabled, defrag or "unknown")
+        return [CheckResult("huge pages", OK, "this kernel has no transparent huge pages")]
+    found = "transparent huge pages: %s, defrag %s" % (enabled, defrag or "unknown")
     if enabled == "never":
-        means = "Large tensors take many small pages: what is bound by memory is slower than on nodes that have them."
-        remedy = "Compare only with nodes set alike, or ask for `madvise` on all of them."
+        means = "Large tensors use many small pages: memory-bound work is slower than with huge pages."
+        remedy = "Compare only with nodes of the same setting, or request `madvise` on all of them."
         return [CheckResult("huge pages", NOTE, found, means, remedy)]
     if enabled == "always" and defrag == "always":
-        means = "A process that allocates may have to wait while the kernel tidies memory: a few steps are much slower."
-        remedy = "Ask for defrag `madvise` or `defer+madvise` on the nodes; read percentiles with care until then."
+        means = "Allocations may wait for memory compaction: a few steps are much slower."
+        remedy = "Request defrag `madvise` or `defer+madvise` on the nodes; high percentiles are unreliable until then."
         return [CheckResult("huge pages", NOTE, found, means, remedy)]
     return [CheckResult("huge pages", OK, found)]
 

@@ -16,7 +16,7 @@ _NAMED = 3
 _LITTLE = 0.05  # of one CPU
 _PRESSURE, _HIGH_PRESSURE = 1.0, 100 * STALLED  # per cent of the last 10 s
 
-_REMEDY = "On a cluster request whole nodes (slurm: {exclusive: true} in the site file); otherwise stop it, or wait."
+_REMEDY = "On a cluster request whole nodes (slurm: {exclusive: true} in the site file); otherwise stop it or wait."
 
 
 class Snapshot(NamedTuple):
@@ -50,7 +50,7 @@ def judge(system: System, before: Snapshot, after: Snapshot, seconds: float, our
     """Return the load of other processes between two snapshots, `seconds` apart; `ours` is our own, in CPUs."""
     on_ours = max(0.0, busy(before, after, seconds, set(system.cpus)) - ours)
     on_others = busy(before, after, seconds, set(after.cpus) - set(system.cpus))
-    found = "%.2f of %d usable CPUs busy" % (on_ours, len(system.cpus)) + (" with other work" if ours else "")
+    found = "%.2f of %d usable CPUs busy" % (on_ours, len(system.cpus)) + (" with background load" if ours else "")
     others = len(after.cpus) - len(system.cpus)
     if others > 0:
         found += ", %.2f of the other %d" % (on_others, others)
@@ -59,11 +59,11 @@ def judge(system: System, before: Snapshot, after: Snapshot, seconds: float, our
     if not disturbs and not neighbours:
         return CheckResult("background load", OK, found, numbers=numbers)
     busiest = _busiest(system, before, after, seconds)
-    found += ": " + busiest if busiest else "; by whom cannot be seen from here"
+    found += ": " + busiest if busiest else "; processes unknown"
     if disturbs:
-        means = "Other work takes CPU time from what is measured: times are longer, and differ from run to run."
+        means = "Other processes take CPU time: times are longer and vary between runs."
         return CheckResult("background load", WARNING, found, means, _REMEDY, numbers)
-    means = "Other work runs on the other CPUs, and shares memory bandwidth, caches and power."
+    means = "Other processes on the other CPUs share memory bandwidth, caches and power."
     return CheckResult("background load", NOTE, found, means, _REMEDY, numbers)
 
 
@@ -102,11 +102,13 @@ def _waiting(system: System) -> List[CheckResult]:
     high = ["%s %.0f %%" % (kind, value) for kind, value in averages.items() if value > _PRESSURE]
     if not high:
         return []
-    means = "Work on this machine stands still while it waits for memory or the disk; ours would, too."
-    remedy = "Check what uses them (free, iostat), or request whole nodes and enough memory."
+    means = "Processes on this machine stall on memory or disk; runs would stall, too."
+    remedy = "Find the processes that use them (free, iostat), or request whole nodes and enough memory."
     level = WARNING if max(averages.values()) > _HIGH_PRESSURE else NOTE
     return [
-        CheckResult("pressure", level, "of the last 10 s, part with work held up: %s" % ", ".join(high), means, remedy)
+        CheckResult(
+            "pressure", level, "fraction of the last 10 s with stalled processes: %s" % ", ".join(high), means, remedy
+        )
     ]
 
 

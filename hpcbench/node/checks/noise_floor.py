@@ -85,7 +85,7 @@ def evaluate(noise: Noise) -> CheckResult:
     taken = noise.waited + noise.stolen
     difference = _part(noise.smallest_difference)
     found = "two runs of %d s must differ by %s to be distinguishable" % (noise.seconds, difference)
-    found += " (%.2g ms of work: p99 %s, slowest second %s, others had the CPU %s of the time)" % (
+    found += " (%.2g ms of work: p99 %s, slowest second %s, CPU taken by others %s of the time)" % (
         noise.median_s * 1000,
         _over(noise.p99_over_median),
         _over(noise.slowest_over_fastest),
@@ -96,24 +96,24 @@ def evaluate(noise: Noise) -> CheckResult:
     if worst <= _FINE:
         return CheckResult("noise floor", OK, found, numbers=numbers)
     level = NOTE if worst <= _FAIR else WARNING
-    means = "Smaller differences cannot be detected. The difference between new processes is larger. " + _cause(noise)
+    means = "Smaller differences cannot be detected. Differences between processes are larger. " + _cause(noise)
     return CheckResult("noise floor", level, found, means, _remedy(noise), numbers)
 
 
 def _cause(noise: Noise) -> str:
     if noise.stolen > max(_TAKEN, noise.waited):
-        return "The hypervisor gave the CPU to others."
+        return "The hypervisor gave the CPU to other guests (steal time)."
     if noise.waited > _TAKEN:
         return "Other processes ran on the CPU."
     if noise.slowest_over_fastest > 1 + _TWO_SPEEDS:
-        return "The CPU had several speeds without other processes on it: a shared core, or a changing clock."
-    return "No other process ran on the CPU: interrupts, the clock, or neighbours in cache and memory."
+        return "The CPU speed varied without other processes on it: a shared core, or a changing clock."
+    return "No other process ran on the CPU; possible causes: interrupts, clock, contention for cache and memory."
 
 
 def _remedy(noise: Noise) -> str:
     if noise.waited > max(_TAKEN, noise.stolen):
-        return "On a cluster request whole nodes (slurm: {exclusive: true}); otherwise stop them, or wait."
-    return "Request whole nodes (slurm: {exclusive: true}) or use a machine of your own; measure more repetitions."
+        return "On a cluster request whole nodes (slurm: {exclusive: true}); otherwise stop them or wait."
+    return "Request whole nodes (slurm: {exclusive: true}) or use a machine of your own; measure more runs."
 
 
 def _over(ratio: float) -> str:

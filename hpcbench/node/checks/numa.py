@@ -19,14 +19,14 @@ def check(system: System) -> List[CheckResult]:
     if len(ours) == 1:
         return [CheckResult("NUMA", OK, "usable CPUs in one of %d domains" % len(domains))]
     found = "%s in %d of %d domains" % (counted(len(system.cpus), "usable CPU"), len(ours), len(domains))
-    means = "Memory of another domain is slower to reach: the time depends on where threads and their data are."
-    remedy = "One task for each domain, bound: launcher: {srun: [--cpu-bind=cores, --mem-bind=local]} in the site file."
+    means = "Access to memory of another domain is slower: times depend on the placement of threads and data."
+    remedy = "Use one bound task per domain: launcher: {srun: [--cpu-bind=cores, --mem-bind=local]} in the site file."
     return [CheckResult("NUMA", NOTE, found, means, remedy), *_moving(system)]
 
 
 def _moving(system: System) -> List[CheckResult]:
     if system.number("proc/sys/kernel/numa_balancing") in (None, 0):
         return []
-    means = "The kernel unmaps pages to sample their use, and migrates them: some steps are slower."
-    remedy = "Bind memory (--mem-bind=local), or ask for sysctl kernel.numa_balancing=0 on the nodes."
+    means = "The kernel migrates pages between domains: some steps are slower."
+    remedy = "Bind memory (--mem-bind=local), or request sysctl kernel.numa_balancing=0 on the nodes."
     return [CheckResult("NUMA balancing", NOTE, "on", means, remedy)]

@@ -29,10 +29,10 @@ _SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_N
 _BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
 _FEWER = 0.9  # cores that share memory slow each other slightly
-_DISTURBED = "More CPUs did less than fewer: others used them meanwhile, and these roofs are too low."
+_DISTURBED = "More CPUs were slower than fewer: other processes interfered, and the measured peaks are too low."
 _ALONE = "Measure again when the machine is idle; on a cluster with --on-node --whole-node."
-_MEANS = "What runs there has no roofline."
-_REMEDY = "hpcbench env build pytorch, or numpy or torch for the Python of the node: see docs/guides/doctor.md."
+_MEANS = "Rooflines are not available for these cases."
+_REMEDY = "Run hpcbench env build pytorch, or install numpy or torch on the node."
 
 
 class NotMeasured(Exception):
@@ -141,7 +141,7 @@ def finding_of(subject: str, peaks: List[Peak]) -> CheckResult:
     numbers: Dict[str, float] = {}
     for peak in peaks:
         where = counted(peak.cpus, "CPU") if peak.cpus else peak.dtype
-        moved = "no memory left to measure bandwidth"
+        moved = "too little free memory to measure bandwidth"
         name = "%s_%s" % ("gpu" if peak.cpus is None else "cpu_%d" % peak.cpus, peak.dtype)
         numbers[name + "_flops_per_s"] = peak.flops_per_s
         if peak.bytes_per_s is not None:
@@ -177,7 +177,7 @@ def _first_answer(by: List[Tuple[str, str]], request: Dict[str, Any]) -> Tuple[D
             return answer, (library, python)
         reasons.append("%s: %s" % (python, answer["missing"]))
         remedy = _ALONE if "timeout_s" in answer else remedy
-    raise NotMeasured("; ".join(reasons) or "no Python can do it", remedy)
+    raise NotMeasured("; ".join(reasons) or "no Python with numpy or torch found", remedy)
 
 
 def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -203,6 +203,6 @@ def _ask(python: str, request: Dict[str, Any]) -> Dict[str, Any]:
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         last_line = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
-        return {"missing": "it ended with status %d: %s" % (done.returncode, last_line[0])}
+        return {"missing": "exit status %d: %s" % (done.returncode, last_line[0])}
     answer: Dict[str, Any] = json.loads(lines[-1])
     return answer

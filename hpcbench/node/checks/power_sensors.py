@@ -16,9 +16,11 @@ from ..monitor.sources.rapl import Rapl
 
 _RAPL, _CRAY = "sys/class/powercap/intel-rapl:*/energy_uj", "sys/cray/pm_counters/*energy"
 _NVIDIA, _AMD = "dev/nvidia[0-9]*", "dev/kfd"
-_MEANS = "It stays empty in the records, unless Slurm's own counter gives it."
-_ASK = "Ask the administrators for that, or for AcctGatherEnergyType in slurm.conf."
-_INSTALL = "Install what is missing next to hpcbench; ask the administrators about what the driver refuses."
+_MEANS = "Records have no such energy, unless Slurm measures it."
+_ASK = "Ask the administrators for read access, or for AcctGatherEnergyType in slurm.conf."
+_INSTALL = (
+    "Install the missing packages in the environment of hpcbench; ask the administrators for access to the driver."
+)
 
 
 def check(system: System) -> List[CheckResult]:
@@ -42,7 +44,7 @@ def _sensor(system: System, kind: Type[Source], subject: str, files: str, remedy
 
 
 def _none() -> CheckResult:
-    remedy = "A virtual machine has none; on hardware of your own, load the module intel_rapl_msr."
+    remedy = "Virtual machines have none; on your own hardware, load the kernel module intel_rapl_msr."
     return CheckResult(
         "CPU energy", NOTE, "no sensor: neither RAPL nor the counters of an HPE Cray node", _MEANS, remedy
     )

@@ -16,7 +16,7 @@ def check(system: System) -> List[CheckResult]:
     if threads == 1:
         return [CheckResult("SMT", OK, "off or none: %s" % ours)]
     if len(cores) == len(system.cpus):
-        return [CheckResult("SMT", OK, "on, and no two usable CPUs share a core: %s" % ours)]
-    means = "Two threads on one core share its units: as many threads as CPUs are much less than twice as fast."
-    remedy = "Count threads by cores, or let Slurm do it: slurm: {hint: nomultithread} in the site file."
-    return [CheckResult("SMT", NOTE, "on, %d CPUs to a core: %s" % (threads, ours), means, remedy)]
+        return [CheckResult("SMT", OK, "on, but no two usable CPUs share a core: %s" % ours)]
+    means = "Two hardware threads share one core: using both is much less than twice as fast."
+    remedy = "Use one thread per core, or set slurm: {hint: nomultithread} in the site file."
+    return [CheckResult("SMT", NOTE, "on, %d CPUs per core: %s" % (threads, ours), means, remedy)]

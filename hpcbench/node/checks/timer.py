@@ -21,7 +21,7 @@ def check(system: System) -> List[CheckResult]:
 
 def evaluate(source: Optional[str], cost_ns: float, tick_ns: int) -> CheckResult:
     """Return what the clock means for measurements. `cost_ns` is the time of one reading, `tick_ns` the resolution."""
-    found = "%.0f ns a reading, ticks of %d ns, clock source %s" % (
+    found = "%.0f ns per reading, resolution %d ns, clock source %s" % (
         cost_ns,
         tick_ns,
         source or "unknown",
@@ -30,10 +30,8 @@ def evaluate(source: Optional[str], cost_ns: float, tick_ns: int) -> CheckResult
     if source not in _SLOW and max(cost_ns, tick_ns) <= _LONGEST_NS:
         return CheckResult("timer", OK, found, numbers=numbers)
     shortest_us = max(cost_ns, tick_ns) / _PART / 1000
-    means = (
-        "Timing takes more than 0.1 %% of what is timed in one piece, if that is shorter than %.0f us." % shortest_us
-    )
-    remedy = "Boot with clocksource=tsc if the processor's counter is stable (dmesg says why the kernel left it)."
+    means = "Timing overhead is above 0.1 %% for blocks shorter than %.0f us." % shortest_us
+    remedy = "Boot with clocksource=tsc if the TSC is stable (dmesg shows why the kernel rejected it)."
     return CheckResult("timer", WARNING, found, means, remedy, numbers)
 
 

@@ -14,14 +14,12 @@ def check(system: System) -> List[CheckResult]:
         return []
     on = is_on(system)
     if on is None:
-        means = "If it is on, the clock depends on how many cores are busy, and on the temperature."
-        return [
-            CheckResult("turbo", NOTE, "the driver does not say whether it is on", means, "Ask the administrators.")
-        ]
+        means = "If turbo is on, the clock depends on the number of busy cores and on the temperature."
+        return [CheckResult("turbo", NOTE, "unknown (not reported by the driver)", means, "Ask the administrators.")]
     if not on:
-        return [CheckResult("turbo", OK, "off: the clock is the same however many cores are busy")]
-    means = "Few busy cores run at a higher clock than many: speedup over one core looks smaller than it is."
-    remedy = "Compare cases that keep equally many cores busy; for scaling studies, ask for nodes with turbo off."
+        return [CheckResult("turbo", OK, "off: the clock does not depend on the number of busy cores")]
+    means = "A few busy cores run at a higher clock than many: the speedup over one core is underestimated."
+    remedy = "Compare cases with the same number of busy cores; for scaling studies, request nodes with turbo off."
     return [CheckResult("turbo", NOTE, "on", means, remedy)]
 
 

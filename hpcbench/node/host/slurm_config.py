@@ -44,7 +44,7 @@ def _query(*what: str, environment: Mapping[str, str]) -> Tuple[Optional[str], O
             timeout=TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
-        return None, "scontrol show %s did not answer within %g s" % (what[0], TIMEOUT_S)
+        return None, "scontrol show %s did not respond within %g s" % (what[0], TIMEOUT_S)
     except OSError as error:
         return None, "scontrol cannot be started: %s" % error
     text, _ = without_secrets(done.stdout.decode("utf-8", "replace"), environment)

@@ -101,7 +101,7 @@ def attempt(
     )
     not_started = outcome.why_not_started(ranks, ending)
     if not_started is not None:
-        output.report("%s; this repetition was not started" % not_started.value)
+        output.report("%s; this run was not started" % not_started.value)
         shutil.rmtree(scratch, ignore_errors=True)
         ending_job = not_started is NotStarted.JOB_IS_ENDING
         return (NextStep.JOB_IS_ENDING if ending_job else NextStep.WAIT_FOR_CONTROLLER), False
@@ -120,7 +120,7 @@ def _after(
     record: Record, lane: Lane, planned: PlannedRun, ending: Ending, earlier: List[Attempt], output: Output
 ) -> Tuple[NextStep, bool]:
     """Report a record, and add it to the `earlier` attempts; return how to go on, and whether the run completed."""
-    output.report("case %s repetition %d %s" % (record.case_id, record.repetition, record.in_words))
+    output.report("case %s run %d %s" % (record.case_id, record.run, record.in_words))
     completed = record.status == COMPLETED
     if ending.preempted:
         return NextStep.GIVE_WAY, completed

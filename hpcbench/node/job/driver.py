@@ -32,7 +32,7 @@ def drive(job: Job, elements: List[int]) -> int:
         return _Driver(job, sweep, stop, shares_job=False).run_here(elements)
     os.environ["SLURM_EXPORT_ENV"] = "ALL"  # otherwise a site's --export=NONE would hide the modules from srun
     if _was_given_up(job):
-        give_up("hpcbench has given this job up: another job may run the same cases")
+        give_up("hpcbench replaced this job: another job may run the same cases")
     earlier = _earlier_attempts(job, sweep)
     elements = [element for element in elements if _is_left(job, sweep, element, earlier.get(element))]
     return _Driver(job, sweep, stop, len(elements) > 1, earlier).run_on_slurm(elements)

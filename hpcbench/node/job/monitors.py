@@ -55,7 +55,7 @@ class Monitors:
             return
         self._watching = False
         if self._process is None or self._process.poll() is not None:
-            self._report("the monitor has died: this run was not monitored to its end")
+            self._report("the monitor exited early: this run was not monitored to its end")
             return
         replies = self._ask({"do": END})
         self._report_reasons(replies, "has ended")

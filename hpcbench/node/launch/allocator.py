@@ -17,4 +17,4 @@ def missing(parameters: Mapping[str, Any]) -> Optional[str]:
 
     if hasattr(ctypes.CDLL(None), "gnu_get_libc_version"):
         return None
-    return "allocator: %s is asked for, and the C library of this Python is not glibc" % RETAIN
+    return "allocator: %s requires glibc, and this Python uses another C library" % RETAIN

@@ -57,7 +57,7 @@ def last_word_of_memory(ending: Dict[str, Any], output: Output) -> Optional[str]
 def facts(
     ending: Dict[str, Any], elapsed_s: float, end_s: float, complete: bool, exhausted: Optional[str], last: str
 ) -> Dict[str, Any]:
-    """Return the facts of a rank in the form of a worker's. The only sample is the wall time of the command,
+    """Return the facts of a rank in the form of a worker's. The only measurement is the wall time of the command,
     `elapsed_s`.
 
     `complete` is whether the copies have lost nothing, `exhausted` the message if memory ran out, `last` the last line.
@@ -67,7 +67,11 @@ def facts(
         "python": sys.version.split()[0],
         "warnings": [],
         "status": status.FAILED if ending["exit_status"] else status.COMPLETED,
-        "samples": {"times_s": [elapsed_s], "windows": [[end_s - elapsed_s, end_s, 1]], "steps_per_sample": 1},
+        "measurements": {
+            "times_s": [elapsed_s],
+            "windows": [[end_s - elapsed_s, end_s, 1]],
+            "steps_per_measurement": 1,
+        },
         "affinity": cpus,
         "physical_cores": topology.physical_cores(System(cpus)),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,

@@ -67,7 +67,7 @@ def _over_quota(name: str, threads: int, system: System) -> Optional[str]:
     quota = tightest(system)
     if quota is None or threads <= math.ceil(quota.cpus):
         return None
-    limit = "has %.3g CPUs' worth of time, by the quota of /%s" % (quota.cpus, quota.folder)
+    limit = "has a quota of %.3g CPUs (cgroup /%s)" % (quota.cpus, quota.folder)
     return _refused(name, threads, limit)
 
 

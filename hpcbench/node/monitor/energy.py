@@ -86,7 +86,7 @@ def _of_meter(timeline: Timeline, meter: Meter, window: _Window, part: Energy) -
         best = counted
     else:  # counters have been observed to miss energy when read often, to stop, and to use another unit
         best = integrated
-        remarks.append("its counter shows %.4g J, which contradicts its power" % counted.joules)
+        remarks.append("its counter (%.4g J) contradicts its power" % counted.joules)
     remark = "; ".join(filter(None, remarks)) or None
     measured = replace(part, joules=best.joules, uncertainty_j=best.uncertainty_j, method=best.method)
     return replace(measured, sensor=best.sensor, remark=remark)
@@ -178,7 +178,7 @@ def _unseen(powers: List[float], seen: float, looks: float, window: _Window) -> 
 def _missing(sensor: Optional[Sensor], series: Series, window: _Window) -> str:
     """Return why the energy cannot be computed; an empty text if it can."""
     if sensor is None:
-        return "its sensor is unknown to this version"
+        return "its sensor is not supported by this version"
     if window.length_s <= 0:
         return "the window is empty"
     if len(series.times_s) < 2:
@@ -191,7 +191,7 @@ def _missing(sensor: Optional[Sensor], series: Series, window: _Window) -> str:
 
 
 def _too_short(window: _Window, end_s: float) -> str:
-    message = "the window of %.3g s is too short: sensor and readings tell a time to %.3g s, and it takes %.3g s"
+    message = "the window of %.3g s is too short: the time resolution is %.3g s, which requires %.3g s"
     return message % (window.length_s, end_s, NEEDED * end_s)
 
 

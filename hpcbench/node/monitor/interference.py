@@ -1,7 +1,7 @@
 """Detect interference by other processes: a verdict on each window of measurements, from the readings of the monitor.
 
 There are two kinds of evidence. Direct evidence is time taken from the run itself: its threads waited for a CPU, a
-quota stopped them, the hypervisor ran another machine, memory was reclaimed, or a GPU was throttled. It slows the run
+quota stopped them, the hypervisor ran another guest, memory was reclaimed, or a GPU was throttled. It slows the run
 by about as much, and always counts (`convicts`). Indirect evidence is activity next to the run: on other cores, or on
 the same disk or GPU. It may slow the run through shared resources, and no counter shows by how much. It counts unless
 the run's own measurements show that it made no difference.
@@ -223,7 +223,7 @@ def stolen(view: View) -> Iterator[Evidence]:
     served = view.part("disk.operations") * IO_STEAL_US
     size = (view.part("cpu.own_steal_ms") * 1e3 - served) / view.own_cpus
     if size >= STOLEN:
-        yield Evidence((STEAL,), size, "the hypervisor ran another machine")
+        yield Evidence((STEAL,), size, "the hypervisor ran another guest (steal time)")
 
 
 def reclaimed(view: View) -> Iterator[Evidence]:

@@ -34,7 +34,7 @@ def keep(
     """
     if not planned.is_command or not ranks:
         return
-    run = {"case": planned.case_id, "repetition": planned.repetition, **key_of(record)._asdict()}
+    run = {"case": planned.case_id, "run": planned.run, **key_of(record)._asdict()}
     room = MOST_BYTES
     try:
         for name, part in _entries(experiment, ranks, scratch):

@@ -95,14 +95,14 @@ def _stretches(ranks: List[Dict[str, Any]]) -> Dict[str, List[Window]]:
     """Return the windows of each node: those of its first rank with measurements."""
     found: Dict[str, List[Window]] = {}
     for rank in ranks:
-        samples = (rank["facts"] or {}).get("samples")
+        samples = (rank["facts"] or {}).get("measurements")
         if samples and rank["host"] not in found:
             found[rank["host"]] = windows(samples)
     return found
 
 
 def windows(samples: Dict[str, Any]) -> List[Window]:
-    """Return the windows of a rank's samples, with the medians of their times."""
+    """Return the windows of a rank's measurements, with the medians of their times."""
     found = []
     first = 0
     for start_s, end_s, count in samples["windows"]:

@@ -36,7 +36,7 @@ MOST_BYTES = 4 << 20  # of a log: programs may print much after the messages of 
 _HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
 _PERHAPS = (
     "; the kernel killed a process on this machine because memory ran out, but the cgroup of this one does not count "
-    "such kills: whether it was this one is unknown"
+    "such kills: whether this process was killed is unknown"
 )
 
 
@@ -44,7 +44,7 @@ class NotStarted(Enum):
     """A reason why srun started nothing that is not the fault of the run."""
 
     JOB_IS_ENDING = "the job is being ended"
-    NO_CONTROLLER = "slurmctld does not answer"
+    NO_CONTROLLER = "slurmctld does not respond"
 
 
 # Messages of srun that starts nothing: the job is ending, and the script has no signal yet; or slurmctld does not
@@ -131,7 +131,7 @@ def _concluded(
     if ending.too_large and not ending.stopped:
         return _skipped(TOO_LARGE, ending.too_large)
     if ending.noise and not ending.stopped:
-        message = "the node is not idle: %s; `hpcbench resume` tries again" % " ".join(ending.noise.split())
+        message = "the node is not idle: %s; `hpcbench resume` retries" % " ".join(ending.noise.split())
         return _skipped(SKIPPED, message)
     outcome = judge(ranks, planned.ranks, ending)
     if outcome.status != COMPLETED or not planned.is_command:

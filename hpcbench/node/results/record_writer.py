@@ -26,7 +26,13 @@ _NOT_MONITORED = monitor_summary.Monitored()
 _UNEQUAL = 0.1  # relative difference in speed between independent ranks that causes a warning
 _NO_RANK = (ValueError, LookupError, TypeError, AttributeError)  # raised for JSON that is not of a rank
 _Part = TypeVar("_Part")
-_OF_FACTS: Dict[str, Any] = {"samples": Samples, "learning": Learning, "work": Work, "threads": Threads, "error": Error}
+_OF_FACTS: Dict[str, Any] = {
+    "measurements": Samples,
+    "learning": Learning,
+    "work": Work,
+    "threads": Threads,
+    "error": Error,
+}
 
 
 def write(
@@ -101,7 +107,7 @@ def _assembled(
         **{name: getattr(planned, name) for name in _PLANNED},
         status=outcome.status,
         error=_part(Error, outcome.error),
-        samples=_joint_samples(facts, planned) if measured else None,
+        measurements=_joint_samples(facts, planned) if measured else None,
         interference=monitored.interference if measured else None,
         monitors=monitored.nodes if measured else [],
         metrics=_metrics(outcome.metrics),
@@ -127,7 +133,7 @@ def _assembled(
     )
 
 
-_PLANNED = ("case_id", "case_index", "repetition", "order", "parameters", "user_parameters", "measure")
+_PLANNED = ("case_id", "case_index", "run", "order", "parameters", "user_parameters", "measure")
 _VERBATIM = (
     *("settings", "dynamic", "weights_crc32", "import_s", "build_s"),
     *("python", "executable", "packages", "framework_version", "gpus"),
@@ -189,9 +195,9 @@ def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Samples:
     Ranks that synchronize finish a step with the slowest of them. Inference replicas and instances are independent:
     their rates add up, so a joint step takes the harmonic mean of their times.
     """
-    columns = [fact["samples"]["times_s"] for fact in facts]
+    columns = [fact["measurements"]["times_s"] for fact in facts]
     joint = _harmonic_mean if _work_alone(planned) else max
-    return replace(from_json(Samples, facts[0]["samples"]), times_s=[joint(times) for times in zip(*columns)])
+    return replace(from_json(Samples, facts[0]["measurements"]), times_s=[joint(times) for times in zip(*columns)])
 
 
 def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, measured: bool) -> Set[str]:
@@ -201,13 +207,13 @@ def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, measured: bool) 
     """
     warnings = {warning for fact in facts for warning in fact["warnings"]}
     if measured and _work_alone(planned):
-        medians = [median(fact["samples"]["times_s"] or [0.0]) for fact in facts]
+        medians = [median(fact["measurements"]["times_s"] or [0.0]) for fact in facts]
         slower = max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
         if slower > _UNEQUAL:  # without the exact excess, which would make the warnings of runs differ
             message = "the step time of the slowest rank is over %.0f %% longer than that of the fastest" % (
                 100 * _UNEQUAL
             )
-            warnings.add("%s, and ran alone at the end: the throughput is slightly too high" % message)
+            warnings.add("%s, and ran alone at the end: the throughput is slightly overestimated" % message)
     return warnings
 
 

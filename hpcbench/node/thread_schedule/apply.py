@@ -34,7 +34,7 @@ def apply_schedule(
     refuse_compiled(model, "%s cannot be applied" % where)
     modules = dict(model.named_modules())
     if fingerprint(model) != schedule.fingerprint:
-        raise refusal(where, "it was made for another model: modules or shapes differ; %s" % _MAKE_ANEW)
+        raise refusal(where, "it belongs to another model: modules or shapes differ; %s" % _MAKE_ANEW)
     over = None if oversubscribe else cpus.too_few_for(max(section.threads for section in schedule.sections))
     if over:
         raise refusal(where, "it requires %s" % over)
@@ -44,7 +44,7 @@ def apply_schedule(
             raise refusal(where, "the model has no module %s" % section.module)
         for path in closed:
             if section.module == path or is_in(section.module, path):
-                raise refusal(where, "the module %s is compiled, and a compiled graph has no sections" % path)
+                raise refusal(where, "the module %s is compiled, and a compiled graph has no layer groups" % path)
         missing = why_not(modules[section.module], section.branches) if section.branches else None
         if missing:
             raise refusal(where, "the module %s %s" % (section.module, missing))
@@ -117,7 +117,7 @@ class Applied:
 def _warn(last: Section, begins: Section, effective: int) -> None:
     values = (last.threads, last.module, last.phase, effective, begins.module, begins.phase)
     what = "the schedule set %d threads for %r (%s), and there are %d when %r (%s) begins" % values
-    advice = "something else sets threads: take its torch.set_num_threads out, or do without the schedule"
+    advice = "other code sets threads: remove its torch.set_num_threads, or do not apply the schedule"
     warnings.warn("%s: %s" % (what, advice), RuntimeWarning, stacklevel=3)
 
 

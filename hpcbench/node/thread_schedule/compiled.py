@@ -8,7 +8,7 @@ import torch
 def refuse_compiled(model: Any, what: str) -> None:
     """Raise ValueError, with a message that begins with `what`, if the model is compiled as a whole."""
     if is_compiled(model):
-        raise ValueError("%s: the model is compiled: take it without torch.compile and torch.jit" % what)
+        raise ValueError("%s: the model is compiled: pass the model without torch.compile or torch.jit" % what)
 
 
 def compiled_in(modules: Mapping[str, Any]) -> List[str]:

@@ -1,4 +1,4 @@
-"""The CPU quota of this process by its control groups (cgroups).
+"""The CPU quota of this process by its cgroups.
 
 hpcbench.node.host.cpu_quota reads the same files in environments without torch, which cannot import this folder.
 """
@@ -10,20 +10,20 @@ _VERSION_1 = ("/cpu.cfs_quota_us", "/cpu.cfs_period_us")
 
 
 class Quota(NamedTuple):
-    """A CPU quota in CPUs, and the control group that has it."""
+    """A CPU quota in CPUs, and the cgroup that has it."""
 
     cpus: float
     group: str
 
 
 def tightest(root: str = "/") -> Optional[Quota]:
-    """Return the smallest quota of the process's control group and its parents; None if none has one."""
+    """Return the smallest quota of the process's cgroup and its parents; None if none has one."""
     quotas = [_quota(group) for group in _groups(root)]
     return min((quota for quota in quotas if quota), key=lambda quota: quota.cpus, default=None)
 
 
 def _groups(root: str) -> List[str]:
-    """Return the folders of our control group and of its parents, the innermost first (cgroups(7))."""
+    """Return the folders of our cgroup and of its parents, the innermost first (cgroups(7))."""
     paths: Dict[str, str] = {}
     for line in _text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, names, path = (line.split(":", 2) + ["", ""])[:3]

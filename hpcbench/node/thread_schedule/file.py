@@ -91,14 +91,14 @@ def parse(data: Any) -> Schedule:
     if not isinstance(data, dict):
         raise ValueError("it is not a JSON object")
     if data.get("schema") != SCHEMA or isinstance(data["schema"], bool):
-        raise ValueError("its schema is %r, and this program knows %d" % (data.get("schema"), SCHEMA))
+        raise ValueError("schema %r is not supported (supported: %d)" % (data.get("schema"), SCHEMA))
     if data.get("setter") != SETTER:
-        raise ValueError("its setter is %r, and this program knows %s" % (data.get("setter"), SETTER))
+        raise ValueError("setter %r is not supported (supported: %s)" % (data.get("setter"), SETTER))
     if not isinstance(data.get("fingerprint"), str) or not isinstance(data.get("made_for"), dict):
         raise ValueError("fingerprint or made_for is missing")
     sections = data.get("sections")
     if not isinstance(sections, list) or not sections:
-        raise ValueError("it has no sections")
+        raise ValueError("it has no layer groups")
     found = tuple(_section(each) for each in sections)
     _refuse_contradictions(found)
     return Schedule(data["fingerprint"], found, data["made_for"])
@@ -108,13 +108,13 @@ def _section(data: Any) -> Section:
     named = data if isinstance(data, dict) else {}
     module, phase, threads, branches = (named.get(name) for name in Section._fields)
     if not isinstance(module, str) or phase not in (FORWARD, BACKWARD):
-        raise ValueError("a section lacks its module or its phase")
+        raise ValueError("a layer group lacks `module` or `phase`")
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
-        raise ValueError("the section %s has %r threads" % (module, threads))
+        raise ValueError("the layer group %s has %r threads" % (module, threads))
     if branches is None:
         return Section(module, phase, threads)
     if not _are_names(branches) or not len(branches) > 1 or threads < 2 or phase != FORWARD:
-        raise ValueError("the section %s has the branches %r, and %d threads" % (module, branches, threads))
+        raise ValueError("the layer group %s has the branches %r, and %d threads" % (module, branches, threads))
     return Section(module, phase, threads, tuple(branches))
 
 
@@ -124,10 +124,10 @@ def _refuse_contradictions(sections: Sequence[Section]) -> None:
     places: Set[Tuple[str, str]] = set()
     for section in sections:
         if (section.module, section.phase) in places:
-            raise ValueError("it has the section %s (%s) twice" % (section.module, section.phase))
+            raise ValueError("it has the layer group %s (%s) twice" % (section.module, section.phase))
         places.add((section.module, section.phase))
         for outer in divided.intersection(module_paths.above(section.module)):
-            raise ValueError("the section %s lies in %r, which has branches" % (section.module, outer))
+            raise ValueError("the layer group %s lies in %r, which has branches" % (section.module, outer))
 
 
 def _are_names(values: Any) -> bool:

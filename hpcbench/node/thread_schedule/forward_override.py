@@ -4,9 +4,7 @@ from typing import Any
 
 from torch import nn
 
-IN_FORCE = (
-    "a schedule is applied to this model, or was when it was copied: copy or save it before that, or after remove()"
-)
+IN_FORCE = "a schedule is applied to this model: copy or save it before apply() or after remove()"
 
 
 class ForwardOverride:

@@ -1,24 +1,24 @@
-"""Stopping rules: whether there are enough samples, judged only by the samples so far."""
+"""Stopping rules: whether there are enough measurements, judged only by the measurements so far."""
 
 import math
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 PRECISION = "precision"  # the CI of the median is as narrow as requested
-SETTLED = "settled"  # the CI stops narrowing: more samples would not average the remaining noise out
+SETTLED = "settled"  # the CI stops narrowing: more measurements would not average the remaining noise out
 MAX_TIME = "max_time"
-MAX_SAMPLES = "max_samples"
+MAX_SAMPLES = "max_measurements"
 
 MAX_SAMPLES_KEPT = 100_000  # the record has all of them
 _Z = 1.959964  # of the normal distribution: 95 %, two-sided
-_PARTS = 16  # of a series, for the variance of noise that lasts longer than a sample
-_SHRUNK = 0.9  # the CI of independent samples narrows to 0.71 of its width when their number doubles
+_PARTS = 16  # of a series, for the variance of noise that lasts longer than a measurement
+_SHRUNK = 0.9  # the CI of independent measurements narrows to 0.71 of its width when their number doubles
 
 
 class Settings(NamedTuple):
     """The settings of a measurement."""
 
     precision: float  # width of the 95 % CI of the median, relative to the median
-    min_samples: int
+    min_measurements: int
     min_time_s: float
     max_time_s: float
     max_warmup_s: float
@@ -29,10 +29,10 @@ class Stopping:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._widths: List[Tuple[int, float]] = []  # at numbers of samples that at least double each time
+        self._widths: List[Tuple[int, float]] = []  # at numbers of measurements that at least double each time
 
     def reason(self, times_s: Sequence[float], elapsed_s: float) -> Optional[str]:
-        """Return why to stop now, or None to continue. The time limit comes first, except before the first sample."""
+        """Return why to stop now, or None to continue. The time limit comes first, once there is a measurement."""
         settings, count = self._settings, len(times_s)
         if not count:
             return None
@@ -40,7 +40,7 @@ class Stopping:
             return MAX_TIME
         if count >= MAX_SAMPLES_KEPT:
             return MAX_SAMPLES
-        if count < settings.min_samples or elapsed_s < settings.min_time_s:
+        if count < settings.min_measurements or elapsed_s < settings.min_time_s:
             return None
         width = relative_width(times_s)
         if width is None:
@@ -50,7 +50,7 @@ class Stopping:
         return SETTLED if self._settled(count, width) else None
 
     def _settled(self, count: int, width: float) -> bool:
-        """Return whether the CI has narrowed by less than 10 % in each of the last two doublings of the samples."""
+        """Return whether the CI has narrowed by less than 10 % in each of the last two doublings of their number."""
         if self._widths and count < 2 * self._widths[-1][0]:
             return False
         self._widths.append((count, width))
@@ -59,10 +59,10 @@ class Stopping:
 
 
 def relative_width(times_s: Sequence[float]) -> Optional[float]:
-    """Return the width of the 95 % CI of the median, relative to the median; None if there are too few samples.
+    """Return the width of the 95 % CI of the median, relative to the median; None if there are too few measurements.
 
     Order statistics, without an assumption on the distribution (Conover, 1999, "Practical Nonparametric Statistics",
-    section 3.2). The ranks lie sqrt(inflation) times as far apart as for independent samples.
+    section 3.2). The ranks lie sqrt(inflation) times as far apart as for independent measurements.
     """
     ordered = sorted(times_s)
     count = len(ordered)
@@ -75,11 +75,11 @@ def relative_width(times_s: Sequence[float]) -> Optional[float]:
 
 
 def inflation(times_s: Sequence[float], middle: float) -> float:
-    """Return the variance of the median over its variance for independent samples, at least 1.
+    """Return the variance of the median over its variance for independent measurements, at least 1.
 
-    The variance is that of the share of samples below the median in equal parts of the series: batch means of the
+    The variance is that of the share of measurements below the median in equal parts of the series: batch means of the
     indicator (Heidelberger and Lewis, 1984, "Quantile estimation in dependent sequences", Operations Research 32). For
-    independent samples it is 1/4 over the number of samples in a part.
+    independent measurements it is 1/4 over the number of measurements in a part.
     """
     size = len(times_s) // _PARTS
     if size < 1:

@@ -1,7 +1,7 @@
-"""Timing of one step: warm up until the step time is stationary, then sample until a stopping rule holds.
+"""Timing of one step: warm up until the step time is stationary, then measure until a stopping rule holds.
 
-A sample is the wall time of one step, with the device synchronized before and after. Short steps are timed in blocks:
-the sample is the block's time divided by its steps, so that the cost of reading the clock is negligible.
+A measurement is the wall time of one step, with the device synchronized before and after. Short steps are timed in
+blocks: the measurement is the block's time divided by its steps, so that the cost of reading the clock is negligible.
 """
 
 import math
@@ -13,13 +13,13 @@ from ...core.samples import Samples, Window
 from .stopping_rules import MAX_SAMPLES_KEPT, Settings, Stopping
 from .warmup import is_steady, trend
 
-WINDOW_S = 0.5  # of samples, between two checks of the stopping rules; interference is judged for each window
+WINDOW_S = 0.5  # of measurements, between two checks of the stopping rules; interference is judged for each window
 WARMUP_WINDOW_S = 0.1
 SHORTEST_WARMUP_S = 0.5  # unless the limit is lower: slow changes need time to show
-CLOCK_SHARE = 1e-3  # of a sample, at most for reading the clock
+CLOCK_SHARE = 1e-3  # of a measurement, at most for reading the clock
 SPARE = 1.5  # factor on the length of blocks, since the cost of the clock is an estimate
-MAX_IN_A_WINDOW = 5000  # samples, so that a window ends even if the clock does not advance
-MAX_STEPS = 1_000_000  # in a sample
+MAX_IN_A_WINDOW = 5000  # measurements, so that a window ends even if the clock does not advance
+MAX_STEPS = 1_000_000  # in a measurement
 _EMPTY_SAMPLES = 101
 _RECENT = 20  # times that estimate the current step time
 
@@ -51,7 +51,7 @@ def measure(
         synchronize()
         elapsed_s = clock() - start
         if elapsed_s < 0:
-            raise ClockError("the clock went back by %g s during a sample" % -elapsed_s)
+            raise ClockError("the clock went back by %g s during a measurement" % -elapsed_s)
         return elapsed_s
 
     clock_cost_s = median(timed(0) for _ in range(_EMPTY_SAMPLES))
@@ -61,7 +61,7 @@ def measure(
     return Samples(
         times_s=times,
         windows=windows,
-        steps_per_sample=warmup.block,
+        steps_per_measurement=warmup.block,
         stopped=stopped,
         clock_cost_s=clock_cost_s,
         first_step_s=first_step_s,
@@ -74,7 +74,7 @@ def measure(
 
 class _WarmUp(NamedTuple):
     step_s: float  # step time at the end of the warm-up
-    block: int  # steps per sample
+    block: int  # steps per measurement
     steps: int
     elapsed_s: float
     steady: bool
@@ -83,7 +83,7 @@ class _WarmUp(NamedTuple):
 def _warm_up(
     timed: Callable[[int], float], shortest_s: float, settings: Settings, agree: Callable[[Any], Any], clock: Clock
 ) -> _WarmUp:
-    """Take steps until their times are stationary; find how many make a sample of at least `shortest_s` seconds."""
+    """Take steps until their times are stationary; find how many last at least `shortest_s` seconds."""
     start = clock()
     times: List[float] = []
     steady, steps, block, count = False, 0, 1, 1
@@ -102,7 +102,7 @@ def _warm_up(
 def _sample(
     timed: Callable[[int], float], warmup: _WarmUp, settings: Settings, agree: Callable[[Any], Any], clock: Clock
 ) -> Tuple[List[float], List[Window], str]:
-    """Take windows of samples until a stopping rule holds; return times per step, windows and the reason."""
+    """Take windows of measurements until a stopping rule holds; return times per step, windows and the reason."""
     stopping = Stopping(settings)
     start = clock()
     times: List[float] = []

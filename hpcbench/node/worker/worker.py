@@ -95,7 +95,7 @@ def _framework(planned: PlannedRun, facts: Dict[str, Any]) -> "Adapter":
     facts["import_s"] = time.perf_counter() - start
     if hardware.usable_cpus() != allowed:
         os.sched_setaffinity(0, allowed)
-        facts["warnings"].append("importing %s changed the CPU affinity; it was set back" % adapter.name)
+        facts["warnings"].append("importing %s changed the CPU affinity; hpcbench restored it" % adapter.name)
     facts["packages"] = _versions(adapter.packages)
     facts["framework_version"] = adapter.libraries[0].version
     _check_versions(adapter)
@@ -160,7 +160,7 @@ def _measure(
         samples = timing.measure(step, network.synchronize, settings, group.agree)
         if facts["dynamic"]:  # its first step precedes those of `measure`
             samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
-    facts["samples"] = to_json(samples)
+    facts["measurements"] = to_json(samples)
     facts["threads"] = adapter.threads()
     if facts.get("dynamic"):
         facts["threads"].update(facts["dynamic"]["threads"])

@@ -30,7 +30,7 @@ from hpcbench.report.text.scaling_sentences import long_series, sentences
 MAX_WORKS = 6  # workloads with their own figure
 MAX_SERIES = len(theme.COLOURS)
 MAX_CURVES = 5
-MIN_SAMPLES = 20  # samples of a distribution
+MIN_SAMPLES = 20  # measurements of a distribution
 
 
 def figures_of(results: Results) -> list[Figure]:
@@ -89,9 +89,9 @@ def _of_cases(work: Workload, encoding: Encoding, name: str) -> Figure:
     columns = encoding.columns or (work.shown if len(work.shown) == 1 else [])
     over = " and ".join(title_of(column) for column in columns) or "case"
     title = f"{capital(quantity.title)} by {over}" + (f": {work.short_title}" if work.short_title else "")
-    caption = f"{work.title}. Medians over the repetitions with 95 % CI."
+    caption = f"{work.title}. Medians over the runs with 95 % CI."
     if encoding.heat:
-        caption = f"{work.title}. Medians over the repetitions; the best cell has a frame."
+        caption = f"{work.title}. Medians over the runs; the best cell has a frame."
     if len(work.cases) > cases.most(encoding):
         caption += f" The best {cases.most(encoding):,} of {len(work.cases):,} cases."
     caption += lacking(work, quantity)
@@ -124,7 +124,7 @@ def _of_scaling(results: Results) -> Iterator[Figure]:
 def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
     kind, unit = series[0].kind, series[0].unit
     laws = [sentence for each in series for sentence in sentences(each)]
-    known = f"over the case on the fewest {unit} of each series; grey is ideal."
+    known = f"over the case with the fewest {unit} of each series; grey is ideal."
     if any(each.fits for each in series):
         known += " Dashed: the Universal Scalability Law, or, if it cannot be fitted, Amdahl's or Gustafson's."
     if count > len(series):
@@ -141,7 +141,7 @@ def _of_latency(results: Results) -> Iterator[Figure]:
     for number, work in enumerate(results.workloads[:MAX_WORKS], 1):
         if work.cases.iloc[0]["task"] not in FORWARD_TASKS:
             continue
-        single = work.cases[work.cases[AVERAGED_OVER].isna() & (work.cases["samples"] >= MIN_SAMPLES)]
+        single = work.cases[work.cases[AVERAGED_OVER].isna() & (work.cases["measurements"] >= MIN_SAMPLES)]
         if single.empty:
             continue
         shown = pd.concat([single.head(MAX_CURVES - 1), single.iloc[MAX_CURVES - 1 :].tail(1)])
@@ -150,7 +150,7 @@ def _of_latency(results: Results) -> Iterator[Figure]:
             for name, (_, case) in zip(case_names(shown, work.shown), shown.iterrows(), strict=True)
         }
         title = "Step times" + (f": {work.short_title}" if work.short_title else "")
-        caption = f"{work.title}. Points: p50, p90 and p99 with 95 % CI, if there are enough samples."
+        caption = f"{work.title}. Points: p50, p90 and p99 with 95 % CI, if there are enough measurements."
         if len(shown) < len(single):
             caption += f" The best {len(shown) - 1} of {len(single):,} cases, and the last."
         yield Figure(

@@ -234,7 +234,7 @@ def figures_of_history(history: History) -> list[Figure]:
     points = points[points["level"].notna()].groupby("case", sort=False).tail(MAX_SWEEPS)
     keys = pd.MultiIndex.from_frame(points[["sweep", "case"]])
     points = points.assign(number=keys.map(numbers), word=keys.map(words))
-    title = f"{history.quantity.title.capitalize()} of {history.experiment} on {history.site}, sweep by sweep"
+    title = f"{history.quantity.title.capitalize()} of {history.experiment} on {history.site}, by sweep"
     name = slug(f"history {history.experiment} {history.quantity.column}")
     drawn = partial(chart.draw, points, history.quantity)
     return [Figure(name, title, _caption(history, cases), _description(history, cases), drawn)]
@@ -249,20 +249,20 @@ def _drawn(history: History) -> set[str]:
 
 
 def _caption(history: History, cases: set[str]) -> str:
-    sentences = ["A point is the median of a sweep's repetitions, with its 95 % interval; a line is the median between"]
+    sentences = ["Points: median over the runs of a sweep with 95 % CI; lines: median between"]
     sentences.append("changes. Each case has its own scale." if len(cases) > 1 else "changes.")
     if any(shift.case in cases for shift in history.shifts):
         sentences.append(f"Dashed lines: changes{_colours(history)}")
     measured = sum(bool(each.compared) for each in history.histories)
     if measured > len(cases):
-        sentences.append(f"Of {measured:,} cases, these {len(cases)} changed most, or come first.")
+        sentences.append(f"{len(cases)} of {measured:,} cases, those with the largest changes first.")
     if any(len(each.compared) > MAX_SWEEPS for each in history.histories):
         sentences.append(f"The latest {MAX_SWEEPS:,} sweeps of each case are drawn.")
     return " ".join(sentences)
 
 
 def _colours(history: History) -> str:
-    return "." if history.quantity.more_is_better is None else ", red for worse, green for better."
+    return "." if history.quantity.more_is_better is None else " (red: worse, green: better)."
 
 
 def _description(history: History, cases: set[str]) -> str:

@@ -1,4 +1,4 @@
-"""Charts of a case over time: its samples with interference, and the electrical power."""
+"""Charts of a case over time: its measurements with interference, and the electrical power."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ MAX_POINTS = 3000  # points in a chart
 MAX_WINDOWS = 1000
 _SHADES = (theme.QUIET, theme.YELLOW, theme.PURPLE, theme.CYAN)  # visible as translucent areas in both modes
 _DECIMALS = 4  # 0.1 ms, below the resolution of a chart
-_TIME = "time since the first sample (s)"
+_TIME = "time since the first measurement (s)"
 _X = alt.X("x:Q", title=_TIME, scale=alt.Scale(nice=False))
-_REPETITION = "'repetition ' + datum.value"
+_REPETITION = "'run ' + datum.value"
 
 
 def shown_samples(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the first MAX_REPETITIONS repetitions, which `samples` draws."""
-    return frame[frame["repetition"].isin(sorted(frame["repetition"].unique())[:MAX_REPETITIONS])]
+    """Return the rows of the first MAX_REPETITIONS runs, which `samples` draws."""
+    return frame[frame["run"].isin(sorted(frame["run"].unique())[:MAX_REPETITIONS])]
 
 
 def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
-    """Return a chart of samples (`repetition`, `at_s`, `time_s`), with a row per repetition and interference shaded.
+    """Return a chart of measurements (`run`, `at_s`, `time_s`), with a row per run and interference shaded.
 
-    `windows` with interference have the columns `repetition`, `start_s`, `end_s` and `causes`. Above MAX_POINTS
-    samples, a point is the median of neighbours, and a line their range.
+    `windows` with interference have the columns `run`, `start_s`, `end_s` and `causes`. Above MAX_POINTS
+    measurements, a point is the median of neighbours, and a line their range.
     """
     frame = shown_samples(frame)
     axis = measure("step time", "s", frame["time_s"])
-    points = _ranges(frame, MAX_POINTS // frame["repetition"].nunique())
+    points = _ranges(frame, MAX_POINTS // frame["run"].nunique())
     points = points.assign(**{name: points[name] / axis.factor for name in ("value", "low", "high")})
     layers = [_dots(points, axis, place)]
     if points["low"].notna().any():
         layers.insert(0, _bars(points, axis))
     shaded = []
-    if len(windows) and windows["repetition"].isin(points["colour"]).any():
-        shaded = [windows[windows["repetition"].isin(points["colour"])].head(MAX_WINDOWS)]
+    if len(windows) and windows["run"].isin(points["colour"]).any():
+        shaded = [windows[windows["run"].isin(points["colour"])].head(MAX_WINDOWS)]
         shaded = [each.set_axis(["colour", "x", "end", "causes"], axis=1) for each in shaded]
         layers = [_shades(shaded[0]["causes"]), *layers]
     drawn = pd.concat([points, *shaded]).round(_DECIMALS).astype({"colour": str})
@@ -52,15 +52,15 @@ def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
 
 
 def is_thinned(frame: pd.DataFrame) -> bool:
-    """Return whether points of `samples` are medians of several samples."""
-    counts = shown_samples(frame)["repetition"].value_counts()
+    """Return whether points of `samples` are medians of several measurements."""
+    counts = shown_samples(frame)["run"].value_counts()
     return bool(counts.max() > MAX_POINTS // len(counts))
 
 
 def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Return `x` and `value` per sample; per bin, with `low` and `high`, if a repetition has more than `most`."""
+    """Return `x` and `value` per measurement; per bin, with `low` and `high`, if a run has more than `most`."""
     rows = []
-    for repetition, each in frame.groupby("repetition", sort=False):
+    for repetition, each in frame.groupby("run", sort=False):
         each = each.rename(columns={"at_s": "x", "time_s": "value"})[["x", "value"]]
         if len(each) > most:
             bins = each.groupby(np.arange(len(each)) * most // len(each))
@@ -71,14 +71,14 @@ def _ranges(frame: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 def _coloured(points: pd.DataFrame) -> alt.Color:
-    return colour("repetition", points["colour"].astype(str), legend=False)
+    return colour("run", points["colour"].astype(str), legend=False)
 
 
 def _dots(points: pd.DataFrame, axis: Measure, place: PlotSize) -> Any:
     few = len(points) <= 20 * points["colour"].nunique()
     size = 60 if few else 12
     tooltip = [
-        alt.Tooltip("colour:N", title="repetition"),
+        alt.Tooltip("colour:N", title="run"),
         alt.Tooltip("x:Q", title=_TIME),
         alt.Tooltip("value:Q", title=axis.title),
     ]
@@ -115,7 +115,7 @@ def _shades(causes: pd.Series[str]) -> Any:
 
 
 def _by_repetition(layers: Any, place: PlotSize, repetitions: pd.Series[str]) -> Any:
-    """Return a row per repetition with equal scales, or a single chart for one repetition."""
+    """Return a row per run with equal scales, or a single chart for one run."""
     rows = in_order(repetitions)
     if len(rows) == 1:
         return sized(layers, place)
@@ -127,23 +127,23 @@ def _by_repetition(layers: Any, place: PlotSize, repetitions: pd.Series[str]) ->
 
 
 def shown_power(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that `power` draws: the first MAX_PARTS parts, and repetitions for at most MAX_LINES lines."""
+    """Return the rows that `power` draws: the first MAX_PARTS parts, and runs for at most MAX_LINES lines."""
     parts = frame.groupby(["host", "part"], sort=False).ngroup()
     most = min(MAX_REPETITIONS, MAX_LINES // min(MAX_PARTS, parts.nunique()))
-    return frame[(parts < MAX_PARTS) & frame["repetition"].isin(sorted(frame["repetition"].unique())[:most])]
+    return frame[(parts < MAX_PARTS) & frame["run"].isin(sorted(frame["run"].unique())[:most])]
 
 
 def power(frame: pd.DataFrame, place: PlotSize) -> Any:
-    """Return a chart of power in W over time, a line per part and repetition.
+    """Return a chart of power in W over time, a line per part and run.
 
-    `frame` has the columns `repetition`, `host`, `part`, `at_s` and `watts`.
+    `frame` has the columns `run`, `host`, `part`, `at_s` and `watts`.
     """
     frame = shown_power(frame)
     several = frame["host"].nunique() > 1
     parts = names(frame["host"] + " " + frame["part"] if several else frame["part"])
     axis = measure("power", "W", frame["watts"], log=False)
     drawn = _averaged(frame.assign(colour=parts, x=frame["at_s"])).round(_DECIMALS)
-    again = frame["repetition"].nunique() > 1
+    again = frame["run"].nunique() > 1
     usual = 2.0 if place.theme == "screen" else 1.0
     chart = (
         alt.Chart(drawn)
@@ -166,6 +166,6 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
 
 def _averaged(frame: pd.DataFrame) -> pd.DataFrame:
     """Return means of neighbours, so that all lines together have about MAX_POINTS points."""
-    line = ["repetition", "colour"]
+    line = ["run", "colour"]
     neighbours = frame.groupby(line).cumcount() // -(-len(frame) // MAX_POINTS)
     return frame.groupby([*line, neighbours.rename("place")], sort=False)[["x", "watts"]].mean().reset_index()

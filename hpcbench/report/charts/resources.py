@@ -1,4 +1,4 @@
-"""Figures of resources: energy and cost against time, samples and power over time, and rooflines."""
+"""Figures of resources: energy and cost against time, measurements and power over time, and rooflines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hpcbench.report.text.numbers import duration, percent
 
 MAX_WORKS = 4  # workloads with their own figures
 MAX_TOLD = 10  # cases of a front in a description
-MIN_SAMPLES = 20  # samples of a figure over time
+MIN_SAMPLES = 20  # measurements of a figure over time
 _SHADED = f" Shaded: windows with interference; a run with over {percent(TOO_MANY)} of them has interference."
 _J_PER_ITEM = 3.6  # J per item for 1 kWh per million items
 OF_ITEM = Quantity("energy_j_per_item", "energy per item", "J", better="thriftier")
@@ -34,7 +34,7 @@ DELAY = Quantity(ENERGY_DELAY, "energy-delay product per item", "J s")
 
 
 def figures_of_resources(results: Results, observed: Observations) -> list[Figure]:
-    """Return the figures of cost, energy, rooflines, and samples and power over time, as far as data are available."""
+    """Return the figures of cost, energy, rooflines, and step time and power over time, as far as data exist."""
     roofs = _of_roofline(results, roofline(results.cases, observed.peaks)) if observed.peaks else ()
     workloads = enumerate(results.workloads[:MAX_WORKS], 1)
     each = [figure for number, work in workloads for figure in _of_work(work, number)]
@@ -42,18 +42,18 @@ def figures_of_resources(results: Results, observed: Observations) -> list[Figur
 
 
 def _over_time(observed: Observations) -> Iterator[Figure]:
-    """Yield the figures of samples and power of the best case over time."""
+    """Yield the figures of measurements and power of the best case over time."""
     of = f": {observed.case}" if observed.case else ""
     if len(observed.samples) >= MIN_SAMPLES:
-        caption = "The best case: every sample in the order in which it was taken, repetition by repetition."
+        caption = "The best case: all measurements in the order of time, run by run."
         if over_time.is_thinned(observed.samples):
-            caption = "The best case over time: a point is the median of neighbours, its line their range."
+            caption = "The best case over time. Points: medians of consecutive measurements; lines: their range."
         caption += _SHADED if len(observed.windows) else ""
         drawn = partial(over_time.samples, observed.samples, observed.windows)
-        text = f"{len(observed.samples):,} samples: {_spread(observed.samples['time_s'], duration)}."
-        yield Figure("samples-over-time", f"Samples over time{of}", caption, text, drawn)
+        text = f"{len(observed.samples):,} measurements: {_spread(observed.samples['time_s'], duration)}."
+        yield Figure("samples-over-time", f"Measurements over time{of}", caption, text, drawn)
     if not observed.power.empty:
-        caption = "The best case: power of each part that has a meter, from the first sample to the last."
+        caption = "The best case: power of each component with a sensor, from the first measurement to the last."
         parts = observed.power.groupby("part", sort=False)["watts"]
         text = " ".join(f"{part}: {_spread(watts, '{:,.4g} W'.format)}." for part, watts in parts)
         yield Figure("power-over-time", f"Power{of}", caption, text, partial(over_time.power, observed.power))
@@ -86,7 +86,7 @@ def _of_energy(work: Workload, quantity: Quantity, number: int) -> Iterator[Figu
     if encoding:
         title = f"{quantity.title.capitalize()}{_of(work)}"
         scopes = ", ".join(work.cases["energy_scope"].dropna().unique())
-        caption = f"{work.title}. Energy of {scopes}: medians over the repetitions with 95 % CI."
+        caption = f"{work.title}. Energy of {scopes}: medians over the runs with 95 % CI."
         name = numbered(f"{quantity.column} {work.short_title}", number)
         yield Figure(name, title, caption, described(work, quantity), partial(cases.draw, work, encoding))
 
@@ -114,13 +114,14 @@ def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
     bound = known["bound"].value_counts()
     bounds = ", ".join(f"{count} bound by {name}" for name, count in bound.items())
     dtypes = ", ".join(found.ceilings["dtype"].unique())
-    caption = f"Roofs: peaks in {dtypes} on as many cores, by hpcbench doctor. {bounds}; the closest case reaches "
-    caption += f"{100 * best['share_of_attainable']:.0f} % of what is attainable. Intensity counts each layer's input, "
-    caption += "weights and output once (docs/concepts/scaling-and-roofline.md)."
+    caption = f"Rooflines: peak performance in {dtypes} on the same number of cores, measured by hpcbench doctor. "
+    caption += f"{bounds}; the closest case reaches {100 * best['share_of_attainable']:.0f} % of the attainable "
+    caption += "performance. Intensity counts each layer's input, weights and output once "
+    caption += "(docs/concepts/scaling-and-roofline.md)."
     remarks = found.points["remark"].dropna().unique()
     caption += f" Note: {'; '.join(remarks[:2])}." if len(remarks) else ""
     drawn = partial(roofs.draw, found, cases, list(results.shown), by)
-    text = f"{bounds}. The closest to its roof is {results.label(cases.loc[[best.name]].iloc[0])}."
+    text = f"{bounds}. The closest to its roofline: {results.label(cases.loc[[best.name]].iloc[0])}."
     yield Figure("roofline", f"Roofline by {plain(by)}", caption, text, drawn)
 
 

@@ -44,8 +44,8 @@ def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
     sentences = [_overall(contexts, *pair) for pair in GAINS]
     text = " ".join(filter(None, sentences))
     modes = ", ".join(NAMES[name] for name in MODES if any(name in each.modes for each in contexts))
-    of_times = f"Medians over the repetitions with 95 % CI. Thread modes: {modes}. The best fixed "
-    of_times += "setting is measured by repetitions that did not choose it, if there are several." + left
+    of_times = f"Medians over the runs with 95 % CI. Thread modes: {modes}. The best fixed "
+    of_times += "setting is measured by runs that did not choose it, if there are several." + left
     of_gains = "The time of one mode over that of another, with 95 % CI: right of the line it is faster." + left
     return [
         Figure("threads-times", "Step time by threads", of_times, text, partial(times, shown)),

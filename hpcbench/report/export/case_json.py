@@ -9,7 +9,7 @@ from hpcbench.report.terminal.case.view import CaseView
 
 
 def case_json(view: CaseView) -> str:
-    """Return the repetitions of a case with valid record and attempts, oldest first, as JSON; null for NaN."""
+    """Return the runs of a case with valid record and attempts, oldest first, as JSON; null for NaN."""
     document = {
         "sweep": view.sweep.paths.name,
         "case": view.planned.case_id,
@@ -17,7 +17,7 @@ def case_json(view: CaseView) -> str:
         "label": view.label,
         "parameters": view.planned.parameters,
         "user_parameters": view.planned.user_parameters,
-        "repetitions": [
+        "runs": [
             {**run_as_json(run), "record": run.record and to_json(record), "attempts": to_json(run.attempts)}
             for run, record in zip(view.runs, view.records, strict=True)
         ],

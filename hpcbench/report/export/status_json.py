@@ -18,9 +18,9 @@ def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any
         "site": progress.sweep.description["site"]["name"],
         "at": now.isoformat(timespec="seconds"),
         "cases": progress.case_counts(),
-        "repetitions": progress.counts(),
+        "states": progress.counts(),
         "axes": {
-            name: [{"value": value.value, "repetitions": dict(value.states)} for value in values]
+            name: [{"value": value.value, "states": dict(value.states)} for value in values]
             for name, values in status_summary.by_axis(progress).items()
         },
         "running_on": status_summary.running_by_node(progress.runs),
@@ -28,7 +28,7 @@ def summary_as_json(progress: Progress, now: datetime.datetime) -> dict[str, Any
         "expected_end": end.isoformat(timespec="seconds") if end else None,
         "follow_on_jobs": list(progress.follow_on),
         "pending_reasons": [
-            {"reason": reason, "hint": reasons.hint(reason) or None, "repetitions": count}
+            {"reason": reason, "hint": reasons.hint(reason) or None, "runs": count}
             for reason, count in status_summary.waiting(progress.runs).items()
         ],
         "failures": [_failure(progress, run) for run in status_summary.failures(progress.runs)],
@@ -46,7 +46,7 @@ def run_as_json(run: RunProgress) -> dict[str, Any]:
         "job": run.job,
         "element": run.element,
         "case": run.planned.case_id,
-        "repetition": run.planned.repetition,
+        "run": run.planned.run,
         "state": run.state,
         "slurm_id": f"{run.slurm_id}_{run.index}" if run.slurm_id else None,
         "nodes": run.nodes or None,
@@ -59,7 +59,7 @@ def _failure(progress: Progress, run: RunProgress) -> dict[str, Any]:
         "job": run.job,
         "element": run.element,
         "case": run.planned.case_id,
-        "repetition": run.planned.repetition,
+        "run": run.planned.run,
         "axes": {name: status_summary.value_of(run.planned, name) for name in progress.sweep.description["axes"]},
         "status": run.state,
         "message": run.reason or None,

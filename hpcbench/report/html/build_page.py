@@ -34,7 +34,9 @@ TOP = 10  # rows of a ranking
 MAX_WORKS = 12  # rankings
 MAX_FAILURES = 50  # kinds of failures
 MAX_NAMED = 20  # cases per kind of failure
-OF_SEARCH = "The following are all measurements of the search, including brief ones. Their best cases are not verified."
+OF_SEARCH = (
+    "The tables below list all measurements of the search, including brief ones. Their best cases are not verified."
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def _headlines(answers: list[BestCase], results: Results) -> tuple[page_model.He
 
 def _headline(answer: BestCase, *, several: bool) -> page_model.Headline:
     runs = f"{answer.cases:,} cases" if answer.cases > 1 else "1 case"
-    rests = f"Of {runs}; the intervals are of 95 %, over {answer.runs} or more repetitions."
+    rests = f"{runs}; 95 % CI, n >= {answer.runs}."
     return page_model.Headline(sentence(answer), about=answer.work.short_title if several else "", details=(rests,))
 
 
@@ -98,11 +100,11 @@ def _notices(results: Results) -> Iterable[str]:
     if is_large(results):
         yield notice(results)
     if len(results.workloads) > MAX_WORKS:
-        text = f"There are {len(results.workloads):,} workloads: rankings are of the first {MAX_WORKS}"
-        yield f"{text}; the table has all."
+        text = f"Rankings show the first {MAX_WORKS} of {len(results.workloads):,} workloads"
+        yield f"{text}; the table below has all cases."
     yield from ranking_notes(results)
     if not results.workloads:
-        yield "No case was measured: the failures below say why."
+        yield "No case was measured; see the failures below."
 
 
 def _ranking(work: Workload, answers: list[BestCase], results: Results) -> page_model.Ranking:
@@ -153,7 +155,7 @@ def _failures(results: Results) -> Iterable[page_model.Failure]:
     more = found[MAX_FAILURES:]
     if more:
         count = sum(len(failure.cases) for failure in more)
-        yield page_model.Failure("others", f"{plural(len(more), 'more reason')}; the file of --csv names each", count)
+        yield page_model.Failure("others", f"{plural(len(more), 'more reason')}; see --csv", count)
 
 
 def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
@@ -162,7 +164,7 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
     with_interference = int((completed["interference"] == INTERFERENCE).sum())
     unsteady = int((completed["steady"] == False).sum())  # noqa: E712 - may be null
     facts = [
-        page_model.Fact("repetitions", f"{len(completed):,} completed of {len(rows):,}"),
+        page_model.Fact("runs", f"{len(completed):,} completed of {len(rows):,}"),
         page_model.Fact("with interference", f"{with_interference:,} of {len(completed):,}"),
         page_model.Fact("not steady after warm-up", f"{unsteady:,} of {len(completed):,}"),
     ]

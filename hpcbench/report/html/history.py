@@ -29,7 +29,7 @@ MAX_PLACES = 100  # rows of changes and of cases
 MAX_ROWS = 5000  # rows of the table
 _VALUES = ("value", "low", "high", "level")
 _TITLES = {
-    "started_at": "started at (UTC)",
+    "started_at": "start (UTC)",
     "case": "id",
     "label": "case",
     "is_change": "changes here",
@@ -63,7 +63,7 @@ def page_of_history(history: History, figures: Iterable[components.Figure], crea
 def _about(history: History) -> str:
     rule = summary(history)
     text = f"{rule[0].upper()}{rule[1:]}."
-    return f"{text} In brackets: the 95 % interval of the ratio." if history.shifts else text
+    return f"{text} Brackets: 95 % CI of the ratio." if history.shifts else text
 
 
 def _headlines(history: History) -> Iterator[page_model.Headline]:
@@ -95,7 +95,7 @@ def _tables(history: History) -> Iterator[page_model.Ranking]:
 def _changes(history: History) -> page_model.Ranking:
     """Return the changes, latest first, with their numbers in the figure."""
     several = bool(history.shown)
-    titles = ("date", "first sweep after it", *["case"] * several, "change", "also changed")
+    titles = ("date", "first sweep after the change", *["case"] * several, "change", "also changed")
     headings = (page_model.Heading("number"), *(page_model.Heading(each, numeric=False) for each in titles))
     places = []
     for number, shift in reversed(history.numbered):
@@ -137,6 +137,4 @@ def _column(name: str, quantity: Quantity, *, shown: bool) -> page_model.Column:
     if name in _VALUES:
         kind: page_model.Kind = "time" if quantity.unit == "s" else "bytes" if quantity.unit == "B" else "number"
         return page_model.Column(name, heading, kind, quantity.unit if kind == "number" else "", shown)
-    return page_model.Column(
-        name, heading, "number" if name in ("repetitions", "interference_runs") else "text", shown=shown
-    )
+    return page_model.Column(name, heading, "number" if name in ("runs", "interference_runs") else "text", shown=shown)

@@ -34,8 +34,8 @@ def is_large(results: Results) -> bool:
 
 def notice(results: Results) -> str:
     """Return the sentence on the cases that are omitted from the table."""
-    text = f"There are {len(results.cases):,} cases: the table has the best {MAX_ROWS:,} of them, equally many of each"
-    return f"{text} workload. Aggregates of all cases are shown by axis; the file of --csv has each case."
+    text = f"The table has the best {MAX_ROWS:,} of {len(results.cases):,} cases, equally many of each"
+    return f"{text} workload. Aggregates by axis are over all cases; --csv writes each case."
 
 
 def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:

@@ -64,7 +64,7 @@ class Ranking:
     columns: tuple[Heading, ...]
     places: tuple[TableRow, ...]
     note: str = ""
-    bars: str = "Bar with its 95 % interval"  # alternative text of the bars
+    bars: str = "Bar with its 95 % CI"  # alternative text of the bars
 
 
 @dataclass(frozen=True)

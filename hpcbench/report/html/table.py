@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import plain
+from hpcbench.analysis.cases.quantities import THROUGHPUT, in_items
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
 from hpcbench.analysis.results import Results
 from hpcbench.report.html import page_model
@@ -20,7 +21,7 @@ SHOWN = (
     "time_ci_high_s",
     "throughput_items_per_s",
     "speedup",
-    "repetitions",
+    "runs",
 )
 _SCALED: dict[str, page_model.Kind] = {"s": "time", "B": "bytes"}
 _LIMIT = re.compile("_ci_(low|high)$")
@@ -49,6 +50,8 @@ def _column(name: str, values: pd.Series[Any], results: Results, currency: str, 
     title += name.removeprefix(of).replace("_", " ")
     if of in results.metrics:
         unit = results.metrics[of].unit
+    elif of == THROUGHPUT.column:
+        unit = in_items(THROUGHPUT, results.cases).unit
     elif of.startswith("price_"):
         unit = currency
     kind = _SCALED.get(unit, "number")

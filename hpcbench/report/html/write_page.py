@@ -49,7 +49,7 @@ def _again(progress: Progress) -> Iterator[Command]:
     name, git = quoted(progress.sweep.paths.name), progress.sweep.description["git"] or {}
     if git.get("commit"):
         yield Command(f"git checkout {quoted(git['commit'])}", "the same workspace")
-    yield Command(f"hpcbench sweep --from {name}", "the same cases again, with warnings for differences")
-    yield Command(f"hpcbench archive {name}", "one file of the sweep, to store or to send")
+    yield Command(f"hpcbench sweep --from {name}", "rerun the same cases; warns about differences")
+    yield Command(f"hpcbench archive {name}", "one file with the sweep, to store or share")
     if len(progress.to_do()) > len(failing_again(progress)):
-        yield Command(f"hpcbench resume {name}", "only what is missing or failed")
+        yield Command(f"hpcbench resume {name}", "rerun only missing and failed runs")

@@ -16,7 +16,7 @@ from hpcbench.util.console import print_warning
 
 
 def observe(workspace: Workspace, progresses: Iterable[Progress], results: Results) -> Observations:
-    """Return samples, interference and power of the best case of the first workload, and all known machine peaks.
+    """Return measurements, interference and power of the best case of the first workload, and all known machine peaks.
 
     Data that cannot be read are omitted, with a warning.
     """
@@ -27,7 +27,7 @@ def observe(workspace: Workspace, progresses: Iterable[Progress], results: Resul
     case = work.cases.iloc[0]
     progress = next(progress for progress in progresses if progress.sweep.description["name"] == case["sweep"])
     runs = [run for run in progress.runs if run.planned.case_id == case["case"]]
-    records = [run.record for run in sorted(runs, key=lambda run: run.planned.repetition) if run.record]
+    records = [run.record for run in sorted(runs, key=lambda run: run.planned.run) if run.record]
     records = [record for record in records if record.times_s]
     return Observations(
         label(case, work.shown),

@@ -45,7 +45,7 @@ def _with_id(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
     found = found if len(found) else cases.index[cases["case"].str.startswith(words)]
     if found.empty:
         hint = _near(words, list(dict.fromkeys(cases["case"]))) or any_of(cases)
-        raise UserError(f"no ID of a case begins with '{words}'", where=where, hint=hint)
+        raise UserError(f"no case ID begins with '{words}'", where=where, hint=hint)
     return found
 
 
@@ -59,7 +59,7 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
             raise UserError(f"unknown column '{key}'", where=where, hint=nearest(key, known))
         written = pd.Series([cell(each) for each in found[name]], index=found.index, dtype=object)
         if not written.eq(value).any():
-            among = "no case has" if found is cases else "none of the cases with the rest has"
+            among = "no case has" if found is cases else "none of the other matching cases has"
             values = list(dict.fromkeys(written))
             hint = _near(value, values) or f"use one of: {', '.join(values[:MAX_NAMED])}, ..."
             raise UserError(f"{among} {key}={value}", where=where, hint=hint)

@@ -25,16 +25,16 @@ from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.console import err, print_warning
 
 Energies = dict[Element, dict[str, Any]]
-SEVERAL = "the job measured %d times, and its counter does not tell which time took what"
+SEVERAL = "the job has %d measured runs, and its counter has only their sum"
 
 
 def latest_records(paths: SweepPaths) -> list[Record]:
-    """Return the valid record of each repetition; print warnings and the number of repetitions that have not ended."""
+    """Return the valid record of each run; print warnings and the number of runs that have not ended."""
     return records_of(surveyed(paths))
 
 
 def surveyed(paths: SweepPaths) -> Progress:
-    """Return the state of a sweep, read-only; print warnings and the number of repetitions without an outcome."""
+    """Return the state of a sweep, read-only; print warnings and the number of runs without an outcome."""
     # The jobs of an archive may be from another cluster.
     progress = query(load(paths), ask_slurm=False) if paths.archive else or_records(query, load(paths))
     for warning in progress.warnings:
@@ -44,8 +44,8 @@ def surveyed(paths: SweepPaths) -> Progress:
 
 
 def _print_missing(progress: Progress) -> None:
-    """Print how many repetitions have not ended, and how many are in an unknown state."""
-    paths, of_all = progress.sweep.paths, f"of {len(progress.runs)} repetitions"
+    """Print how many runs have not ended, and how many are in an unknown state."""
+    paths, of_all = progress.sweep.paths, f"of {len(progress.runs)} runs"
     unknown = 0 if paths.archive else sum(run.state == UNKNOWN for run in progress.runs)
     missing = sum(not run.ended for run in progress.runs) - unknown
     if missing:
@@ -56,7 +56,7 @@ def _print_missing(progress: Progress) -> None:
 
 
 def records_of(progress: Progress) -> list[Record]:
-    """Return the valid record of each repetition, with Slurm's energy and the site's prices."""
+    """Return the valid record of each run, with Slurm's energy and the site's prices."""
     asks = progress.slurm_responded and not progress.sweep.paths.archive  # otherwise its job IDs may be of other jobs
     energies = _slurm_energies(progress) if asks else {}
     charges = Charges(progress.sweep)
@@ -74,7 +74,7 @@ def records_of(progress: Progress) -> list[Record]:
 
 
 def record_of(sweep: Sweep, run: RunProgress) -> Record:
-    """Return the valid record of a repetition; a record without measurements if it has not ended."""
+    """Return the valid record of a run; a record without measurements if it has not ended."""
     return run.record or unfinished_record(sweep, run)
 
 

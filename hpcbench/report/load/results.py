@@ -41,7 +41,7 @@ def results_of_table(
     searches: Collection[str] = (),
     same_workload: Collection[str] = (),
 ) -> Results:
-    """Return the results of a table of repetitions with the metrics `columns`, with cases ranked by `metric`.
+    """Return the results of a table of runs with the metrics `columns`, with cases ranked by `metric`.
 
     `searches` are the sweeps that are tuning searches, `same_workload` the user parameters that do not change the
     workload of commands (see case_table). Raise UserError for an unknown metric or base case.

@@ -14,7 +14,7 @@ from hpcbench.analysis.cases.quantities import TIME, Quantity
 from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FALSE_DISCOVERY_RATE, FASTER, SLOWER
 from hpcbench.analysis.studies.comparison import BETTER, MISSING, NOT_COMPARED, WORSE, Comparison
 from hpcbench.report.text.counts import print_omitted
-from hpcbench.report.text.numbers import factor, formatter, percent
+from hpcbench.report.text.numbers import column_format, factor, formatter, percent
 from hpcbench.report.text.ranking import INTERVAL, columns_in_words, heading
 from hpcbench.report.text.text_columns import Column, as_table
 
@@ -52,7 +52,7 @@ def summary(comparison: Comparison) -> str:
     rule = f"margin {percent(comparison.margin)}, false discovery rate {percent(FALSE_DISCOVERY_RATE)}"
     tests = int(comparison.rows["p_value"].notna().sum())
     over = "1 comparison" if tests == 1 else f"{tests:,} comparisons"
-    return f"{verdicts_in_words(comparison)} ({rule} over {over} by Benjamini and Hochberg, intervals of 95 %)"
+    return f"{verdicts_in_words(comparison)} ({rule} over {over} by Benjamini and Hochberg, 95 % CI)"
 
 
 def verdicts_in_words(comparison: Comparison) -> str:
@@ -82,12 +82,9 @@ def columns_of(rows: pd.DataFrame, shown: list[str], metrics: Metrics) -> list[C
     quantities = [quantity_of(row, metrics) for row in each]
     if any(quantity != TIME for quantity in quantities):
         columns.append(Column("quantity", tuple(map(heading, quantities)), is_text=True))
-    columns += [
-        Column(side.upper(), tuple(_written(row, f"{side}_median", metrics) for row in each))
-        for side in ("base", "new")
-    ]
+    columns += _medians(rows, quantities)
     columns += [Column("ratio", tuple(map(factor, rows["ratio"]))), Column(INTERVAL, tuple(map(_interval, each)))]
-    counts = list(zip(rows["base_repetitions"], rows["new_repetitions"], strict=True))
+    counts = list(zip(rows["base_runs"], rows["new_runs"], strict=True))
     same = all(old == new for old, new in counts)
     runs = tuple(str(old) if old == new else f"{old}, {new}" for old, new in counts)
     columns.append(Column("n" if same else "n BASE, NEW", runs))
@@ -100,6 +97,17 @@ def named(row: pd.Series[Any], shown: list[str], metrics: Metrics) -> str:
     """Return the name of a row in a sentence: its case, and its quantity unless that is the time."""
     quantity = quantity_of(row, metrics)
     return label(row, shown) if quantity == TIME else f"{label(row, shown)} {heading(quantity)}"
+
+
+def _medians(rows: pd.DataFrame, quantities: list[Quantity]) -> Iterator[Column]:
+    """Yield the columns BASE and NEW, with the unit of the quantity unless there are several."""
+    sides = [rows[f"{side}_median"].tolist() for side in ("base", "new")]
+    unit, only = column_format(quantities[0], pd.Series([*sides[0], *sides[1]], dtype="float64"))
+    alike = len(set(quantities)) == 1
+    written = [only if alike else formatter(quantity) for quantity in quantities]
+    for side, values in zip(("BASE", "NEW"), sides, strict=True):
+        cells = tuple(write(value) for write, value in zip(written, values, strict=True))
+        yield Column(f"{side} ({unit})" if alike and unit else side, cells)
 
 
 def _written(row: pd.Series[Any], name: str, metrics: Metrics) -> str:

@@ -146,7 +146,7 @@ def _jobs(plan: Plan) -> Table:
     table = Table(title=jobs_in_words(plan), title_justify="left", box=None, pad_edge=False)
     for name in (
         "job",
-        "repetitions",
+        "runs",
         "in array",
         "nodes",
         "tasks per node",

@@ -206,7 +206,7 @@ def remarks(history: History) -> list[str]:
                 f"left out: {plural(each.other_work, 'sweep')} in which {name} has another workload than in the latest"
             )
         if not each.has_ratios:
-            lines.append(f"changes cannot be detected in {name}: a value is 0 or less, so there is no ratio")
+            lines.append(f"changes cannot be detected in {name}: no ratio (a value is 0 or less)")
     if history.gone:
         names = ", ".join(history.labels[case] for case in history.gone)
         lines.append(f"not in the latest sweep, {history.sweeps[-1]}: {names}")
@@ -238,7 +238,7 @@ def summary(history: History) -> str:
 
 
 def history_table(history: History) -> pd.DataFrame:
-    """Return a table with a row per sweep and case: the points of the figure, repetitions, status and error."""
+    """Return a table with a row per sweep and case: the points of the figure, runs, status and error."""
     frame = history_points(history.histories, notes(history), history.labels)
     more: list[dict[str, Any]] = [_more(point) for each in history.histories for point in each.points]
     frame.insert(4, "quantity", history.quantity.column)
@@ -246,4 +246,4 @@ def history_table(history: History) -> pd.DataFrame:
 
 
 def _more(point: Point) -> dict[str, Any]:
-    return {name: getattr(point, name) for name in ("repetitions", "interference_runs", "status", "error")}
+    return {name: getattr(point, name) for name in ("runs", "interference_runs", "status", "error")}

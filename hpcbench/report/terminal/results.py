@@ -100,12 +100,12 @@ def _print_failures(results: Results, console: Console) -> None:
 
 def _print_autocorrelation(cases: pd.DataFrame, console: Console) -> None:
     """Print the number of cases whose interval is widened by autocorrelation, if any."""
-    by_samples = (cases["repetitions"] == 1) | (cases["repetitions"] >= MIN_TO_RESAMPLE)
-    correlated = by_samples & (cases["effective_samples"].astype(float) < cases["samples"].astype(float))
+    by_samples = (cases["runs"] == 1) | (cases["runs"] >= MIN_TO_RESAMPLE)
+    correlated = by_samples & (cases["effective_measurements"].astype(float) < cases["measurements"].astype(float))
     if correlated.any():
         counted = plural(correlated.sum(), "case")
         console.print(
-            f"Samples of {counted} are autocorrelated: the interval takes them for fewer ones that are independent; "
-            "the column effective_samples of --csv says for how many.",
+            f"The measurements of {counted} are autocorrelated: their intervals use the effective number of "
+            "measurements (column effective_measurements of --csv).",
             soft_wrap=True,
         )

@@ -138,7 +138,7 @@ def length(seconds: float) -> str:
 
 
 def failure(progress: Progress, run: RunProgress) -> Text:
-    """Return one line with status, axes and reason of a failed repetition."""
+    """Return one line with status, axes and reason of a failed run."""
     what = f"{status_summary.named(progress.sweep, run.planned)}: {run.reason or 'unknown'}"
     return Text.assemble((run.state, "red"), " ", plain(what))
 
@@ -155,12 +155,12 @@ def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
     ended = sum(run.ended for run in progress.runs)
     total = len(progress.runs)
     bar = Table.grid(padding=(0, 1))
-    bar.add_row(_label("repetitions"), ProgressBar(total, ended, width=_BAR), f"{ended:,} of {total:,} ended")
+    bar.add_row(_label("runs"), ProgressBar(total, ended, width=_BAR), f"{ended:,} of {total:,} ended")
     facts = {
         "": counted(dict(reversed(counts.items()))),
         "cases": counted(dict(reversed(cases.items()))) if cases != counts else "",
         "running on": nodes_in_words(progress.runs),
-        "tried again": tried_again_in_words(progress),
+        "retried": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
         "follow-on": follow_on_in_words(progress),
     }

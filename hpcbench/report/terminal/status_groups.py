@@ -1,4 +1,4 @@
-"""Repetitions of a sweep by state and reason, with their array elements."""
+"""Runs of a sweep by state and reason, with their array elements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lines(progress: Progress) -> list[Text]:
 
 
 def groups(progress: Progress) -> dict[str, dict[str, list[RunProgress]]]:
-    """Return the repetitions by state and first reason of each cause, in the order of Progress.counts."""
+    """Return the runs by state and first reason of each cause, in the order of Progress.counts."""
     found: dict[str, dict[str, list[RunProgress]]] = {state: {} for state in progress.counts()}
     first: dict[tuple[str, str], str] = {}
     for run in progress.runs:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class AxisValue:
-    """One value of an axis, and its repetitions by state."""
+    """One value of an axis, and its runs by state."""
 
     value: Any
     states: Counter[str] = field(default_factory=Counter)
 
     @property
     def done(self) -> bool:
-        """Return whether all repetitions have completed."""
+        """Return whether all runs have completed."""
         return self.states.keys() <= {status.COMPLETED}
 
 
@@ -54,11 +54,11 @@ def named(sweep: Sweep, planned: PlannedRun) -> str:
     axes = " ".join(f"{name}={value}" for name, value in values.items() if value is not None)
     is_lone = sweep.description.get("cases") == 1
     name = sweep.description["experiment"]["name"] if is_lone else planned.case_id
-    return f"{axes or name} repetition {planned.repetition}"
+    return f"{axes or name} run {planned.run}"
 
 
 def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Return the number of running repetitions by node; a repetition on several nodes counts on each."""
+    """Return the number of running runs by node; a run on several nodes counts on each."""
     return Counter(node for run in runs if run.state == states.RUNNING for node in node_list.expand(run.nodes))
 
 
@@ -71,13 +71,13 @@ def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
 
 
 def waiting(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Return the number of waiting repetitions by the reason of their jobs, most frequent first."""
+    """Return the number of waiting runs by the reason of their jobs, most frequent first."""
     reasons = Counter(_why(run) for run in runs if run.record is None and run.reason)
     return dict(reasons.most_common())
 
 
 def not_starting(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Return the number of repetitions that Slurm does not start, or sbatch refused, by reason, most frequent first."""
+    """Return the number of runs that Slurm does not start, or sbatch refused, by reason, most frequent first."""
     return waiting(run for run in runs if run.waits_for_ever or run.is_refused)
 
 
@@ -99,29 +99,29 @@ def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
 
 
 def failures(runs: Iterable[RunProgress]) -> list[RunProgress]:
-    """Return the failed repetitions, latest last, without skipped and unsupported ones."""
+    """Return the failed runs, latest last, without skipped and unsupported ones."""
     none = (status.COMPLETED, status.SKIPPED, status.UNSUPPORTED)
     return sorted((run for run in runs if run.ended and run.state not in none), key=ended_at)
 
 
 def ended_at(run: RunProgress) -> str:
-    """Return the end of a repetition as ISO 8601; empty if it has not ended."""
+    """Return the end of a run as ISO 8601; empty if it has not ended."""
     return run.record.ended_at if run.record else ""
 
 
 def attempt_of(run: RunProgress) -> tuple[str, int, str]:
-    """Return job, element and end, which identify an ended attempt of a repetition."""
+    """Return job, element and end, which identify an ended attempt of a run."""
     return run.job, run.element, ended_at(run)
 
 
 def log_of(sweep: Sweep, run: RunProgress) -> str | None:
-    """Return the path of the log of an ended repetition, relative to the workspace; None if it printed nothing."""
+    """Return the path of the log of an ended run, relative to the workspace; None if it printed nothing."""
     log = log_path(sweep, run)
     return from_workspace(sweep, log) if log else None
 
 
 def log_path(sweep: Sweep, run: RunProgress) -> Path | None:
-    """Return the path of the log of an ended repetition; None if it printed nothing."""
+    """Return the path of the log of an ended run; None if it printed nothing."""
     if run.record is None or not has_log(run.record):
         return None
     index = run.index if run.slurm_id and run.index is not None else run.element
@@ -134,7 +134,7 @@ def from_workspace(sweep: Sweep, path: Path) -> str:
 
 
 def expected_end(progress: Progress, now: datetime.datetime) -> datetime.datetime | None:
-    """Return the expected end of all queued and running repetitions at the present rate.
+    """Return the expected end of all queued and running runs at the present rate.
 
     Return None if it is unknown, as for a search, which plans each measurement after the previous one.
     """

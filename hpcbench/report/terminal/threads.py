@@ -6,9 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
+from hpcbench.analysis.cases.quantities import TIME
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets, percent, times
@@ -27,7 +29,7 @@ from hpcbench.analysis.studies.threads import (
 )
 from hpcbench.core.frameworks import DYNAMIC, FIXED, NONE
 from hpcbench.report.text.counts import print_omitted
-from hpcbench.report.text.numbers import between, duration, figure
+from hpcbench.report.text.numbers import between, column_format, figure
 from hpcbench.report.text.ranking import INTERVAL
 from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.report.text.units import header_of
@@ -71,7 +73,7 @@ def _of_one_setting(results: Results) -> str:
     same, of = kept_as_unset(contexts_of(results), results.planned_repetitions)
     if 2 * same <= of:
         return ""
-    text = f" In {same:,} of {plural(of, 'repetition')} dynamic threads kept the default count"
+    text = f" In {same:,} of {plural(of, 'run')} dynamic threads kept the default count"
     return f"{text}: both are then the same setting, and differ only by noise or by the measurement."
 
 
@@ -84,7 +86,7 @@ def sentences(results: Results) -> Iterator[str]:
     if test:
         yield _of_guidelines(test)
     elif contexts:
-        yield "No guideline was tested: this requires several networks, and a rule that holds on the others."
+        yield "No guideline was tested: a test requires several networks, and a rule that holds on the others."
     yield from _remarks([mode for each in contexts for mode in each.modes.values()])
 
 
@@ -113,11 +115,12 @@ def _is_number(text: str) -> bool:
 
 
 def _of_mode(name: str, modes: Sequence[ThreadMode | None]) -> list[Column]:
-    time = tuple(duration(mode.time_s.estimate) if mode else "-" for mode in modes)
-    limits = tuple(between(mode.time_s.low, mode.time_s.high, duration) if mode else "" for mode in modes)
-    columns = [Column(NAMES[name], time, _OF_TIME), Column(INTERVAL, limits, is_interval=True)]
+    unit, written = column_format(TIME, pd.Series([mode.time_s.estimate for mode in modes if mode]))
+    time = tuple(written(mode.time_s.estimate) if mode else "-" for mode in modes)
+    limits = tuple(between(mode.time_s.low, mode.time_s.high, written) if mode else "" for mode in modes)
+    columns = [Column(f"{NAMES[name]} ({unit})", time, _OF_TIME), Column(INTERVAL, limits, is_interval=True)]
     if name == FIXED:
-        columns.append(Column("its threads", tuple(_setting(mode) for mode in modes), _SETTING, is_text=True))
+        columns.append(Column("fixed threads", tuple(_setting(mode) for mode in modes), _SETTING, is_text=True))
     return columns
 
 
@@ -157,12 +160,12 @@ def _energies(contexts: Sequence[ThreadContext]) -> list[Column]:
         energies = [each.modes[name].energy_j if name in each.modes else None for each in contexts]
         if any(energies):
             cells = tuple(figure(energy.estimate) if energy else "-" for energy in energies)
-            found.append(Column(f"{NAMES[name]} J a step", cells, _ENERGY))
+            found.append(Column(f"{NAMES[name]} J per step", cells, _ENERGY))
     return found
 
 
 def _of_schedules(kept: int, others: Counter[str]) -> str:
-    text = f"With dynamic threads, {kept:,} of {plural(kept + others.total(), 'repetition')} kept a schedule"
+    text = f"With dynamic threads, {kept:,} of {plural(kept + others.total(), 'run')} kept a schedule"
     if not others:
         return f"{text}."
     ((why, often),) = others.most_common(1)
@@ -173,7 +176,7 @@ def _of_guidelines(test: Transfer) -> str:
     rules = Counter(each.words for each in test.followed)
     (rule, _), *others = rules.most_common()
     text = f"Guidelines mined on other networks (mostly: {rule})" if others else f"Guideline of other networks ({rule})"
-    text += f": beats {_share(test.beats)} of the other configurations without dynamic threads, the median of"
+    text += f": beats {_share(test.beats)} of the other configurations without dynamic threads (median over"
     text += (
         f" {plural(len(test.followed), 'context')} of {plural(test.networks - test.without_rule, 'network')}; within"
     )
@@ -198,9 +201,9 @@ def _remarks(modes: Sequence[ThreadMode]) -> Iterator[str]:
         chosen = [mode for mode in modes if mode.name == name and mode.chosen_of > 1]
         best = "best fixed" if name == FIXED else f"best {NAMES[name]}"
         if any(mode.is_lucky for mode in chosen):
-            yield f"With single repetitions, the {best} setting is partly chance: more repetitions show its gain."
+            yield f"With one run per case, the gain of the {best} setting is biased upwards; repeat the runs."
         elif chosen:
-            yield f"The time of the {best} setting is from repetitions that did not choose it."
+            yield f"The time of the {best} setting is from runs that did not choose it."
     reasons = dict.fromkeys(mode.no_energy for mode in modes if mode.no_energy)
     if reasons and not any(mode.energy_j for mode in modes):
         yield f"The energy of a step is unknown: {next(iter(reasons))}."

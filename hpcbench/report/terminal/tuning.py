@@ -27,7 +27,7 @@ from hpcbench.tuning.result import (
 from hpcbench.util.causes import cause
 from hpcbench.util.text import plural
 
-NOTHING_SET = "nothing set"
+NOTHING_SET = "framework defaults"
 # A program with arguments that a shell would not change.
 _PLAIN = re.compile(r"[\w./-]+( [\w./:,=@%+-]+)*")
 
@@ -79,7 +79,7 @@ def headline(finding: TuningResult, quantity: Quantity) -> str:
             if answer.is_mostly_with_interference
             else "no significant gain"
         )
-        return f"Keep the default, {best}: {why}"
+        return f"Keep the default ({best}): {why}"
     return f"Best: {best}" if answer.gain is None else f"{best} is {_gain(answer, quantity)}"
 
 
@@ -95,7 +95,7 @@ def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Itera
         yield f"  other work {'; '.join(differences)}: this is not the gain of a setting alone"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other measured configurations"
-        yield f"  it beats   {others} ({percent(answer.share_beaten)})"
+        yield f"  beats     {others} ({percent(answer.share_beaten)})"
 
 
 def _of(answer: Recommendation, setting: ConfigurationResult, quantity: Quantity) -> str:
@@ -128,7 +128,7 @@ def in_words(parameters: Mapping[str, Any]) -> str:
 
 def _gain(answer: Recommendation, quantity: Quantity) -> str:
     if not answer.of:
-        return "unknown: no other configuration could be measured"
+        return "unknown (no other configuration could be measured)"
     if answer.winner == answer.default:
         return "none: no configuration seemed better than the default"
     if answer.gain is None:
@@ -140,9 +140,9 @@ def _gain(answer: Recommendation, quantity: Quantity) -> str:
     if answer.certain:
         more = f" ({_interference(answer)})" if answer.with_interference else ""
         return f"{in_brackets(answer.gain)} {quantity.better} than the default{more}"
-    seemed = f"{in_words(answer.winner.parameters)} seemed best, and in {plural(answer.pairs, 'pair')} with the default"
-    few = "; with so few pairs, this may be chance" if answer.gain.low and answer.gain.low > 1 else ""
-    more = f"{few}; more pairs, by more measure.repetitions, may decide" if _may_gain(answer.gain) else ""
+    seemed = f"{in_words(answer.winner.parameters)} seemed best; in {plural(answer.pairs, 'pair')} with the default"
+    few = "; too few pairs for a verdict" if answer.gain.low and answer.gain.low > 1 else ""
+    more = f"{few}; a larger measure.repetitions may decide" if _may_gain(answer.gain) else ""
     return f"none that is significant: {seemed} was {in_brackets(answer.gain)} as good{more}"
 
 
@@ -157,13 +157,13 @@ def _may_gain(gain: Interval) -> bool:
 def _by_section(found: ScheduleResult, answer: Recommendation | None, quantity: Quantity) -> Iterator[str]:
     if not found.certain or found.gain is None:
         which = "" if found.fixed_threads is None else f" (best: {found.fixed_threads})"
-        yield f"  sections   one thread count for all layer groups{which}: {_why_one_count(found, answer, quantity)}"
+        yield f"  per layer  one thread count for all layer groups{which}: {_why_one_count(found, answer, quantity)}"
         if found.held_out_left:
             shapes = plural(found.held_out_left, "held-out shape")
             yield f"             {shapes} not measured, since no schedule is significantly {quantity.better}"
         return
     gain = f"{in_brackets(found.gain)} {quantity.better}"
-    yield f"  sections   {gain} with per-layer threads than the best fixed setting: {found.schedule}"
+    yield f"  per layer  {gain} with per-layer threads than the best fixed setting: {found.schedule}"
     own = "for your own model: docs/guides/threads.md"
     yield f"             other cases use it by `schedule: {found.schedule}`; {own}"
     for each in found.held_out:
@@ -201,9 +201,9 @@ def _beside_grid(finding: TuningResult) -> str:
 
 def _grid(grid: GridResult, found: ConfigurationResult, quantity: Quantity) -> str:
     if grid.best.case == found.case:
-        return f"its best is the same: {_setting(grid.best, quantity)}"
+        return f"same best: {_setting(grid.best, quantity)}"
     if grid.slower is None:
-        failed, once = "the found configuration failed in it", "with one repetition, it cannot be checked"
+        failed, once = "the found configuration failed", "one run cannot verify the choice"
         return f"{failed if grid.failed else once}; its best is {_setting(grid.best, quantity)}"
     took = f"the found configuration takes {in_brackets(grid.slower)} the cost of the grid's choice"
     beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')} in it"

@@ -12,14 +12,14 @@ MAX_NAMED = 3  # named cases that may be as good as the best
 
 
 def sentence(found: BestCase) -> str:
-    """Return e.g. `intra_op_threads=2 (84 items/s) is 1.34x [1.29, 1.38] faster than the base case, ...`.
+    """Return e.g. `intra_op_threads=2 (84 images/s) is 1.34x [1.29, 1.38] faster than the base case, ...`.
 
     The sentence mentions an interval that contains 1 and a missing interval.
     """
     text = f"{_beginning(found)}{_alike(found)}.{_interference(found)}"
     if found.single and found.cases > 1:
         whose = "Each" if len(found.single) > 1 else found.single[0].name
-        text += f" {whose} rests on one run: the next may differ."
+        text += f" {whose} has one run: the uncertainty between runs is unknown."
     if found.unknown:
         have = "has" if found.unknown == 1 else "have"
         text += f" Of {found.cases + found.unknown:,} cases {found.unknown:,} {have} no such value."
@@ -31,18 +31,18 @@ def _beginning(found: BestCase) -> str:
     value = value_in_words(found.quantity, found.value.estimate)
     better = found.quantity.better
     if found.cases == 1:
-        return f"{best}: {value}; there is no other case to compare with"
+        return f"{best}: {value}; no other case to compare with"
     if found.best_is_base:
         return f"No case is {better} than {base} ({value})"
     if math.isnan(found.gain.estimate):
-        return f"{best} is best ({value}); it has no ratio to {base}, because one of the values is 0 or less"
+        return f"{best} is best ({value}); no ratio to {base} (a value is 0 or less)"
     gain = f"{in_brackets(found.gain)} {better} than {base}"
     if found.is_significant:
         return f"{best} ({value}) is {gain}"
     if found.gain.low is None:
         return f"{best} ({value}) is {gain}, without an interval"
     lucky = found.gain.low > 1
-    chance = f"the best of {found.cases:,} may be chance" if lucky else "that may be noise"
+    chance = f"not significant after correction for {found.cases:,} cases" if lucky else "not significant"
     return f"{best} is best ({value}), but {chance}: {gain}"
 
 
@@ -55,7 +55,7 @@ def _base(base: Base) -> str:
 def _interference(found: BestCase) -> str:
     """Return sentences on runs that count although they had interference, or were not monitored."""
     named = " and of ".join(each.name for each in found.with_interference)
-    text = f" All runs of {named} had interference, which may have caused the result." if named else ""
+    text = f" All runs of {named} had interference; the result may be due to it." if named else ""
     if found.all_with_interference > len(found.with_interference):
         text += f" All runs of {found.all_with_interference:,} of {found.cases:,} cases had interference."
     unmonitored = " and ".join(each.name for each in found.unmonitored)

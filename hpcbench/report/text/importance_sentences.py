@@ -44,11 +44,11 @@ def _sentences(found: Importance) -> Iterator[str]:
     few = [share.name for share in others if share.name not in mixed and not share.enough_repetitions]
     if few:
         names = ", ".join(few)
-        yield f"Too few repetitions to distinguish an effect from noise in the {found.quantity.title}: {names}."
+        yield f"Too few runs to distinguish an effect from noise in the {found.quantity.title}: {names}."
     unclear = [share.name for share in others if share.name not in [*mixed, *few]]
     if unclear:
         yield f"Possibly only noise in the {found.quantity.title}: {', '.join(unclear)}."
-    yield f"Noise between repetitions is {percent(found.noise)} of the variation {of}."
+    yield f"Noise between runs is {percent(found.noise)} of the variation {of}."
     if found.changes_work:
         yield f"This compares cases of the same workload, which depends on {' and '.join(found.changes_work)}."
     if found.left_out:

@@ -42,7 +42,7 @@ def importances(results: Results) -> Iterator[Importance]:
 
     The sweep counts as a parameter, so that a difference between sweeps is not attributed to another parameter.
     """
-    if results.cases["repetitions"].max() < 2:  # the noise is unknown
+    if results.cases["runs"].max() < 2:  # the noise is unknown
         return
     # Speedups over different bases have no common scale.
     ranked = [(work.cases, results.ranked_by(work)) for work in results.workloads]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,11 @@ import pandas as pd
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.stats.ratio_text import UNKNOWN, says_nothing, times
 
+_SCALES = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
+    "B": ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB")),
+}
+_MOST_DECIMALS = 6
 SCALED = ("s", "B", "")  # units that formatted values include
 
 
@@ -70,7 +76,22 @@ def formatter(quantity: Quantity) -> Callable[[float], str]:
     return times if quantity.column == "speedup" else figure
 
 
+def column_format(quantity: Quantity, values: pd.Series[float]) -> tuple[str, Callable[[float], str]]:
+    """Return the unit and the formatter of a column of values: one unit, and decimals by the smallest value.
+
+    Times and sizes have the unit of the median. The unit is empty for ratios.
+    """
+    known = values.dropna().astype(float).abs()
+    known = known[(known > 0) & (known < math.inf)]
+    if known.empty or quantity.column == "speedup":
+        return "" if quantity.unit in SCALED else quantity.unit, formatter(quantity)
+    scales = _SCALES.get(quantity.unit, ((1.0, quantity.unit),))
+    factor, unit = next((each for each in scales if known.median() >= 0.9995 * each[0]), scales[-1])
+    decimals = min(_MOST_DECIMALS, max(0, 2 - math.floor(math.log10(known.min() / factor))))
+    return unit, lambda value: "-" if pd.isna(value) else f"{value / factor:,.{decimals}f}"
+
+
 def value_in_words(quantity: Quantity, value: float) -> str:
-    """Return a value with its unit: `4.35 ms`, `30,266 items/s`."""
+    """Return a value with its unit: `4.35 ms`, `30,266 images/s`."""
     written = formatter(quantity)(value)
     return written if quantity.unit in SCALED else f"{written} {quantity.unit}"

@@ -8,19 +8,20 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import cell
-from hpcbench.analysis.cases.quantities import OF_TIME, TIME, Quantity
+from hpcbench.analysis.cases.quantities import OF_TIME, QUANTITIES, THROUGHPUT, TIME, Quantity, in_items
 from hpcbench.analysis.results import Workload
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import FORWARD_TASKS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import INTERFERENCE, UNMONITORED
-from hpcbench.report.text.numbers import SCALED, between, duration, formatter, memory
-from hpcbench.report.text.text_columns import Column
+from hpcbench.report.text.numbers import SCALED, between, column_format, memory
+from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
 
 TAIL = "time_p99_s"  # additional column for inference
-INTERVAL = "95 % interval"
+INTERVAL = "95 % CI"
+WALL_TIME = "wall time"  # of a command
 # Values of Column.gives_way.
 _TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL = 1, 2, 3, 4
 
@@ -41,23 +42,26 @@ def columns_in_words(rows: pd.DataFrame, shown: list[str]) -> list[Column]:
 
 
 def heading(quantity: Quantity) -> str:
-    """Return the heading of a quantity, with its unit if formatted values do not include it: `rate it/s`."""
-    if quantity == TIME:
-        return "time"
-    name = short_name(quantity.column) if quantity.column in PERCENTILES else quantity.title.replace("_", " ")
-    return name if quantity.unit in SCALED else f"{name} {quantity.unit}"
+    """Return the heading of a quantity, with its unit if formatted values do not include it: `rate (it/s)`."""
+    return _headed(quantity, "" if quantity.unit in SCALED else quantity.unit)
+
+
+def _headed(quantity: Quantity, unit: str, name: str = "") -> str:
+    short = short_name(quantity.column) if quantity.column in PERCENTILES else quantity.title.replace("_", " ")
+    return f"{name or short} ({unit})" if unit else name or short
 
 
 def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
     columns = _measured(cases, TIME)
     if cases.iloc[0]["task"] in FORWARD_TASKS and quantity.column != TAIL and cases[TAIL].notna().any():
-        columns.append(Column(short_name(TAIL), _cells(cases[TAIL], duration), _TAIL))
+        columns += _measured(cases, QUANTITIES[TAIL], gives_way=_TAIL)
     if learning:
         columns.append(Column("epochs", _cells(cases["epochs"], "{:g}".format)))
         columns.append(Column("accuracy", _cells(cases["accuracy"], "{:.4f}".format)))
     else:
-        columns.append(Column("items/s", _cells(cases["throughput_items_per_s"], "{:,.1f}".format), _ITEMS))
+        rate = in_items(THROUGHPUT, cases)
+        columns.append(Column(rate.unit, _cells(cases[rate.column], "{:,.1f}".format), _ITEMS))
     columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
     return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times)
 
@@ -67,17 +71,15 @@ def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[C
     known = [metric for column, metric in metrics.items() if cases[column].notna().any()]
     columns = [column for metric in known for column in _measured(cases, metric)]
     if known:
-        return [*columns, Column("time", _cells(cases["time_median_s"], duration), _TIME_OF_COMMANDS)]
-    return _measured(cases, TIME)
+        return [*columns, _measured(cases, TIME, WALL_TIME, _TIME_OF_COMMANDS)[0]]
+    return _measured(cases, TIME, WALL_TIME)
 
 
-def _measured(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
-    """Return the column of a quantity, and of its interval if it has one."""
-    written = formatter(quantity)
-    return [
-        Column(heading(quantity), _cells(cases[quantity.column], written)),
-        *_interval(cases, quantity.limits, written),
-    ]
+def _measured(cases: pd.DataFrame, quantity: Quantity, name: str = "", gives_way: int = NEVER) -> list[Column]:
+    """Return the column of a quantity, and of its interval if it has one, in one unit."""
+    unit, written = column_format(quantity, cases[quantity.column])
+    value = Column(_headed(quantity, unit, name), _cells(cases[quantity.column], written), gives_way)
+    return [value, *_interval(cases, quantity.limits, written)]
 
 
 def _interval(cases: pd.DataFrame, limits: tuple[str, str], written: Callable[[float], str]) -> list[Column]:
@@ -89,12 +91,12 @@ def _interval(cases: pd.DataFrame, limits: tuple[str, str], written: Callable[[f
 
 
 def _counts(cases: pd.DataFrame) -> list[Column]:
-    """Return a column with the number of repetitions and, if any had interference, a second one on these.
+    """Return a column with the number of runs and, if any had interference, a second one on these.
 
-    Cells of the second column are `2 left out`, `6 used`, or, if only unmonitored repetitions are left,
+    Cells of the second column are `2 left out`, `6 used`, or, if only unmonitored runs are left,
     `4 left out, 1 unmonitored`.
     """
-    columns = [Column("n", _cells(cases["repetitions"], str))]
+    columns = [Column("n", _cells(cases["runs"], str))]
     if (cases["interference_runs"] > 0).any():
         found = zip(cases["interference_runs"], cases["unmonitored"], cases["interference"], strict=True)
         columns.append(Column("interference", tuple(_interference(*each) for each in found)))

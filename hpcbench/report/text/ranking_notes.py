@@ -15,12 +15,12 @@ def ranking_notes(results: Results) -> Iterator[str]:
     if len(results.workloads) > 1:
         differing = differing_work(results.cases)
         if differing:
-            yield f"Ranked separately, because their work differs in: {', '.join(differing)}."
+            yield f"Workloads are ranked separately. They differ in: {', '.join(differing)}."
         names = [plain(name) for name in differing_user_parameters(results.cases)]
         if names:
             options = " ".join(f"--same-workload {name}" for name in names)
             yield (
-                f"Commands are ranked separately, because their work may depend on: {', '.join(names)}. "
+                f"Commands are ranked separately, because their workload may depend on: {', '.join(names)}. "
                 f"If it does not, use {options}, or same_workload in the experiment."
             )
     unknown = [metric for work in results.workloads for metric in results.undirected(work)]

@@ -21,7 +21,7 @@ def long_series(results: Results) -> list[Series]:
 
 
 def sentences(scaling: Scaling) -> list[str]:
-    """Return sentences: `Strong scaling, 256 items a step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then the laws."""
+    """Return sentences: `Strong scaling, 256 items per step: 9.2x [9.0, 9.4] on 32 CPUs over 1, ...`, then the laws."""
     laws = () if scaling.best["is_base"] else scaling.fits
     return [_measured(scaling), *(_fitted(each, scaling.unit) for each in laws)]
 
@@ -32,18 +32,18 @@ def _measured(scaling: Scaling) -> str:
     named = f" of {names}" if names else ""
     text = f"{scaling.kind.capitalize()} scaling{named}, {scaling.held}: "
     if best["is_base"]:
-        return text + f"no number of {scaling.unit} is faster than {base['processors']:,}."
+        return text + f"no larger number of {scaling.unit} is faster than {base['processors']:,}."
     gain = in_brackets(_interval(best, "speedup"))
     part = _percent(_interval(best, "efficiency"))
     most = int(scaling.points["processors"].max())
-    text += f"{gain} on {_count(best, scaling)} over {base['processors']}, an efficiency of {part}"
+    text += f"{gain} on {_count(best, scaling)} over {base['processors']}, parallel efficiency {part}"
     if scaling.points["rate_low"].isna().any():
-        return text + "; the limit is unknown, since some cases have one run."
+        return text + "; the limit is unknown (some cases have one run)."
     if scaling.pays_until < most:
         return text + f"; beyond {scaling.pays_until} {scaling.unit}, no number is significantly faster."
     if scaling.always_pays:
-        return text + f"; up to {most}, the maximum that was tried, each step is faster."
-    return text + f"; {most}, the maximum that was tried, are faster than any fewer, though not each step is."
+        return text + f"; each larger number is faster, up to the maximum of {most}."
+    return text + f"; {most}, the maximum, is faster than all smaller numbers, but not each step is faster."
 
 
 def _fitted(fit: Fit, unit: str) -> str:
@@ -53,7 +53,7 @@ def _fitted(fit: Fit, unit: str) -> str:
     text = f"By the {fit.law.name}, contention is {_percent(contention)} and coherency {_small(coherency)}"
     most = fit.interval(peak)
     if most.estimate == float("inf"):
-        return f"{text}: it has no peak."
+        return f"{text}: no peak."
     return f"{text}: the peak is at {_whole(most)} {unit}."
 
 

@@ -8,7 +8,7 @@ from hpcbench.config.names import USER_PARAMETER
 
 MEMORY_COLUMNS = ("peak_memory_bytes", "peak_device_bytes")
 _ENDINGS = {
-    "_items_per_s": "items/s",
+    "_items_per_s": "samples/s",
     "_flops_per_s": "FLOP/s",
     "_bytes_per_s": "B/s",
     "_j_per_item": "J/item",

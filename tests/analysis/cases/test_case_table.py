@@ -1,4 +1,4 @@
-"""From repetitions to cases: times, failures, equal work, speedup and order."""
+"""From runs to cases: times, failures, equal work, speedup and order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_case_sums_up_its_repetitions(repetition: Rep, table: Table) -> None:
     assert len(cases) == 1
     row = cases.iloc[0]
     pooled = np.concatenate([np.array(values) for values in times])
-    assert (row["repetitions"], row["samples"]) == (3, 7)
+    assert (row["runs"], row["measurements"]) == (3, 7)
     expected = median_interval([np.array(values) for values in times])
     assert (row["time_median_s"], row["time_ci_low_s"], row["time_ci_high_s"]) == expected
     assert row["time_mean_s"] == pytest.approx(pooled.mean())
@@ -53,10 +53,10 @@ def test_samples_that_resemble_each_other_count_as_fewer(repetition: Rep, table:
     alike, drifting = generator.normal(1, 0.01, 200), 1 + 0.01 * generator.normal(0, 1, 200).cumsum()
     rows = [repetition(0, 0, alike), repetition(1, 0, abs(drifting)), repetition(2, 0, alike), repetition(2, 1, alike)]
     cases = case_table(table(*rows))
-    assert list(cases["samples"]) == [200, 200, 400]
-    assert cases["effective_samples"][0] == 200
-    assert cases["effective_samples"][1] < 40
-    assert cases["effective_samples"][2] == 400
+    assert list(cases["measurements"]) == [200, 200, 400]
+    assert cases["effective_measurements"][0] == 200
+    assert cases["effective_measurements"][1] < 40
+    assert cases["effective_measurements"][2] == 400
 
 
 ODD = [math.nan, math.inf, -1.0]
@@ -67,8 +67,8 @@ def test_a_sample_that_is_no_time_is_left_out_and_it_is_said(repetition: Rep, ta
     row = case_table(table(repetition(0, 1, [0.25, odd, 0.25]), repetition(0, 2, [0.25], warnings="it is late"))).iloc[
         0
     ]
-    assert (row["time_median_s"], row["samples"], row["repetitions"]) == (0.25, 3, 2)
-    left_out = "1 of 3 samples of repetition 1 left out: not a number, infinite or negative"
+    assert (row["time_median_s"], row["measurements"], row["runs"]) == (0.25, 3, 2)
+    left_out = "1 of 3 measurements of run 1 left out: not a number, infinite or negative"
     assert row["warnings"] == f"{left_out}; it is late"
 
 
@@ -77,10 +77,10 @@ def test_a_repetition_without_a_time_has_failed_whatever_its_record_says(
     repetition: Rep, table: Table, samples: list[float]
 ) -> None:
     row = case_table(table(repetition(0, 1, [0.25]), repetition(0, 2, samples))).iloc[0]
-    assert (row["status"], row["repetitions"], row["time_median_s"]) == ("failed", 1, 0.25)
+    assert (row["status"], row["runs"], row["time_median_s"]) == ("failed", 1, 0.25)
     assert row["error"] in (
-        "it has no samples",
-        "none of its 1 samples is a time (not a number, infinite or negative)",
+        "it has no measurements",
+        "none of its 1 measurements is a time (not a number, infinite or negative)",
     )
 
 
@@ -108,14 +108,14 @@ def test_a_case_with_a_failed_repetition_has_failed_and_keeps_the_times_of_the_o
     rows[place] = repetition(0, place, status=status)
     row = case_table(table(*rows)).iloc[0]
     assert (row["status"], row["error"]) == (status, "it broke")
-    assert (row["repetitions"], row["samples"], row["time_median_s"]) == (2, 6, 2.0)
+    assert (row["runs"], row["measurements"], row["time_median_s"]) == (2, 6, 2.0)
     assert row["parameter_count"] == 100
 
 
 def test_a_case_of_which_nothing_completed_has_no_times(repetition: Rep, table: Table) -> None:
     row = case_table(table(repetition(0, 0, status="failed"), repetition(1, 0))).iloc[0]
     assert row["status"] == "failed"
-    assert (row["repetitions"], row["samples"]) == (0, 0)
+    assert (row["runs"], row["measurements"]) == (0, 0)
     assert row[["time_median_s", "time_ci_low_s", "time_mean_s", "throughput_items_per_s"]].isna().all()
 
 
@@ -169,7 +169,7 @@ def test_whole_numbers_stay_whole(repetition: Rep, table: Table) -> None:
 
 def test_what_belongs_to_one_repetition_is_not_said_of_a_case(repetition: Rep, table: Table) -> None:
     cases = case_table(table(repetition()))
-    assert not {"repetition", "attempt", "times_s", "started_at", "ended_at"} & set(cases.columns)
+    assert not {"run", "attempt", "times_s", "started_at", "ended_at"} & set(cases.columns)
 
 
 @pytest.mark.parametrize("column", WORK)
@@ -337,7 +337,7 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "nodes": 1,
         "tasks_per_node": 1,
         "instances": 1,
-        "steps_per_sample": 1,
+        "steps_per_measurement": 1,
         "dtype": "float32",
         "parameter_count": 1,
         "flops_per_item": 1,
@@ -407,16 +407,16 @@ def test_a_case_without_a_text_has_none_beside_one_that_has_it(repetition: Rep, 
 
 
 def test_costs_and_times_are_of_the_same_repetitions(repetition: Rep, table: Table) -> None:
-    """One without a valid sample has failed, so that the one with interference is used."""
+    """One without a valid measurement has failed, so that the one with interference is used."""
     frame = table(repetition(0, 0, [math.nan]), repetition(0, 1, [0.5], interference="interference"))
-    assert valid_repetitions(frame)["repetition"].tolist() == [1]
+    assert valid_repetitions(frame)["run"].tolist() == [1]
     assert case_table(frame).iloc[0]["time_median_s"] == 0.5
 
 
 def test_the_first_failed_repetition_says_how_a_case_failed(repetition: Rep, table: Table) -> None:
     rows = [repetition(0, 0), *(repetition(0, n, status=each, log=each) for n, each in ((1, "timeout"), (2, "failed")))]
     row = case_table(table(*rows)).iloc[0]
-    assert (row["status"], row["log"], row["repetitions"]) == ("timeout", "timeout", 1)
+    assert (row["status"], row["log"], row["runs"]) == ("timeout", "timeout", 1)
 
 
 @pytest.mark.parametrize(("verdicts", "used"), [(["interference", "clean"], 1), (["interference", "interference"], 2)])
@@ -425,7 +425,7 @@ def test_interference_excludes_a_repetition_unless_all_have_it(
 ) -> None:
     rows = [repetition(0, n, [0.5 + n], interference=verdict) for n, verdict in enumerate(verdicts)]
     row = case_table(table(*rows)).iloc[0]
-    assert (row["repetitions"], row["interference"]) == (used, verdicts[-1])
+    assert (row["runs"], row["interference"]) == (used, verdicts[-1])
     assert row["interference_runs"] == verdicts.count("interference")
     assert row["time_median_s"] == (1.5 if used == 1 else 1.0)
 

@@ -1,4 +1,4 @@
-"""Which repetitions speak for a case, where others with_interference some of them."""
+"""Which runs speak for a case, where others with_interference some of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def with_interference(by: str = "cpu") -> dict[str, Any]:
 
 
 def counts(cases: pd.DataFrame) -> tuple[Any, ...]:
-    return tuple(cases.iloc[0][["repetitions", "interference_runs", "unmonitored", "attempts"]])
+    return tuple(cases.iloc[0][["runs", "interference_runs", "unmonitored", "attempts"]])
 
 
 def test_times_are_those_of_the_repetitions_that_nobody_disturbed_and_the_others_are_counted(
@@ -34,7 +34,7 @@ def test_times_are_those_of_the_repetitions_that_nobody_disturbed_and_the_others
     ]
     cases = case_table(table(*rows))
     row = cases.iloc[0]
-    assert (row["status"], row["samples"], row["time_median_s"]) == ("completed", 3, 2.0)
+    assert (row["status"], row["measurements"], row["time_median_s"]) == ("completed", 3, 2.0)
     assert counts(cases) == (3, 2, 1, 7)
     assert (row["interference"], row["interference_causes"]) == ("unmonitored", "cpu, memory, steal")
 

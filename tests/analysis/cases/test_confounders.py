@@ -16,7 +16,7 @@ OLD_AND_NEW = ["2.12.0", "2.13.0"]
 
 @pytest.fixture
 def compared(repetition: Rep) -> Callable[..., pd.DataFrame]:
-    """Two cases of equal work with two repetitions each; a list gives a value to each of the four, case by case."""
+    """Two cases of equal work with two runs each; a list gives a value to each of the four, case by case."""
 
     def make(**changes: list[Any]) -> pd.DataFrame:
         rows = [repetition(number // 2, number % 2) for number in range(4)]

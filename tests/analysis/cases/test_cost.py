@@ -27,7 +27,7 @@ RUN = {"framework": "command", "items_per_step": None}
 
 @pytest.fixture
 def costs(table: Table) -> Callable[..., pd.DataFrame]:
-    """The cases of these repetitions, with what they cost."""
+    """The cases of these runs, with what they cost."""
 
     def make(*rows: dict[str, Any]) -> pd.DataFrame:
         repetitions = table(*rows)
@@ -91,7 +91,7 @@ def test_without_a_price_there_is_a_reason(repetition: Rep, costs: Callable[...,
 def test_energy_and_emissions_are_those_of_an_item_over_the_repetitions(
     repetition: Rep, costs: Callable[..., pd.DataFrame]
 ) -> None:
-    """3.6 MJ are one kWh: 0.72 J an item are 0.2 kWh a million."""
+    """3.6 MJ are one kWh: 0.72 J per item are 0.2 kWh a million."""
     joules = (0.72, 0.9, 0.54)
     rows = (repetition(0, n, **{**METERED, "energy_measured_j_per_item": each}) for n, each in enumerate(joules))
     case = costs(*rows).iloc[0]

@@ -1,4 +1,4 @@
-"""Percentiles of single steps: pooled over repetitions, and none where the samples are means or too few."""
+"""Percentiles of single steps: pooled over runs, and none where the measurements are means or too few."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLES = np.random.default_rng(1).permutation(np.linspace(0.1, 0.2, 3000))
 
 
 def test_the_percentiles_of_a_case_pool_the_samples_of_its_repetitions(repetition: Rep, table: Table) -> None:
-    """No repetition alone has enough samples for the higher ones."""
+    """No run alone has enough measurements for the higher ones."""
     parts = np.array_split(SAMPLES, 100)
     case = case_table(table(*(repetition(0, number, part) for number, part in enumerate(parts)))).iloc[0]
     assert list(case[NAMES]) == pytest.approx(list(np.quantile(SAMPLES, list(PERCENTILES.values()))))
@@ -35,8 +35,8 @@ def test_a_percentile_is_empty_where_there_are_too_few_samples(
 
 
 def test_means_of_blocks_of_steps_have_no_percentiles(repetition: Rep, table: Table) -> None:
-    """Neither where only one of the repetitions took blocks."""
-    rows = [repetition(0, number, SAMPLES, steps_per_sample=steps) for number, steps in enumerate([1, 7])]
+    """Neither where only one of the runs took blocks."""
+    rows = [repetition(0, number, SAMPLES, steps_per_measurement=steps) for number, steps in enumerate([1, 7])]
     frame = table(*rows)
     case, made = case_table(frame).iloc[0], with_latency(frame)
     assert case[NAMES].isna().all()
@@ -73,9 +73,9 @@ def test_each_repetition_has_percentiles_of_its_own(repetition: Rep, table: Tabl
     expected = np.quantile(SAMPLES, list(PERCENTILES.values()))
     assert made[NAMES].to_numpy()[:2] == pytest.approx(np.vstack([expected, 2 * expected]))
     assert made[NAMES].loc[2].isna().all()
-    before = list(made.columns)[: list(made.columns).index("steps_per_sample")]
-    assert before[-8:] == ["samples", "time_median_s", *NAMES, AVERAGED_OVER]
-    assert made["samples"].tolist()[:2] == [SAMPLES.size] * 2
+    before = list(made.columns)[: list(made.columns).index("steps_per_measurement")]
+    assert before[-8:] == ["measurements", "time_median_s", *NAMES, AVERAGED_OVER]
+    assert made["measurements"].tolist()[:2] == [SAMPLES.size] * 2
     assert made["time_median_s"].to_numpy()[:2] == pytest.approx([np.median(SAMPLES), 2 * np.median(SAMPLES)])
     assert made["time_median_s"].isna().tolist()[2:3] == [True]
     assert not set(NAMES) & set(frame.columns)

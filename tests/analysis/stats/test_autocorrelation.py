@@ -1,4 +1,4 @@
-"""How many independent samples a run is worth: against all orders of a few signs, and processes with known answers."""
+"""The effective number of measurements of a run: against all orders of a few signs, and known processes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_time_of_an_autoregressive_process_is_found(coefficient: float) -> N
 
 
 def by_its_definition(signs: NDArray[np.bool_]) -> float:
-    """Geyer's initial monotone sequence, from sums over all pairs of samples that are so many apart."""
+    """Geyer's initial monotone sequence, from sums over all pairs of measurements that are so many apart."""
     series = signs - signs.mean()
     covariances = np.correlate(series, series, "full")[series.size - 1 :]
     total, last = 0.0, math.inf

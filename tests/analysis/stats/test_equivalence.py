@@ -54,34 +54,34 @@ def test_a_sure_difference_within_the_margin_is_the_same() -> None:
 def test_what_lies_on_both_sides_of_the_margin_cannot_be_told() -> None:
     found = verdict(CLOSE, CLOSE * 1.009)
     assert found.word == CANNOT_TELL
-    assert found.repetitions_needed is not None
-    assert 10 < found.repetitions_needed < 100
-    said = f"the interval exceeds the margin; about {found.repetitions_needed} repetitions per side would suffice"
+    assert found.runs_needed is not None
+    assert 10 < found.runs_needed < 100
+    said = f"the interval exceeds the margin; about {found.runs_needed} runs per side would suffice"
     assert found.reason == said
 
 
 def test_noise_that_no_number_of_repetitions_overcomes_is_said_to_be_that() -> None:
     found = verdict(np.array([1.0, 1.4, 1.0, 1.4, 1.2]), np.array([1.4, 1.0, 1.01, 1.2, 1.41]))
-    assert (found.word, found.repetitions_needed) == (CANNOT_TELL, None)
+    assert (found.word, found.runs_needed) == (CANNOT_TELL, None)
     assert found.reason is not None
-    assert found.reason.endswith("more than 100 repetitions per side would be needed: measure on an idle machine")
+    assert found.reason.endswith("more than 100 runs per side would be needed: measure on an idle machine")
 
 
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        ((3, 3), "3 repetitions per side are too few for a verdict"),
-        ((3, 5), "3 and 5 repetitions are too few for a verdict"),
+        ((3, 3), "3 runs per side are too few for a verdict"),
+        ((3, 5), "3 and 5 runs are too few for a verdict"),
     ],
 )
 def test_too_few_repetitions_say_so_however_large_the_difference(counts: tuple[int, int], said: str) -> None:
     found = verdict(CLOSE[: counts[0]], 2 * CLOSE[: counts[1]])
-    assert (found.word, found.repetitions_needed) == (CANNOT_TELL, 5)
-    assert found.reason == f"{said}; about 5 repetitions per side would suffice"
+    assert (found.word, found.runs_needed) == (CANNOT_TELL, 5)
+    assert found.reason == f"{said}; about 5 runs per side would suffice"
 
 
 @pytest.mark.parametrize(
-    ("counts", "said"), [((1, 1), "1 repetition per side"), ((1, 5), "1 and 5 repetitions"), ((5, 1), "5 and 1 rep")]
+    ("counts", "said"), [((1, 1), "1 run per side"), ((1, 5), "1 and 5 runs"), ((5, 1), "5 and 1 run")]
 )
 def test_a_single_repetition_says_nothing(counts: tuple[int, int], said: str) -> None:
     found = verdict(CLOSE[: counts[0]], 2 * CLOSE[: counts[1]])
@@ -95,7 +95,7 @@ def test_fewer_than_five_repetitions_of_a_side_are_too_few_beside_however_many(c
     base, new = np.linspace(0.998, 1.002, counts[0]), np.linspace(1.998, 2.002, counts[1])
     assert rank_sum_p(base, new) < 0.01
     found = verdict(base, new)
-    assert (found.word, found.repetitions_needed) == (CANNOT_TELL, 5)
+    assert (found.word, found.runs_needed) == (CANNOT_TELL, 5)
 
 
 def test_three_repetitions_that_agree_can_be_the_same() -> None:
@@ -117,7 +117,7 @@ def test_two_modes_that_fool_welchs_test_do_not_fool_the_ranks() -> None:
     assert found.p_value < 0.01
     assert found.word == CANNOT_TELL
     assert found.reason is not None
-    assert found.reason.startswith("repetitions of both sides overlap (rank-sum p = 0.083)")
+    assert found.reason.startswith("runs of both sides overlap (rank-sum p = 0.083)")
 
 
 def test_the_p_values_are_corrected_as_by_benjamini_and_hochberg() -> None:
@@ -185,7 +185,7 @@ def test_a_verdict_keeps_to_its_rule(base: Floats, new: Floats, margin: float) -
 
 
 def words(kind: noise.Noise, sizes: tuple[int, int], factor: float, trials: int) -> Counter[str]:
-    """Of as many trials; of the smaller side, the first repetitions of a sweep as long as the other."""
+    """Of as many trials; of the smaller side, the first runs of a sweep as long as the other."""
     medians = np.median(kind(np.random.default_rng(1), trials, 2 * max(sizes)), axis=-1)
     sweeps = np.split(medians, 2, axis=1)
     return Counter(verdict(base[: sizes[0]], factor * new[: sizes[1]]).word for base, new in zip(*sweeps, strict=True))

@@ -63,7 +63,7 @@ def test_outliers_and_many_samples_make_no_more_bins_than_may_be() -> None:
 
 @pytest.mark.parametrize("samples", [[], [1.0, math.nan], [1.0, math.inf]])
 def test_there_is_none_of_what_is_no_number(samples: list[float]) -> None:
-    with pytest.raises(ValueError, match="needs samples"):
+    with pytest.raises(ValueError, match="requires measurements"):
         of(*samples)
 
 

@@ -58,7 +58,7 @@ DISTRIBUTIONS = [
 
 
 def coverage(draw: Draw, truth: float, repetitions: int, between: float = 0.0, trials: int = 400) -> float:
-    """How often the interval holds the true median; `between` is the spread from one repetition to the next."""
+    """How often the interval holds the true median; `between` is the spread from one run to the next."""
     generator = np.random.default_rng(20261101)
     hits = 0
     for _ in range(trials):
@@ -77,7 +77,7 @@ def test_the_interval_of_one_repetition_holds_the_median_as_often_as_it_says(dra
 
 @pytest.mark.parametrize("repetitions", [2, 3, 5, 6, 10])
 def test_the_interval_allows_for_repetitions_that_differ_from_one_another(repetitions: int) -> None:
-    """Runs differ by 2 %, samples within a run by 1 %: it is the runs that count, also where there are only two."""
+    """Runs differ by 2 %, measurements within a run by 1 %: the runs count, even if there are only two."""
     assert coverage(close, 1.0, repetitions, between=0.02) >= 0.90
 
 
@@ -156,12 +156,12 @@ def test_one_sample_in_each_of_several_repetitions_has_one() -> None:
 
 @pytest.mark.parametrize("repetitions", [[], [np.array([])], [np.array([1.0]), np.array([])]])
 def test_no_sample_is_an_error(repetitions: list[Floats]) -> None:
-    with pytest.raises(ValueError, match="at least one sample"):
+    with pytest.raises(ValueError, match="at least one measurement"):
         median_interval(repetitions)
 
 
 def test_the_estimate_is_the_median_of_the_medians() -> None:
-    """A repetition with many samples counts no more than one with few."""
+    """A run with many measurements counts no more than one with few."""
     repetitions = [np.array([1.0]), np.full(1000, 9.0), np.array([2.0, 2.0, 50.0])]
     assert median_interval(repetitions).estimate == 2.0
 
@@ -244,7 +244,7 @@ def test_the_interval_is_the_same_every_time_and_in_every_process() -> None:
 
 @pytest.mark.parametrize(("quantile", "fewest"), [(0.5, 5), (0.9, 29), (0.95, 59), (0.99, 299), (0.999, 2995)])
 def test_a_percentile_needs_as_many_samples_as_wilks_asks_for(quantile: float, fewest: int) -> None:
-    """His 59 and 299 are in every table; scipy has no upper limit of a quantile with one sample less."""
+    """His 59 and 299 are in every table; scipy has no upper limit of a quantile with one measurement less."""
     assert minimum_samples(quantile) == fewest
     for size in (fewest - 1, fewest):
         samples = np.arange(size, dtype=np.float64)

@@ -22,7 +22,7 @@ from hpcbench.analysis.stats.quantiles import (
 
 
 def below(size: int, rank: int, part: Fraction) -> Fraction:
-    """The probability that fewer than `rank` of so many samples lie below the quantile, added up."""
+    """The probability that fewer than `rank` of so many measurements lie below the quantile, added up."""
     return sum((comb(size, k) * part**k * (1 - part) ** (size - k) for k in range(rank)), Fraction(0))
 
 
@@ -63,7 +63,7 @@ def test_ranks_leave_no_more_than_a_fortieth_on_each_side_and_are_the_closest(si
     if high <= size:
         assert 1 - below(size, high, part) <= tail < 1 - below(size, high - 1, part)
     else:
-        assert 1 - below(size, size, part) > tail, "the largest sample would have done"
+        assert 1 - below(size, size, part) > tail, "the largest measurement would have done"
 
 
 @pytest.mark.parametrize(("size", "part"), [(25, 0.5), (200, 0.9), (1000, 0.99)])
@@ -77,13 +77,13 @@ def test_intervals_hold_the_quantile_as_often_as_they_promise(size: int, part: f
 
 
 def test_a_single_run_has_the_interval_of_its_samples() -> None:
-    """Of the ranks 84 and 96 for the p90 of 100 samples, by the binomial distribution."""
+    """Of the ranks 84 and 96 for the p90 of 100 measurements, by the binomial distribution."""
     samples = np.random.default_rng(0).permutation(np.arange(1, 101) / 1000)
     found = dict(quantiles([samples]))
     assert found[0.9].low == pytest.approx(0.084)
     assert found[0.9].high == pytest.approx(0.096)
     assert found[0.9].estimate == pytest.approx(np.quantile(samples, 0.9))
-    assert 0.99 not in found, "no 100 samples say how long one of a hundred takes"
+    assert 0.99 not in found, "no 100 measurements say how long one of a hundred takes"
 
 
 @pytest.mark.parametrize("size", [41, 90, 94, 137])
@@ -136,7 +136,7 @@ def test_intervals_over_runs_hold_the_quantile_as_often(runs: int, size: int, pa
 
 def test_runs_that_differ_are_worth_less_than_their_samples() -> None:
     """In six runs 2 or 8 of ten lie below: the variance of the part below is 6/5 * 54/60^2, which 0.25/0.018 = 13.9
-    samples have; Student's quantiles of 59 and 5 degrees of freedom, 2.001 and 2.571, leave 8.4 of them."""
+    measurements have; Student's quantiles of 59 and 5 degrees of freedom, 2.001 and 2.571, leave 8.4 of them."""
     few, many = (np.random.default_rng(1).permutation([1.0] * below + [3.0] * (10 - below)) for below in (2, 8))
     assert effective_count([few, many] * 3, 0.5, 2.0) == 8
     equal = [independent(500, seed) for seed in range(6)]
@@ -151,11 +151,11 @@ def test_plausible_quantiles_spread_as_their_interval() -> None:
     assert values is not None
     assert interval.low is not None
     assert np.quantile(values, [0.025, 0.975]) == pytest.approx([interval.low, interval.high], rel=0.01)
-    assert plausible_quantiles([independent(20)], 0.99) is None, "twenty samples have none that is high enough"
+    assert plausible_quantiles([independent(20)], 0.99) is None, "twenty measurements have none that is high enough"
 
 
 def test_an_interval_holds_its_estimate() -> None:
-    """Runs whose numbers of samples differ: all samples together say something else than the runs."""
+    """Runs whose numbers of measurements differ: all measurements together say something else than the runs."""
     runs = [independent(1000, 1), *(10 * independent(10, seed) for seed in range(2, 5))]
     for _, (estimate, low, high) in quantiles(runs):
         assert low is not None

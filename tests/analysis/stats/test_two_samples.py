@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hpcbench.analysis.stats.rank_sum import rank_sum_p
-from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, ratio_of_medians, repetitions_needed
+from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS, ratio_of_medians, runs_needed
 
 Floats = NDArray[np.float64]
 # Student's data on sleep (Biometrika, 1908), as every R has them; t.test() there gives t = -1.8608, df = 17.776,
@@ -125,7 +125,7 @@ def test_values_that_do_not_overlap_have_the_least_p_value_there_is() -> None:
 def test_as_many_repetitions_as_are_needed_find_the_difference_in_nine_trials_of_ten(
     distance: float, spread: float
 ) -> None:
-    needed = repetitions_needed(distance, 2 * spread**2, level=0.01, most=1000)
+    needed = runs_needed(distance, 2 * spread**2, level=0.01, most=1000)
     assert needed is not None
     noncentral = scipy.stats.nct(2 * needed - 2, distance / (spread * math.sqrt(2 / needed)))
     power = noncentral.sf(scipy.stats.t.ppf(0.995, 2 * needed - 2))
@@ -133,6 +133,6 @@ def test_as_many_repetitions_as_are_needed_find_the_difference_in_nine_trials_of
 
 
 def test_more_repetitions_than_anybody_would_run_are_no_advice() -> None:
-    assert repetitions_needed(0.001, 0.3**2, level=0.01, most=100) is None
-    assert repetitions_needed(0.0, 0.3**2, level=0.01, most=100) is None
-    assert repetitions_needed(0.5, 1e-6, level=0.01, most=100) == MIN_REPETITIONS
+    assert runs_needed(0.001, 0.3**2, level=0.01, most=100) is None
+    assert runs_needed(0.0, 0.3**2, level=0.01, most=100) is None
+    assert runs_needed(0.5, 1e-6, level=0.01, most=100) == MIN_REPETITIONS

@@ -80,11 +80,11 @@ def test_what_failed_of_no_kind_or_of_several_is_told_apart() -> None:
 
 
 def test_commands_are_of_one_kind_whatever_they_did() -> None:
-    """A case of which one repetition failed is measured, and incomplete."""
+    """A case of which one run failed is measured, and incomplete."""
     bare = {"framework": "command", **dict.fromkeys(("model", "task", "dtype", "parameter_count", "items_per_step"))}
     broken = repetitions_of(0, 0.2, status="failed", command="a", **bare)
     cases = [
-        [*repetitions_of(0, 0.2, command="a", **bare), {**broken[0], "repetition": 9}],
+        [*repetitions_of(0, 0.2, command="a", **bare), {**broken[0], "run": 9}],
         repetitions_of(1, 0.4, command="b", **bare),
         repetitions_of(2, 0.4, command="c", status="failed", **bare),
     ]

@@ -64,7 +64,7 @@ def test_the_best_is_told_with_its_gain_over_the_first_case_and_what_is_as_good(
     assert answer.is_significant
     assert answer.gain.estimate == pytest.approx(2)
     said = sentence(answer)
-    assert said.startswith("intra_op_threads=2 (160 items/s) is 2.00x [1.9")
+    assert said.startswith("intra_op_threads=2 (160 samples/s) is 2.00x [1.9")
     assert "] faster than the first case, intra_op_threads=1; intra_op_threads=3 is within noise" in said
 
 
@@ -77,13 +77,15 @@ def test_a_gain_that_noise_explains_is_no_gain(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.39, spread=(1.0, 1.2, 0.8))
     assert not answer.is_significant
     said = sentence(answer)
-    assert said.startswith("intra_op_threads=2 is best (82.05 items/s), but that may be noise: 1.03x [0.")
+    assert said.startswith("intra_op_threads=2 is best (82.05 samples/s), but not significant: 1.03x [0.")
     assert "within noise" not in said, "it has been said"
 
 
 def test_where_the_first_case_is_best_nothing_is_better(ask: Ask) -> None:
     (answer,) = ask(0.2, 0.4, 0.2001)
-    said = "No case is faster than the first case, intra_op_threads=1 (160 items/s); intra_op_threads=3 is within noise"
+    said = (
+        "No case is faster than the first case, intra_op_threads=1 (160 samples/s); intra_op_threads=3 is within noise"
+    )
     assert sentence(answer) == f"{said} of it."
 
 
@@ -114,12 +116,12 @@ def test_long_names_that_read_alike_are_not_taken_for_one_case() -> None:
 def test_a_single_run_beside_several_has_no_interval(ask: Ask) -> None:
     found = results(made_up(0.4, intra_op_threads=1), made_up(0.2, intra_op_threads=2))
     last = found.repetitions["case"] == found.repetitions["case"].iloc[-1]
-    rows = found.repetitions[~last | (found.repetitions["repetition"] == 0)]
+    rows = found.repetitions[~last | (found.repetitions["run"] == 0)]
     replicates = Replicates(by_case(rows))
     cases = ranked(add_speedup(case_table(rows), replicates), TIME)
     (answer,) = best_cases(replace(found, repetitions=rows, cases=cases, replicates=replicates, quantity=TIME))
     assert answer.gain[1:] == (None, None)
-    end = "without an interval. intra_op_threads=2 rests on one run: the next may differ."
+    end = "without an interval. intra_op_threads=2 has one run: the uncertainty between runs is unknown."
     assert sentence(answer).endswith(end)
 
 
@@ -132,7 +134,7 @@ def test_cases_without_a_value_are_counted(ask: Ask) -> None:
 def test_there_is_no_ratio_to_nothing(ask: Ask) -> None:
     costs = replace(MEMORY, more_is_better=True)
     (answer,) = ask(0.4, 0.2, quantity=costs, peak_memory_bytes=[0, 2**30])
-    assert sentence(answer).startswith("intra_op_threads=2 is best (1 GiB); it has no ratio to the first case, ")
+    assert sentence(answer).startswith("intra_op_threads=2 is best (1 GiB); no ratio to the first case, ")
 
 
 @pytest.mark.parametrize("times", [(0.0, 2.0), (2.0, 0.0)])
@@ -149,11 +151,12 @@ def test_frameworks_are_named_as_people_name_them(ask: Ask) -> None:
 
 def test_one_run_each_says_nothing_of_the_next(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.2, spread=(1.0,))
-    assert sentence(answer).endswith(", without an interval. Each rests on one run: the next may differ.")
+    unknown = "Each has one run: the uncertainty between runs is unknown."
+    assert sentence(answer).endswith(f", without an interval. {unknown}")
 
 
 def test_a_single_case_is_compared_with_nothing(ask: Ask) -> None:
-    assert "there is no other case to compare with" in sentence(ask(0.4)[0])
+    assert "no other case to compare with" in sentence(ask(0.4)[0])
 
 
 def test_the_best_of_many_is_not_certain_where_chance_alone_makes_one_as_good(ask: Ask) -> None:
@@ -165,7 +168,7 @@ def test_the_best_of_many_is_not_certain_where_chance_alone_makes_one_as_good(as
         lucky += answer.gain.low is not None and answer.gain.low > 1
         assert not answer.is_significant
         if answer.gain.low is not None and answer.gain.low > 1:
-            assert ", but the best of 60 may be chance: 1.0" in sentence(answer)
+            assert ", but not significant after correction for 60 cases: 1.0" in sentence(answer)
     assert lucky, "the test shows nothing"
 
 
@@ -184,6 +187,6 @@ def test_a_batch_without_another_case_is_compared_with_the_first_and_the_sentenc
 def test_a_headline_over_runs_with_interference_says_so(ask: Ask) -> None:
     states = ["clean", "interference", "interference"]
     said = sentence(ask(0.4, 0.2, 0.3, interference=states, interference_causes=[None, "cpu", "cpu"])[0])
-    assert " All runs of intra_op_threads=2 had interference, which may have caused the result." in said
+    assert " All runs of intra_op_threads=2 had interference; the result may be due to it." in said
     assert " All runs of 2 of 3 cases had interference." in said
     assert "interference" not in sentence(ask(0.4, 0.2)[0])

@@ -24,7 +24,7 @@ CASES = [
 def test_the_gain_has_an_interval(quantity: Quantity) -> None:
     known = dataclasses.replace(quantity, unit="EUR") if quantity == PRICE else quantity  # as results_of does
     samples = 3000 if quantity == LATENCIES[-1] else 400
-    cases = [{**case, "batch_size": size, "steps_per_sample": 1} for size, case in enumerate(CASES, 1)]
+    cases = [{**case, "batch_size": size, "steps_per_measurement": 1} for size, case in enumerate(CASES, 1)]
     runs = {"repetitions": 6, "between": 0.0} if quantity in LATENCIES else {}
     (answer,) = best_cases(results(*cases, quantity=known, samples=samples, spread=0.005, **runs))
     assert (answer.best.name, answer.base.case.name) == ("batch_size=2", "batch_size=1")
@@ -37,7 +37,7 @@ def test_the_gain_has_an_interval(quantity: Quantity) -> None:
 
 def test_where_three_runs_cannot_tell_how_long_the_tail_is_its_gain_has_no_interval() -> None:
     tail = next(each for each in LATENCIES if each.column == "time_p99_s")
-    cases = [{**case, "batch_size": size, "steps_per_sample": 1} for size, case in enumerate(CASES, 1)]
+    cases = [{**case, "batch_size": size, "steps_per_measurement": 1} for size, case in enumerate(CASES, 1)]
     (answer,) = best_cases(results(*cases, quantity=tail, samples=400, spread=0.005))
     assert answer.gain.estimate == pytest.approx(2, rel=0.05)
     assert answer.gain[1:] == (None, None)

@@ -25,15 +25,15 @@ LOSS = Quantity("metric_loss", "loss")
 
 @pytest.fixture
 def sweep(repetition: Rep, table: Table) -> Callable[..., pd.DataFrame]:
-    """A table of five repetitions of each case, whose time is given; a case may also be a dictionary of changes."""
+    """A table of five runs of each case, whose time is given; a case may also be a dictionary of changes."""
 
     def make(name: str = "new", /, **cases: Any) -> pd.DataFrame:
         rows = []
         for case, given in cases.items():
             changes = {"time": 1.0, **(given if isinstance(given, dict) else {"time": given})}
             time, each = changes.pop("time"), changes.pop("each", lambda number: {})
-            for number, factor in enumerate(FACTORS[: changes.pop("repetitions", 5)]):
-                row = {**MACHINE, "sweep": name, "repetition": number + 1, **changes, **each(number)}
+            for number, factor in enumerate(FACTORS[: changes.pop("runs", 5)]):
+                row = {**MACHINE, "sweep": name, "run": number + 1, **changes, **each(number)}
                 rows.append(repetition(case, **{"times_s": [time * factor] * 3, **row}))
         return table(*rows)
 
@@ -61,8 +61,8 @@ Compared = Callable[..., Comparison]
 
 
 def test_each_case_gets_a_verdict_and_the_worst_comes_first(compared: Compared) -> None:
-    base = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "e": {"repetitions": 3}}
-    new = {"a": 1.0, "b": 0.9, "c": 1.1, "d": 1.3, "e": {"time": 1.2, "repetitions": 3}}
+    base = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "e": {"runs": 3}}
+    new = {"a": 1.0, "b": 0.9, "c": 1.1, "d": 1.3, "e": {"time": 1.2, "runs": 3}}
     found = compared(base, new)
     assert told(found) == [("d", "slower"), ("c", "slower"), ("e", "cannot tell"), ("a", "same"), ("b", "faster")]
     assert found.counts() == {"slower": 2, "cannot tell": 1, "same": 1, "faster": 1}
@@ -73,7 +73,7 @@ def test_a_row_says_what_was_measured_and_how_sure_it_is(compared: Compared) -> 
     row = only(compared({"a": 2.0}, {"a": {"time": 2.2, "batch_size": 8}}))
     assert (row["base_median"], row["new_median"], row["ratio"]) == pytest.approx((2.0, 2.2, 1.1))
     assert 1.09 < row["ratio_ci_low"] < 1.1 < row["ratio_ci_high"] < 1.11
-    assert (row["base_repetitions"], row["new_repetitions"]) == (5, 5)
+    assert (row["base_runs"], row["new_runs"]) == (5, 5)
     assert row["p_value"] < 1e-6
     assert row["rank_sum_p"] == pytest.approx(2 / 252)
     assert (row["quantity"], row["batch_size"]) == ("time_median_s", 8)
@@ -81,11 +81,11 @@ def test_a_row_says_what_was_measured_and_how_sure_it_is(compared: Compared) -> 
 
 
 def test_the_samples_of_a_repetition_count_once(compared: Compared) -> None:
-    """One repetition with a million samples is one repetition."""
+    """One run with a million measurements is one run."""
     many = {"times_s": np.full(1000, 1.5)}
-    base = {"a": {"repetitions": 1, **many}}
-    row = only(compared(base, {"a": {"repetitions": 1}}))
-    assert (row["verdict"], row["base_repetitions"]) == ("cannot tell", 1)
+    base = {"a": {"runs": 1, **many}}
+    row = only(compared(base, {"a": {"runs": 1}}))
+    assert (row["verdict"], row["base_runs"]) == ("cannot tell", 1)
 
 
 FAILED = {"status": "timeout", "error": "stopped after 60 s"}
@@ -117,11 +117,11 @@ def test_what_was_not_measured_on_both_sides_is_listed_with_the_reason(
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"parameter_count": 101}, "other work: parameter_count 100 in BASE, 101 in NEW"),
-        ({"flops_per_item": 201}, "other work: flops_per_item 200 in BASE, 201 in NEW"),
-        ({"dtype": "bfloat16"}, "other work: dtype float32 in BASE, bfloat16 in NEW"),
-        ({"math_mode": "TF32"}, "other work: math_mode matmul highest in BASE, TF32 in NEW"),
-        ({"math_mode": None}, "other work: math_mode matmul highest in BASE, None in NEW"),
+        ({"parameter_count": 101}, "other workload: parameter_count 100 in BASE, 101 in NEW"),
+        ({"flops_per_item": 201}, "other workload: flops_per_item 200 in BASE, 201 in NEW"),
+        ({"dtype": "bfloat16"}, "other workload: dtype float32 in BASE, bfloat16 in NEW"),
+        ({"math_mode": "TF32"}, "other workload: math_mode matmul highest in BASE, TF32 in NEW"),
+        ({"math_mode": None}, "other workload: math_mode matmul highest in BASE, None in NEW"),
     ],
 )
 def test_other_work_is_not_compared(compared: Compared, changes: Row, reason: str) -> None:
@@ -136,21 +136,21 @@ def test_a_case_of_which_some_repetitions_failed_is_compared_by_the_others_and_i
 
     found = compared({"a": 1.0}, {"a": {"each": crash}})
     row = only(found)
-    assert (row["base_repetitions"], row["new_repetitions"], row["new_status"]) == (5, 4, "failed")
-    assert found.warnings == ["NEW: some repetitions did not complete; the others are compared"]
+    assert (row["base_runs"], row["new_runs"], row["new_status"]) == (5, 4, "failed")
+    assert found.warnings == ["NEW: some runs did not complete; the others are compared"]
 
 
 def test_samples_that_are_none_are_left_out_and_it_is_said(compared: Compared) -> None:
     odd = {"each": lambda number: {"times_s": np.array([1.0, np.nan, 1.0])} if number == 0 else {}}
     found = compared({"a": odd}, {"a": 1.0})
     assert only(found)["verdict"] == "same"
-    left_out = "1 of 3 samples of repetition 1 left out: not a number, infinite or negative"
+    left_out = "1 of 3 measurements of run 1 left out: not a number, infinite or negative"
     assert found.warnings == [f"BASE: {left_out}"]
 
 
 def test_a_metric_that_was_not_found_is_named(compared: Compared) -> None:
     found = compared({"a": {"each": lambda number: {"metrics_not_found": "rate"} if number == 0 else {}}}, {"a": 1.0})
-    assert found.warnings == ["BASE: metric not found in some repetitions: rate"]
+    assert found.warnings == ["BASE: metric not found in some runs: rate"]
 
 
 def test_what_is_odd_about_cases_that_are_not_compared_is_not_said(compared: Compared) -> None:
@@ -159,7 +159,7 @@ def test_what_is_odd_about_cases_that_are_not_compared_is_not_said(compared: Com
 
 def test_times_of_zero_have_no_ratio(compared: Compared) -> None:
     row = only(compared({"a": 1.0}, {"a": 0.0}))
-    assert (row["verdict"], row["reason"]) == ("not compared", "a value is 0 or less, so there is no ratio")
+    assert (row["verdict"], row["reason"]) == ("not compared", "no ratio (a value is 0 or less)")
 
 
 COMMAND = {"framework": "command", **dict.fromkeys(["model", "task", "dtype", "math_mode"])}
@@ -269,15 +269,15 @@ def with_interference(number: int) -> Row:
 def test_repetitions_that_somebody_disturbed_are_not_compared_where_there_are_others(compared: Compared) -> None:
     found = compared({"a": 1.0}, {"a": {"each": lambda number: with_interference(number) if number == 2 else {}}})
     row = only(found)
-    assert (row["verdict"], row["new_repetitions"], row["new_median"]) == ("same", 4, pytest.approx(1.0, rel=1e-3))
-    assert found.warnings == ["NEW: some repetitions had interference; the others are compared"]
+    assert (row["verdict"], row["new_runs"], row["new_median"]) == ("same", 4, pytest.approx(1.0, rel=1e-3))
+    assert found.warnings == ["NEW: some runs had interference; the others are compared"]
 
 
 def test_repetitions_that_nobody_watched_are_compared_and_it_is_said(compared: Compared) -> None:
     unwatched = {"interference": "unmonitored"}
     found = compared({"a": 1.0, "b": 1.0}, {"a": unwatched, "b": {"each": lambda number: unwatched if number else {}}})
     assert told(found) == [("a", "same"), ("b", "same")]
-    said = "whether some repetitions had interference is unknown; they are compared anyway"
+    said = "interference is unknown for some runs; they are compared"
     assert found.warnings == [f"NEW: {said} (2 cases)"]
 
 
@@ -285,10 +285,10 @@ def test_a_case_of_which_every_repetition_was_disturbed_is_not_compared_and_it_i
     found = compared({"a": 1.0}, {"a": {"each": with_interference}})
     assert only(found)["verdict"] == "not compared"
     again = "measure again: hpcbench resume SWEEP --interference (of a search: search again)"
-    assert only(found)["reason"] == f"interference in every repetition of NEW (cpu); {again}"
+    assert only(found)["reason"] == f"interference in every run of NEW (cpu); {again}"
     assert found.warnings == []
     found = compared({"a": {"each": with_interference}}, {"a": {"each": with_interference}})
-    assert only(found)["reason"] == f"interference in every repetition of BASE and of NEW (cpu); {again}"
+    assert only(found)["reason"] == f"interference in every run of BASE and of NEW (cpu); {again}"
 
 
 def test_whole_numbers_stay_whole_beside_cases_that_have_none(compared: Compared) -> None:

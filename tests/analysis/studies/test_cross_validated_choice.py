@@ -12,7 +12,7 @@ from hpcbench.core.samples import SAMPLES
 
 
 def runs(*seconds: float, first: int = 0) -> list[dict[str, Any]]:
-    return [{"repetition": first + place, SAMPLES: np.array([time])} for place, time in enumerate(seconds)]
+    return [{"run": first + place, SAMPLES: np.array([time])} for place, time in enumerate(seconds)]
 
 
 def told(*cases: list[dict[str, Any]]) -> list[float]:

@@ -87,7 +87,7 @@ def test_one_network_has_no_other_to_mine_on(matrix: Matrix) -> None:
 
 
 def test_a_rule_of_which_noise_lets_one_say_little_is_followed_and_what_is_unclear_is_told(matrix: Matrix) -> None:
-    """One thread is surely slow; which other count is best depends on the batch, by less than repetitions vary."""
+    """One thread is surely slow; which other count is best depends on the batch, by less than runs vary."""
 
     def times(batch_size: int, intra_op_threads: int, **_: Any) -> list[float]:
         seconds = 2.0 if intra_op_threads == 1 else 1.0 if intra_op_threads == 2 * batch_size else 1.05

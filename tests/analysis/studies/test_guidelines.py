@@ -31,7 +31,7 @@ def contexts(cases: pd.DataFrame, tunables: Sequence[str] = TUNABLES) -> int:
 
 
 def steady(seconds: Callable[..., float]) -> Callable[..., list[float]]:
-    """Three repetitions that vary by a thousandth."""
+    """Three runs that vary by a thousandth."""
     return lambda **point: [seconds(**point) * factor for factor in (0.999, 1.0, 1.001)]
 
 
@@ -163,7 +163,7 @@ def test_where_noise_hides_all_differences_no_rule_is_told(matrix: Matrix) -> No
 
 
 def test_what_noise_could_have_made_slower_is_no_counter_example_and_counted(matrix: Matrix) -> None:
-    """At a batch of 1 the best is another one by 5 %, and repetitions vary by more."""
+    """At a batch of 1 the best is another one by 5 %, and runs vary by more."""
 
     def seconds(batch_size: int, intra_op_threads: int) -> list[float]:
         if batch_size > 1:

@@ -30,12 +30,12 @@ FACTS = {
 
 
 def row(sweep: int, time_s: float, **changes: Any) -> Row:
-    """A repetition of the only case, with three samples about this one."""
+    """A run of the only case, with three measurements about this one."""
     return {
         "sweep": f"sweep-{sweep:02}",
         "started_at": f"2026-01-{sweep + 1:02}T00:00:00.000+00:00",
         "case": "case-0",
-        "repetition": 1,
+        "run": 1,
         "status": "completed",
         "error": None,
         "warnings": None,
@@ -50,7 +50,7 @@ def row(sweep: int, time_s: float, **changes: Any) -> Row:
 
 
 def nights(change: int, ratio: float = 1.1, **new: Any) -> list[Row]:
-    """Twenty sweeps of three repetitions, whose times differ by up to 0.4 %; from `change` on all is slower and new."""
+    """Twenty sweeps of three runs, whose times differ by up to 0.4 %; from `change` on all is slower and new."""
     return [
         row(
             night,
@@ -74,7 +74,7 @@ def test_a_point_is_the_median_of_the_repetitions_medians() -> None:
     rows = [row(0, time_s) for time_s in (1.0, 4.0, 2.0)]
     (time,) = points(rows, TIME, intervals=True)
     (rate,) = points(rows, THROUGHPUT, intervals=True)
-    assert (time.value, rate.value, time.repetitions) == (2.0, 16.0, 3)
+    assert (time.value, rate.value, time.runs) == (2.0, 16.0, 3)
     assert time.low is not None
     assert time.high is not None
     assert (rate.low, rate.high) == (32 / time.high, 32 / time.low)
@@ -85,7 +85,7 @@ def test_a_point_is_the_median_of_the_repetitions_medians() -> None:
 def test_disturbed_and_failed_repetitions_do_not_speak_and_are_counted() -> None:
     rows = [row(0, 1.0), row(0, 9.0, interference="interference"), row(0, 7.0, status="failed", error="it broke")]
     (point,) = points(rows, TIME, intervals=False)
-    assert (point.value, point.repetitions, point.interference_runs) == (1.0, 1, 1)
+    assert (point.value, point.runs, point.interference_runs) == (1.0, 1, 1)
     assert (point.status, point.error) == ("failed", "it broke")
 
 

@@ -150,7 +150,7 @@ def test_nothing_is_claimed_where_there_is_nothing(matrix: Matrix, matrices: int
 
 
 def test_random_columns_do_not_borrow_from_interactions_that_are_in_no_sum(matrix: Matrix) -> None:
-    """Against the small noise between repetitions alone, several of these would seem to do something."""
+    """Against the small noise between runs alone, several of these would seem to do something."""
     generator = np.random.default_rng(3)
     tables = matrix(
         noisy(lambda **p: 1 + abs(p["batch_size"] - p["intra_op_threads"]) * p["inter_op_threads"], 3, 0.001),
@@ -231,8 +231,8 @@ def test_what_differs_between_kinds_of_work_is_no_part_of_an_effect_within_them(
     ("axes", "times", "reason"),
     [
         ({"intra_op_threads": [1]}, [1.0, 2.0], "fewer than two cases"),
-        ({"intra_op_threads": [1, 2, 3]}, [1.0], "too few repetitions to estimate the noise: 3 of 3 cases"),
-        ({"intra_op_threads": [1, 2, 3]}, [1.0, 2.0], "too few repetitions to estimate the noise: 6 of 3 cases"),
+        ({"intra_op_threads": [1, 2, 3]}, [1.0], "too few runs to estimate the noise: 3 of 3 cases"),
+        ({"intra_op_threads": [1, 2, 3]}, [1.0, 2.0], "too few runs to estimate the noise: 6 of 3 cases"),
         ({"batch_size": [1, 2, 3]}, [1.0, 2.0, 3.0], "all cases have the same parameters"),
     ],
 )
@@ -268,7 +268,7 @@ def test_ties_are_no_certainty(matrix: Matrix) -> None:
 def test_too_few_repetitions_are_not_called_noise(matrix: Matrix) -> None:
     """Of 2 and 2 runs, 2 of 6 orders separate the two cases of each of two workloads: 2 of 36, without any effect."""
     axes = {"intra_op_threads": [1, 2], "batch_size": [1, 8]}
-    few = "Too few repetitions to distinguish an effect from noise in the throughput: intra_op_threads."
+    few = "Too few runs to distinguish an effect from noise in the throughput: intra_op_threads."
     for repetitions, enough in ((2, False), (3, True)):
         runs = {1: [1.0] * repetitions, 2: [2.0] * repetitions}
         tables = matrix(lambda runs=runs, **point: runs[point["intra_op_threads"]], **axes)
@@ -286,7 +286,7 @@ def test_sentences_tell_shares_ratios_and_noise(matrix: Matrix) -> None:
     assert told[0].endswith("] faster (median of 24 pairs).")
     assert told[1].startswith("batch_size explains ")
     assert "Possibly only noise in the throughput: inter_op_threads." in told
-    assert told[-1].startswith("Noise between repetitions is ")
+    assert told[-1].startswith("Noise between runs is ")
 
 
 def test_what_is_told_does_not_depend_on_the_order_of_rows_or_names(matrix: Matrix) -> None:

@@ -29,7 +29,7 @@ RATE = "throughput_items_per_s"
 
 @pytest.fixture
 def case(repetition: Rep) -> Callable[..., Rows]:
-    """The repetitions of one case, close to each other; later cases are slower by a tenth each."""
+    """The runs of one case, close to each other; later cases are slower by a tenth each."""
 
     def make(number: int = 0, runs: int = 6, samples: int = 20, spread: float = 0.001, **changes: Any) -> Rows:
         noise = np.random.default_rng(number)
@@ -42,7 +42,7 @@ def case(repetition: Rep) -> Callable[..., Rows]:
 
 @pytest.fixture
 def judged(table: Table) -> Callable[..., list[RuleViolation]]:
-    """The findings of a report on some repetitions; the first case is the base unless `base` is None."""
+    """The findings of a report on some runs; the first case is the base unless `base` is None."""
 
     def judge(
         rows: Rows,
@@ -65,7 +65,7 @@ def judged(table: Table) -> Callable[..., list[RuleViolation]]:
 
 @pytest.fixture
 def command(case: Callable[..., Rows]) -> Callable[..., Rows]:
-    """The repetitions of a command, each with the rate that is given."""
+    """The runs of a command, each with the rate that is given."""
 
     def make(number: int, *rates: float) -> Rows:
         nothing = {"framework": "command", "model": None, "task": None, "strategy": None, "items_per_step": None}
@@ -119,7 +119,7 @@ def test_rule_3_a_metric_that_is_a_mean_of_rates_is_named(case: Case, judged: Ju
 def test_rule_5_a_single_run_tells_nothing_about_the_next(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(1, runs=1)])
     assert finding.rule == 5
-    assert "1 of 2 cases rests on one run" in finding.lacking
+    assert "1 of 2 cases has one run" in finding.lacking
     assert "measure.repetitions to 6" in finding.remedy
 
 
@@ -151,14 +151,14 @@ def test_rule_5_several_runs_may_have_no_interval(command: Command, judged: Judg
 
 def test_rule_5_an_interval_about_a_median_of_0_is_wide(command: Command, judged: Judged) -> None:
     (finding,) = judged(command(0, -1.0, -1.0, 0.0, 0.0, 1.0, 1.0), "metric_rate")
-    assert finding.lacking.startswith("the intervals of 1 of 1 case reach over 5 % from the median")
+    assert finding.lacking.startswith("the intervals of 1 of 1 case extend over 5 % from the median")
     assert judged(command(0, *[0.0] * 6), "metric_rate") == []
 
 
 def test_rule_5_wide_intervals_are_counted_and_the_widest_named(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(3, spread=0.03), *case(9, spread=0.1)])
     assert finding.rule == 5
-    assert finding.lacking.startswith("the intervals of 1 of 3 cases reach over 5 % from the median, up to ")
+    assert finding.lacking.startswith("the intervals of 1 of 3 cases extend over 5 % from the median, up to ")
     assert finding.lacking.endswith("(case-9)")
 
 
@@ -171,7 +171,7 @@ def test_rule_6_of_single_runs_nothing_is_said_that_would_take_several(case: Cas
 def test_rule_6_few_runs_are_taken_for_log_normal(runs: int, case: Case, judged: Judged) -> None:
     found = judged([*case(0, runs=runs, spread=1e-5), *case(1)])
     assert [finding.rule for finding in found] == [6]
-    assert "1 of 2 cases rests on fewer than 6 runs" in found[0].lacking
+    assert "1 of 2 cases has fewer than 6 runs" in found[0].lacking
 
 
 def test_rule_7_neighbours_whose_intervals_overlap_are_counted(case: Case, judged: Judged) -> None:
@@ -216,7 +216,7 @@ def test_rule_7_what_has_no_interval_is_in_no_certain_order(command: Command, ju
 def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(case: Case, judged: Judged) -> None:
     known = case(0, samples=50, task="inference")
     few = case(1, samples=49, task="inference")
-    blocks = case(2, samples=50, task="inference", steps_per_sample=10)
+    blocks = case(2, samples=50, task="inference", steps_per_measurement=10)
     replicas = case(3, samples=50, task="inference", nodes=2)
     found = {finding.rule: finding for finding in judged([*known, *few, *blocks, *replicas])}
     assert set(found) == {8, 11}
@@ -225,14 +225,16 @@ def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(c
     assert found[8].remedy.split("; ") == [
         "increase batch_size, so that single steps are long enough to be timed",
         "use a single task",
-        "increase min_samples and max_time_s: 299 in all repetitions",
+        "increase min_measurements and max_time_s: 299 in all runs",
     ]
     assert judged(known) == []
 
 
 def test_rule_8_the_tail_of_training_matters_where_somebody_asks_for_it(case: Case, judged: Judged) -> None:
     found = judged([*case(0), *case(1)], "time_p999_s")
-    assert "p99.9 is unknown for 2 of 2 cases (2 with fewer than 2,995 samples)" in [each.lacking for each in found]
+    assert "p99.9 is unknown for 2 of 2 cases (2 with fewer than 2,995 measurements)" in [
+        each.lacking for each in found
+    ]
 
 
 def test_rule_9_a_factor_that_nobody_asked_for_is_told_with_its_levels(case: Case, judged: Judged) -> None:

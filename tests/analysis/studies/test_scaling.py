@@ -53,7 +53,7 @@ def weak(nodes: int, time: float, **changes: Any) -> dict[str, Any]:
 
 def test_a_step_of_equal_work_is_strong_scaling(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 0.4), strong(4, 0.25))
-    assert (found.kind, found.held, found.unit) == (STRONG, "64 items a step", "CPUs")
+    assert (found.kind, found.held, found.unit) == (STRONG, "64 items per step", "CPUs")
     assert list(found.points["processors"]) == [1, 2, 4]
     assert list(found.points["speedup"]) == pytest.approx([1, 2, 3.2])
     assert list(found.points["efficiency"]) == pytest.approx([1, 1, 0.8])
@@ -63,7 +63,7 @@ def test_a_step_of_equal_work_is_strong_scaling(scale: Scale) -> None:
 
 def test_equal_work_for_each_processor_is_weak_scaling(scale: Scale) -> None:
     (found,) = scale(weak(1, 0.4), weak(2, 0.4), weak(4, 0.5))
-    assert (found.kind, found.held) == (WEAK, "32 items a step for each CPU")
+    assert (found.kind, found.held) == (WEAK, "32 items per step and CPU")
     assert list(found.points["speedup"]) == pytest.approx([1, 2, 3.2])
     assert list(found.points["efficiency"]) == pytest.approx([1, 1, 0.8])
 
@@ -117,7 +117,7 @@ def test_it_pays_as_far_as_more_certainly_do_more(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 0.45), strong(4, 0.45), strong(8, 0.46))
     assert found.pays_until == 2
     said = sentences(found)
-    assert said[0].startswith("Strong scaling, 64 items a step: 1.78x [1.7")
+    assert said[0].startswith("Strong scaling, 64 items per step: 1.78x [1.7")
     assert said[0].endswith("beyond 2 CPUs, no number is significantly faster.")
 
 
@@ -136,7 +136,7 @@ def test_the_serial_part_and_the_peak_are_told_with_intervals(scale: Scale) -> N
 
 def test_where_nothing_is_gained_it_is_said(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.4), strong(2, 0.8))
-    assert sentences(found) == ["Strong scaling, 64 items a step: no number of CPUs is faster than 1."]
+    assert sentences(found) == ["Strong scaling, 64 items per step: no number of CPUs is faster than 1."]
 
 
 def test_of_equal_rates_the_one_on_the_fewest_processors_is_the_best(scale: Scale) -> None:
@@ -148,7 +148,7 @@ def test_single_values_have_no_intervals(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 0.45), spread=(1.0,))
     assert found.points["speedup_low"].isna().all()
     assert found.pays_until == 2
-    assert sentences(found)[0].endswith("; the limit is unknown, since some cases have one run.")
+    assert sentences(found)[0].endswith("; the limit is unknown (some cases have one run).")
 
 
 def test_a_single_run_leaves_the_others_their_intervals(scale: Scale) -> None:

@@ -134,7 +134,7 @@ def test_options_of_the_model_are_told_where_nothing_else_tells_the_networks_apa
 
 def test_single_repetitions_give_a_gain_that_luck_has_part_in(matrix: Matrix) -> None:
     made = three_ways(matrix)
-    (found,) = of(made[made["repetition"] == 0])
+    (found,) = of(made[made["run"] == 0])
     assert found.modes[FIXED].is_lucky
     assert not found.modes[NONE].is_lucky
     assert found.gains[FIXED, DYNAMIC].low is None

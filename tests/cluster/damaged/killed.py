@@ -102,7 +102,7 @@ def _exists(command_line: Any, name: str) -> bool:
 
 
 def _judge(command_line: Any, tally: Tally, name: str) -> None:
-    """Each repetition has one record, and was in one array: neither the records nor Slurm know a second."""
+    """Each run has one record, and was in one array: neither the records nor Slurm know a second."""
     files = (command_line.workspace / "results" / name / "records").rglob("*.jsonl")
     records = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     recorded = Counter((record["job"], record["element"]) for record in records)

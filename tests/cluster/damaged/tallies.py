@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-COUNTED = ("repetitions", "lost", "double", "hung")
+COUNTED = ("runs", "lost", "double", "hung")
 
 
 def summary(reports: Iterable[Any]) -> str | None:

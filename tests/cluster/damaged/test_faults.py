@@ -1,4 +1,4 @@
-"""What a cluster does to a sweep, done to a real one: every repetition ends with one result.
+"""What a cluster does to a sweep, done to a real one: every run ends with one result.
 
 Each test says how the fault is told, and leaves it to `settle` that nothing is lost, double or hung.
 """
@@ -74,7 +74,7 @@ def settle(cluster, record_property):
         planned = sum(len(path.read_text().splitlines()) for path in paths(cluster, "jobs", name, "job-*.jsonl"))
         completed = Counter((r["job"], r["element"]) for r in records(cluster, name) if r["status"] == "completed")
         tally = {
-            "repetitions": planned,
+            "runs": planned,
             "lost": planned - len(completed),
             "double": sum(completed.values()) - len(completed),
             "hung": hung,
@@ -104,12 +104,12 @@ def statuses(cluster, name):
 
 
 def asleep(cluster):
-    """Whether a repetition sleeps: Slurm calls a job running before it has begun."""
+    """Whether a run sleeps: Slurm calls a job running before it has begun."""
     return (cluster.workspace / "asleep").exists
 
 
 def states(cluster, name="latest"):
-    return json.loads(cluster("status", name, "--json").stdout)["repetitions"]
+    return json.loads(cluster("status", name, "--json").stdout)["states"]
 
 
 @pytest.mark.versions("slurmctld or slurmdbd down")
@@ -121,7 +121,7 @@ def test_slurmctld_that_stops_in_the_middle(cluster, sweep, fault, slurm, settle
     fault("stop", "slurmctld")
     (log,) = paths(cluster, "jobs", name, "logs/*/*_log.out")
     if slurm("sinfo", "--version").split()[1] < "26":  # since 26.05, a step ends only when slurmctld has noted its end
-        wait_until(lambda: "slurmctld does not answer; this repetition was not started" in log.read_text())
+        wait_until(lambda: "slurmctld does not respond; this run was not started" in log.read_text())
     told = cluster("status")
     assert "Unable to contact slurm controller" in told.stderr
     assert "only the records are counted" in told.stderr
@@ -215,7 +215,7 @@ def test_preemption(cluster, sweep, slurm, settle, wait_until):
 
 @pytest.mark.versions("preemption")
 def test_preemption_with_a_time_of_grace_of_which_only_the_tasks_are_told(cluster, sweep, slurm, settle, wait_until):
-    """And yet the job waits to be started anew, and its next repetition does not begin."""
+    """And yet the job waits to be started anew, and its next run does not begin."""
     slurm("scontrol", "update", "PartitionName=low", "GraceTime=8")
     try:
         low = {"partition": "low", "nodelist": "n2", "exclusive": True, "pack_walltime": "00:20:00"}

@@ -1,4 +1,4 @@
-"""Repetitions that share a job, and sweeps that are larger than the queue, on a real Slurm."""
+"""Runs that share a job, and sweeps that are larger than the queue, on a real Slurm."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Sweep = Callable[..., None]
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The jobs of a sweep of an mlp with two batch sizes, planned once: five repetitions of each."""
+    """The jobs of a sweep of an mlp with two batch sizes, planned once: five runs of each."""
     folder = tmp_path_factory.mktemp("rendered")
     experiment = {
         "name": "trial",
@@ -55,7 +55,7 @@ def sweep(invoke, rendered: Path) -> Sweep:
             for element, line in enumerate((jobs / f"{job}.jsonl").read_text().splitlines()):
                 run = run_spec.parse(line)
                 size = run.parameters["batch_size"]
-                if size in step_s and run.repetition <= repetitions:
+                if size in step_s and run.run <= repetitions:
                     step = step_s[size] * generator.gauss(1, 0.003)
                     times = [step * generator.gauss(1, 0.003) for _ in range(SAMPLES)]
                     made = written(plan, RecordKey(job, element, job, 1), run, times, facts or {})
@@ -69,7 +69,12 @@ def written(plan: Any, key: RecordKey, run: Any, times: list[float], facts: dict
     shape = {"items_per_step": run.parameters["batch_size"], "input_shape": [32, 784], "dtype": "float32"}
     found = {
         "status": "completed",
-        "samples": {"times_s": times, "windows": [[0.0, 1.0, SAMPLES]], "steps_per_sample": 1, "first_step_s": 0.1},
+        "measurements": {
+            "times_s": times,
+            "windows": [[0.0, 1.0, SAMPLES]],
+            "steps_per_measurement": 1,
+            "first_step_s": 0.1,
+        },
         "work": {"parameter_count": 1, "flops_per_item": 2, "math_mode": "matmul highest", **shape},
         "threads": {"intra_op": 1, "inter_op": 1},
         "framework_version": "2.13.0",
@@ -139,7 +144,7 @@ def test_too_few_repetitions_are_inconclusive(invoke, sweep: Sweep, option: list
     sweep("next", SLOWER, repetitions=3)
     asked = [word for value in option for word in ("--on-inconclusive", value)]
     done = invoke("compare", "main", "next", *asked, "--junit", "compare.xml", expect=expect)
-    assert "3 repetitions per side are too few for a verdict; about 5 repetitions per side would suffice" in done.stdout
+    assert "3 runs per side are too few for a verdict; about 5 runs per side would suffice" in done.stdout
     (suite,) = ElementTree.parse(invoke.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
     assert (suite.get("failures") == "0") == (expect != 1)
 
@@ -170,7 +175,7 @@ def test_other_work_behind_the_same_parameters_is_not_compared(invoke, sweep: Sw
     sweep("next", {4: 0.01}, facts={"work": {**work, "math_mode": "TF32"}})
     told = invoke("compare", "main", "next", expect=3).stdout
     assert "not compared" in told
-    assert "other work: math_mode matmul highest in BASE, TF32 in NEW" in told
+    assert "other workload: math_mode matmul highest in BASE, TF32 in NEW" in told
 
 
 def test_another_machine_or_version_is_told(invoke, sweep: Sweep):
@@ -210,7 +215,7 @@ def test_markdown_has_the_verdicts_first_then_what_got_worse_and_folds_the_rest(
     sweep("next", SLOWER)
     lines = invoke("compare", "main", "next", "--markdown", expect=1).stdout.splitlines()
     assert lines[0] == "**1 slower, 1 same**: next (NEW) compared to main (BASE)"
-    assert lines[2] == "| batch size | BASE | NEW | ratio | 95 % interval | n | verdict |"
+    assert lines[2] == "| batch size | BASE | NEW | ratio | 95 % CI | n | verdict |"
     assert re.fullmatch(r"\| 8 \| .* ms \| .* ms \| 1\.\d+ \| 1\.\d+ - 1\.\d+ \| 5 \| slower \|", lines[4])
     folded = lines.index("<details><summary>1 comparison without a change</summary>")
     assert lines[folded + 4].startswith("| 4 | ")
@@ -281,13 +286,13 @@ def test_records_with_odd_samples_are_read_and_what_is_left_out_is_said(invoke, 
     (file,) = invoke.workspace.glob("results/next/records/*/*.jsonl")
     first, *rest = file.read_text().splitlines()
     made = json.loads(first)
-    made["samples"]["times_s"][:3] = [float("nan"), float("inf"), None]
+    made["measurements"]["times_s"][:3] = [float("nan"), float("inf"), None]
     file.write_text("\n".join([json.dumps(made), *rest]) + "\n")
     told = invoke("compare", "main", "next").stdout
-    assert "warning: NEW: 3 of 20 samples of repetition" in told
+    assert "warning: NEW: 3 of 20 measurements of run" in told
     row = next(row for row in invoke.report("next") if row["warnings"])
-    assert row["samples"] == "97"
-    assert "3 of 20 samples of repetition" in row["warnings"]
+    assert row["measurements"] == "97"
+    assert "3 of 20 measurements of run" in row["warnings"]
 
 
 def test_commands_are_compared_by_their_metrics_too(invoke):

@@ -103,7 +103,7 @@ def test_an_update_replaces_the_baseline_if_the_verdict_passes(invoke, bench: Me
     [
         ({"before": "exit 3"}, "missing"),
         ({"sizes": (2,)}, "missing"),
-        ({"before": "test -e once || { touch once; exit 3; }"}, "some repetitions did not complete"),
+        ({"before": "test -e once || { touch once; exit 3; }"}, "some runs did not complete"),
     ],
     ids=["all runs fail", "a case is missing", "one run fails"],
 )

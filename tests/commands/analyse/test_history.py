@@ -28,7 +28,12 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
     times = [step_s * noise.gauss(1, 0.003) for _ in range(10)]
     found = {
         "status": "completed",
-        "samples": {"times_s": times, "windows": [[0.0, 1.0, 10]], "steps_per_sample": 1, "first_step_s": 0.1},
+        "measurements": {
+            "times_s": times,
+            "windows": [[0.0, 1.0, 10]],
+            "steps_per_measurement": 1,
+            "first_step_s": 0.1,
+        },
         "work": {
             "parameter_count": 1,
             "flops_per_item": 2,
@@ -53,7 +58,7 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
 
 @pytest.fixture
 def sweeps(invoke) -> Sweeps:
-    """Makes a sweep a day, from 1970 on, of two batch sizes and three repetitions; from a day on, the larger one takes
+    """Makes a sweep a day, from 1970 on, of two batch sizes and three runs; from a day on, the larger one takes
     12 % longer, with another torch."""
 
     def make(
@@ -87,7 +92,7 @@ def test_a_change_is_told_with_what_changed_beside_it(invoke, sweeps: Sweeps):
     sweeps()
     done = invoke("history", "nightly", expect=1)
     lines = done.stdout.splitlines()
-    assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, throughput items/s"
+    assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, throughput samples/s"
     assert lines[1].split() == ["batch", "size", "sweeps", "first", "latest", "ratio", "trend"]
     assert [line.split()[:2] for line in lines[2:4]] == [["4", "20"], ["8", "20"]]
     (told,) = [line for line in lines if "slower" in line]
@@ -136,7 +141,7 @@ def test_csv_has_a_row_for_each_sweep_and_case_and_marks_the_change(invoke, swee
     rows = list(csv.DictReader(io.StringIO(invoke("history", "nightly", "--csv", "-", expect=1).stdout)))
     assert len(rows) == 40
     (marked,) = [row for row in rows if row["is_change"] == "True"]
-    assert (marked["sweep"], marked["label"], marked["repetitions"]) == ("nightly-12", "batch_size=8", "3")
+    assert (marked["sweep"], marked["label"], marked["runs"]) == ("nightly-12", "batch_size=8", "3")
     assert marked["note"].startswith("1.12x [1.12, 1.12] slower")
     assert float(marked["low"]) < float(marked["value"]) < float(marked["high"])
 
@@ -205,7 +210,11 @@ def test_a_failure_in_the_latest_sweep_is_told(invoke, sweeps: Sweeps):
     for line in path.read_text().splitlines():
         made = json.loads(line)
         if made["parameters"]["batch_size"] == 8:
-            made |= {"status": "failed", "samples": None, "error": {"type": "E", "message": "it [red]bröke[/red] 日本"}}
+            made |= {
+                "status": "failed",
+                "measurements": None,
+                "error": {"type": "E", "message": "it [red]bröke[/red] 日本"},
+            }
         failed.append(json.dumps(made) + "\n")
     path.write_text("".join(failed))
     told = invoke("history", "nightly", "--on-inconclusive", "pass", expect=1).stdout
@@ -249,7 +258,7 @@ def test_figures_are_written_in_each_format(command_line, sweeps: Sweeps):
 def test_there_is_no_figure_where_nothing_was_measured(invoke, sweeps: Sweeps):
     sweeps(1)
     (path,) = (invoke.workspace / "results").glob("*/records/job-1/local.jsonl")
-    failed = [{**json.loads(line), "status": "failed", "samples": None} for line in path.read_text().splitlines()]
+    failed = [{**json.loads(line), "status": "failed", "measurements": None} for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps(each) + "\n" for each in failed))
     done = invoke("history", "nightly", "--figures", "plots", expect=1)
     assert "no figures: nothing was measured" in done.stderr

@@ -23,9 +23,9 @@ def titles(text: str) -> list[str]:
 def test_the_logs_of_a_sweep_begin_with_failed_runs(small: CommandLine) -> None:
     shown = small("logs").stdout
     assert titles(shown) == [
-        "speed=3 repetition 1, failed",
-        "speed=1 repetition 1, completed",
-        "speed=2 repetition 1, completed",
+        "speed=3 run 1, failed",
+        "speed=1 run 1, completed",
+        "speed=2 run 1, completed",
     ]
     assert "rate=2\n" in shown
     only = small("logs", "trial", "--failed").stdout  # the latest sweep of the experiment

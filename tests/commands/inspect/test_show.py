@@ -29,7 +29,7 @@ Sweep = Callable[..., None]
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The jobs of a sweep of an mlp with two batch sizes and two notes, planned once: two repetitions of each."""
+    """The jobs of a sweep of an mlp with two batch sizes and two notes, planned once: two runs of each."""
     folder = tmp_path_factory.mktemp("rendered")
     experiment = {
         "name": "trial",
@@ -49,7 +49,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sweep(invoke, rendered: Path) -> Sweep:
-    """Makes a sweep in which the plain case of batch size 4 has run as told, a dictionary for each repetition."""
+    """Makes a sweep in which the plain case of batch size 4 has run as told, a dictionary for each run."""
 
     def make(*repetitions: dict[str, Any], site: str = "laptop", log: str | None = "said\n" * 20) -> None:
         jobs = invoke.workspace / "jobs" / site
@@ -58,9 +58,9 @@ def sweep(invoke, rendered: Path) -> Sweep:
         for element, line in enumerate((jobs / "job-001.jsonl").read_text().splitlines()):
             run = run_spec.parse(line)
             asked = (run.parameters["batch_size"], run.user_parameters["note"]) == (4, "plain")
-            if asked and run.repetition <= len(repetitions):
+            if asked and run.run <= len(repetitions):
                 key = RecordKey("job-001", element, "job-001", 1)
-                made = written(plan, key, run, **repetitions[run.repetition - 1])
+                made = written(plan, key, run, **repetitions[run.run - 1])
                 folder = invoke.workspace / "results" / site / "records" / "job-001"
                 record_writer.append(made, str(folder / "local.jsonl"))
                 if log is not None:
@@ -71,10 +71,10 @@ def sweep(invoke, rendered: Path) -> Sweep:
 
 def written(plan: Any, key: RecordKey, run: Any, **told: Any) -> Record:
     times = told.get("times_s", [0.010, 0.011, 0.012])
-    samples = {"times_s": times, "windows": [[0.0, 1.0, len(times)]], "steps_per_sample": 1, "first_step_s": 0.1}
+    samples = {"times_s": times, "windows": [[0.0, 1.0, len(times)]], "steps_per_measurement": 1, "first_step_s": 0.1}
     found = {
         "status": "completed",
-        "samples": {**samples, "steady": True, "drift": 0.025, "stopped": "max_time"},
+        "measurements": {**samples, "steady": True, "drift": 0.025, "stopped": "max_time"},
         "work": {
             "parameter_count": 1234,
             "flops_per_item": 2,
@@ -124,33 +124,33 @@ def test_everything_about_a_case_in_a_pipe(invoke, sweep: Sweep):
     told = sections(done.stdout)
     assert list(told) == [
         "title",
-        *("plan", "result", "samples", "repetitions", "interference", "environment", "script", "log"),
+        *("plan", "result", "measurements", "runs", "interference", "environment", "script", "log"),
     ]
     assert told["title"][0].endswith(" completed: batch_size=4 note=plain")
     plan = words(told["plan"])
-    assert "sweep laptop on laptop repetitions 2 completed" in plan
+    assert "sweep laptop on laptop runs 2 completed" in plan
     assert (
         "parameters framework=pytorch model=mlp execution=eager batch_size=4 threads=none user_parameters note=plain"
         in plan
     )
     assert "defaults model_options={} task=training" in plan
-    assert "asked for time=01:00:00 pack_walltime=02:00:00" in plan
+    assert "requested time=01:00:00 pack_walltime=02:00:00" in plan
     result = words(told["result"])
-    assert "median 10.5 ms (95 %: 5.72 ms - 19.2 ms) of 2 repetitions, 12 samples" in result
+    assert "median 10.5 ms (95 %: 5.72 ms - 19.2 ms) of 2 runs, 12 measurements" in result
     assert "items/s 381.0 (95 %: 208.2 - 698.8)" in result
-    assert "percentiles p50 10.5 ms; p90 requires 29 samples" in result
-    assert "threads intra-op 2, inter-op 1; the experiment sets none" in result
+    assert "percentiles p50 10.5 ms; p90 requires 29 measurements" in result
+    assert "threads intra-op 2, inter-op 1; not set by the experiment" in result
     assert "memory process 3 GiB at most" in result
     assert "before import 1.5 s, first step 100 ms" in result
     assert "work 1,234 parameters, 2 FLOPs per item, input [4, 784], float32, float32" in result
-    assert told["samples"][0] == "times of steps, of repetitions 1, 2, in ms"
-    of_10_ms, of_11_ms = (line.removesuffix("  < median 10.5 ms") for line in told["samples"][1:])
+    assert told["measurements"][0] == "times of steps, of runs 1, 2, in ms"
+    of_10_ms, of_11_ms = (line.removesuffix("  < median 10.5 ms") for line in told["measurements"][1:])
     assert [of_10_ms, of_11_ms] == [f"10.00 - 10.50  {'#' * 40}  6", f"10.50 - 11.00  {'#' * 40}  6"]
-    assert sum("< median 10.5 ms" in line for line in told["samples"]) == 1
-    first, second = (" ".join(line.split()) for line in told["repetitions"][1:])
+    assert sum("< median 10.5 ms" in line for line in told["measurements"]) == 1
+    first, second = (" ".join(line.split()) for line in told["runs"][1:])
     assert first == "1 completed 10 ms 6 ______ +2.5 % yes max_time clean n1 01-01 00:00:00"
     assert second.startswith("2 completed 11 ms 6 ###### ")
-    assert words(told["interference"]) == "clean 2 of 2 repetitions not seen a CPU quota"
+    assert words(told["interference"]) == "clean 2 of 2 runs not seen a CPU quota"
     environment = words(told["environment"])
     assert "framework pytorch 2.13.0 packages python 3.11.2, torch 2.13.0" in environment
     assert "variables OMP_NUM_THREADS=2 nodes n1 CPU a CPU, 8 CPUs, 16 GiB kernel 6.1 affinity 0-3" in environment
@@ -207,9 +207,9 @@ def test_a_terminal_of_eighty_columns_is_wide_enough(invoke, sweep: Sweep):
     assert all(" rank " in line for line in wide), "only the command to paste is one line"
     assert len(wide) == 1
     told = sections(text)
-    assert "█" * 10 in words(told["samples"])
-    assert "all of them status completed, stopped max_time" in words(told["repetitions"])
-    assert told["repetitions"][-2].split()[4] == "▁▁█"
+    assert "█" * 10 in words(told["measurements"])
+    assert "all of them status completed, stopped max_time" in words(told["runs"])
+    assert told["runs"][-2].split()[4] == "▁▁█"
 
 
 def test_a_failed_case_begins_with_its_last_lines(invoke, sweep: Sweep):
@@ -219,7 +219,7 @@ def test_a_failed_case_begins_with_its_last_lines(invoke, sweep: Sweep):
     why = told["reason of failure"]
     assert why[0] == "1 failed: it broke" or why[0] == "1 failed on n1: it broke"
     assert why[-2:] == ["  Traceback", "  ValueError: it ?[2Jbroke"]
-    assert "of 1 repetition, 3 samples" in words(told["result"])
+    assert "of 1 run, 3 measurements" in words(told["result"])
     assert told["log"][1:] == ["ends with the lines above, and these:", "  begun", "  hpcbench: failed"]
     assert "hpcbench resume laptop" in words(told["script"])
     few = invoke("show", *PLAIN, "--lines", "1", expect=1).stdout
@@ -239,10 +239,10 @@ def test_what_others_disturbed_is_told_with_its_causes(invoke, sweep: Sweep):
     sweep({"verdict": "interference", "found": [FOUND], "times_s": [1.0] * 3}, {})
     told = sections(invoke("show", *PLAIN).stdout)
     assert "1 with interference left out" in words(told["result"])
-    assert told["samples"][0] == "times of steps, of repetition 2, in ms"
-    assert "cpu: left out" in told["repetitions"][1]
+    assert told["measurements"][0] == "times of steps, of run 2, in ms"
+    assert "cpu: left out" in told["runs"][1]
     found = "cpu: other processes took its CPUs (0.5 at most, in 3 of 4 windows)"
-    assert f"clean 1 of 2 repetitions in 1 interference {found}" in words(told["interference"])
+    assert f"clean 1 of 2 runs in 1 interference {found}" in words(told["interference"])
 
 
 def test_a_case_that_has_not_run_says_where_it_stands(invoke, sweep: Sweep):
@@ -255,10 +255,10 @@ def test_a_case_that_has_not_run_says_where_it_stands(invoke, sweep: Sweep):
 
 
 SAMPLES = {
-    "one": ([0.5], "of 1 repetition, 1 sample ", 1),
-    "no number among them": ([0.5, math.nan, 0.5], "1 of 3 samples of repetition 1 left out: not a number", 1),
-    "a hundred thousand": ([0.01 + 1e-7 * number for number in range(100_000)], "100,000 samples", 16),
-    "far apart": ([0.001, 0.01, 0.1, 1.0, 10.0], "5 samples", 2),
+    "one": ([0.5], "of 1 run, 1 measurement ", 1),
+    "no number among them": ([0.5, math.nan, 0.5], "1 of 3 measurements of run 1 left out: not a number", 1),
+    "a hundred thousand": ([0.01 + 1e-7 * number for number in range(100_000)], "100,000 measurements", 16),
+    "far apart": ([0.001, 0.01, 0.1, 1.0, 10.0], "5 measurements", 2),
 }
 
 
@@ -268,8 +268,8 @@ def test_samples_of_any_kind_are_drawn(kind: str, invoke, sweep: Sweep):
     sweep({"times_s": times})
     told = sections(invoke("show", *PLAIN, expect=1).stdout)
     assert said in words(told["result"])
-    assert len(told["samples"]) == 1 + bins
-    assert ("logarithmic" in told["samples"][0]) == (kind == "far apart")
+    assert len(told["measurements"]) == 1 + bins
+    assert ("logarithmic" in told["measurements"][0]) == (kind == "far apart")
 
 
 def test_json_has_the_records_of_all_attempts_and_no_nan(invoke, sweep: Sweep):
@@ -277,8 +277,8 @@ def test_json_has_the_records_of_all_attempts_and_no_nan(invoke, sweep: Sweep):
     text = invoke("show", *PLAIN, "--json", expect=1).stdout
     shown = json.loads(text, parse_constant=pytest.fail)
     assert (shown["sweep"], shown["status"], shown["user_parameters"]) == ("laptop", "failed", {"note": "plain"})
-    first, second = shown["repetitions"]
-    assert first["record"]["samples"]["times_s"] == [0.5, None]
+    first, second = shown["runs"]
+    assert first["record"]["measurements"]["times_s"] == [0.5, None]
     assert [attempt["case_id"] for attempt in first["attempts"]] == [shown["case"]]
     assert second["record"]["error"]["message"] == "it broke"
 
@@ -289,8 +289,8 @@ MISTAKES = {
     "batch_size=5": ["no case has batch_size=5", "use one of: 4, 8"],
     "batch_sise=4": ["unknown column 'batch_sise'", "did you mean 'batch_size'?"],
     "notes=plain": ["unknown column 'notes'", "did you mean 'note'?"],
-    "batch_size=4,note=plan": ["none of the cases with the rest has note=plan", "did you mean 'plain'?"],
-    "x1": ["no ID of a case begins with 'x1'", "use one of: c"],
+    "batch_size=4,note=plan": ["none of the other matching cases has note=plan", "did you mean 'plain'?"],
+    "x1": ["no case ID begins with 'x1'", "use one of: c"],
     "c": ["'c' matches 4 cases"],
 }
 
@@ -332,7 +332,7 @@ def test_an_archive_is_shown_with_its_logs_and_without(invoke, sweep: Sweep, tmp
 
 
 def test_a_case_on_slurm_is_run_again_by_the_indices_of_its_array(invoke, sweep: Sweep):
-    """All eight repetitions are one pack, for an hour each of two: a job holds two of them."""
+    """All eight runs are one pack, for an hour each of two: a job holds two of them."""
     sweep(site="local-slurm")
     told = sections(invoke("show", *PLAIN, expect=1, env={"PATH": "/nowhere"}).stdout)
     folder = invoke.workspace / "jobs" / "local-slurm"
@@ -350,4 +350,4 @@ def test_a_case_on_slurm_is_run_again_by_the_indices_of_its_array(invoke, sweep:
     spans = [part.split("-") for part in given[1].split(",")]
     assert [index for span in spans for index in range(int(span[0]), int(span[-1]) + 1)] == indices
     others = sum(len(packs[index]) for index in indices) - len(own)
-    assert f"and {others} repetitions of other cases" in line
+    assert f"and {others} runs of other cases" in line

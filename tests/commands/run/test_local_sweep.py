@@ -38,8 +38,8 @@ COLUMNS = [
     "gpus_per_task",
     "intra_op_threads",
     "inter_op_threads",
-    "repetitions",
-    "samples",
+    "runs",
+    "measurements",
     "time_median_s",
     "time_ci_low_s",
     "time_ci_high_s",
@@ -93,7 +93,7 @@ def test_a_sweep_ends_in_a_table_with_every_column(two_sweeps):
     assert len(two_sweeps.report("first", "--level", "run")) == 2
     samples = two_sweeps.report("first", "--level", "measurement")
     for row in rows:
-        assert len([sample for sample in samples if sample["case"] == row["case"]]) == int(row["samples"])
+        assert len([sample for sample in samples if sample["case"] == row["case"]]) == int(row["measurements"])
 
 
 def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(two_sweeps):
@@ -107,7 +107,7 @@ def test_report_writes_parquet_and_takes_several_sweeps_and_a_base(two_sweeps):
 
 def test_a_report_holds_itself_against_the_rules_and_says_what_to_do(two_sweeps):
     told = two_sweeps("report", "first").stdout
-    assert "rule 5 (intervals): 2 of 2 cases rest on one run" in told
+    assert "rule 5 (intervals): 2 of 2 cases have one run" in told
     # All of them: the terminal has but four lines for them, and others' load takes some.
     every = two_sweeps("report", "first", "--rules").stdout
     assert "base case      not applicable: no case has a speedup over another case" in every, "their batch sizes differ"
@@ -124,7 +124,7 @@ def test_a_base_is_named_by_a_tag_as_the_table_shows_it(two_sweeps):
 
 def test_cases_are_ranked_by_a_percentile_of_single_steps(command_line):
     steps = {"model": "lstm", "model_options": {}, "task": "inference"}  # long enough to be timed one by one
-    enough = {"min_samples": 30, "max_time_s": 60, "precision": 0.9}
+    enough = {"min_measurements": 30, "max_time_s": 60, "precision": 0.9}
     command_line("sweep", command_line.experiment(parameters=steps, measure=enough), "--local")
     (row,) = command_line.report("--metric", "time_p90_s")
     assert float(row["time_p50_s"]) <= float(row["time_p90_s"])
@@ -132,7 +132,7 @@ def test_cases_are_ranked_by_a_percentile_of_single_steps(command_line):
     assert (
         "unknown metric 'time_p90_s:higher'" in command_line("report", "--metric", "time_p90_s:higher", expect=2).stderr
     )
-    assert (row["time_p999_s"], row["samples_averaged_over"]) == ("", "")
+    assert (row["time_p999_s"], row["measurements_averaged_over"]) == ("", "")
     told = command_line("report", "--metric", "time_p90_s").stdout
     assert " p90 " in told
     rules = command_line("report", "--metric", "time_p90_s", "--rules").stdout
@@ -225,7 +225,7 @@ def test_a_script_killed_before_its_record_loses_nothing(command_line):
     command_line("resume", "latest")
     (record,) = command_line.records()
     assert record["status"] == "completed"
-    assert len(record["samples"]["times_s"]) >= 5
+    assert len(record["measurements"]["times_s"]) >= 5
     assert record["attempt"] is None
     assert not list(command_line.workspace.glob("results/*/running/*/*")), "they must not speak for a later attempt"
 

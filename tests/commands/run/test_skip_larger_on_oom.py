@@ -50,7 +50,7 @@ def test_what_is_larger_is_skipped_with_its_reason_until_the_smaller_one_complet
     ((status, reason),) = found[MORE]
     assert status == "skipped"
     assert "batch_size=500 ran out of memory (case c" in reason
-    assert reason.endswith(", repetition 1), and batch_size=700 is larger")
+    assert reason.endswith(", run 1), and batch_size=700 is larger")
     assert command_line.states() == {"completed": 1, "out_of_memory": 1, "skipped": 1}
     assert {row["status"]: row["error"] for row in command_line.report(expect=1)}["skipped"] == reason
 

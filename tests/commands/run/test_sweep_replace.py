@@ -143,7 +143,7 @@ def test_json_is_the_plan_before_and_the_state_after(invoke, trial: str) -> None
     assert plan["maximum"]["node_hours"] > 0
     assert not (invoke.workspace / "jobs").exists()
     rendered = json.loads(invoke("sweep", trial, "--local", "--render-only", "--name", "a", "--json").stdout)
-    assert rendered["repetitions"] == {"planned": 2}
+    assert rendered["states"] == {"planned": 2}
     assert [Path(script).is_file() for script in rendered["scripts"]] == [True]
     done = json.loads(invoke("sweep", trial, "--local", "--name", "b", "--json").stdout)
-    assert (done["sweep"], done["repetitions"]) == ("b", {"completed": 2})
+    assert (done["sweep"], done["states"]) == ("b", {"completed": 2})

@@ -103,7 +103,7 @@ def test_one_that_was_run_again_is_run_again(swept):
 
 def test_more_settings_come_after_the_old_ones(swept):
     done = swept("sweep", "--from", "one", "--name", "two", "--set", "batch_size=5", "--limit", "1", "--render-only")
-    assert "of its" not in done.stderr, "other cases were asked for"
+    assert "of its" not in done.stderr, "other cases were requested"
     (case,) = {run["parameters"]["batch_size"] for run in planned(swept, "two")}
     assert case == 5
     assert described(swept, "two")["settings"] == ["note=it's $HOME", "batch_size=4", "batch_size=5"]

@@ -47,7 +47,7 @@ def test_the_best_threads_of_a_network_are_found_and_told(command_line: Any, mon
 
 
 def _check_best(answer: dict[str, Any], told: list[str], records: list[dict[str, Any]]) -> None:
-    """What is to be set outside hpcbench is what its repetitions had."""
+    """What is to be set outside hpcbench is what its runs had."""
     threads = answer["best"]["parameters"]["intra_op_threads"]
     record = next(each for each in records if each["case_id"] == answer["best"]["case"])
     assert answer["certain"] is (threads is not None)

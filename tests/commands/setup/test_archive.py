@@ -108,7 +108,7 @@ def test_of_a_sweep_that_has_not_ended_it_says_what_is_left(command_line, elsewh
     said = command_line("archive", "planned").stderr
     assert "warning: the sweep has not ended (6 planned): later results will not be in the file" in said
     name = bring(elsewhere, command_line.workspace / "planned.tar.gz")
-    assert "6 of 6 repetitions have not ended yet" in elsewhere("report", name, expect=1).stderr
+    assert "6 of 6 runs have not ended yet" in elsewhere("report", name, expect=1).stderr
 
 
 def test_what_runs_just_now_is_not_in_it(swept):
@@ -136,7 +136,7 @@ def test_slurm_is_not_asked_of_what_is_in_an_archive_with_a_made_up_slurm(comman
     assert (fakes / "asked").exists(), "of a sweep of this workspace it is"
     (fakes / "asked").unlink()
     said = command_line("report", "one.tar.gz", env=path, expect=1).stderr
-    assert "6 of 6 repetitions have not ended yet" in said
+    assert "6 of 6 runs have not ended yet" in said
     assert not (fakes / "asked").exists()
 
 

@@ -27,7 +27,7 @@ def here() -> Site:
 
 
 def nowhere() -> Site:
-    raise AssertionError("the site is not asked for")
+    raise AssertionError("the site is not requested")
 
 
 def test_a_plan_has_the_settings_and_the_limit_that_were_asked_for(source: Document) -> None:

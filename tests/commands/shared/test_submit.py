@@ -94,7 +94,7 @@ class Queue:
         return [word for word in words if word.startswith(("JobId", "Dependency", "StartTime"))]
 
     def check_packs(self) -> None:
-        """Check that no repetition is in two arrays, and that refused arrays have left no file."""
+        """Check that no run is in two arrays, and that refused arrays have left no file."""
         packs = [path for path in (self.command_line.workspace / "jobs/study/packs").iterdir() if "." in path.name]
         arrays = [line for line in (self.folder / "queued").read_text().splitlines() if "follow-on" not in line]
         assert len(packs) == len(arrays)

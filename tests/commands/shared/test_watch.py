@@ -53,7 +53,7 @@ echo "Unable to contact slurm controller" >&2; exit 1
 
 
 class World:
-    """A sweep of a few repetitions, and a clock that only sleeping moves. What happens does so while it sleeps."""
+    """A sweep of a few runs, and a clock that only sleeping moves. What happens does so while it sleeps."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = Workspace(folder).paths("sweep-1")
@@ -179,7 +179,7 @@ def test_a_pipe_gets_a_line_for_each_change_and_each_failure(world: World) -> No
         "sweep-1: 3 running",
         "sweep-1: 2 running, 1 completed",
         "sweep-1: 1 running, 1 completed, 1 failed",
-        "failed batch_size=2 repetition 1: it broke (log: jobs/sweep-1/logs/job-001/local_1_0_log.out)",
+        "failed batch_size=2 run 1: it broke (log: jobs/sweep-1/logs/job-001/local_1_0_log.out)",
         "sweep-1: 2 completed, 1 failed",
     ]
 
@@ -256,7 +256,7 @@ def test_a_program_gets_a_line_of_json_for_each_change(world: World, capsys: pyt
     world.events = {3: lambda: world.ends(0), 6: lambda: world.ends(1, "timeout")}
     assert watch.watch(sweep, JsonLines()) == 1
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["repetitions"] for line in lines] == [
+    assert [line["states"] for line in lines] == [
         {"running": 2},
         {"running": 1, "completed": 1},
         {"completed": 1, "timeout": 1},

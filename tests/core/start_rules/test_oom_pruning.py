@@ -35,7 +35,7 @@ def told(results: Path, status: str, **values: float) -> None:
 def test_what_is_larger_than_what_ran_out_of_memory_is_skipped_and_says_why(tmp_path: Path) -> None:
     told(tmp_path, OOM, batch_size=512)
     assert skipped(run(batch_size=1024), tmp_path) == (
-        "batch_size=512 ran out of memory (case c512, repetition 1), and batch_size=1024 is larger"
+        "batch_size=512 ran out of memory (case c512, run 1), and batch_size=1024 is larger"
     )
 
 
@@ -112,11 +112,11 @@ def test_only_what_is_new_is_noted_so_that_a_folder_stays_small(tmp_path: Path) 
         '{"status": "out_of_mem',
         "[]",
         "null",
-        '{"status": "out_of_memory", "case": "c", "repetition": 1, "values": {"batch_size": "1"}}',
-        '{"status": "out_of_memory", "case": "c", "repetition": 1, "values": {"seed": 1}}',
-        '{"status": "out_of_memory", "case": "c", "repetition": 1, "values": {"batch_size": 1, "seed": 1}}',
-        '{"status": "out_of_memory", "case": "c", "repetition": 1, "values": [1]}',
-        '{"status": "out_of_memory", "case": "c", "repetition": 1, "values": {"batch_size": NaN}}',
+        '{"status": "out_of_memory", "case": "c", "run": 1, "values": {"batch_size": "1"}}',
+        '{"status": "out_of_memory", "case": "c", "run": 1, "values": {"seed": 1}}',
+        '{"status": "out_of_memory", "case": "c", "run": 1, "values": {"batch_size": 1, "seed": 1}}',
+        '{"status": "out_of_memory", "case": "c", "run": 1, "values": [1]}',
+        '{"status": "out_of_memory", "case": "c", "run": 1, "values": {"batch_size": NaN}}',
         '{"status": "out_of_memory", "values": {"batch_size": 1}}',
         "\xff",
     ],

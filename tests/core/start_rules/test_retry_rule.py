@@ -1,4 +1,4 @@
-"""One rule decides whether a run is tried again; what it decides from is the attempts so far."""
+"""One rule decides whether a run is retried; what it decides from is the attempts so far."""
 
 from __future__ import annotations
 

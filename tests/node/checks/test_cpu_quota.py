@@ -1,4 +1,4 @@
-"""Quotas of control groups, on machines that are laid out as files."""
+"""Quotas of cgroups, on machines that are laid out as files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_quota_matters_where_it_is_less_than_the_cpus(lay, cpus: list[int], le
     files = {**ONLINE, **V2, **v2("slurm/job_7", "150000 100000", **{"cpu.stat": "usage_usec 5\nnr_throttled 12"})}
     _, finding = cpu_quota.check(lay(files, cpus))
     assert finding.level == level
-    assert "1.5 CPUs' worth of time (/sys/fs/cgroup/slurm/job_7), used up in 12 periods" in finding.found
+    assert "1.5 CPUs' worth of time (/sys/fs/cgroup/slurm/job_7), throttled in 12 periods" in finding.found
 
 
 def test_a_part_of_the_cpus_is_named(lay) -> None:

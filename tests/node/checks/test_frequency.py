@@ -24,7 +24,7 @@ def cpufreq(cpu: int, chosen: str, driver: str = "acpi-cpufreq", **more: str) ->
         (cpufreq(0, "powersave", "intel_pstate"), OK, "preference unknown"),
         (cpufreq(0, "powersave", "intel_pstate", energy_performance_preference="power"), WARNING, "preference power"),
         (cpufreq(0, "powersave", "amd-pstate-epp", energy_performance_preference="performance"), OK, "performance"),
-        ({}, NOTE, "neither governor nor turbo"),
+        ({}, NOTE, "governor and turbo unknown"),
     ],
 )
 def test_a_governor_is_judged_with_its_driver(lay, files: dict[str, str], level: str, words: str) -> None:

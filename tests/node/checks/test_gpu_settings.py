@@ -69,7 +69,7 @@ def test_an_old_driver_that_knows_no_mig_is_asked_without_with_a_fake_nvidia_smi
         ({"compute_mode": "Exclusive_Process"}, "GPU compute mode", NOTE, "Exclusive_Process on GPU 1"),
         ({"compute_mode": "Prohibited"}, "GPU compute mode", PROBLEM, "Prohibited on GPU 1"),
         ({"ecc.mode.current": "Disabled"}, "GPU ECC", WARNING, "on on GPU 0, off on GPU 1"),
-        ({"mig.mode.current": "Enabled"}, "GPU parts (MIG)", NOTE, "on on GPU 1"),
+        ({"mig.mode.current": "Enabled"}, "MIG", NOTE, "on on GPU 1"),
         ({"power.limit": "300.00"}, "GPU power limit", NOTE, "300 of 400 W on GPU 1"),
         ({"utilization.gpu": "97"}, "GPU load", WARNING, "GPU 1 97 %, 4 MiB in use"),
         ({"name": "NVIDIA V100"}, "GPUs", WARNING, "NVIDIA A100-SXM4-80GB, NVIDIA V100"),
@@ -117,9 +117,9 @@ def test_an_nvidia_smi_without_gpus_says_why_with_a_fake_one(
 @pytest.mark.parametrize(
     ("count", "files", "level", "found"),
     [
-        (2, {}, OK, "2 GPUs, as the driver tells; nothing more is known"),
+        (2, {}, OK, "2 GPUs, according to the driver; settings unknown"),
         (0, {}, OK, "none"),
-        (0, {"dev/kfd": ""}, PROBLEM, "/dev/kfd is there, and the driver shows no GPU"),
+        (0, {"dev/kfd": ""}, PROBLEM, "/dev/kfd exists, but the driver shows no GPU"),
     ],
 )
 def test_without_nvidia_smi_the_driver_counts_with_a_fake_one(

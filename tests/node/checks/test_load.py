@@ -48,12 +48,15 @@ def test_work_on_the_usable_cpus_disturbs(lay) -> None:
 def test_work_beside_the_usable_cpus_is_a_note(lay) -> None:
     finding = judged(lay, {2: 2.0, 3: 2.0})
     assert finding.level == NOTE
-    assert finding.found.endswith("2.00 of the other 2; by whom cannot be seen from here")
+    assert finding.found.endswith("2.00 of the other 2; processes unknown")
 
 
 def test_what_this_process_used_itself_is_not_other_work(lay) -> None:
     finding = judged(lay, {0: 2.0, 1: 2.0}, ours=1.9)
-    assert (finding.level, finding.found) == (OK, "0.10 of 2 usable CPUs busy with other work, 0.00 of the other 2")
+    assert (finding.level, finding.found) == (
+        OK,
+        "0.10 of 2 usable CPUs busy with background load, 0.00 of the other 2",
+    )
     assert judged(lay, {0: 2.0, 1: 2.0}, ours=1.0).level == WARNING
     assert judged(lay, {}, ours=1.0).numbers["busy_own_cpus"] == 0.0, "clock ticks are coarse"
 

@@ -36,10 +36,10 @@ def test_the_noise_is_that_of_the_times() -> None:
     [
         ({}, OK, ""),
         ({"smallest_difference": 0.02}, NOTE, "No other process ran on the CPU"),
-        ({"smallest_difference": 0.2, "slowest_over_fastest": 1.4}, WARNING, "several speeds"),
+        ({"smallest_difference": 0.2, "slowest_over_fastest": 1.4}, WARNING, "CPU speed varied"),
         ({"waited": 0.02}, NOTE, "Other processes ran on the CPU"),
         ({"waited": 0.5}, WARNING, "Other processes ran on the CPU"),
-        ({"stolen": 0.3, "waited": 0.02}, WARNING, "The hypervisor gave the CPU to others"),
+        ({"stolen": 0.3, "waited": 0.02}, WARNING, "The hypervisor gave the CPU to other guests"),
     ],
 )
 def test_noise_is_judged_with_its_cause(changes: dict[str, float], level: str, words: str) -> None:
@@ -52,7 +52,7 @@ def test_noise_is_judged_with_its_cause(changes: dict[str, float], level: str, w
 def test_what_was_found_is_told_in_words_and_in_numbers() -> None:
     finding = noise_floor.evaluate(QUIET)
     assert finding.found.startswith("two runs of 10 s must differ by 0.4 % to be distinguishable")
-    assert "1 ms of work: p99 +2 %, slowest second +0.1 %, others had the CPU 0 % of the time" in finding.found
+    assert "1 ms of work: p99 +2 %, slowest second +0.1 %, CPU taken by others 0 % of the time" in finding.found
     assert finding.numbers is not None
     assert finding.numbers["noise_smallest_difference"] == 0.004
     assert "p99 12.0x" in noise_floor.evaluate(QUIET._replace(p99_over_median=12.0)).found

@@ -112,7 +112,7 @@ def test_without_room_for_its_arrays_the_bandwidth_is_not_measured() -> None:
     )
     assert answer["bytes_per_s"] is None
     finding = peaks.finding_of("CPU peaks", [Peak("cpu", 4, "float32", 2.5e12, None, "numpy", "n1", "now")])
-    assert finding.found == "4 CPUs 2.5 TFLOP/s, no memory left to measure bandwidth (numpy)"
+    assert finding.found == "4 CPUs 2.5 TFLOP/s, too little free memory to measure bandwidth (numpy)"
     assert finding.numbers == {"cpu_4_float32_flops_per_s": 2.5e12}
 
 

@@ -45,7 +45,7 @@ def test_other_work_on_the_cpus_is_part_of_the_result() -> None:
         finally:
             other.kill()
     assert seen.level == WARNING
-    assert "usable CPUs busy with other work" in seen.found
+    assert "usable CPUs busy with background load" in seen.found
 
 
 def test_each_gpu_is_measured_or_missing_with_a_fake_driver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ def test_a_job_whose_group_a_container_hides_has_none(machine: Any) -> None:
 
 def test_the_groups_of_this_very_process_are_there() -> None:
     lines = Path("/proc/self/cgroup").read_text().splitlines()
-    assert cgroups.folders(lines, "cpu"), "this machine has no control groups for CPUs"
+    assert cgroups.folders(lines, "cpu"), "this machine has no cgroups for CPUs"
 
 
 def test_values_by_their_names() -> None:

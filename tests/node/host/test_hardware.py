@@ -149,7 +149,7 @@ print(died, hardware.oom_kills().own - before.own)
 
 @pytest.fixture
 def small_group() -> Iterator[Path]:
-    """A real control group with room for 64 MB."""
+    """A real cgroup with room for 64 MB."""
     version_1 = Path("/sys/fs/cgroup/memory")
     parent, limit = (version_1, "limit_in_bytes") if version_1.is_dir() else (version_1.parent, "max")
     group = parent / f"hpcbench-test-{os.getpid()}"
@@ -162,7 +162,7 @@ def small_group() -> Iterator[Path]:
     except OSError as error:
         with contextlib.suppress(OSError):
             group.rmdir()
-        pytest.skip(f"no control group can be made here ({error}); not run: a real kill for memory")
+        pytest.skip(f"no cgroup can be made here ({error}); not run: a real kill for memory")
     yield group
     group.rmdir()
 

@@ -121,7 +121,7 @@ def test_the_monitors_begin_before_the_tasks_and_end_after_them(tried: Tried) ->
     assert record is not None
     assert (record["status"], record["attempt"], record["batch"]) == ("completed", 3, BATCH)
     assert tried.monitors.asked == [("begin", "3"), "end"]
-    assert tried.words.said == ["case 0123456789ab repetition 0 completed"]
+    assert tried.words.said == ["case 0123456789ab run 0 completed"]
     assert not list(tried.folder.running.iterdir())
 
 
@@ -284,7 +284,7 @@ def test_a_job_whose_node_is_lost_begins_nothing_more_for_slurm_starts_it_again(
         (
             "srun: error: Unable to contact slurm controller (connect failure)",
             NextStep.WAIT_FOR_CONTROLLER,
-            "slurmctld does not answer",
+            "slurmctld does not respond",
         ),
     ],
 )
@@ -321,9 +321,9 @@ def test_nothing_is_begun_on_a_node_that_is_not_idle(tried: Tried, idle_node: st
     assert (step, completed, tried.launched) == (NextStep.DONE, False, [])
     assert tried.monitors.asked == [("busy", wait_s, False)]
     assert record is not None
-    assert (record["status"], record["ranks"], record["samples"]) == ("skipped", [], None)
+    assert (record["status"], record["ranks"], record["measurements"]) == ("skipped", [], None)
     assert tried.monitors.noise in record["error"]["message"]
-    assert record["error"]["message"].endswith("; `hpcbench resume` tries again")
+    assert record["error"]["message"].endswith("; `hpcbench resume` retries")
 
 
 def test_a_node_that_is_idle_is_measured(tried: Tried) -> None:
@@ -370,9 +370,9 @@ def test_what_is_larger_than_what_ran_out_of_memory_is_skipped(
     facts = {"status": OUT_OF_MEMORY, "error": error, "warnings": []}
     tried.ranks = [make_rank(exit_code=1, facts=facts)]
     assert (sized(512) or {})["status"] == OUT_OF_MEMORY
-    assert (sized(512) or {})["status"] == OUT_OF_MEMORY, "what is as large is tried again"
+    assert (sized(512) or {})["status"] == OUT_OF_MEMORY, "what is as large is retried"
     record = sized(1024)
-    reason = "batch_size=512 ran out of memory (case c512, repetition 0), and batch_size=1024 is larger"
+    reason = "batch_size=512 ran out of memory (case c512, run 0), and batch_size=1024 is larger"
     assert record is not None
     assert (record["status"], record["error"]["type"], record["error"]["message"]) == (
         "skipped",

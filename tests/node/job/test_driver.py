@@ -180,7 +180,7 @@ def test_a_batch_that_is_thought_lost_runs_nothing_when_it_comes_up_all_the_same
     journal.submitted(journal.batches[1], "42")
     paths.journal.write_text('{"event": "rejected", "bat\n' + paths.journal.read_text())  # a line that was cut off
     done = packed.run("job-001.dead")
-    reason = "hpcbench has given this job up: another job may run the same cases"
+    reason = "hpcbench replaced this job: another job may run the same cases"
     assert (done.returncode, done.stdout) == (1, f"hpcbench: gave up: {reason}\n")
     assert packed.run("job-001.beef").returncode == 0
     assert packed.ran == [0]

@@ -165,7 +165,7 @@ def test_a_monitor_that_dies_during_a_run_is_reported(real: Monitors, tmp_path: 
     process.kill()
     process.wait()
     real.end()
-    assert said == ["the monitor has died: this run was not monitored to its end"]
+    assert said == ["the monitor exited early: this run was not monitored to its end"]
     real.begin(str(tmp_path / "2-2-0-1"))
     real.end()
     assert len(said) == 1, "the next run has another one"

@@ -91,7 +91,7 @@ def test_a_command_becomes_a_record_with_its_elapsed_time_and_metrics(run: Run) 
     made = run("sleep 0.3; echo rate: 5; echo 'now what' >&2", metrics=RATE, expect=("^now", "rate"))
     assert made["status"] == "completed"
     assert made["error"] is None
-    (elapsed_s,) = made["samples"]["times_s"]
+    (elapsed_s,) = made["measurements"]["times_s"]
     assert elapsed_s >= 0.3
     rate = {"value": 5.0, "unit": "it/s", "better": "higher", "count": 1, "values": [5.0]}
     rate |= {"reduce": None, "reason": None}
@@ -133,7 +133,7 @@ def test_an_exit_status_other_than_zero_is_a_failure(line: str, words: str, run:
     assert made["status"] == "failed"
     assert made["error"]["type"] == "exit"
     assert made["error"]["message"].startswith(words)
-    assert made["samples"] is None
+    assert made["measurements"] is None
     assert made["metrics"] is None
 
 
@@ -195,7 +195,7 @@ def test_a_command_without_a_metric_has_completed_and_the_metric_says_what_was_f
     assert lacking["value"] is None
     assert words in lacking["reason"]
     assert made["metrics"]["y"]["value"] == 2.0
-    assert len(made["samples"]["times_s"]) == 1
+    assert len(made["measurements"]["times_s"]) == 1
 
 
 def test_every_expected_pattern_must_be_there(run: Run) -> None:
@@ -269,7 +269,7 @@ def test_output_and_files_of_metrics_are_kept_without_secrets(
     assert "hunter2" not in json.dumps(made)
     if exit_status == 0:
         assert made["metrics"]["m"]["reason"].endswith("the file m.csv, which ends: m,n [redacted]")
-    key = {name: made[name] for name in ("repetition", "job", "element", "batch", "attempt", "started_at")}
+    key = {name: made[name] for name in ("run", "job", "element", "batch", "attempt", "started_at")}
     run = {"case": made["case_id"], **key, "offset": 0, "complete": True}
     assert kept_of(trial) == [
         ({**run, "rank": 0, "stream": "standard", "bytes": 15}, b"out [redacted]\n"),
@@ -350,7 +350,7 @@ def test_two_tasks_are_one_repetition_and_last_as_long_as_the_slower(
         trial.rank({**clean_environment, **cpus, "HPCBENCH_RANK": rank, "HPCBENCH_RANKS": "2"})
     made = trial.record(0, clean_environment)
     assert made["metrics"]["rate"]["values"] == [0.0, 1.0], "in the order of the ranks"
-    assert made["samples"]["times_s"][0] >= 0.1
+    assert made["measurements"]["times_s"][0] >= 0.1
     assert [rank["status"] for rank in made["ranks"]] == ["completed", "completed"]
 
 

@@ -1,4 +1,4 @@
-"""One rank of a real repetition is killed in the midst of its measurement."""
+"""One rank of a real run is killed in the midst of its measurement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.torch
-pytest.importorskip("torch", reason="PyTorch is not installed; not run: a dying rank of a DDP repetition")
+pytest.importorskip("torch", reason="PyTorch is not installed; not run: a dying rank of a DDP run")
 
 SOON_S = 30
 # Tells when a worker begins to measure, and which process it is.
@@ -71,4 +71,4 @@ def test_the_other_rank_ends_soon_and_the_record_names_the_dead_one_and_the_sign
     assert (record["error"]["rank"], record["error"]["signal"]) == (dying, "SIGKILL"), record["error"]
     assert record["error"]["message"] == f"rank {dying} was killed by SIGKILL"
     assert [rank["rank"] for rank in record["ranks"]] == [0, 1]
-    assert record["samples"] is None
+    assert record["measurements"] is None

@@ -49,7 +49,7 @@ def intels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def settings_of(make_folder: Callable[..., Any], clean_environment: dict[str, str]) -> Callable[..., dict[str, Any]]:
-    """What was in effect in a real repetition."""
+    """What was in effect in a real run."""
 
     def run(variables: dict[str, str] | None = None, **asked: Any) -> dict[str, Any]:
         folder = make_folder(model_options=TINY, **asked)

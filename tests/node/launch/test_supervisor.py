@@ -90,7 +90,7 @@ def test_the_record_tells_how_a_worker_died(
     assert message in record["error"]["message"]
     assert record["error"]["rank"] == 0
     assert record["error"]["last_lines"]
-    assert record["samples"] is None
+    assert record["measurements"] is None
     assert record["ranks"][0]["exit_code"] == record["error"]["exit_code"]
 
 

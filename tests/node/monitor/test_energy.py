@@ -275,7 +275,7 @@ def test_others_on_the_same_gpu_and_its_parts_are_remarked() -> None:
 @pytest.mark.parametrize(
     ("meter", "reason"),
     [
-        (RAPL._replace(counter_sensor="of next year"), "its sensor is unknown to this version"),
+        (RAPL._replace(counter_sensor="of next year"), "its sensor is not supported by this version"),
         (RAPL, "it was not read"),
     ],
 )

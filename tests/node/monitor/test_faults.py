@@ -39,7 +39,7 @@ def test_a_hog_is_noticed_and_named(kind: str, workload: str, place: int) -> Non
 
 @pytest.mark.system
 @pytest.mark.alone  # who gets less CPU time than the quota is not throttled
-@pytest.mark.skipif(not faults.can_set_a_quota(), reason="control groups for CPUs cannot be made here (root can)")
+@pytest.mark.skipif(not faults.can_set_a_quota(), reason="cgroups for CPUs cannot be made here (root can)")
 def test_a_quota_is_noticed_and_named() -> None:
     outcome = faults.run("compute", CPUS[-1], faults.quota, SECONDS)
     assert outcome.verdict == "interference", outcome

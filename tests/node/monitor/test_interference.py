@@ -1,4 +1,4 @@
-"""The verdict on windows of samples, from timelines that are made up: what each counter must show to disturb, and what
+"""The verdict on windows of measurements, from synthetic timelines: what each counter must show to disturb, and what
 must not."""
 
 from __future__ import annotations

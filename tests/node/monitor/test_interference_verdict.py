@@ -1,4 +1,4 @@
-"""From what was found in the windows of samples to one verdict on a repetition."""
+"""From what was found in the windows of measurements to one verdict on a run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_verdict_does_not_depend_on_the_order_of_the_windows(found: list[Any
 
 
 def test_a_window_has_interference_by_what_disturbed_any_node() -> None:
-    other = [Evidence(("steal",), 0.1, "the hypervisor ran another machine")]
+    other = [Evidence(("steal",), 0.1, "the hypervisor ran another guest (steal time)")]
     assert interference.together([[[], E, [], E], [[], [], other, other]]) == [[], E, other, [*E, *other]]
 
 

@@ -1,4 +1,4 @@
-"""Which windows of samples were watched, on timelines that are made up, and what the samples themselves show."""
+"""Which windows of measurements were monitored, on synthetic timelines, and what the measurements themselves show."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ Put = Callable[..., Path]
 
 @pytest.fixture
 def measured(make_rank: Callable[..., Rank], make_facts: Callable[..., dict[str, Any]]) -> Callable[..., Rank]:
-    """A rank with a sample in each of these windows."""
+    """A rank with a measurement in each of these windows."""
 
     def make(number: int = 0, host: str = "n1", *windows: tuple[float, float]) -> Rank:
         stretches = [[start, end, 1] for start, end in windows or ((5.0, 5.5), (5.5, 6.0))]
         samples = {"times_s": [0.1] * len(stretches), "windows": stretches}
-        return make_rank(number, host=host, facts=make_facts(samples=samples))
+        return make_rank(number, host=host, facts=make_facts(measurements=samples))
 
     return make
 

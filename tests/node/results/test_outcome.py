@@ -248,7 +248,7 @@ def test_a_kill_is_for_memory_where_its_own_group_counted_it_or_slurm_says_so(
     assert outcome.status == status
     assert outcome.error is not None
     perhaps = own is None and bool(machine) and status == FAILED and victim != "one of its processes"
-    assert ("whether it was this one is unknown" in outcome.error["message"]) == perhaps
+    assert ("whether this process was killed is unknown" in outcome.error["message"]) == perhaps
 
 
 def test_an_error_of_its_own_is_no_lack_of_memory_though_another_process_was_killed(make_rank: MakeRank) -> None:
@@ -409,7 +409,7 @@ def test_what_was_not_begun_because_of_noise_is_skipped_and_says_so(conclude: Co
     assert outcome.status == SKIPPED
     assert outcome.error == {
         "type": "skipped",
-        "message": "the node is not idle: n1: 1.5 of 2 CPUs are busy; `hpcbench resume` tries again",
+        "message": "the node is not idle: n1: 1.5 of 2 CPUs are busy; `hpcbench resume` retries",
         "last_lines": [],
     }
 
@@ -417,7 +417,7 @@ def test_what_was_not_begun_because_of_noise_is_skipped_and_says_so(conclude: Co
 def test_the_noise_of_several_nodes_is_one_line(conclude: Conclude) -> None:
     outcome = conclude(noise="n1: busy\nn2: busy\n")
     assert outcome.error is not None
-    assert outcome.error["message"] == "the node is not idle: n1: busy n2: busy; `hpcbench resume` tries again"
+    assert outcome.error["message"] == "the node is not idle: n1: busy n2: busy; `hpcbench resume` retries"
 
 
 @pytest.mark.parametrize(("elapsed_s", "status"), [(20.0, CANCELLED), (600.0, TIMEOUT)])
@@ -427,7 +427,7 @@ def test_who_was_told_to_end_while_he_waited_for_a_quiet_node_was_not_skipped(
     assert conclude(noise="n1: busy", stopped=True, elapsed_s=elapsed_s).status == status
 
 
-TOO_LARGE = "batch_size=4 ran out of memory (case c4, repetition 1), and batch_size=8 is larger"
+TOO_LARGE = "batch_size=4 ran out of memory (case c4, run 1), and batch_size=8 is larger"
 
 
 def test_what_is_larger_than_what_ran_out_of_memory_is_skipped_whether_the_node_is_quiet_or_not(

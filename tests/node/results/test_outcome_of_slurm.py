@@ -1,4 +1,4 @@
-"""What Slurm has done to a repetition, as srun and slurmstepd say it, and what is no word of theirs."""
+"""What Slurm has done to a run, as srun and slurmstepd say it, and what is no word of theirs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CHECK = "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 7
 def test_what_srun_did_not_start_for_reasons_of_the_cluster_has_had_no_turn(
     line: str, why: NotStarted, log: Callable[[str], str], make_rank: MakeRank
 ) -> None:
-    before = "hpcbench: case c1 repetition 1 completed\n"
+    before = "hpcbench: case c1 run 1 completed\n"
     told = ending(log=log(f"{before}{line}\n"), log_from=len(before))
     assert why_not_started([], told) == why
     assert why_not_started([make_rank()], told) is None

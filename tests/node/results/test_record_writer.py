@@ -60,10 +60,10 @@ def times_of(assemble: Assemble, make_rank: MakeRank, make_facts: Callable[..., 
     def joined(parameters: dict[str, Any], *times: list[float]) -> list[float]:
         def facts(own: list[float]) -> dict[str, Any]:
             plain = make_facts()
-            return {**plain, "samples": {**plain["samples"], "times_s": own}}
+            return {**plain, "measurements": {**plain["measurements"], "times_s": own}}
 
         ranks = [make_rank(number, facts=facts(own)) for number, own in enumerate(times)]
-        found: list[float] = assemble(ranks, tasks_per_node=len(times), **parameters)["samples"]["times_s"]
+        found: list[float] = assemble(ranks, tasks_per_node=len(times), **parameters)["measurements"]["times_s"]
         return found
 
     return joined
@@ -85,10 +85,10 @@ def test_the_rates_of_replicas_that_only_infer_add_up(times_of: Callable[..., An
 def test_the_rates_of_instances_add_up_since_each_trains_alone_too(
     assemble: Assemble, make_rank: MakeRank, make_facts: Callable[..., dict[str, Any]], task: str
 ) -> None:
-    samples = [{**make_facts()["samples"], "times_s": [time_s]} for time_s in (1.0, 3.0)]
-    ranks = [make_rank(rank, facts=make_facts(samples=each)) for rank, each in enumerate(samples)]
+    samples = [{**make_facts()["measurements"], "times_s": [time_s]} for time_s in (1.0, 3.0)]
+    ranks = [make_rank(rank, facts=make_facts(measurements=each)) for rank, each in enumerate(samples)]
     made = assemble(ranks, task=task, instances=2, cpus_per_task=2)
-    assert made["samples"]["times_s"] == [1.5]
+    assert made["measurements"]["times_s"] == [1.5]
     (warning,) = made["warnings"]
     assert warning.startswith("the step time of the slowest rank is over 10 % longer than that of the fastest")
 
@@ -96,8 +96,8 @@ def test_the_rates_of_instances_add_up_since_each_trains_alone_too(
 def test_ranks_that_are_about_as_fast_are_no_reason_to_warn(
     assemble: Assemble, make_rank: MakeRank, make_facts: Callable[..., dict[str, Any]]
 ) -> None:
-    samples = [{**make_facts()["samples"], "times_s": [time_s]} for time_s in (1.0, 1.05)]
-    ranks = [make_rank(rank, facts=make_facts(samples=each)) for rank, each in enumerate(samples)]
+    samples = [{**make_facts()["measurements"], "times_s": [time_s]} for time_s in (1.0, 1.05)]
+    ranks = [make_rank(rank, facts=make_facts(measurements=each)) for rank, each in enumerate(samples)]
     assert assemble(ranks, instances=2, cpus_per_task=2)["warnings"] == []
 
 
@@ -108,7 +108,7 @@ def test_a_replica_whose_step_is_shorter_than_the_clock_can_tell_keeps_the_recor
 def test_a_repetition_that_did_not_complete_has_no_samples(assemble: Assemble, make_rank: MakeRank) -> None:
     made = assemble([make_rank(0), make_rank(1, exit_code=1, facts=failed())])
     assert made["status"] == FAILED
-    assert made["samples"] is None
+    assert made["measurements"] is None
 
 
 def test_peak_memory_is_that_of_the_largest_rank(
@@ -138,7 +138,7 @@ def test_each_node_is_listed_once_and_each_rank_is_summed_up(
 
 def test_nothing_is_invented_for_a_repetition_that_never_started(assemble: Assemble) -> None:
     made = assemble([])
-    nothing = ("samples", "work", "threads", "packages", "python", "peak_memory_bytes", "import_s", "gpus")
+    nothing = ("measurements", "work", "threads", "packages", "python", "peak_memory_bytes", "import_s", "gpus")
     assert {name: made[name] for name in nothing} == dict.fromkeys(nothing)
     assert made["ranks"] == []
     assert made["started_at"] < made["ended_at"]
@@ -153,7 +153,7 @@ def test_a_record_says_where_it_was_made_and_what_of(assemble: Assemble, make_ra
     made = assemble([make_rank(0)], {"SLURM_JOB_ID": "4711", "OMP_NUM_THREADS": "2", "MY_API_TOKEN": "hunter2hunter2"})
     assert (made["sweep"], made["experiment"], made["site"]) == ("sweep-1", "experiment-1", "laptop")
     assert (made["job"], made["element"], made["batch"], made["attempt"]) == ("job-1", 3, "job-1.abcd", 1)
-    assert (made["case_id"], made["repetition"]) == ("0123456789ab", 0)
+    assert (made["case_id"], made["run"]) == ("0123456789ab", 0)
     assert made["slurm"] == {"job_id": "4711"}
     assert made["environment"] == {"OMP_NUM_THREADS": "2"}
     assert made["parameters"]["model"] == "mlp"
@@ -180,7 +180,7 @@ Write = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def write(tmp_path: Path, make_planned: Callable[..., PlannedRun], sweep_description: dict[str, Any]) -> Write:
-    """Write the record of a repetition whose ranks left these files."""
+    """Write the record of a run whose ranks left these files."""
 
     def make(ranks: list[Rank], attempt: int = 1, **changes: Any) -> dict[str, Any]:
         scratch = tmp_path / "scratch"
@@ -230,8 +230,14 @@ def test_ranks_come_in_their_order_whatever_their_files_are_called(write: Write,
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"samples": {"times_s": "fast", "windows": [], "steps_per_sample": 1}}, "samples.times_s is a string"),
-        ({"samples": {"times_s": [1.0], "windows": [[0.0, 1.0]]}}, "samples.steps_per_sample is missing"),
+        (
+            {"measurements": {"times_s": "fast", "windows": [], "steps_per_measurement": 1}},
+            "measurements.times_s is a string",
+        ),
+        (
+            {"measurements": {"times_s": [1.0], "windows": [[0.0, 1.0]]}},
+            "measurements.steps_per_measurement is missing",
+        ),
         ({"work": {"parameter_count": 1.5}}, "work.parameter_count is a number"),
         ({"threads": [4]}, "threads is an array"),
     ],
@@ -387,7 +393,7 @@ def test_a_line_that_an_earlier_death_cut_off_does_not_swallow_the_next_record(p
 
 @pytest.mark.integration
 def test_records_that_are_written_at_the_same_time_are_all_whole(path: Path) -> None:
-    """By repetitions side by side, which share the file of their job."""
+    """By runs side by side, which share the file of their job."""
     program = (
         "import sys\nfrom hpcbench.node.results import record_writer\nfrom tests.fixtures.records import a_record\n"
     )

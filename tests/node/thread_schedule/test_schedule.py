@@ -139,7 +139,7 @@ def test_a_model_that_sets_threads_itself_is_warned_of_once(before: int) -> None
         for _ in range(3):
             model(torch.ones(1, 4))
     what = "the schedule set 2 threads for '0' (forward), and there are 1 when '0' (forward) begins"
-    advice = "something else sets threads: take its torch.set_num_threads out, or do without the schedule"
+    advice = "other code sets threads: remove its torch.set_num_threads, or do not apply the schedule"
     assert [str(each.message) for each in told] == [f"{what}: {advice}"]
 
 
@@ -196,7 +196,7 @@ def test_a_file_holds_what_was_written(model: Any, before: int, tmp_path: Path) 
         ({"schema": 2}, "its schema is 2, and this program knows 1"),
         ({"schema": True}, "its schema is True, and this program knows 1"),
         ({"setter": "omp_set_num_threads"}, "its setter is 'omp_set_num_threads'"),
-        ({"sections": []}, "it has no sections"),
+        ({"sections": []}, "it has no layer groups"),
         ({"sections": [{"module": "0", "phase": FORWARD, "threads": 0}]}, "the section 0 has 0 threads"),
         ({"sections": [{"module": "0", "phase": FORWARD, "threads": True}]}, "the section 0 has True threads"),
         ({"sections": [{"module": "0", "phase": "sideways", "threads": 1}]}, "lacks its module or its phase"),

@@ -47,7 +47,7 @@ def test_it_times_both_ways_and_leaves_the_threads_as_they_were(file: str) -> No
 def test_it_ends_with_the_reason_where_the_schedule_is_of_another_model(file: str) -> None:
     done = program(file, "--hidden", "8")
     assert done.returncode == 1
-    assert "cannot be applied: it was made for another model: modules or shapes differ" in done.stderr
+    assert "cannot be applied: it belongs to another model: modules or shapes differ" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -17,7 +17,7 @@ from hpcbench.node.worker.stopping_rules import (
     relative_width,
 )
 
-LONG = Settings(precision=0.01, min_samples=10, min_time_s=1.0, max_time_s=60.0, max_warmup_s=0.0)
+LONG = Settings(precision=0.01, min_measurements=10, min_time_s=1.0, max_time_s=60.0, max_warmup_s=0.0)
 
 
 def independent(count: int, seed: int, sigma: float = 0.05) -> list[float]:
@@ -69,7 +69,7 @@ def test_independent_noise_does_not_settle() -> None:
 
 
 def test_the_ranks_are_those_of_the_binomial_distribution() -> None:
-    """For 25 values the 95 % interval of the median lies between the 8th and the 18th: Conover (1999), section 3.2."""
+    """For 25 values the 95 % CI of the median lies between the 8th and the 18th: Conover (1999), section 3.2."""
     low, high = int(binom.ppf(0.025, 25, 0.5)), int(binom.ppf(0.975, 25, 0.5)) + 1
     assert (low, high) == (8, 18)
     values = [100.0 + place for place in range(25)]

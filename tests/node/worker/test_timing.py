@@ -19,9 +19,16 @@ from hpcbench.node.worker.timing import ClockError, measure
 
 
 def asked(**changes: Any) -> Settings:
-    """Ten samples at least, one second at most, unless it is said otherwise."""
+    """Ten measurements at least, one second at most, unless it is said otherwise."""
     return Settings(
-        **{"precision": 0.01, "min_samples": 10, "min_time_s": 0.0, "max_time_s": 1.0, "max_warmup_s": 1.0, **changes}
+        **{
+            "precision": 0.01,
+            "min_measurements": 10,
+            "min_time_s": 0.0,
+            "max_time_s": 1.0,
+            "max_warmup_s": 1.0,
+            **changes,
+        }
     )
 
 
@@ -65,12 +72,12 @@ def test_equal_samples_are_precise_and_stop_at_the_minimum_time(step_s: float, m
 
 
 def test_the_minimum_number_of_samples_is_taken_where_there_is_time() -> None:
-    samples = Machine([2.0]).measure(asked(min_samples=17, max_time_s=99.0))
+    samples = Machine([2.0]).measure(asked(min_measurements=17, max_time_s=99.0))
     assert samples.times_s == [2.0] * 17
 
 
 def test_the_time_limit_wins_over_the_minimum_number_of_samples() -> None:
-    samples = Machine([2.0]).measure(asked(min_samples=10, max_time_s=7.0))
+    samples = Machine([2.0]).measure(asked(min_measurements=10, max_time_s=7.0))
     assert samples.times_s == [2.0] * 4
     assert samples.stopped == MAX_TIME
 
@@ -135,28 +142,28 @@ def test_a_sample_includes_the_wait_for_the_device() -> None:
 
 @pytest.mark.parametrize("step_s", [1e-4, 3e-7])
 def test_steps_too_short_for_the_clock_are_timed_in_blocks(step_s: float) -> None:
-    """Reading the clock is to take no more than a thousandth of a sample, with some to spare."""
+    """Reading the clock is to take no more than a thousandth of a measurement, with some to spare."""
     machine = Machine([step_s], clock_s=2e-6)
     samples = machine.measure(asked(max_time_s=0.1))
     assert samples.clock_cost_s == pytest.approx(2e-6)
-    assert samples.times_s[0] * samples.steps_per_sample == pytest.approx(3e-3, rel=0.02)
+    assert samples.times_s[0] * samples.steps_per_measurement == pytest.approx(3e-3, rel=0.02)
     assert samples.times_s == pytest.approx([step_s] * len(samples.times_s), rel=2e-3)
 
 
 def test_a_real_step_that_does_nothing_is_timed_in_long_blocks() -> None:
     samples = measure(lambda: None, lambda: None, asked(max_warmup_s=0.1, max_time_s=0.1))
-    assert samples.steps_per_sample > 100
+    assert samples.steps_per_measurement > 100
     assert 0 < min(samples.times_s) < 1e-5
 
 
 def test_a_slow_first_step_does_not_make_the_blocks_too_short() -> None:
     samples = Machine([2.0, 1e-4], clock_s=1e-6).measure(asked(max_time_s=0.1))
-    assert samples.steps_per_sample == pytest.approx(15, abs=1)
+    assert samples.steps_per_measurement == pytest.approx(15, abs=1)
 
 
 @pytest.mark.parametrize("step_s", [1e-3, 0.5, 100.0])
 def test_longer_steps_are_timed_one_by_one(step_s: float) -> None:
-    assert Machine([step_s], clock_s=1e-7).measure(asked()).steps_per_sample == 1
+    assert Machine([step_s], clock_s=1e-7).measure(asked()).steps_per_measurement == 1
 
 
 def test_a_clock_that_does_not_move_ends_all_the_same() -> None:
@@ -167,7 +174,7 @@ def test_a_clock_that_does_not_move_ends_all_the_same() -> None:
 
 def test_a_clock_that_goes_backwards_is_an_error() -> None:
     with pytest.raises(ClockError, match=r"went back by 0\.5 s"):
-        Machine([0.1] * 30 + [-0.5] + [0.1] * 30).measure(asked(max_time_s=99.0, min_samples=50))
+        Machine([0.1] * 30 + [-0.5] + [0.1] * 30).measure(asked(max_time_s=99.0, min_measurements=50))
 
 
 def test_each_window_tells_when_its_samples_were_taken() -> None:
@@ -191,16 +198,18 @@ def test_windows_stand_on_the_clock_that_the_monitor_reads() -> None:
     durations=st.lists(st.floats(1e-3, 2.0), min_size=1, max_size=8),
     max_warmup_s=st.floats(0, 3),
     max_time_s=st.floats(0.01, 5),
-    min_samples=st.integers(1, 20),
+    min_measurements=st.integers(1, 20),
 )
 def test_every_step_is_counted_once_and_the_limits_hold(
-    durations: list[float], max_warmup_s: float, max_time_s: float, min_samples: int
+    durations: list[float], max_warmup_s: float, max_time_s: float, min_measurements: int
 ) -> None:
     machine = Machine(durations)
-    samples = machine.measure(asked(max_warmup_s=max_warmup_s, max_time_s=max_time_s, min_samples=min_samples))
-    blocks = [time_s * samples.steps_per_sample for time_s in samples.times_s]
-    assert samples.warmup_steps + len(blocks) * samples.steps_per_sample == machine.steps
-    assert len(blocks) >= min_samples or sum(blocks) >= max_time_s - 1e-6
+    samples = machine.measure(
+        asked(max_warmup_s=max_warmup_s, max_time_s=max_time_s, min_measurements=min_measurements)
+    )
+    blocks = [time_s * samples.steps_per_measurement for time_s in samples.times_s]
+    assert samples.warmup_steps + len(blocks) * samples.steps_per_measurement == machine.steps
+    assert len(blocks) >= min_measurements or sum(blocks) >= max_time_s - 1e-6
     assert samples.windows[-1].start_s - samples.windows[0].start_s < max_time_s
 
 
@@ -237,7 +246,7 @@ class Group:
 
 
 @pytest.mark.parametrize(("first_s", "second_s"), [(0.25, 1.0), (1.0, 0.25), (1e-5, 1e-2), (1e-2, 1e-5)])
-@pytest.mark.parametrize("settings", [asked(max_time_s=2.0), asked(max_warmup_s=0.0, min_samples=50)])
+@pytest.mark.parametrize("settings", [asked(max_time_s=2.0), asked(max_warmup_s=0.0, min_measurements=50)])
 def test_ranks_of_unequal_speed_take_the_same_number_of_steps(
     first_s: float, second_s: float, settings: Settings
 ) -> None:
@@ -245,7 +254,7 @@ def test_ranks_of_unequal_speed_take_the_same_number_of_steps(
     first, second = Group(2).measure(machines, settings)
     assert machines[0].steps == machines[1].steps
     assert len(first.times_s) == len(second.times_s)
-    assert first.steps_per_sample == second.steps_per_sample
+    assert first.steps_per_measurement == second.steps_per_measurement
     assert first.warmup_steps == second.warmup_steps
     assert first.stopped == second.stopped
     assert [window.samples for window in first.windows] == [window.samples for window in second.windows]
@@ -253,7 +262,7 @@ def test_ranks_of_unequal_speed_take_the_same_number_of_steps(
 
 def test_rank_0_decides_for_all_ranks_when_to_stop() -> None:
     machines = [Machine([1.0]), Machine([0.001])]
-    first, second = Group(2).measure(machines, asked(max_time_s=4.0, min_samples=99))
+    first, second = Group(2).measure(machines, asked(max_time_s=4.0, min_measurements=99))
     assert first.times_s == [1.0] * 4
     assert second.times_s == pytest.approx([0.001] * 4)
 
@@ -277,7 +286,7 @@ def test_samples_become_plain_data_for_the_record() -> None:
     assert record == {
         "times_s": [0.5, 0.5],
         "windows": [[1.0, 1.5, 1], [1.5, 2.0, 1]],
-        "steps_per_sample": 1,
+        "steps_per_measurement": 1,
         "stopped": MAX_TIME,
         "clock_cost_s": 0.0,
         "first_step_s": 0.5,

@@ -33,7 +33,7 @@ def test_the_median_is_that_of_torch_utils_benchmark_within_2_percent() -> None:
 
 
 def test_the_harness_adds_less_than_2_microseconds_to_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of samples that follow each other closely: after a long one, a machine that others use fetches all code anew."""
+    """Of measurements that follow each other closely: after a long one, a shared machine reloads all code."""
     from benchmarks import sampling
 
     monkeypatch.setattr("hpcbench.node.worker.timing.CLOCK_SHARE", 0.01)

@@ -97,7 +97,7 @@ def test_a_repetition_that_completes_tells_what_it_found(worker: Callable[..., d
     assert facts["threads"] == {"intra_op": 1, "inter_op": 1, "by": "being told"}
     assert (facts["framework_version"], facts["packages"]) == ("2.13.0+cpu", {"pytest": pytest.__version__})
     assert facts["work"]["parameter_count"] == 10
-    assert len(facts["samples"]["times_s"]) >= 2
+    assert len(facts["measurements"]["times_s"]) >= 2
     assert facts["peak_memory_bytes"] > 0
 
 

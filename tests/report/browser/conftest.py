@@ -35,7 +35,7 @@ def open_file(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Tab]]:
 
     def note_request(url: str) -> None:
         if not url.startswith((tmp_path.as_uri(), "blob:")):
-            complaints.append(f"asked for {url}")
+            complaints.append(f"requested {url}")
 
     def open_page(file: Path, **options: Any) -> Tab:
         contexts.append(browser.new_context(**options))

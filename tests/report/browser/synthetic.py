@@ -19,7 +19,7 @@ _NOISE_S = 0.02  # part of a step
 
 
 def write(workspace: Path, name: str) -> None:
-    """Of each planned repetition; a case whose tag `mood` is `broken` fails."""
+    """Of each planned run; a case whose tag `mood` is `broken` fails."""
     jobs, records = workspace / "jobs" / name, workspace / "results" / name / "records"
     sweep, noise = json.loads((jobs / "sweep.json").read_text()), random.Random(name)
     for job in sweep["jobs"]:
@@ -37,10 +37,10 @@ def _record(run: run_spec.PlannedRun, sweep: Any, key: RecordKey, noise: random.
     half, length = SAMPLES // 2, sum(times)
     facts = {
         "status": "completed",
-        "samples": {
+        "measurements": {
             "times_s": times,
             "windows": [[0.0, length / 2, half], [length / 2, length, SAMPLES - half]],
-            "steps_per_sample": 1,
+            "steps_per_measurement": 1,
             "warmup_steps": 3,
             "first_step_s": 1.0,
         },

@@ -144,7 +144,7 @@ def test_made_up_records_of_models(
     tab = page_of(expect=int(kind == "many axes"))
     assert is_whole(tab, with_charts) >= 5
     titles = tab.locator("figure h3").all_text_contents()
-    assert any(title.startswith("Samples over time") for title in titles)
+    assert any(title.startswith("Measurements over time") for title in titles)
     assert any(title.startswith("Time against energy") for title in titles)
     assert any(title.startswith("Time against price") for title in titles)
     assert any(title.startswith("Roofline") for title in titles) == (kind != "threads by threads")

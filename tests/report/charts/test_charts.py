@@ -173,7 +173,9 @@ def test_numbers_in_a_legend_are_in_the_order_of_their_size() -> None:
     assert in_order(pd.Series(["b", "a", "10", "b"])) == ["b", "a", "10"]
 
 
-@pytest.mark.parametrize("name", ["numbers", "frameworks", "single samples", "wide intervals", "inference", "weak"])
+@pytest.mark.parametrize(
+    "name", ["numbers", "frameworks", "single measurements", "wide intervals", "inference", "weak"]
+)
 def test_intervals_are_drawn_only_where_they_are_known(name: str) -> None:
     for figure, spec in drawn(name):
         intervals = [each for each in layers(spec, "rule") if {"x2", "y2"} & set(each["encoding"])]

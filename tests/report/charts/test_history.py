@@ -199,10 +199,10 @@ def test_nothing_is_drawn_where_nothing_was_measured() -> None:
 def test_a_figure_says_in_words_what_changed() -> None:
     (figure,) = figures_of_history(made_up(60, 2))
     assert figure.id == "history-nightly-time-median-s"
-    assert figure.title == "Step time of nightly on cluster, sweep by sweep"
+    assert figure.title == "Step time of nightly on cluster, by sweep"
     assert "1: 2026-02-06 nightly-0036 batch_size=8: 1.12x [1.12, 1.12] slower" in figure.description
     assert "also changed: torch 2.5.0 -> 2.6.0" in figure.description
     assert "red for worse" in figure.caption
     (figure,) = figures_of_history(HISTORIES["no unit, no direction"]())
-    assert figure.title == "X of nightly on cluster, sweep by sweep"
+    assert figure.title == "X of nightly on cluster, by sweep"
     assert "Dashed lines: changes." in figure.caption

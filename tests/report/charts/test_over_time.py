@@ -1,4 +1,4 @@
-"""Samples and power over time as charts: what is drawn of many, and that each chart can be drawn at all."""
+"""Measurements and power over time as charts: what is drawn of many, and that each chart can be drawn at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.report import vega_lite
 
 pytestmark = pytest.mark.integration
 
-NO_WINDOWS = pd.DataFrame(columns=["repetition", "start_s", "end_s", "causes"])
+NO_WINDOWS = pd.DataFrame(columns=["run", "start_s", "end_s", "causes"])
 WINDOWS = pd.DataFrame(
     [(1, 1.0, 2.5, "cpu, memory"), (2, 4.0, 4.5, "steal"), (9, 0.0, 1.0, "throttling")], columns=list(NO_WINDOWS)
 )
@@ -27,17 +27,17 @@ ALTAIRS_MOST = 5000  # rows of one chart
 
 
 def samples(repetitions: int, count: int, outlier: float = 0.02) -> pd.DataFrame:
-    """20 ms each, but for one in each repetition."""
+    """20 ms each, but for one in each run."""
     frames = []
     for number in range(1, repetitions + 1):
         times = np.where(np.arange(count) == count // 3, outlier, 0.02)
-        frames.append(pd.DataFrame({"repetition": number, "at_s": np.arange(count) * 0.02, "time_s": times}))
+        frames.append(pd.DataFrame({"run": number, "at_s": np.arange(count) * 0.02, "time_s": times}))
     return pd.concat(frames, ignore_index=True)
 
 
 def power(repetitions: int, hosts: int, parts: list[str], count: int = 500) -> pd.DataFrame:
     lines = [(number, f"n{host}", part) for number in range(repetitions) for host in range(hosts) for part in parts]
-    columns = ["repetition", "host", "part"]
+    columns = ["run", "host", "part"]
     frames = [
         pd.DataFrame({**dict(zip(columns, line, strict=True)), "at_s": np.linspace(-1, 11, count), "watts": 300.0})
         for line in lines
@@ -68,9 +68,9 @@ def titles(spec: Any) -> Iterator[tuple[str, str]]:
 
 
 CHARTS: dict[str, Callable[[PlotSize], Any]] = {
-    "one repetition": lambda place: over_time.samples(samples(1, 50), NO_WINDOWS, place),
+    "one run": lambda place: over_time.samples(samples(1, 50), NO_WINDOWS, place),
     "no frame of windows": lambda place: over_time.samples(samples(1, 50), pd.DataFrame(), place),
-    "one sample each": lambda place: over_time.samples(samples(3, 1), NO_WINDOWS, place),
+    "one measurement each": lambda place: over_time.samples(samples(3, 1), NO_WINDOWS, place),
     "interference": lambda place: over_time.samples(samples(2, 300), WINDOWS, place),
     "very many": lambda place: over_time.samples(samples(8, 4000), WINDOWS, place),
     "power of one": lambda place: over_time.power(power(1, 1, ["gpu0"]), place),
@@ -86,7 +86,7 @@ def test_each_chart_has_units_on_its_axes(draw: Callable[[PlotSize], Any], place
     vega_lite.check(spec)
     assert len(rows(spec)) <= ALTAIRS_MOST
     found = dict(titles(spec))
-    assert found["x"] == "time since the first sample (s)"
+    assert found["x"] == "time since the first measurement (s)"
     assert found["y"] in ("step time (ms)", "power (W)")
 
 
@@ -126,14 +126,14 @@ def test_a_disturbed_window_is_drawn_in_the_row_of_its_repetition() -> None:
         ["2", 4.0, 4.5, "steal"],
     ]
     picture = vl_convert.vegalite_to_svg(spec)
-    for words in ("repetition 1", "repetition 2", "interference from", "cpu, memory", "steal"):
+    for words in ("run 1", "run 2", "interference from", "cpu, memory", "steal"):
         assert f">{words}<" in picture
-    assert "throttling" not in picture, "that was of a repetition that is not drawn"
+    assert "throttling" not in picture, "that was of a run that is not drawn"
 
 
 def test_no_more_repetitions_are_drawn_than_have_room() -> None:
     frame = samples(10, 3)
-    assert sorted(over_time.shown_samples(frame)["repetition"].unique()) == [1, 2, 3, 4, 5, 6]
+    assert sorted(over_time.shown_samples(frame)["run"].unique()) == [1, 2, 3, 4, 5, 6]
     found = rows(drawn(lambda place: over_time.samples(frame, NO_WINDOWS, place)))
     assert sorted(found["colour"].unique()) == list("123456")
 
@@ -147,7 +147,7 @@ def test_no_more_lines_of_power_are_drawn_than_can_be_told_apart(
 ) -> None:
     frame = power(repetitions, hosts, [f"gpu{number}" for number in range(parts)], count=3)
     found = over_time.shown_power(frame)
-    assert (found["repetition"].nunique(), len(found[["host", "part"]].drop_duplicates())) == shown
+    assert (found["run"].nunique(), len(found[["host", "part"]].drop_duplicates())) == shown
 
 
 def test_lines_of_power_are_named_by_part_and_by_host_where_there_are_several() -> None:

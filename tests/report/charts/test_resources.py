@@ -196,10 +196,10 @@ def test_cases_of_which_no_roof_is_known_are_no_figure() -> None:
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_the_best_case_over_time(place: PlotSize) -> None:
-    windows = pd.DataFrame([(1, 1.0, 2.5, "cpu, memory")], columns=["repetition", "start_s", "end_s", "causes"])
+    windows = pd.DataFrame([(1, 1.0, 2.5, "cpu, memory")], columns=["run", "start_s", "end_s", "causes"])
     observed = Observations("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
     made = figures(metered(), observed)
-    assert made["samples-over-time"].title == "Samples over time: nodes=1"
+    assert made["samples-over-time"].title == "Measurements over time: nodes=1"
     assert "Shaded: windows with interference; a run with over 20 % of them" in made["samples-over-time"].caption
     for name, title in (("samples-over-time", "step time (ms)"), ("power-over-time", "power (W)")):
         spec = specification(made[name], place)

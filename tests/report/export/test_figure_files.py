@@ -105,8 +105,8 @@ def test_every_figure_says_in_words_what_it_shows(name: str) -> None:
 def test_the_highest_and_the_lowest_are_described_with_their_units() -> None:
     (figure,) = figures("two frameworks")
     found = re.fullmatch(
-        r"Throughput of 2 cases. The highest is framework=pytorch with (\S+) items/s. "
-        r"The lowest is framework=jax with (\S+) items/s.",
+        r"Throughput of 2 cases. The highest is framework=pytorch with (\S+) samples/s. "
+        r"The lowest is framework=jax with (\S+) samples/s.",
         figure.description,
     )
     assert found

@@ -81,7 +81,7 @@ def test_both_show_what_the_terminal_shows(name: str) -> None:
 def test_both_say_what_the_terminal_says(name: str, count: int) -> None:
     file = io.StringIO()
     print_report(shape(name), 40, Console(file=file, width=1000))
-    sentences = re.findall(r"(?:No case is|[\w=]+ \(\S+ items/s\) is) [^\n]*\.", file.getvalue())
+    sentences = re.findall(r"(?:No case is|[\w=]+ \(\S+ samples/s\) is) [^\n]*\.", file.getvalue())
     assert len(sentences) == count
     as_latex, as_markdown = latex(shape(name), 40), markdown(shape(name), 40)
     for sentence in sentences:
@@ -100,7 +100,7 @@ def test_a_latex_table_is_one_of_booktabs() -> None:
 
 def test_a_markdown_table_has_its_numbers_on_the_right() -> None:
     text = markdown(shape("frameworks"), 2)
-    assert "\n| framework | time | 95 % interval |" in text
+    assert "\n| framework | time | 95 % CI |" in text
     assert "\n| --- | ---: | ---: |" in text
     assert len(rows_of_markdown(text)) == 1 + 2
 

@@ -91,7 +91,7 @@ def test_what_a_search_has_found_is_the_only_answer() -> None:
     )
     page = said(threads(0.4, 0.2), found)  # the other one leads among all that was measured
     assert page.headlines == (found,)
-    assert page.notices[0].startswith("The following are all measurements of the search, including brief ones")
+    assert page.notices[0].startswith("The tables below list all measurements of the search, including brief ones")
     assert {place.standing for ranking in page.rankings for place in ranking.places} == {BEHIND}
     assert said(shape("threads by way"), found).headlines == (found,)
     assert "search" not in "".join(said(threads(0.4, 0.2)).notices)
@@ -100,9 +100,9 @@ def test_what_a_search_has_found_is_the_only_answer() -> None:
 def test_the_page_answers_first_and_says_of_how_many_cases_and_repetitions() -> None:
     page = said(threads(0.4, 0.2, 0.2002))
     (answer,) = page.headlines
-    assert answer.sentence.startswith("intra_op_threads=2 (160 items/s) is 2.00x [")
+    assert answer.sentence.startswith("intra_op_threads=2 (160 samples/s) is 2.00x [")
     assert answer.about == "", "there is one workload"
-    assert answer.details == ("Of 3 cases; the intervals are of 95 %, over 6 or more repetitions.",)
+    assert answer.details == ("3 cases; 95 % CI, n >= 6.",)
     assert page.title == "study: results"
     assert page.subtitle == ("LSTM on CPUs; study-1 on cluster, planned 2026-11-22",)
     assert page.notices == ()
@@ -113,7 +113,7 @@ def test_the_page_answers_first_and_says_of_how_many_cases_and_repetitions() -> 
 def test_a_ranking_has_the_best_first_with_bars_of_the_quantity_and_what_is_as_good() -> None:
     (ranking,) = said(threads(0.4, 0.2, 0.2002)).rankings
     assert ranking.title == "mlp training float32 pytorch cpu, batch size 32, 100 parameters"
-    assert [column.title for column in ranking.columns][:3] == ["intra op threads", "time", "95 % interval"]
+    assert [column.title for column in ranking.columns][:3] == ["intra op threads", "step time (ms)", "95 % CI"]
     assert all(column.numeric for column in ranking.columns)
     assert [place.cells[0] for place in ranking.places] == ["2", "3", "1"]
     assert [place.standing for place in ranking.places] == [BEST, WITHIN_NOISE, BEHIND]
@@ -135,8 +135,8 @@ def test_a_ranking_of_many_says_how_many_more_there_are() -> None:
 
 def test_a_single_case_is_a_page_without_a_figure() -> None:
     page = drawn(threads(0.4))
-    assert "there is no other case" in page.headlines[0].sentence
-    assert page.headlines[0].details[0].startswith("Of 1 case;")
+    assert "no other case" in page.headlines[0].sentence
+    assert page.headlines[0].details[0].startswith("1 case;")
     assert page.figures == ()
     assert page.insights == ()
     assert [place.standing for place in page.rankings[0].places] == [BEST]
@@ -145,7 +145,7 @@ def test_a_single_case_is_a_page_without_a_figure() -> None:
 def test_where_nothing_was_measured_the_page_says_so_and_why() -> None:
     page = drawn(results(*(repetitions_of(case, 0, status="failed", nodes=case + 1) for case in range(3))))
     assert (page.headlines, page.rankings, page.figures) == ((), (), ())
-    assert page.notices == ("No case was measured: the failures below say why.",)
+    assert page.notices == ("No case was measured; see the failures below.",)
     (failure,) = page.failures
     assert (failure.status, failure.reason, failure.count) == ("failed", "it broke", 3)
     assert failure.cases == ("nodes=1", "nodes=2", "nodes=3")
@@ -165,8 +165,8 @@ def test_very_many_kinds_of_work_are_in_the_table_and_the_page_says_so() -> None
     page = drawn(results(*cases))
     assert len(page.rankings) == build_page.MAX_WORKS
     assert page.notices == (
-        "There are 14 workloads: rankings are of the first 12; the table has all.",
-        "Ranked separately, because their work differs in: parameter_count.",
+        "Rankings show the first 12 of 14 workloads; the table below has all cases.",
+        "Workloads are ranked separately. They differ in: parameter_count.",
     )
     assert len(page.table.rows) == 14
 
@@ -186,7 +186,7 @@ def test_commands_are_ranked_by_their_metric_with_its_unit() -> None:
     ]
     page = said(results(*cases, quantity=RATE, metrics=[RATE]))
     assert page.headlines[0].sentence.startswith("command=./bench 1 (20 it/s) is 2.00x [2.00, 2.00] better than")
-    assert [heading.title for heading in page.rankings[0].columns][:2] == ["command", "rate it/s"]
+    assert [heading.title for heading in page.rankings[0].columns][:2] == ["command", "rate (it/s)"]
     assert [place.bar.share for place in page.rankings[0].places if place.bar] == [1.0, 0.5]
     column = columns_of(page)[RATE.column]
     assert (column.kind, column.unit, column.shown) == ("number", "it/s", True)
@@ -285,7 +285,7 @@ def test_how_far_to_trust_it_is_counted_in_repetitions() -> None:
     page = said(results(rows, repetitions_of(1, 0, status="failed", nodes=2)))
     facts = {fact.name: fact.value for fact in page.trust.facts}
     assert facts == {
-        "repetitions": "6 completed of 7",
+        "runs": "6 completed of 7",
         "with interference": "1 of 6",
         "not steady after warm-up": "1 of 6",
     }
@@ -396,14 +396,14 @@ def test_of_too_many_cases_the_table_has_the_best_of_each_kind_and_all_are_told_
         ("lstm", 2),
     ]
     assert page.notices[0].startswith("There are 9 cases: the table has the best 6 of them")
-    assert page.notices[1:] == ("Ranked separately, because their work differs in: model.",)
+    assert page.notices[1:] == ("Workloads are ranked separately. They differ in: model.",)
     assert page.aggregates is not None
     assert page.aggregates.title == "All 9 cases by axis"
     of_mlp_too, of_lstm_too = page.aggregates.tables
     assert of_mlp_too.title == "mlp training float32 pytorch cpu, batch size 32, 100 parameters: 7 cases"
     assert [heading.title for heading in of_lstm_too.columns] == [
         *("axis", "value", "cases", "measured", "failed or skipped"),
-        *(f"{each} throughput items/s" for each in ("best", "lower quartile", "median", "upper quartile")),
+        *(f"{each} throughput samples/s" for each in ("best", "lower quartile", "median", "upper quartile")),
     ]
     assert [place.cells for place in of_lstm_too.places] == [
         ("nodes", "1", "1", "1", "0", "320", "320", "320", "320"),

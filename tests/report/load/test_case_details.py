@@ -46,7 +46,7 @@ def test_the_best_case_is_seen_repetition_by_repetition(command_line: Any, sweep
     keep_peaks(workspace, MACHINE)
     workspace.machines.joinpath("damaged.json").write_text("{")
     found = observed(command_line.workspace)
-    assert found.samples["repetition"].tolist() == [1, 2]
+    assert found.samples["run"].tolist() == [1, 2]
     assert found.samples["at_s"].tolist() == [0.0, 0.0]
     assert found.peaks == [MACHINE]
     assert "damaged.json: the peaks of a machine cannot be read" in capsys.readouterr().err

@@ -35,7 +35,7 @@ RANK = {
     "rank": 0,
     "host": "n1",
     "facts": {
-        "samples": {"times_s": [1.0], "windows": [[0.0, 1.0, 1]], "steps_per_sample": 1, "first_step_s": 1.0},
+        "measurements": {"times_s": [1.0], "windows": [[0.0, 1.0, 1]], "steps_per_measurement": 1, "first_step_s": 1.0},
         "warnings": [],
     },
     "node": {"hostname": "n1"},
@@ -46,7 +46,7 @@ RANK = {
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Callable[..., SweepPaths]:
-    """A sweep with a repetition for each of `jobs`: the jobs of Slurm that have measured it, one after another, and
+    """A sweep with a run for each of `jobs`: the jobs of Slurm that have measured it, one after another, and
     `packed` of them in each."""
 
     def make(*jobs: str, exclusive: bool = True, packed: int = 1) -> SweepPaths:
@@ -119,7 +119,7 @@ def test_where_slurm_does_not_answer_the_records_are_read_without_with_a_fake_sa
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [(PLANNED, "1 of 2 repetitions have not ended yet"), (UNKNOWN, "1 of 2 repetitions are in an unknown state")],
+    [(PLANNED, "1 of 2 runs have not ended yet"), (UNKNOWN, "1 of 2 runs are in an unknown state")],
 )
 def test_what_is_unknown_is_not_said_to_run_with_a_fake_sacct(
     measured: Callable[..., SweepPaths],

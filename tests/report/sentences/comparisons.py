@@ -30,7 +30,7 @@ _FEWEST, _LEVEL = 5, 0.01
 
 
 class Pair(NamedTuple):
-    """Two tables of repetitions, BASE and NEW, and the margin of `compare`."""
+    """Two tables of runs, BASE and NEW, and the margin of `compare`."""
 
     base: pd.DataFrame
     new: pd.DataFrame
@@ -76,11 +76,11 @@ def _run(
 ) -> Row:
     if rng.random() < faults:
         lost = {**own, **dict.fromkeys(MEASURED), **dict.fromkeys(METRICS if has_metrics else ())}
-        return {**lost, "repetition": repetition, "status": "failed", "error": "it broke", "times_s": np.array(())}
+        return {**lost, "run": repetition, "status": "failed", "error": "it broke", "times_s": np.array(())}
     times = centre * rng.lognormal(0, noise) * rng.lognormal(0, 0.01, int(rng.choice([1, 3])))
     noisy = rng.random() < with_interference
     verdict = {"interference": "interference" if noisy else "clean", "interference_causes": "cpu" if noisy else None}
-    found: Row = {**own, **verdict, "repetition": repetition, "times_s": np.round(times, 9)}
+    found: Row = {**own, **verdict, "run": repetition, "times_s": np.round(times, 9)}
     if has_metrics:
         found["metric_rate_it_per_s"] = None if rng.random() < faults else 1 / max(float(np.median(times)), 1e-9)
         found["metric_loss"] = float(rng.lognormal(0, noise)) - float(rng.random() < 0.01)
@@ -142,7 +142,7 @@ def _of_ratio(row: pd.Series[Any], old: Values, now: Values, margin: float) -> I
     about = f"{row['case']} {row['quantity']} {word}, ratio {row['ratio']}, {old} and {now}: {row['reason']}"
     if not close(row["ratio"], float(np.median(now) / np.median(old))):
         yield f"another ratio: {about}"
-    if (row["base_repetitions"], row["new_repetitions"]) != (old.size, now.size):
+    if (row["base_runs"], row["new_runs"]) != (old.size, now.size):
         yield f"another number of runs: {about}"
     sign = _BETTER[row["quantity"]]
     if word in ("faster", "slower", "better", "worse"):
@@ -171,7 +171,7 @@ def _of_doubt(row: pd.Series[Any], old: Values, now: Values, margin: float, abou
         yield f"they do not overlap: {about}"
     if "too few" in reason and min(old.size, now.size) >= _FEWEST:
         yield f"they are not too few: {about}"
-    told = re.match(r"(\d+)(?: and (\d+))? repetitions?(?: per side)?", reason)
+    told = re.match(r"(\d+)(?: and (\d+))? runs?(?: per side)?", reason)
     if told and (int(told[1]), int(told[2] or told[1])) != (old.size, now.size):
         yield f"other numbers of repetitions: {about}"
 
@@ -197,10 +197,10 @@ def _refusal(case: str, column: str, pair: Pair, sides: tuple[Any, Any]) -> tupl
         return "missing", "not measured in NEW"
     noisy = [name for name, rows in zip(("BASE", "NEW"), valid, strict=True) if (rows["interference"] != "clean").any()]
     if noisy:
-        return "not compared", f"interference in every repetition of {' and of '.join(noisy)} "
+        return "not compared", f"interference in every run of {' and of '.join(noisy)} "
     work = [rows["flops_per_item"].iloc[0] for rows in valid]
     if work[0] != work[1]:
-        return "not compared", f"other work: flops_per_item {work[0]} in BASE, {work[1]} in NEW"
+        return "not compared", f"other workload: flops_per_item {work[0]} in BASE, {work[1]} in NEW"
     values = [side.get((case, column)) for side in sides]
     if values[0] is None or values[1] is None:
         return ("missing", "not measured in NEW") if values[1] is None else ("not compared", "not measured in BASE")

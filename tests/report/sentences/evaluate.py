@@ -1,4 +1,4 @@
-"""Evaluate each sentence of a report by its table of repetitions (truth.py), and return what is false."""
+"""Evaluate each sentence of a report by its table of runs (truth.py), and return what is false."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _key(name: str) -> Key:
 
 def _of_notes(results: Results, truth: Truth) -> Iterator[str]:
     for text in ranking_notes(results):
-        told = re.match(r"Ranked separately, because their work differs in: (.+)\.$", text)
+        told = re.match(r"Workloads are ranked separately. They differ in: (.+)\.$", text)
         for name in told[1].split(", ") if told else ():
             values = {str(truth.case(key)[name]) for key in truth.measured}
             if len(values) < 2:
@@ -98,6 +98,6 @@ def _of_tables(results: Results, truth: Truth) -> Iterator[str]:
             kept = [column.header.replace("\n", " ") for column in fitting(columns, width)]
             wide = [column.header for column in columns]
             for place, header in enumerate(wide[:-1]):
-                with_interval = wide[place + 1] == "95 % interval"
-                if with_interval and header in kept and kept[kept.index(header) + 1 :][:1] != ["95 % interval"]:
+                with_interval = wide[place + 1] == "95 % CI"
+                if with_interval and header in kept and kept[kept.index(header) + 1 :][:1] != ["95 % CI"]:
                     yield f"{header} without its interval in {width} columns: {kept}"

@@ -25,7 +25,7 @@ _CAUSES = ("job {n} was killed on node{n}", "cannot read /scratch/run-{n}/data.n
 
 
 class Past(NamedTuple):
-    """The repetitions of all sweeps in the order of time, and the quantity that is followed."""
+    """The runs of all sweeps in the order of time, and the quantity that is followed."""
 
     rows: list[dict[str, Any]]
     quantity: Quantity
@@ -62,7 +62,7 @@ def _run(
         **facts,
         "sweep": f"nightly-{number:03}",
         "case": f"case-{case}",
-        "repetition": 0,
+        "run": 0,
         "started_at": (_BEGIN + datetime.timedelta(days=number)).isoformat(),
         "status": "failed" if fails else "completed",
         "error": error if fails else None,

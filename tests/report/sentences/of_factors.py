@@ -51,7 +51,7 @@ def _of_shares(found: Importance, texts: list[str], keys: list[Key], truth: Trut
     frame["rank"] = (groups.rank() - (groups.transform("size") + 1) / 2) / groups.transform("size")
     total = (frame["rank"] ** 2).sum()
     noise = ((frame["rank"] - frame.groupby("key")["rank"].transform("mean")) ** 2).sum()
-    told = next(int(match[1]) for text in texts if (match := re.match(r"Noise between repetitions is (\d+) %", text)))
+    told = next(int(match[1]) for text in texts if (match := re.match(r"Noise between runs is (\d+) %", text)))
     if total > 0 and abs(told - 100 * noise / total) > 0.51:
         yield f"noise is {100 * noise / total} %, not {told} %"
     shares = [float(match[1]) for text in texts if (match := re.search(r" explains? (\d+) % of the variation", text))]
@@ -148,9 +148,9 @@ def _of_noise(text: str, found: Importance, keys: list[Key], names: list[str], t
 
 
 def _of_few(text: str, found: Importance, keys: list[Key], truth: Truth) -> Iterator[str]:
-    """Repetitions are too few if, of all orders of the runs in the workloads, more than 1 % separate the levels."""
+    """Runs are too few if, of all orders of the runs in the workloads, more than 1 % separate the levels."""
     column = _measured(found)
-    begin = "Too few repetitions to distinguish an effect from noise in the"
+    begin = "Too few runs to distinguish an effect from noise in the"
     for factor, own in _factors_in(text, begin, found, truth):
         orders = 1
         for work in {truth.workload(key) for key in keys}:

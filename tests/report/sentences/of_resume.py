@@ -35,8 +35,8 @@ def progresses(made: Made) -> list[Progress]:
 
 def _progress(sweep: str, rows: pd.DataFrame, causes: dict[str, int]) -> Progress:
     runs = []
-    for number, row in enumerate(rows[["case", "repetition", "status", "error"]].to_dict("records")):
-        planned = PlannedRun(row["case"], 0, row["repetition"], number, {}, {}, {"repetitions": 1})
+    for number, row in enumerate(rows[["case", "run", "status", "error"]].to_dict("records")):
+        planned = PlannedRun(row["case"], 0, row["run"], number, {}, {}, {"repetitions": 1})
         error = None if pd.isna(row["error"]) else row["error"]
         record = _record(row["status"], error, error and ERROR_TYPES[causes[error]])
         runs.append(RunProgress("job-1", number, planned, row["status"], record=record, attempts=(record,)))
@@ -63,8 +63,8 @@ def of_resume(results: Results, found: list[Progress], truth: Truth, made: Made)
     for each in found:
         own = rows[rows["sweep"] == each.sweep.paths.name]
         text = how_to_continue(each)
-        run = re.search(r"to run ([\d,]+) repetitions?: hpcbench resume (\S+?)(?:;|$)", text)
-        lost = re.search(r"([\d,]+) repetitions? would fail again", text)
+        run = re.search(r"to run ([\d,]+) runs?: hpcbench resume (\S+?)(?:;|$)", text)
+        lost = re.search(r"([\d,]+) runs? would fail again", text)
         told = [int(match[1].replace(",", "")) if match else 0 for match in (run, lost)]
         if told != [len(own) - sum(own.index.isin(again)), sum(own.index.isin(again))]:
             yield f"{sum(own.index.isin(again))} of {len(own)} runs would fail again: {text}"

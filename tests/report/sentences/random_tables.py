@@ -1,4 +1,4 @@
-"""Random tables of repetitions with ties, noise, gaps, odd values and failures, which make wrong conclusions easy."""
+"""Random tables of runs with ties, noise, gaps, odd values and failures, which make wrong conclusions easy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OF_COMMANDS = ("batch_size", "nodes", "param_size", "param_note", "sweep")
 
 
 class Made(NamedTuple):
-    """A table of repetitions, the options of a report, and the cause of each message."""
+    """A table of runs, the options of a report, and the cause of each message."""
 
     repetitions: pd.DataFrame
     metrics: dict[str, MetricColumn]
@@ -174,7 +174,7 @@ def _completed(rng: np.random.Generator, own: Row, number: int, time_s: float, s
     with_interference = draw < style.with_interference
     unmonitored = not with_interference and draw < style.with_interference + style.unmonitored
     found: Row = {
-        "repetition": number,
+        "run": number,
         "times_s": times,
         "interference": "interference" if with_interference else "unmonitored" if unmonitored else "clean",
         "interference_causes": "cpu" if with_interference else None,
@@ -205,4 +205,4 @@ def _failed(rng: np.random.Generator, own: Row, number: int, status: str, causes
     message = CAUSES[kind].format(w=letters, **values)
     causes[message] = kind
     nothing = {**dict.fromkeys({*MEASURED, "items_per_step"}), "times_s": np.array(())}
-    return {**own, **nothing, "repetition": number, "status": status, "error": message}
+    return {**own, **nothing, "run": number, "status": status, "error": message}

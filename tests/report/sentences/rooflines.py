@@ -23,7 +23,7 @@ _MEASURED_BY = ("numpy", "n1", "2026-11-01T00:00:00+00:00")
 
 
 class Roofs(NamedTuple):
-    """Repetitions of mlps of one hidden layer, and the measured peaks."""
+    """Runs of mlps of one hidden layer, and the measured peaks."""
 
     repetitions: pd.DataFrame
     peaks: list[MachinePeaks]
@@ -47,7 +47,7 @@ def random_roofs(seed: int) -> Roofs:
         own |= {"dtype": str(rng.choice(["float32", "bfloat16"])), "parameter_count": _weights(hidden)}
         time_s = float(10 ** rng.uniform(-4, 1))
         times = [time_s * rng.lognormal(0, 0.02, 3) for _ in range(int(rng.integers(1, 4)))]
-        rows += [{**own, "repetition": number, "times_s": each} for number, each in enumerate(times)]
+        rows += [{**own, "run": number, "times_s": each} for number, each in enumerate(times)]
     return Roofs(
         pd.DataFrame(rows).astype(dict.fromkeys(WHOLE, "Int64")), [MachinePeaks("a CPU", 64, None, tuple(peaks))]
     )

@@ -91,7 +91,7 @@ def false_in_search(search: Search) -> Iterator[str]:
 
 def _name(of: Case) -> str:
     threads = of.parameters.intra_op_threads
-    return f"intra_op_threads={threads}" if threads else "nothing set"
+    return f"intra_op_threads={threads}" if threads else "framework defaults"
 
 
 def _full(runs: list[Run], of: Case) -> Values:

@@ -1,4 +1,4 @@
-"""The facts in a table of repetitions, computed from its rows only, without the code of the report."""
+"""The facts in a table of runs, computed from its rows only, without the code of the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HARDLY = 1e-7  # p-value below which no claim of noise can be right
 
 
 class Truth:
-    """A table of repetitions by case; `given` is the ID of the case that speedups are over, if a user names one."""
+    """A table of runs by case; `given` is the ID of the case that speedups are over, if a user names one."""
 
     def __init__(self, repetitions: pd.DataFrame, given: str | None = None) -> None:
         self.rows = repetitions

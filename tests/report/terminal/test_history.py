@@ -27,7 +27,7 @@ def point(number: int, value: float | None = 0.01, **changes: Any) -> Point:
         value=value,
         low=None,
         high=None,
-        repetitions=3,
+        runs=3,
         interference_runs=0,
         work=(),
         on_gpus=False,
@@ -93,7 +93,7 @@ def test_where_there_is_no_room_the_latest_value_its_ratio_and_the_trend_stay() 
 def test_values_of_a_metric_have_its_unit_in_the_title_and_no_ratio_where_one_is_not_above_zero() -> None:
     rate = Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)
     lines = printed(history(point(0, 12345.6), point(1, 0.0), quantity=rate)).splitlines()
-    assert lines[0].endswith("on, rate it/s")
+    assert lines[0].endswith("on, rate (it/s)")
     assert lines[2].split()[-4:-1] == ["12,346", "0", "-"]
 
 

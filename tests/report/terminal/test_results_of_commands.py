@@ -54,7 +54,7 @@ def words(text: str) -> str:
 def test_a_command_is_shown_with_its_metrics_and_the_time_that_it_took(make_cases: MakeCases) -> None:
     text = words(printed(make_cases(command(12.5, batch_size=1), command(25_000.0, batch_size=2))))
     assert "study: ./bench batch size" in text
-    assert "batch size rate it/s 95 % interval time n" in text
+    assert "batch size rate it/s 95 % CI time n" in text
     assert "1 12.5 11.5 - 13.5 29.1 ms 3" in text
     assert "2 25,000 24,999 - 25,001 29.1 ms 3" in text
     assert "loss" not in text, "no case of these has it"
@@ -83,14 +83,14 @@ def test_a_tag_that_counts_bytes_is_no_memory(make_cases: MakeCases) -> None:
 def test_commands_without_metrics_show_the_interval_of_their_time(make_cases: MakeCases) -> None:
     bare = {name: None for name in command(1) if name.startswith("metric_")}
     text = words(printed(make_cases(command(1, **bare))))
-    assert "time 95 % interval n 29.1 ms 28.8 ms - 29.6 ms 3" in text
+    assert "time 95 % CI n 29.1 ms 28.8 ms - 29.6 ms 3" in text
 
 
 def test_commands_and_models_are_ranked_apart(make_cases: MakeCases) -> None:
     text = words(printed(make_cases(command(1), {"command": None})))
     assert "study: ./bench" in text
     assert "mlp training float32 pytorch cpu" in text
-    assert "Ranked separately, because their work differs in:" in text
+    assert "Workloads are ranked separately. They differ in:" in text
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_commands_that_are_ranked_separately_say_why_and_how_to_rank_them_togeth
     results = Results(cases, cases, THROUGHPUT, ["param_size"], Replicates({}))
     (note,) = ranking_notes(results)
     assert note.startswith(
-        "Commands are ranked separately, because their work may depend on: size. If it does not, use "
+        "Commands are ranked separately, because their workload may depend on: size. If it does not, use "
     )
     assert note.endswith("--same-workload size, or same_workload in the experiment.")
 
@@ -149,7 +149,7 @@ def test_commands_that_are_alone_in_their_workload_share_a_table_without_bars(ma
     rows = [command(rate, param_message_bytes=size, user_workload=f"size={size}") for rate, size in ((8, 1), (9, 2))]
     pair = [command(rate, batch_size=rate, experiment="other", user_workload=None) for rate in (3, 4)]
     text = printed(make_cases(*rows, *pair))
-    assert "there is no other case to compare with" not in text
+    assert "no other case to compare with" not in text
     table = words(text)
     assert "study: commands, each the only case of its workload message bytes rate it/s" in table
     assert "1.0 8 7 - 9 29.1 ms 3 2.0 9 8 - 10 29.1 ms 3 Ranked" in table

@@ -36,7 +36,7 @@ LOG = "jobs/sweep-1/logs/job-001.token/12_1_0_log.out"
 def make(
     element: int, state: str, *, reason: str = "", on: str = "", ago_s: float = 60.0, **parameters: Any
 ) -> RunProgress:
-    """A repetition; one that has ended took a minute, and did so `ago_s` before now."""
+    """A run; one that has ended took a minute, and did so `ago_s` before now."""
     planned = PlannedRun(f"{element:012x}", element, 1, element, {**PARAMETERS, **parameters}, {}, {})
     record = None
     if state not in ("planned", "pending", "running", "unknown", "never_started"):
@@ -72,7 +72,7 @@ def number_word(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def large() -> Progress:
-    """10,000 repetitions of three axes, of which one has 2,500 values; several reasons, and hundreds of failures."""
+    """10,000 runs of three axes, of which one has 2,500 values; several reasons, and hundreds of failures."""
     runs = []
     for element in range(10_000):
         axes = {"batch_size": 2 ** (element % 4), "device": ("cpu", "gpu")[element // 4 % 2], "seed": element // 4}
@@ -144,9 +144,9 @@ def test_the_latest_failure_comes_first_with_its_log_and_moves_no_cursor() -> No
         make(2, "skipped", nodes=2),
     ]
     text = printed(progress_of(*runs, axes=("nodes",)))
-    late = f"out_of_memory nodes=2 repetition 1: late [2J and long\n    {LOG}\n"
+    late = f"out_of_memory nodes=2 run 1: late [2J and long\n    {LOG}\n"
     assert late in text
-    assert text.index(late) < text.index("failed nodes=1 repetition 1: early")
+    assert text.index(late) < text.index("failed nodes=1 run 1: early")
     assert "more" not in text
 
 
@@ -259,7 +259,7 @@ def test_a_pipe_gets_a_line_when_counts_change_and_each_reason_and_failure_once(
     assert told(lines, pending, running) == []
     assert told(lines, pending, broken) == [
         "sweep-1: 1 pending, 1 failed",
-        f"failed {broken.planned.case_id} repetition 1: it broke (log: {LOG})",
+        f"failed {broken.planned.case_id} run 1: it broke (log: {LOG})",
     ]
     assert told(lines, pending, broken) == []
     assert len(told(lines, pending, make(1, "failed", reason="it broke again", ago_s=5))) == 1
@@ -318,8 +318,8 @@ def test_attempts_that_do_not_count_are_told_by_how_they_ended() -> None:
     late = attempted(1, "failed", "failed")
     progress = progress_of(lost, late, attempted(2, "completed"))
     assert as_json(progress, NOW)["tried_again_after"] == {"node_failure": 2, "failed": 1}
-    assert "tried again  3 times, after 2 node_failure, 1 failed\n" in printed(progress)
-    assert "tried again" not in printed(progress_of(attempted(2, "completed"), make(3, "planned")))
+    assert "retried  3 times, after 2 node_failure, 1 failed\n" in printed(progress)
+    assert "retried" not in printed(progress_of(attempted(2, "completed"), make(3, "planned")))
 
 
 def test_json_has_every_repetition_and_all_that_the_view_shows() -> None:
@@ -330,12 +330,12 @@ def test_json_has_every_repetition_and_all_that_the_view_shows() -> None:
         make(8, "pending", reason=in_words("Priority")),
     ]
     made = json.loads(json.dumps(as_json(progress_of(*runs, axes=("batch_size",)), NOW)))
-    assert made["repetitions"] == {"pending": 1, "running": 1, "completed": 6, "failed": 1}
-    assert made["axes"]["batch_size"][1] == {"value": 1, "repetitions": {"running": 1}}
+    assert made["states"] == {"pending": 1, "running": 1, "completed": 6, "failed": 1}
+    assert made["axes"]["batch_size"][1] == {"value": 1, "states": {"running": 1}}
     assert made["running_on"] == {"n1": 1, "n2": 1}
     assert datetime.datetime.fromisoformat(made["expected_end"]) > NOW
     (reason,) = made["pending_reasons"]
-    assert (reason["repetitions"], reason["hint"].startswith("wait")) == (1, True)
+    assert (reason["runs"], reason["hint"].startswith("wait")) == (1, True)
     (failure,) = made["failures"]
     assert (failure["status"], failure["message"], failure["element"]) == ("failed", "it broke", 6)
     assert failure["log"].startswith("jobs/sweep-1/logs/")

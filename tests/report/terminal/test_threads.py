@@ -45,7 +45,7 @@ def test_a_row_for_each_context_has_the_ways_their_gains_and_what_they_beat(stud
     cells = cells_of(study)
     assert cells["network"] == ("wide output",) * 3 + ("stacked",) * 3 + ("narrow",) * 3
     assert cells["batch size"] == ("1", "16", "64") * 3
-    assert cells["its threads"] == ("4 intra",) * 6 + ("2 intra",) * 3
+    assert cells["fixed threads"] == ("4 intra",) * 6 + ("2 intra",) * 3
     assert set(cells["dynamic beats"]) == {"100 %"}
     assert cells["guideline beats, of none and fixed"][:6] == ("-",) * 6, "the other two networks agree on no rule"
     gain = contexts_of(study)[0].gains["none", DYNAMIC].estimate
@@ -62,12 +62,10 @@ def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study:
     assert fixed.startswith("Threads, best fixed over none: 1.0")
     guideline, luck, energy = sentences(study)
     assert guideline.startswith("Guideline of other networks (intra_op_threads = 4): beats ")
-    of_what = (
-        " of the other configurations without dynamic threads, the median of 3 contexts of 1 network; within 2 % of"
-    )
+    of_what = " of the other configurations without dynamic threads (median over 3 contexts of 1 network; within 2 % of"
     assert f"{of_what} the best of these in 0 contexts (" in guideline
     assert guideline.endswith("For 2 networks, no rule held on the others.")
-    assert luck == "The time of the best fixed setting is from repetitions that did not choose it."
+    assert luck == "The time of the best fixed setting is from runs that did not choose it."
     assert energy == "The energy of a step is unknown: not measured (no sensor)."
 
 
@@ -96,7 +94,7 @@ def test_how_many_repetitions_kept_a_schedule_is_said() -> None:
     found.repetitions["threads_kept_why"] = [None, "no change is worth it", "no change is worth it", None, None, None]
     (said,) = [sentence for sentence in sentences(found) if "kept a schedule" in sentence]
     assert said == (
-        "With dynamic threads, 1 of 3 repetitions kept a schedule; the others kept the best single count, 2 of them "
+        "With dynamic threads, 1 of 3 runs kept a schedule; the others kept the best single count, 2 of them "
         "for this reason: no change is worth it."
     )
 
@@ -109,7 +107,7 @@ def test_dynamic_threads_that_mostly_kept_what_nobody_set_are_said_to_be_the_sam
     found.repetitions["threads_kept"] = ["schedule", "fixed", "fixed", None, None, None]
     found.repetitions["threads_kept_why"] = None
     (both,) = gains(found)
-    assert f"by chance. In 2 of 3 repetitions dynamic threads {said}" in both
+    assert f"by chance. In 2 of 3 runs dynamic threads {said}" in both
     found.repetitions.loc[1, "effective_intra_op_threads"] = 2
     assert not any(said in sentence for sentence in gains(found)), "one of three"
 
@@ -130,7 +128,7 @@ def test_limits_that_say_nothing_are_not_told_as_figures() -> None:
 def test_single_repetitions_are_said_to_be_lucky() -> None:
     own = {"cpus_per_task": 4}
     found = results(*(case(0.1 * n, intra_op_threads=n, **own) for n in (1, 2, 4)), case(0.2, **own), repetitions=1)
-    assert any("partly chance" in sentence for sentence in sentences(found))
+    assert any("biased upwards" in sentence for sentence in sentences(found))
 
 
 def test_the_energy_of_a_step_stands_where_a_sensor_told_it() -> None:

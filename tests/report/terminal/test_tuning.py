@@ -45,10 +45,10 @@ def told(finding: TuningResult) -> str:
 def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
     assert told(FINDING).splitlines() == [
         "lstm inference",
-        "  best       intra_op_threads=2: 150 items/s [149 - 151]",
-        "  default    nothing set: 100 items/s [98 - 102]",
+        "  best       intra_op_threads=2: 150 samples/s [149 - 151]",
+        "  default    framework defaults: 100 samples/s [98 - 102]",
         "  gain       1.50x [1.40, 1.60] faster than the default",
-        "  it beats   23 of the 23 other measured configurations (100 %)",
+        "  beats     23 of the 23 other measured configurations (100 %)",
         "  measuring  1 min 15 s; the full grid would take about 1 h 01 min (2 %)",
         "  outside hpcbench:",
         "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
@@ -62,8 +62,8 @@ def test_the_finding_in_a_sentence() -> None:
 
     assert said() == "intra_op_threads=2 is 1.50x [1.40, 1.60] faster than the default"
     assert said(gain=None) == "Best: intra_op_threads=2"
-    assert said(best=DEFAULT, certain=False) == "Keep the default, nothing set: no significant gain"
-    assert said(best=DEFAULT, winner=DEFAULT, gain=None, certain=False) == "The default is best: nothing set"
+    assert said(best=DEFAULT, certain=False) == "Keep the default (framework defaults): no significant gain"
+    assert said(best=DEFAULT, winner=DEFAULT, gain=None, certain=False) == "The default is best: framework defaults"
     assert headline(replace(FINDING, answer=None), THROUGHPUT) == "No configuration could be measured"
 
 
@@ -107,17 +107,17 @@ def test_what_each_program_sets_in_its_own_way_is_named() -> None:
 def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
     unsure = replace(ANSWER, best=DEFAULT, gain=Interval(1.01, 0.98, 1.04), certain=False)
     text = told(replace(FINDING, answer=unsure))
-    assert "  keep       nothing set: 100 items/s [98 - 102]" in text
+    assert "  keep       framework defaults: 100 samples/s [98 - 102]" in text
     assert (
-        "none that is significant: intra_op_threads=2 seemed best, and in 3 pairs with the default was 1.01x "
+        "none that is significant: intra_op_threads=2 seemed best; in 3 pairs with the default was 1.01x "
         "[0.98, 1.04]" in text
     )
     assert "by more measure.repetitions" in text
     assert "by chance" not in text
     above = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.21, 1.01, 1.45))))
-    assert "was 1.21x [1.01, 1.45] as good; with so few pairs, this may be chance; more pairs" in above
+    assert "was 1.21x [1.01, 1.45] as good; too few pairs for a verdict; more pairs" in above
     small = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.001, 0.999, 1.003))))
-    assert "repetitions" not in small
+    assert "runs" not in small
     assert "outside hpcbench" not in text
 
 
@@ -128,7 +128,7 @@ def test_a_default_that_nothing_beat() -> None:
 
 def test_where_no_other_setting_ran_nothing_is_said_of_them() -> None:
     alone = replace(ANSWER, best=DEFAULT, winner=DEFAULT, gain=None, certain=False, pairs=0, beats=0, of=0)
-    assert "gain       unknown: no other configuration could be measured" in told(replace(FINDING, answer=alone))
+    assert "gain       unknown (no other configuration could be measured)" in told(replace(FINDING, answer=alone))
 
 
 def test_where_there_is_no_other_setting_no_gain_is_told() -> None:
@@ -153,9 +153,9 @@ def test_the_full_grid_says_how_good_it_is() -> None:
     assert "the full grid took 50 min 00 s" in text
     assert "its best is the same" in told(replace(FINDING, grid=replace(grid, best=BEST)))
     once = told(replace(FINDING, grid=replace(grid, slower=None)))
-    assert "full grid  with one repetition, it cannot be checked; its best is intra_op_threads=4: 153 items" in once
+    assert "full grid  one run cannot verify the choice; its best is intra_op_threads=4: 153 items" in once
     failed = told(replace(FINDING, grid=replace(grid, slower=None, beats=0, failed=True)))
-    assert "full grid  the found configuration failed in it; its best is intra_op_threads=4: 153 items/s" in failed
+    assert "full grid  the found configuration failed; its best is intra_op_threads=4: 153 samples/s" in failed
 
 
 def test_where_nothing_ran_the_reasons_are_told() -> None:
@@ -173,7 +173,7 @@ def test_a_schedule_that_wins_is_named_with_what_stays_of_its_gain() -> None:
     )
     won = ScheduleResult("s.json", None, 90.0, Interval(1.08, 1.05, 1.11), True, shapes)
     assert told(replace(FINDING, by_section=won)).splitlines()[5:10] == [
-        "  sections   1.08x [1.05, 1.11] faster with per-layer threads than the best fixed setting: s.json",
+        "  per layer  1.08x [1.05, 1.11] faster with per-layer threads than the best fixed setting: s.json",
         "             other cases use it by `schedule: s.json`; for your own model: docs/guides/threads.md",
         "             at batch_size=24: 1.05x [1.01, 1.09]",
         "             at batch_size=2: 1.00x [0.90, 1.10], not significant",
@@ -186,7 +186,7 @@ def test_a_schedule_that_is_not_kept_says_why() -> None:
     unsure = ScheduleResult("s.json", None, 90.0, Interval(1.01, 0.98, 1.04), held_out_left=2)
     why = "no schedule is significantly faster, 1.01x [0.98, 1.04]"
     assert told(replace(FINDING, by_section=unsure)).splitlines()[5:7] == [
-        f"  sections   one thread count for all layer groups: {why}",
+        f"  per layer  one thread count for all layer groups: {why}",
         "             2 held-out shapes not measured, since no schedule is significantly faster",
     ]
     failed = ScheduleResult(None, "a thread plan was found, but following it failed: timeout", 90.0)
@@ -194,7 +194,7 @@ def test_a_schedule_that_is_not_kept_says_why() -> None:
 
 
 def test_what_nobody_sets_is_not_told() -> None:
-    assert in_words({"instances": 1, "intra_op_threads": None}) == "nothing set"
+    assert in_words({"instances": 1, "intra_op_threads": None}) == "framework defaults"
     assert in_words({"instances": 2, "intra_op_threads": 4, "batch_size": 32}) == (
         "instances=2 intra_op_threads=4 batch_size=32"
     )
@@ -207,10 +207,10 @@ def test_what_others_disturbed_is_counted() -> None:
 
 
 def test_one_count_stays_where_no_schedule_is_certainly_faster() -> None:
-    none = ScheduleResult(None, "no change of the count pays off", 20.0)
-    assert "  sections   one thread count for all layer groups: no change of" in told(replace(FINDING, by_section=none))
+    none = ScheduleResult(None, "no change of the thread count is faster", 20.0)
+    assert "  per layer  one thread count for all layer groups: no change of" in told(replace(FINDING, by_section=none))
     known = told(replace(FINDING, by_section=replace(none, fixed_threads=2)))
-    assert "  sections   one thread count for all layer groups (best: 2): no change of" in known
+    assert "  per layer  one thread count for all layer groups (best: 2): no change of" in known
     left = told(replace(FINDING, by_section=replace(none, held_out_left=2)))
     assert "2 held-out shapes not measured, since no schedule is significantly faster" in left
 
@@ -225,7 +225,7 @@ def test_a_schedule_of_one_process_is_told_beside_several_instances() -> None:
 
 def test_what_the_environment_sets_is_told_beside_the_default() -> None:
     inherited = replace(ANSWER, inherited={"OMP_NUM_THREADS": "4", "OMP_PROC_BIND": "true"})
-    but = "nothing set, but OMP_NUM_THREADS=4 OMP_PROC_BIND=true of the environment: 100 items/s [98 - 102]"
+    but = "framework defaults, but OMP_NUM_THREADS=4 OMP_PROC_BIND=true of the environment: 100 samples/s [98 - 102]"
     text = told(replace(FINDING, answer=inherited))
     assert f"  default    {but}" in text
     assert text.count("of the environment") == 1
@@ -258,7 +258,10 @@ def test_a_gain_over_runs_with_interference_says_so() -> None:
     assert "  gain       unknown: 5 of 6 runs of the comparison had interference; intra_op_threads=2 was 1.50x" in told(
         most
     )
-    assert headline(most, THROUGHPUT) == "Keep the default, nothing set: most runs of the comparison had interference"
+    assert (
+        headline(most, THROUGHPUT)
+        == "Keep the default (framework defaults): most runs of the comparison had interference"
+    )
 
 
 def test_one_cause_of_failure_is_one_line() -> None:

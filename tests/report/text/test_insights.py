@@ -24,7 +24,7 @@ def test_the_series_of_the_best_cases_come_first_with_their_laws() -> None:
 
 def test_a_single_kind_of_work_needs_no_name() -> None:
     (sentence,) = insights(results(*(threads(n) for n in (1, 2, 4))))
-    assert sentence.startswith("Strong scaling, 32 items a step: ")
+    assert sentence.startswith("Strong scaling, 32 items per step: ")
 
 
 def test_of_two_numbers_of_processors_the_answer_says_all() -> None:

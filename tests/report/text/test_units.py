@@ -15,7 +15,7 @@ from tests.report.synthetic_results import case, results
         ("time_std_s", "time std", "s"),
         ("first_step_s", "first step", "s"),
         ("peak_memory_bytes", "peak memory", "B"),
-        ("throughput_items_per_s", "throughput", "items/s"),
+        ("throughput_items_per_s", "throughput", "samples/s"),
         ("energy_cpu_j", "energy cpu", "J"),
         ("energy_cpu_j_per_item", "energy cpu", "J/item"),
         ("batch_size", "batch size", ""),
@@ -33,8 +33,8 @@ def test_titles_of_the_table_have_no_unit_that_is_told_beside_them() -> None:
     told = {column.key: (column.title, column.kind, column.unit) for column in table_of(more, found).columns}
     assert told["time_std_s"] == ("time std", "time", "")
     assert told["first_step_s"] == ("first step", "time", "")
-    assert told["throughput_items_per_s"] == ("throughput", "number", "items/s")
-    assert told["throughput_items_per_s_ci_low"] == ("throughput ci low", "number", "items/s")
+    assert told["throughput_items_per_s"] == ("throughput", "number", "samples/s")
+    assert told["throughput_items_per_s_ci_low"] == ("throughput ci low", "number", "samples/s")
     assert told["peak_memory_bytes"] == ("peak memory", "bytes", "")
     assert told["energy_reason_s"] == ("energy reason s", "text", "")
     assert told["time_median_s"] == ("time median", "time", "")

@@ -1,4 +1,4 @@
-"""How a sweep was asked for, written and read."""
+"""How a sweep was requested, written and read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_it_is_read_as_it_was_written() -> None:
 def test_it_tells_where_it_comes_from() -> None:
     told = SweepOptions(origin=Origin("s", "2026-11-22T00:00:00+00:00", "s.tar.gz")).as_json()
     assert told["from"] == {"sweep": "s", "created_at": "2026-11-22T00:00:00+00:00", "archive": "s.tar.gz"}
-    assert SweepOptions.of(told) == SweepOptions(), "which is not asked for again"
+    assert SweepOptions.of(told) == SweepOptions(), "which is not requested again"
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def _library(host: HostView) -> Any:
     except ImportError:
         raise Absent("%s lacks AMD SMI: pip install /opt/rocm/share/amd_smi" % sys.executable) from None
     except (OSError, KeyError, AttributeError) as error:
-        raise Absent("the package amdsmi does not fit the ROCm on this node: %s" % error) from None
+        raise Absent("the package amdsmi does not match the ROCm version of this node: %s" % error) from None
     try:
         amdsmi.amdsmi_init()
     except amdsmi.AmdSmiException as error:

@@ -166,7 +166,7 @@ def _library(host: HostView) -> Any:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        raise Absent("the NVIDIA driver does not answer: %s" % error) from None
+        raise Absent("the NVIDIA driver does not respond: %s" % error) from None
     return pynvml
 
 

@@ -119,7 +119,7 @@ class Finder:
         except Refused as reason:
             return self._result(self._search_whole(), str(reason))
         if not found.is_by_section:
-            why = checked.sections.why_one() or "no change of the count pays off"
+            why = checked.sections.why_one() or "no change of the thread count is faster"
             return self._result(found, why, checked)
         return self._prove(found, checked)
 

@@ -51,7 +51,7 @@ class _Reader:
         self._leave()
         if self._running is not None and number < self._running:
             values = (_named(self._sections[number]), _named(self._sections[self._running]))
-            raise Refused("its blocks run in another order than that of the schedule: %s came after %s" % values)
+            raise Refused("its blocks run in another order than in the schedule: %s came after %s" % values)
         self._running = number
 
     def _leave(self) -> None:
@@ -63,7 +63,7 @@ class _Reader:
         """End a step."""
         self._leave()
         if not self.counts:
-            raise Refused("none of the schedule's sections has run")
+            raise Refused("none of the layer groups of the schedule has run")
 
     def close(self) -> None:
         for hook in self._hooks:

@@ -134,10 +134,10 @@ class Sections:
         if len(self) > 1:
             return None
         if len({place.module for place in self.places}) > 1:
-            return "its blocks make one section: all but one are too short for a count of their own"
+            return "its blocks form one layer group: all but one are too short to measure"
         if self._repeated is not None:
-            return "its blocks make one section: `%s` runs more than once" % self._repeated
-        return "it has one block, which makes one section"
+            return "its blocks form one layer group: `%s` runs more than once" % self._repeated
+        return "it has only one block"
 
     @property
     def divisible(self) -> List[int]:
@@ -233,7 +233,7 @@ class Sections:
         pairs = zip(seen + [None], self.places + [None])
         found, expected = next(pair for pair in pairs if pair[0] != pair[1])
         values = ("%s of %s" % (place.phase, place.module) if place else "the end" for place in (found, expected))
-        raise Refused("its blocks run in an order that depends on data: %s came, and before it was %s" % tuple(values))
+        raise Refused("the order of its blocks depends on the data: now %s, before %s" % tuple(values))
 
     def _merge(self, repeated: Set[str], order: Sequence[str]) -> None:
         """Merge blocks that run more than once into their parents or, without weights, into the block before them."""
@@ -270,7 +270,7 @@ def read_back(module: str, asked: int) -> int:
     effective = torch.get_num_threads()
     if effective != asked:
         values = (module, effective, asked)
-        raise Refused("the model sets threads itself: in %s there are %d, and %d were asked for" % values)
+        raise Refused("the model sets threads itself: in %s there are %d, and %d were requested" % values)
     return effective
 
 

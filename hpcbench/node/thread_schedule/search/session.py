@@ -106,4 +106,4 @@ def _follow(network: Any, step: Step, made: Schedule, where: str = "") -> Dict[s
             raise Unsupported(where + str(error)) from error
 
     counts = follow(network.model, made.sections, apply, step).counts
-    return {"intra_op": max(counts), "by": "%s, by section" % thread_schedule.SETTER}
+    return {"intra_op": max(counts), "by": "%s, by layer group" % thread_schedule.SETTER}

@@ -15,7 +15,7 @@ from hpcbench.slurm import node_list
 
 
 def environment(view: CaseView) -> Facts:
-    """Return the environment of all repetitions, with all values that differ; no facts before the first run."""
+    """Return the environment of all runs, with all values that differ; no facts before the first run."""
     records = [record for record in view.ended if record.nodes or record.python]
     if not records:
         return Facts([])

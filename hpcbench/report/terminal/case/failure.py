@@ -1,4 +1,4 @@
-"""Failures of a case: the reasons, and the last output lines of the latest failed repetition."""
+"""Failures of a case: the reasons, and the last output lines of the latest failed run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hpcbench.status.progress import Progress
 
 
 def failure(view: CaseView, lines: int) -> Iterator[RenderableType]:
-    """Yield the failures with at most `lines` last lines of output; nothing if all repetitions have completed."""
+    """Yield the failures with at most `lines` last lines of output; nothing if all runs have completed."""
     left = tuple(run for run in view.runs if run.state != status.COMPLETED)
     yield from status_groups.lines(replace(view.progress, runs=left)) if left else ()
     last = last_words(view.progress)[-lines:] if lines else []
@@ -26,7 +26,7 @@ def failure(view: CaseView, lines: int) -> Iterator[RenderableType]:
 
 
 def last_words(progress: Progress) -> list[str]:
-    """Return the last output lines of the latest failed repetition, from its record."""
+    """Return the last output lines of the latest failed run, from its record."""
     failed = status_summary.failures(progress.runs)
     record = failed[-1].record if failed else None
     return list(record.error.last_lines) if record and record.error else []

@@ -1,4 +1,4 @@
-"""Interference with the repetitions of a case, as detected by the monitors."""
+"""Interference with the runs of a case, as detected by the monitors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hpcbench.util.text import plural
 
 
 def interference(view: CaseView) -> Facts:
-    """Return the facts on interference by repetition; none without monitored repetitions."""
-    judged = [(record.repetition, record.interference) for record in view.ended if record.interference]
+    """Return the facts on interference by run; none without monitored runs."""
+    judged = [(record.run, record.interference) for record in view.ended if record.interference]
     if not judged:
         return Facts([])
     clean = sum(interference.verdict == CLEAN for _, interference in judged)
-    facts: list[Fact] = [("clean", f"{clean} of {plural(len(judged), 'repetition')}")]
+    facts: list[Fact] = [("clean", f"{clean} of {plural(len(judged), 'run')}")]
     details: dict[str, list[str]] = {}
     for repetition, interference in judged:
         if interference.verdict != CLEAN:

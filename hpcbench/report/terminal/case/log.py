@@ -20,7 +20,7 @@ def log(view: CaseView, lines: int) -> Iterator[RenderableType]:
     path = log_path(view.sweep, run) if run else None
     if run is None or path is None:
         return
-    yield Text(f"{from_workspace(view.sweep, path)} (repetition {run.planned.repetition})")
+    yield Text(f"{from_workspace(view.sweep, path)} (run {run.planned.run})")
     try:
         last = last_lines(path, lines)
     except OSError as error:

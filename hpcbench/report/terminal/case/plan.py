@@ -44,13 +44,13 @@ def plan(view: CaseView) -> Facts:
     site, paths = view.sweep.description["site"]["name"], view.sweep.paths
     facts: list[Fact] = [
         ("sweep", f"{paths.name} on {site}" + (f", from the archive {paths.archive}" if paths.archive else "")),
-        ("repetitions", counted(view.progress.counts())),
+        ("runs", counted(view.progress.counts())),
         ("command", planned.get(_OWN_LINE)),
         ("parameters", assigned(own)),
         ("user_parameters", assigned(view.planned.user_parameters)),
         ("defaults", Text(assigned(rest), style="dim")),
         ("measure", "; ".join(_measures(view))),
-        ("asked for", "; ".join(_asked(view))),
+        ("requested", "; ".join(_asked(view))),
     ]
     return Facts(facts)
 
@@ -59,7 +59,7 @@ def _measures(view: CaseView) -> Iterable[str]:
     """Yield the distinct measurement settings of the runs, since a search measures briefly first."""
     ways = Counter(assigned(run.planned.measure) for run in view.runs)
     for way, times in ways.items():
-        yield way if len(ways) == 1 else f"{plural(times, 'repetition')} with {way}"
+        yield way if len(ways) == 1 else f"{plural(times, 'run')} with {way}"
 
 
 def _asked(view: CaseView) -> Iterable[str]:

@@ -40,8 +40,8 @@ def _parts(view: CaseView, lines: int, console: Console) -> Iterator[tuple[str, 
         yield "reason of failure", failure(view, lines)
     yield "plan", [plan(view)]
     yield "result", [result(view)]
-    yield "samples", distribution(view, width, plain=plain)
-    yield "repetitions", repetitions(view, console, plain=plain) if view.ended else []
+    yield "measurements", distribution(view, width, plain=plain)
+    yield "runs", repetitions(view, console, plain=plain) if view.ended else []
     yield "interference", [interference(view)]
     yield "environment", [environment(view)]
     yield "script", [script(view), Text("To start a run:", style="dim"), command(view)]

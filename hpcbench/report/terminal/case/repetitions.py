@@ -1,34 +1,36 @@
-"""The table of the repetitions of a case: status, measurements, interference, nodes and start of each."""
+"""The table of the runs of a case: status, measurements, interference, nodes and start of each."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
 
+import pandas as pd
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hpcbench.analysis.cases.quantities import TIME
 from hpcbench.analysis.stats.intervals import median_of
 from hpcbench.core.samples import INTERFERENCE, SAMPLES, UNMONITORED, medians_of_parts
 from hpcbench.report.terminal.case.facts import Facts
 from hpcbench.report.terminal.case.plan import status
 from hpcbench.report.terminal.case.view import CaseView, Row
 from hpcbench.report.text.bars import sparkline
-from hpcbench.report.text.numbers import duration
+from hpcbench.report.text.numbers import column_format
 
 _PARTS = 16  # characters of a sparkline
 _COURSE = "over time"
-_WORDS = ("attempt", "status", "stopped", "interference", "node")  # columns that may be shared by all repetitions
-_UNWATCHED = "not watched"
+_WORDS = ("attempt", "status", "stopped", "interference", "node")  # columns that may be shared by all runs
+_UNWATCHED = "unmonitored"
 
 Columns = dict[str, list[Text]]
 
 
 def repetitions(view: CaseView, console: Console, *, plain: bool) -> Iterator[RenderableType]:
-    """Yield a table of the repetitions, without empty columns.
+    """Yield a table of the runs, without empty columns.
 
-    If it is too wide, values that all repetitions share move to a separate line, then the sparklines are omitted.
+    If it is too wide, values that all runs share move to a separate line, then the sparklines are omitted.
     """
     full = _columns(view, _courses(view, plain))
     common = {name for name in _WORDS if name in full and len({str(cell) for cell in full[name]}) == 1}
@@ -61,18 +63,20 @@ def _table(columns: Columns) -> Table:
 
 
 def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
-    """Return the cells of each column that is not empty, in the order of the repetitions."""
-    used = {row["repetition"] for row in view.valid_rows}
+    """Return the cells of each column that is not empty, in the order of the runs."""
+    used = {row["run"] for row in view.valid_rows}
     several = any(len(run.attempts) > 1 for run in view.runs)
+    medians = [median_of(row[SAMPLES]) for row in view.repetitions if row[SAMPLES].size]
+    unit, written = column_format(TIME, pd.Series(medians, dtype="float64"))
     columns: dict[str, list[Text]] = {}
     for row in view.repetitions:
-        number, times = row["repetition"], row[SAMPLES]
+        number, times = row["run"], row[SAMPLES]
         line = {
             "#": Text(str(number)),
             "attempt": Text(_attempt(row) if several else ""),
             "status": status(str(row["status"])),
-            "median": Text(duration(median_of(times)) if times.size else ""),
-            "samples": Text(f"{times.size:,}" if times.size else ""),
+            f"median ({unit})": Text(written(median_of(times)) if times.size else ""),
+            "measurements": Text(f"{times.size:,}" if times.size else ""),
             _COURSE: Text(courses.get(number, ""), style="cyan"),
             "drift": Text("" if row["drift"] is None else f"{100 * row['drift']:+.1f} %"),
             "steady": Text({True: "yes", False: "no"}.get(row["steady"], "")),
@@ -87,7 +91,7 @@ def _columns(view: CaseView, courses: dict[int, str]) -> Columns:
 
 
 def _attempt(row: Row) -> str:
-    """Return the valid attempt of a repetition and the number of attempts: `2 of 3`."""
+    """Return the valid attempt of a run and the number of attempts: `2 of 3`."""
     return f"{row['attempt'] or '-'} of {row['attempts']}" if row["attempts"] else ""
 
 
@@ -104,8 +108,8 @@ def _local(time: str | None) -> str:
 
 
 def _courses(view: CaseView, plain: bool) -> dict[int, str]:
-    """Return a sparkline of the samples of each repetition over time, on a common scale."""
-    parts = {row["repetition"]: medians_of_parts(row[SAMPLES].tolist(), _PARTS) for row in view.repetitions}
+    """Return a sparkline of the measurements of each run over time, on a common scale."""
+    parts = {row["run"]: medians_of_parts(row[SAMPLES].tolist(), _PARTS) for row in view.repetitions}
     known = [value for values in parts.values() for value in values]
     limits = (min(known), max(known)) if known else None
     return {number: sparkline(values, limits, plain=plain) for number, values in parts.items() if len(values) > 1}

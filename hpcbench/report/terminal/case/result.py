@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER
+from hpcbench.analysis.cases.quantities import items_of
 from hpcbench.analysis.stats.intervals import Interval, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import in_brackets
@@ -38,12 +39,12 @@ def result(view: CaseView) -> Facts:
     facts: list[Fact] = [
         ("median", f"{duration(row['time_median_s'])}{_interval(row, 'time_ci_low_s', 'time_ci_high_s', duration)}"),
         ("", _of(row)),
-        ("items/s", _rate(row)),
+        (f"{items_of(view.row['model'])}/s", _rate(row)),
         ("percentiles", _percentiles(row)),
         *_metrics(view),
         ("learning", _learning(row)),
         ("threads", _threads(view)),
-        ("by section", _by_section(view)),
+        ("by layer group", _by_section(view)),
         ("computing", _computing(view)),
         ("settings", _settings(row)),
         ("memory", _memory(row)),
@@ -59,17 +60,17 @@ def result(view: CaseView) -> Facts:
 
 
 def _interval(row: Row, low: str, high: str, written: Callable[[float], str]) -> str:
-    return f" (95 %: {written(row[low])} - {written(row[high])})" if row[low] is not None else ""
+    return f" (95 % CI {written(row[low])} - {written(row[high])})" if row[low] is not None else ""
 
 
 def _of(row: Row) -> str:
     """Return a description of the data that the median is computed from."""
-    correlated = row["effective_samples"] < row["samples"]
-    worth = f", worth {row['effective_samples']:,} independent ones" if correlated else ""
-    text = f"of {plural(row['repetitions'], 'repetition')}, {plural(row['samples'], 'sample')}{worth}"
+    correlated = row["effective_measurements"] < row["measurements"]
+    worth = f" ({row['effective_measurements']:,} effective)" if correlated else ""
+    text = f"of {plural(row['runs'], 'run')}, {plural(row['measurements'], 'measurement')}{worth}"
     if not row["interference_runs"]:
         return text
-    used = "used, because there are no others" if row["interference"] == INTERFERENCE else "left out"
+    used = "used, because no clean run is left" if row["interference"] == INTERFERENCE else "left out"
     return f"{text}; {row['interference_runs']} with interference {used}"
 
 
@@ -77,18 +78,18 @@ def _rate(row: Row) -> str:
     if row["throughput_items_per_s"] is None:
         return ""
     items, low, high = row["items_per_step"], row["time_ci_low_s"], row["time_ci_high_s"]
-    interval = f" (95 %: {items / high:,.1f} - {items / low:,.1f})" if low is not None and low > 0 else ""
+    interval = f" (95 % CI {items / high:,.1f} - {items / low:,.1f})" if low is not None and low > 0 else ""
     return f"{row['throughput_items_per_s']:,.1f}{interval}"
 
 
 def _percentiles(row: Row) -> str:
     """Return the known percentiles, and the reason why others are unknown."""
     if row[AVERAGED_OVER]:
-        return f"unknown: samples are means over {row[AVERAGED_OVER]}"
+        return f"unknown: measurements are means over {row[AVERAGED_OVER]}"
     known = [f"{short_name(name)} {duration(row[name])}" for name in PERCENTILES if row[name] is not None]
     unknown = next((name for name in PERCENTILES if row[name] is None), None)
-    lacking = f"{short_name(unknown)} requires {minimum_samples(PERCENTILES[unknown]):,} samples" if unknown else ""
-    return "; ".join(filter(None, [", ".join(known), lacking]))
+    lacking = f"{short_name(unknown)} requires {minimum_samples(PERCENTILES[unknown]):,}" if unknown else ""
+    return "; ".join(filter(None, [", ".join(known), lacking and f"{lacking} measurements"]))
 
 
 def _metrics(view: CaseView) -> Iterator[Fact]:
@@ -98,7 +99,7 @@ def _metrics(view: CaseView) -> Iterator[Fact]:
         if view.row[column] is not None:
             interval = _interval(view.row, *interval_columns(column), figure)
             value = f"{figure(view.row[column])} {metric.unit}".rstrip() + interval
-        count = f" in {plural(len(lacking), 'repetition')}" if value else ""
+        count = f" in {plural(len(lacking), 'run')}" if value else ""
         not_found = f"not found{count}: {lacking[-1]}" if lacking else ""
         yield metric.name, "; ".join(filter(None, [value, not_found]))
 
@@ -113,17 +114,17 @@ def _threads(view: CaseView) -> str:
     for kind in THREAD_COUNTS:
         effective, asked = view.row[f"effective_{kind}"], view.row[kind]
         if effective is not None:
-            differs = f" (asked for {asked})" if asked is not None and asked != effective else ""
+            differs = f" (requested: {asked})" if asked is not None and asked != effective else ""
             parts.append(f"{kind.removesuffix('_threads').replace('_', '-')} {effective}{differs}")
     setters = dict.fromkeys(by for record in view.ended if record.threads and (by := record.threads.by))
     by = f"; by {', '.join(setters)}" if setters else ""
     if view.planned.parameters["threads"] == NONE:
-        by = "; the experiment sets none"
+        by = "; not set by the experiment"
     return ", ".join(parts) + (by if parts else "")
 
 
 def _dynamic(view: CaseView) -> Mapping[str, Any] | None:
-    """Return the result of the last repetition with a per-layer thread plan."""
+    """Return the result of the last run with a per-layer thread plan."""
     return next((record.dynamic for record in reversed(view.ended) if record.dynamic), None)
 
 
@@ -134,7 +135,7 @@ def _computing(view: CaseView) -> str:
         return ""
     most = max(sections[0]["busy"], key=int)
     seen = (f"{_place(section)} {section['busy'][most]}" for section in sections)
-    return f"{', '.join(seen)}; where {most} were set"
+    return f"{', '.join(seen)}; {most} were set"
 
 
 def _by_section(view: CaseView) -> str:
@@ -154,7 +155,7 @@ def _place(section: dict[str, Any]) -> str:
 
 
 def _section(section: dict[str, Any]) -> str:
-    branches = f" for {len(section['branches'])} branches side by side" if section.get("branches") else ""
+    branches = f" for {len(section['branches'])} concurrent branches" if section.get("branches") else ""
     return f"{_place(section)} {section['threads']}{branches}"
 
 
@@ -166,7 +167,7 @@ def _settings(row: Row) -> str:
 
 def _memory(row: Row) -> str:
     sizes = {"process": row["peak_memory_bytes"], "device": row["peak_device_bytes"]}
-    return ", ".join(f"{name} {memory(size)} at most" for name, size in sizes.items() if size is not None)
+    return ", ".join(f"{name} {memory(size)} peak" for name, size in sizes.items() if size is not None)
 
 
 def _energy(view: CaseView) -> str:
@@ -175,7 +176,7 @@ def _energy(view: CaseView) -> str:
     for kind in KINDS:
         joules, off, each = (row[f"energy_{kind}_{what}"] for what in ("j", "uncertainty_j", "j_per_item"))
         if joules is not None:
-            per_item = f", {figure(each)} J an item" if each is not None else ""
+            per_item = f", {figure(each)} J per item" if each is not None else ""
             parts.append(f"{kind} {figure(joules)} +- {figure(off)} J{per_item}")
     if row["energy_slurm_j"] is not None:
         parts.append(f"by Slurm {figure(row['energy_slurm_j'])} J")

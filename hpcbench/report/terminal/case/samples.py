@@ -1,4 +1,4 @@
-"""The valid samples of a case as a text histogram."""
+"""The valid measurements of a case as a text histogram."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DECIMALS = 9
 
 
 def distribution(view: CaseView, width: int, *, plain: bool) -> Iterator[Text]:
-    """Yield a title and a line per bin, within `width` characters if possible; nothing without samples."""
+    """Yield a title and a line per bin, within `width` characters if possible; nothing without measurements."""
     if not view.valid_rows:
         return
     pooled = np.concatenate([row[SAMPLES] for row in view.valid_rows])
@@ -47,13 +47,13 @@ def distribution(view: CaseView, width: int, *, plain: bool) -> Iterator[Text]:
 
 
 def _what(view: CaseView) -> str:
-    """Return a description of the samples: times of steps or commands, and the repetitions."""
+    """Return a description of the samples: times of steps or commands, and the runs."""
     rows = view.valid_rows
-    steps = max(row["steps_per_sample"] for row in rows)
+    steps = max(row["steps_per_measurement"] for row in rows)
     each = f"means of {steps} steps" if steps > 1 else "steps"
     each = "runs of the command" if view.planned.parameters["framework"] == COMMAND else each
-    numbers = ", ".join(str(row["repetition"]) for row in rows)
-    return f"times of {each}, of repetition{'s' * (len(rows) > 1)} {numbers}"
+    numbers = ", ".join(str(row["run"]) for row in rows)
+    return f"times of {each}, of run{'s' * (len(rows) > 1)} {numbers}"
 
 
 def _scale(seconds: float) -> tuple[float, str]:

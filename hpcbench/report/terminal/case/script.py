@@ -61,7 +61,7 @@ def _elements(view: CaseView, job: str) -> list[int]:
 
 
 def _again(view: CaseView) -> Iterator[str]:
-    """Yield rerun commands, first the one that runs only missing repetitions."""
+    """Yield rerun commands, first the one that runs only missing runs."""
     paths = view.sweep.paths
     if paths.archive:
         yield f"hpcbench sweep --from {shlex.quote(str(paths.archive))}"
@@ -87,6 +87,6 @@ def _by_slurm(view: CaseView, job: str, file: str) -> str:
     elements = set(_elements(view, job))
     packed = {index: pack for index, pack in enumerate(packs.read(view.sweep.paths.packs(job))) if elements & {*pack}}
     others = sum(len(pack) for pack in packed.values()) - len(elements)
-    comment = f"    # and {plural(others, 'repetition')} of other cases in the same jobs" if others else ""
+    comment = f"    # and {plural(others, 'run')} of other cases in the same jobs" if others else ""
     conf = f"SLURM_CONF={shlex.quote(view.sweep.slurm_conf)} " if view.sweep.slurm_conf else ""
     return f"{conf}sbatch --array={ranges.compact(packed)} {file}{comment}"

@@ -23,7 +23,7 @@ Row = dict[Any, Any]  # of a table, with None for missing values
 
 @dataclass(frozen=True)
 class CaseView:
-    """A case of a sweep. `progress` holds its repetitions in order, `records` the valid record of each."""
+    """A case of a sweep. `progress` holds its runs in order, `records` the valid record of each."""
 
     progress: Progress
     records: list[Record]
@@ -36,12 +36,12 @@ class CaseView:
 
     @property
     def runs(self) -> tuple[RunProgress, ...]:
-        """Return the repetitions of the case."""
+        """Return the runs of the case."""
         return self.progress.runs
 
     @property
     def planned(self) -> PlannedRun:
-        """Return the plan of the first repetition."""
+        """Return the plan of the first run."""
         return self.runs[0].planned
 
     @cached_property
@@ -51,13 +51,13 @@ class CaseView:
 
     @cached_property
     def repetitions(self) -> list[Row]:
-        """Return the rows of the table of repetitions, with valid samples only."""
+        """Return the rows of the table of runs, with valid measurements only."""
         (rows,) = by_case(repetition_table(self.records)).values()
         return [_with_none(row) for row in rows]
 
     @cached_property
     def valid_rows(self) -> list[Row]:
-        """Return the rows of the valid repetitions (see case_table.valid_rows)."""
+        """Return the rows of the valid runs (see case_table.valid_rows)."""
         return valid_rows(self.repetitions)
 
     @cached_property
@@ -72,17 +72,17 @@ class CaseView:
 
     @property
     def completed(self) -> bool:
-        """Return whether all repetitions have completed, with all metrics of the command."""
+        """Return whether all runs have completed, with all metrics of the command."""
         return self.status == COMPLETED and not any(record.metrics_not_found for record in self.records)
 
     @property
     def ended(self) -> list[Record]:
-        """Return the records of the repetitions that have ended."""
+        """Return the records of the runs that have ended."""
         return [run.record for run in self.runs if run.record is not None]
 
     @cached_property
     def telling(self) -> RunProgress | None:
-        """Return the repetition to report in detail: the latest failed one, otherwise the latest ended one, or None."""
+        """Return the run to report in detail: the latest failed one, otherwise the latest ended one, or None."""
         failed = status_summary.failures(self.runs)
         ended = [run for run in self.runs if run.record is not None]
         return failed[-1] if failed else max(ended, key=status_summary.ended_at, default=None)

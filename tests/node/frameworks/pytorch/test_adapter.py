@@ -336,8 +336,8 @@ def test_a_repetition_runs_from_the_zipapp_to_a_completed_record(
     record = folder.record(0, clean_environment)
     assert record["status"] == "completed"
     assert record["error"] is None
-    assert len(record["samples"]["times_s"]) >= 2
-    assert all(time_s > 0 for time_s in record["samples"]["times_s"])
+    assert len(record["measurements"]["times_s"]) >= 2
+    assert all(time_s > 0 for time_s in record["measurements"]["times_s"])
     assert (record["threads"]["intra_op"], record["threads"]["inter_op"]) == (1, 2)
     assert record["packages"]["torch"] == record["framework_version"] == torch.__version__
     assert record["work"]["parameter_count"] == 8 * 16 + 16 + 16 * 16 + 16 + 16 * 3 + 3

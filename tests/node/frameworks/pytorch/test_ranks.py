@@ -85,14 +85,14 @@ def test_two_ranks_leave_one_record_with_the_samples_of_both(
     make_folder: Callable[..., Any], clean_environment: dict[str, str]
 ) -> None:
     if len(hardware.usable_cpus()) < 2:
-        pytest.skip("needs two CPUs; not run: a DDP repetition through the zipapp")
+        pytest.skip("needs two CPUs; not run: a DDP run through the zipapp")
     folder = make_folder(model_options=TINY["mlp"], task="training", strategy="ddp", tasks_per_node=2)
     words = folder.spawn_words(2, 1, folder.words("rank"))
     done = subprocess.run(words, env=clean_environment, capture_output=True, text=True, timeout=120, check=False)
     record = folder.record(done.returncode, clean_environment)
     assert record["status"] == "completed", done.stderr
     assert [rank["status"] for rank in record["ranks"]] == ["completed"] * 2
-    assert len(record["samples"]["times_s"]) >= 2
+    assert len(record["measurements"]["times_s"]) >= 2
     assert record["work"]["items_per_step"] == 2 * 4
     assert record["weights_crc32"] is not None
     assert record["affinity"][0] != record["affinity"][1]

@@ -1,4 +1,4 @@
-"""A quota of CPU time: of the repetition's control group, and of those that it lies in."""
+"""A quota of CPU time: of the run's cgroup, and of those that it lies in."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def stat(*cpus: str, running: int = 3) -> str:
 
 @pytest.fixture
 def node(machine: Any) -> Any:
-    """Two CPUs; the repetition may run on the second."""
+    """Two CPUs; the run may run on the second."""
     machine.show = lambda *cpus, **rest: machine.write("proc/stat", stat(*cpus, **rest))
     machine.show(line("cpu0", 1000), line("cpu1", 2000))
     machine.own.cpus = frozenset({1})

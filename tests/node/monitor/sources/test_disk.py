@@ -1,4 +1,4 @@
-"""Block devices, and the I/O of the repetition's processes."""
+"""Block devices, and the I/O of the run's processes."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CLOCK, CORE, PACKAGE, TIME_MS = (
 
 @pytest.fixture
 def node(machine: Any) -> Any:
-    """Four CPUs, of which the repetition has two."""
+    """Four CPUs, of which the run has two."""
     for cpu in range(4):
         machine.write(CLOCK % cpu, 1_000_000 * (cpu + 1))
         machine.write(CORE % cpu, 10 * cpu)

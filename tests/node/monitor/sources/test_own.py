@@ -1,4 +1,4 @@
-"""What the repetition's processes and threads used and waited for: on a made-up /proc, and on the real one."""
+"""What the run's processes and threads used and waited for: on a made-up /proc, and on the real one."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_processes_that_have_gone_are_not_held_open(tree: Any) -> None:
 
 @pytest.fixture(params=["version 1", "version 2", "hybrid"])
 def job(tree: Any, request: pytest.FixtureRequest) -> Any:
-    """The job's own control group, in which the monitor is, too. `use` sets what it has used, in ms."""
+    """The job's own cgroup, in which the monitor is, too. `use` sets what it has used, in ms."""
     path = "/slurm/uid_0/job_7/step_0"
     lines, folder = {
         "version 1": (["3:memory:/x", f"2:cpu,cpuacct:{path}"], "cpuacct"),

@@ -70,7 +70,7 @@ def test_where_nothing_gains_the_best_count_is_told_with_the_reason() -> None:
     model = torch.nn.Sequential(Sleeping(0.004, 0.001), Sleeping(0.004, 0.001))
     answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.5)
     assert (answer.schedule, answer.fixed_threads) == (None, 2)
-    assert answer.why == "no change of the count pays off"
+    assert answer.why == "no change of the thread count is faster"
     assert torch.get_num_threads() == 1
 
 
@@ -95,7 +95,7 @@ def test_a_model_of_one_section_is_told_to_be_one() -> None:
     model = torch.nn.Sequential(shared, shared)
     answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.1)
     assert (answer.schedule, answer.fixed_threads) == (None, 1)
-    assert answer.why == "its blocks make one section: `0` runs more than once"
+    assert answer.why == "its blocks form one layer group: `0` runs more than once"
 
 
 @pytest.mark.usefixtures("slept_time")
@@ -158,7 +158,7 @@ def test_a_model_that_sets_threads_after_the_search_gets_no_schedule(monkeypatch
     monkeypatch.setattr(finder.Finder, "_search", searching)
     answer = find_schedule(model, lambda: model(torch.ones(2)), lambda: model(-torch.ones(2)), budget_s=0.5)
     assert (answer.schedule, answer.gain) == (None, None)
-    assert answer.why == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
+    assert answer.why == "the model sets threads itself: in 1 there are 1, and 2 were requested"
 
 
 def test_a_model_with_threads_that_disobey_gets_no_schedule() -> None:

@@ -61,9 +61,9 @@ def test_counts_of_all_sections_are_read_back() -> None:
 @pytest.mark.parametrize(
     ("modules", "sections", "reason"),
     [
-        ([linear(), Setting(1), linear()], [("0", 2), ("1", 2), ("2", 2)], "in 1 there are 1, and 2 were asked for"),
-        ([linear(), Setting(1), linear()], [("0", 2)], "in 0 there are 1, and 2 were asked for"),
-        ([linear(), Setting(3)], [("0", 2), ("1", 1)], "in 1 there are 3, and 1 were asked for"),
+        ([linear(), Setting(1), linear()], [("0", 2), ("1", 2), ("2", 2)], "in 1 there are 1, and 2 were requested"),
+        ([linear(), Setting(1), linear()], [("0", 2)], "in 0 there are 1, and 2 were requested"),
+        ([linear(), Setting(3)], [("0", 2), ("1", 1)], "in 1 there are 3, and 1 were requested"),
     ],
     ids=["where no count changes", "inside a section", "in the last section"],
 )
@@ -84,7 +84,7 @@ def test_another_order_than_the_schedules_is_refused() -> None:
 
 
 def test_a_step_without_the_model_is_refused() -> None:
-    with pytest.raises(Refused, match="none of the schedule's sections has run"):
+    with pytest.raises(Refused, match="none of the layer groups of the schedule has run"):
         followed(torch.nn.Sequential(linear()), [("0", FORWARD, 2)], lambda: None)
 
 

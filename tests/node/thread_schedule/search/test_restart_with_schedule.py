@@ -1,4 +1,4 @@
-"""A repetition that looks for per-layer threads does so first, and is then the same task from its beginning."""
+"""A run that looks for per-layer threads does so first, and is then the same task from its beginning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.torch
-pytest.importorskip("torch", reason="PyTorch is not installed; not run: a repetition with per-layer threads")
+pytest.importorskip("torch", reason="PyTorch is not installed; not run: a run with per-layer threads")
 
 TINY = {"input_size": 8, "hidden_size": 16, "layers": 2, "classes": 3}
 TELL = """
@@ -58,7 +58,7 @@ def test_the_search_is_over_before_the_process_that_is_measured_begins(work: Cal
     facts, starts = work(threads="dynamic", task="inference")
     assert facts["status"] == "completed", facts["error"]
     assert facts["dynamic"]["search_steps"] > 0
-    assert facts["samples"]["times_s"]
+    assert facts["measurements"]["times_s"]
     assert [found for found, _ in starts] == ["False", "True"]
     assert [tainted for _, tainted in starts] == ["None", "None"]
 

@@ -195,10 +195,10 @@ def test_a_repeated_block_without_weights_joins_what_is_before_it(
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        (chain(SHARED, linear(), SHARED), "its blocks make one section: `0` runs more than once"),
-        (chain(ACTIVATION, ACTIVATION), "its blocks make one section: `0` runs more than once"),
-        (chain(ACTIVATION, linear(), ACTIVATION), "its blocks make one section: `0` runs more than once"),
-        (linear(), "it has one block, which makes one section"),
+        (chain(SHARED, linear(), SHARED), "its blocks form one layer group: `0` runs more than once"),
+        (chain(ACTIVATION, ACTIVATION), "its blocks form one layer group: `0` runs more than once"),
+        (chain(ACTIVATION, linear(), ACTIVATION), "its blocks form one layer group: `0` runs more than once"),
+        (linear(), "it has only one block"),
         (chain(linear(), linear()), None),
     ],
 )
@@ -209,7 +209,7 @@ def test_why_there_is_one_section(model: Any, why: str | None) -> None:
 def test_one_section_may_be_all_that_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "SHORT", 1e9)
     model = chain(linear(), linear())
-    why = "its blocks make one section: all but one are too short for a count of their own"
+    why = "its blocks form one layer group: all but one are too short to measure"
     assert Sections(model, step_of(model)).why_one() == why
 
 
@@ -241,7 +241,7 @@ class Choosing(torch.nn.Module):
 def test_a_model_that_sets_threads_itself_is_refused() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), Setting(), torch.nn.Linear(4, 4))
     torch.set_num_threads(2)
-    with pytest.raises(Refused, match="sets threads itself: in 1 there are 1, and 2 were asked for"):
+    with pytest.raises(Refused, match="sets threads itself: in 1 there are 1, and 2 were requested"):
         Sections(model, step_of(model))
     assert not any(module._forward_pre_hooks for module in model.modules())
 

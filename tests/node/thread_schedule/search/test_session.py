@@ -1,4 +1,4 @@
-"""What a repetition with per-layer threads does. Modules that sleep stand for wide and narrow ones, on any machine."""
+"""What a run with per-layer threads does. Modules that sleep stand for wide and narrow ones, on any machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.workload import problem
 
 pytestmark = pytest.mark.torch
-torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: per-layer threads in a repetition")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: per-layer threads in a run")
 
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.thread_schedule import cpu_quota, cpus  # noqa: E402
@@ -58,12 +58,12 @@ def network(make_parameters: Make) -> Make:
 
 
 def searched(network: Any, budget_s: float) -> Any:
-    """What a search finds, put in force. In a repetition another process does this."""
+    """What a search finds, put in force. In a run another process does this."""
     return apply_or_search(network, network.infer, search_schedule(network, network.infer, budget_s))
 
 
 def both(planned: Any) -> Any:
-    """What a repetition finds out, one process after the other."""
+    """What a run finds out, one process after the other."""
     assert needs_thread_search(planned)
     found = find_in_repetition(planned, Ranks(0, 1))
     return run(planned, Ranks(0, 1), found["found"]) if found["status"] == "completed" else found
@@ -97,7 +97,7 @@ def test_where_all_sections_want_the_same_the_answer_is_that_count(network: Make
     made = network(Sleeping(0.001, 0.004), Sleeping(0.001, 0.004))
     told = searched(made, 0.5)
     assert (told["answer"], told["fixed_threads"], told["schedule"]) == ("fixed", 1, None)
-    assert told["why"] == "no change of the count pays off"
+    assert told["why"] == "no change of the thread count is faster"
     assert torch.get_num_threads() == 1
     assert not any(module._forward_pre_hooks for module in made.model)
 
@@ -120,7 +120,7 @@ def test_a_model_that_sets_threads_gets_a_fixed_count_and_the_reason(network: Ma
     made = network(Sleeping(0.001, 0.001), Setting())
     told = searched(made, 0.1)
     assert told["answer"] == "fixed"
-    assert told["why"] == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
+    assert told["why"] == "the model sets threads itself: in 1 there are 1, and 2 were requested"
     assert told["sections"] == []
 
 
@@ -272,7 +272,7 @@ def test_a_found_schedule_that_the_model_obeys_no_longer_is_dropped(
     monkeypatch.setattr(finder.Finder, "find", trusting)
     told = searched(made, 1.0)
     assert (told["answer"], told["schedule"], told["threads"]) == ("fixed", None, {})
-    assert told["why"] == "the model sets threads itself: in 1 there are 1, and 2 were asked for"
+    assert told["why"] == "the model sets threads itself: in 1 there are 1, and 2 were requested"
     assert torch.get_num_threads() == told["fixed_threads"]
     assert not any(module._forward_pre_hooks for module in made.model)
 
@@ -284,7 +284,7 @@ def test_a_repetition_tells_what_it_found(make_planned: Make, task: str) -> None
     assert facts["dynamic"]["answer"] in ("fixed", "schedule")
     assert facts["dynamic"]["search_steps"] > 0
     assert facts["threads"]["intra_op"] in (1, 2)
-    assert facts["samples"]["times_s"]
+    assert facts["measurements"]["times_s"]
 
 
 @pytest.mark.usefixtures("slept_time")
@@ -304,7 +304,7 @@ def test_the_first_step_is_the_one_before_those_that_verify(
     assert told["first_step_s"] == pytest.approx(0.2, rel=0.01)
     monkeypatch.setattr(session, "apply_or_search", lambda *given: {**told, "first_step_s": 123.0})
     facts = run(make_planned(model_options=TINY, threads="dynamic", schedule=file), Ranks(0, 1))
-    assert facts["samples"]["first_step_s"] == 123.0
+    assert facts["measurements"]["first_step_s"] == 123.0
     assert "first_step_s" not in facts["dynamic"]
 
 

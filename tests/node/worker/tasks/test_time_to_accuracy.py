@@ -68,7 +68,7 @@ def test_only_a_few_steps_lie_in_the_queue_of_a_framework() -> None:
     network = Counting(learned=BATCHES)
     learn(network)
     assert network.longest == time_to_accuracy.SYNCHRONIZE_EVERY
-    assert network.queued == 0, "what evaluation asked for is done, too"
+    assert network.queued == 0, "what evaluation requested is done, too"
 
 
 def test_a_target_that_is_missed_tells_how_far_it_came() -> None:
