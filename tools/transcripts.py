@@ -6,7 +6,7 @@ comes; in an existing YAML file, it replaces its top-level keys. Comments direct
 with it:
 
     <!-- skip: REASON -->     do not run it
-    <!-- show: REGEX -->      write the lines of the output that match below each command, and `...` for the others
+    <!-- show: REGEX -->      write the lines of the output that match below each command, with `...` between them
     <!-- status: 0 1 -->      it may also end with exit status 1
     <!-- slurm -->            from here on, the commands run on a cluster, mycluster; the first one in the home folder
 """
@@ -119,10 +119,12 @@ def commands(lines: list[str]) -> list[str]:
 
 
 def shown(output: list[str], pattern: str) -> list[str]:
-    """Return the lines that match, with `...` in place of others; nothing if no line matches."""
-    lines = [line if re.search(pattern, line) else "..." for line in output]
-    kept = [line for before, line in zip(["", *lines], lines, strict=False) if (before, line) != ("...", "...")]
-    return kept if set(kept) != {"..."} else []
+    """Return the lines that match, with `...` in place of others between them."""
+    matching = [number for number, line in enumerate(output) if re.search(pattern, line)]
+    kept: list[str] = []
+    for before, number in zip([None, *matching], matching, strict=False):
+        kept += [output[number]] if before is None or number == before + 1 else ["...", output[number]]
+    return kept
 
 
 def write_file(path: Path, lines: list[str]) -> None:

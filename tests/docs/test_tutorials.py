@@ -17,7 +17,7 @@ b: [3]
 <!-- show: 2|3 -->
 ```console
 $ echo nothing of interest
-$ sed p bench.yaml
+$ cat bench.yaml; echo; echo x; cat bench.yaml
 old output
 $ export x=5
 ```
@@ -41,9 +41,9 @@ $ echo ~ \\
 ```
 """
 WRITTEN = """$ echo nothing of interest
-$ sed p bench.yaml
-...
+$ cat bench.yaml; echo; echo x; cat bench.yaml
 b: [3]
+...
 b: [3]
 $ export x=5
 """
