@@ -211,7 +211,7 @@ def test_the_answer_and_the_ranking_are_on_the_first_screen(opened: Opened) -> N
 
 def test_a_ranking_of_three_axes_is_no_wider_than_the_page(opened: Opened) -> None:
     texts = ("framework",)
-    numbers = ("intra op threads", "inter op threads", "time", "95 % CI", "p99", "items/s", "speedup")
+    numbers = ("intra op threads", "inter op threads", "step time (ms)", "95 % CI", "p99 (ms)", "samples/s", "speedup")
     headings = [Heading(text, numeric=False) for text in texts]
     headings += [Heading(number) for number in (*numbers, "95 % CI", "n")]
     cells = ("tensorflow", "16", "16", "29.1 ms", "28.8 ms - 29.6 ms", "31.2 ms", "1,099.3", "0.998 x")

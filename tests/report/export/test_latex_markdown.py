@@ -100,7 +100,7 @@ def test_a_latex_table_is_one_of_booktabs() -> None:
 
 def test_a_markdown_table_has_its_numbers_on_the_right() -> None:
     text = markdown(shape("frameworks"), 2)
-    assert "\n| framework | time | 95 % CI |" in text
+    assert "\n| framework | step time \\(ms\\) | 95 % CI |" in text
     assert "\n| --- | ---: | ---: |" in text
     assert len(rows_of_markdown(text)) == 1 + 2
 

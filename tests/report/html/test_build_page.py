@@ -274,7 +274,7 @@ def test_failures_are_told_by_why_and_only_the_first_of_very_many() -> None:
         (1, 1),
     ]
     assert len(page.failures) == build_page.MAX_FAILURES + 1
-    assert page.failures[-1].reason == "11 more reasons; the file of --csv names each"
+    assert page.failures[-1].reason == "11 more reasons; see --csv"
     assert sum(failure.count for failure in page.failures) == 90
 
 
@@ -339,8 +339,8 @@ def measured_columns() -> dict[str, Column]:
         ("time_median_s", "time", ""),
         ("first_step_s", "time", ""),
         ("peak_memory_bytes", "bytes", ""),
-        ("throughput_items_per_s", "number", "items/s"),
-        ("throughput_items_per_s_ci_low", "number", "items/s"),
+        ("throughput_items_per_s", "number", "samples/s"),
+        ("throughput_items_per_s_ci_low", "number", "samples/s"),
         ("time_ci_low_s", "time", ""),
         ("speedup", "number", ""),
         ("energy_measured_j", "number", "J"),
@@ -395,7 +395,7 @@ def test_of_too_many_cases_the_table_has_the_best_of_each_kind_and_all_are_told_
         ("lstm", 1),
         ("lstm", 2),
     ]
-    assert page.notices[0].startswith("There are 9 cases: the table has the best 6 of them")
+    assert page.notices[0].startswith("The table has the best 6 of 9 cases")
     assert page.notices[1:] == ("Workloads are ranked separately. They differ in: model.",)
     assert page.aggregates is not None
     assert page.aggregates.title == "All 9 cases by axis"
@@ -403,7 +403,7 @@ def test_of_too_many_cases_the_table_has_the_best_of_each_kind_and_all_are_told_
     assert of_mlp_too.title == "mlp training float32 pytorch cpu, batch size 32, 100 parameters: 7 cases"
     assert [heading.title for heading in of_lstm_too.columns] == [
         *("axis", "value", "cases", "measured", "failed or skipped"),
-        *(f"{each} throughput samples/s" for each in ("best", "lower quartile", "median", "upper quartile")),
+        *(f"{each} throughput (sequences/s)" for each in ("best", "lower quartile", "median", "upper quartile")),
     ]
     assert [place.cells for place in of_lstm_too.places] == [
         ("nodes", "1", "1", "1", "0", "320", "320", "320", "320"),

@@ -96,7 +96,7 @@ def test_a_table_that_is_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("quantity", "kind", "unit"),
     [
-        (THROUGHPUT, "number", "items/s"),
+        (THROUGHPUT, "number", "samples/s"),
         (MEMORY, "bytes", ""),
         (Quantity("metric_rate_it_per_s", "rate", "it/s"), "number", "it/s"),
     ],

@@ -50,7 +50,7 @@ def test_a_row_for_each_context_has_the_ways_their_gains_and_what_they_beat(stud
     assert cells["guideline beats, of none and fixed"][:6] == ("-",) * 6, "the other two networks agree on no rule"
     gain = contexts_of(study)[0].gains["none", DYNAMIC].estimate
     assert cells["dynamic over none"][0] == f"{gain:.2f}x"
-    assert not any("J a step" in header for header in cells)
+    assert not any("J per step" in header for header in cells)
 
 
 def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study: Results) -> None:
@@ -134,7 +134,7 @@ def test_single_repetitions_are_said_to_be_lucky() -> None:
 def test_the_energy_of_a_step_stands_where_a_sensor_told_it() -> None:
     own = {"cpus_per_task": 4, "energy_measured_j": 64.0, "energy_measured_j_per_item": 0.25, "energy_scope": "cpu"}
     found = results(case(0.1, intra_op_threads=2, **own), case(0.2, **own))
-    assert cells_of(found)["best fixed J a step"] == ("8",)  # 32 items
+    assert cells_of(found)["best fixed J per step"] == ("8",)  # 32 items
     assert not any("energy" in sentence for sentence in sentences(found))
 
 
