@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 import yaml
 
 from hpcbench.commands.options.parameter_option import parameter_option
+from hpcbench.commands.setup.new_files import NewFiles
 from hpcbench.commands.shared.json_schema import KINDS, SCHEMAS, json_schema_text, schema_comment
 from hpcbench.config.options.command_experiment import axes_of
 from hpcbench.config.options.scaffold import Scaffold, scaffold
@@ -51,33 +51,36 @@ def init_command(directory: str, command: str | None, parameters: tuple[str, ...
     root = Path(directory).absolute()
     for folder in ("jobs", "results", "configs/sites", "configs/experiments", SCHEMAS):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    _write(root / ".gitignore", IGNORED)
-    _update_schemas(root)
+    files = NewFiles()
+    files.write(root / ".gitignore", IGNORED)
+    _update_schemas(root, files)
     if program is None:
-        _copy_examples(root)
+        _copy_examples(root, files)
+    files.print()
     if _slurm_responds(directory):
-        _site_of_cluster(root)
+        _site_of_cluster(root, files)
     else:
         err.print("Slurm not found: sweeps will run on this machine")
-        _copy(shipped("configs") / "sites" / "laptop.yaml", root / "configs" / "sites" / "laptop.yaml")
+        _copy(shipped("configs") / "sites" / "laptop.yaml", root / "configs" / "sites" / "laptop.yaml", files)
+        files.print()
     if program is None:
         _print_next(root, "", "hpcbench sweep quickstart --dry-run")
     else:
-        _write_program(root, program)
+        _write_program(root, program, files)
     return 0
 
 
-def _copy_examples(root: Path) -> None:
+def _copy_examples(root: Path, files: NewFiles) -> None:
     for kind in ("experiments", "programs"):  # the experiments run these programs
-        (root / "configs" / kind).mkdir(exist_ok=True)
         for example in sorted((shipped("configs") / kind).glob("*.*")):
-            _copy(example, root / "configs" / kind / example.name)
+            _copy(example, root / "configs" / kind / example.name, files)
 
 
-def _write_program(root: Path, program: Scaffold) -> None:
+def _write_program(root: Path, program: Scaffold, files: NewFiles) -> None:
     """Write the experiment of a command, and print what it lacks and the next step."""
     file = root / "configs" / "experiments" / f"{program.name}.yaml"
-    _write(file, schema_comment("experiment", file) + program.text)
+    files.write(file, schema_comment("experiment", file) + program.text)
+    files.print()
     for word in program.words:
         if not Path(word).is_absolute() and Path(word).is_file() and not (root / word).exists():
             print_warnings([f"{word} is not in {root}, where the command runs: copy it, or give its absolute path"])
@@ -99,15 +102,16 @@ def _slurm_responds(directory: str) -> bool:
         raise UserError(error.what, hint=hint) from error
 
 
-def _site_of_cluster(root: Path) -> None:
+def _site_of_cluster(root: Path, files: NewFiles) -> None:
     found = cluster_query.probe()
     Site.model_validate(found.site)
     file = root / "configs" / "sites" / f"{found.site['name']}.yaml"
-    _write(file, schema_comment("site", file) + _site_text(found.site, found.unknown))
+    files.write(file, schema_comment("site", file) + _site_text(found.site, found.unknown))
+    files.print()
     for missing in found.unknown:
         err.print(f"unknown: {missing}", markup=False)
-    err.print("next, for a framework: hpcbench env build pytorch; or name modules, a container or a Python")
-    err.print(f"under `environments` in {file}", soft_wrap=True, markup=False)
+    own = f"name its module, container or Python under `environments` in {file}"
+    err.print(f"for a framework: hpcbench env build pytorch; or {own}", soft_wrap=True, markup=False)
 
 
 def _site_text(site: dict[str, Any], unknown: list[str]) -> str:
@@ -118,27 +122,11 @@ def _site_text(site: dict[str, Any], unknown: list[str]) -> str:
     return "\n".join(lines) + yaml.safe_dump(site, sort_keys=False, default_flow_style=None, width=100)
 
 
-def _update_schemas(root: Path) -> None:
+def _update_schemas(root: Path, files: NewFiles) -> None:
     """Write the schemas of this version of hpcbench, with which editors check the files of the workspace."""
     for kind in KINDS:
-        file = root / SCHEMAS / f"{kind}.json"
-        text = json_schema_text(kind)
-        if not file.is_file() or file.read_text(encoding="utf-8") != text:
-            file.write_text(text, encoding="utf-8")
-            err.print(f"wrote {file}", soft_wrap=True, markup=False)
+        files.write(root / SCHEMAS / f"{kind}.json", json_schema_text(kind), replace=True)
 
 
-def _write(file: Path, text: str) -> None:
-    if file.exists():
-        err.print(f"kept {file}", soft_wrap=True, markup=False)
-    else:
-        file.write_text(text, encoding="utf-8")
-        err.print(f"wrote {file}", soft_wrap=True, markup=False)
-
-
-def _copy(source: Path, target: Path) -> None:
-    if target.exists():
-        err.print(f"kept {target}", soft_wrap=True, markup=False)
-    else:
-        shutil.copyfile(source, target)
-        err.print(f"wrote {target}", soft_wrap=True, markup=False)
+def _copy(source: Path, target: Path, files: NewFiles) -> None:
+    files.write(target, source.read_text(encoding="utf-8"))

@@ -42,10 +42,14 @@ def test_init_replaces_the_schemas_of_another_version_and_nothing_else(invoke):
         file.parent.mkdir(parents=True)
         file.write_text("{}")
     said = invoke("init", env={"PATH": "/nowhere"}).stderr
-    assert f"wrote {schema}" in said
+    assert f"wrote {schema.parent}/ (3 files)" in said
+    assert f"kept {own}" in said
     assert own.read_text() == "{}"
     assert schema.read_text() == invoke("schema", "site").stdout
-    assert "configs/schemas" not in invoke("init", env={"PATH": "/nowhere"}).stderr
+    schema.write_text("{}")
+    again = invoke("init", env={"PATH": "/nowhere"}).stderr
+    assert f"wrote {schema}\n" in again, "and not the other schemas"
+    assert again.count("wrote") == 1
 
 
 def test_init_writes_an_experiment_of_a_command_that_runs(command_line):
