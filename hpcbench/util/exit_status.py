@@ -12,7 +12,7 @@ MEANINGS = {
     SUCCESS: "success",
     FAILURE: "a run failed, a case is slower or worse than before, or a case is missing",
     USAGE_ERROR: "usage error",
-    INCONCLUSIVE: "inconclusive: no case is slower, but at least one has no verdict",
+    INCONCLUSIVE: "inconclusive: no case is slower, but at least one is inconclusive or not compared",
     INTERRUPTED: "interrupted",
 }
 

@@ -1,4 +1,4 @@
-"""Verdicts on two sets of repetitions: NEW is faster or slower than BASE, the same, or undecided (cannot tell).
+"""Verdicts on two sets of repetitions: NEW is faster or slower than BASE, the same, or inconclusive.
 
 The rule, for two sets of runs of the same workload:
 
@@ -11,7 +11,7 @@ the rank-sum test cannot reach 1 %.
 comparison of the two one-sided tests procedure and the power approach", Journal of Pharmacokinetics and
 Biopharmaceutics 15).
 
-- cannot tell: all other cases, with the reason and the number of runs needed.
+- inconclusive: all other cases, with the reason and the number of runs needed.
 
 One test alone is not enough: for bimodal run times, Welch's test finds a difference of a case to itself in up to 3 % of
 trials. The rank-sum test does so in 1 % under any noise, but cannot reach the small p-values that a correction for many
@@ -35,7 +35,7 @@ RANK_SUM_LEVEL = 0.01
 MARGIN = 0.01
 MAX_REPETITIONS = 100  # per side; more is impractical
 
-FASTER, SLOWER, SAME, CANNOT_TELL = "faster", "slower", "same", "cannot tell"
+FASTER, SLOWER, SAME, INCONCLUSIVE = "faster", "slower", "same", "inconclusive"
 
 
 class Pair(NamedTuple):
@@ -83,7 +83,7 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
         reason = (
             f"{_counts(pair)}: an interval requires two per side, and a verdict of faster or slower {MIN_REPETITIONS}"
         )
-        return Verdict(CANNOT_TELL, ratio, reason=reason, runs_needed=MIN_REPETITIONS)
+        return Verdict(INCONCLUSIVE, ratio, reason=reason, runs_needed=MIN_REPETITIONS)
     if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
         return Verdict(SAME, ratio, p_value)
     beyond = abs(_log(ratio.estimate)) > margin
@@ -101,7 +101,7 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
     else:
         doubt = f"runs of both sides overlap (rank-sum p = {ranks:.2g})"
     needed = _needed(pair, ratio, margin)
-    return Verdict(CANNOT_TELL, ratio, p_value, ranks, f"{doubt}; {_advice(needed)}", needed)
+    return Verdict(INCONCLUSIVE, ratio, p_value, ranks, f"{doubt}; {_advice(needed)}", needed)
 
 
 def _log(ratio: float) -> float:

@@ -23,7 +23,7 @@ Examples:
 A verdict of faster or slower requires at least five runs of the case in each sweep.
 """ + exit_statuses(
     "a case is slower or worse, or was measured only in BASE",
-    "inconclusive: no case is slower or worse, but at least one has no verdict",
+    "inconclusive: no case is slower or worse, but at least one is inconclusive or not compared",
 )
 
 

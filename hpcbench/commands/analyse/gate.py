@@ -53,7 +53,7 @@ Examples:
 A verdict of faster or slower requires at least five runs of each case (`measure: {repetitions: 5}`).
 """ + exit_statuses(
     "a run failed, a case is slower or worse, or a case is missing",
-    "inconclusive: no case is slower or worse, but at least one has no verdict",
+    "inconclusive: no case is slower or worse, but at least one is inconclusive or not compared",
 )
 
 

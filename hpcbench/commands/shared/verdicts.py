@@ -46,11 +46,11 @@ class Compared:
     metrics: Metrics
 
     def status(self, inconclusive: int) -> int:
-        """Return the exit status; `inconclusive` is the one of a comparison without a verdict."""
+        """Return the exit status; `inconclusive` is the one of an inconclusive comparison."""
         verdicts = set(self.found.rows["verdict"])
         if verdicts & set(studies.FAILING):
             return FAILURE
-        return inconclusive if verdicts & set(studies.INCONCLUSIVE) or not self.found.compared else SUCCESS
+        return inconclusive if verdicts & set(studies.UNDECIDED) or not self.found.compared else SUCCESS
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def verdict_options(command: Command) -> Command:
 
 
 def on_inconclusive_option() -> Callable[[Command], Command]:
-    """Return the option `--on-inconclusive`; the parameter `inconclusive` is the exit status without a verdict."""
+    """Return the option `--on-inconclusive`; the parameter `inconclusive` is the exit status to return."""
 
     def status(_: click.Context, __: click.Parameter, value: str | None) -> int:
         return _ON_INCONCLUSIVE[value] if value else INCONCLUSIVE
@@ -105,7 +105,7 @@ def on_inconclusive_option() -> Callable[[Command], Command]:
         "inconclusive",
         type=click.Choice(list(_ON_INCONCLUSIVE)),
         callback=status,
-        help=f"Exit with 1 (fail) or 0 (pass) if there is no verdict.  [default: exit with {INCONCLUSIVE}]",
+        help=f"Exit with 1 (fail) or 0 (pass) if the result is inconclusive.  [default: exit with {INCONCLUSIVE}]",
     )
 
 
@@ -153,7 +153,7 @@ def show_verdicts(made: Compared, shown: Shown, inconclusive: int) -> int:
 def write_documents(made: Compared, shown: Shown, inconclusive: int) -> None:
     """Write the documents of a comparison. In JUnit, verdicts that lead to exit status 1 are failures."""
     found, describing, metrics = made.found, made.describing, made.metrics
-    failing = {*studies.FAILING, *(studies.INCONCLUSIVE if inconclusive == FAILURE else ())}
+    failing = {*studies.FAILING, *(studies.UNDECIDED if inconclusive == FAILURE else ())}
 
     def write_markdown(file: str) -> None:
         write_text(comparison_markdown(found, describing, metrics, shown.top), file)
