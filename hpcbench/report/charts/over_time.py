@@ -152,10 +152,10 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
             _X,
             alt.Y("watts:Q", title=axis.title, scale=alt.Scale(zero=True)),
             colour("part", drawn["colour"]),
-            detail="repetition:N",
+            detail="run:N",
             tooltip=[
                 alt.Tooltip("colour:N", title="part"),
-                alt.Tooltip("repetition:N"),
+                alt.Tooltip("run:N"),
                 alt.Tooltip("x:Q", title=_TIME),
                 alt.Tooltip("watts:Q", title=axis.title, format=",.1f"),
             ],
