@@ -32,6 +32,7 @@ def conclude(context: Context, found: SearchResult | None, measured: Measurement
         measurements=measured.count,
         with_interference=measured.with_interference,
         grid_seconds=None if expected_s is None else repetitions * expected_s,
+        model=context.model,
     )
 
 

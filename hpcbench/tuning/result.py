@@ -133,3 +133,4 @@ class TuningResult:
     grid_seconds: float | None
     grid: GridResult | None = None
     by_section: ScheduleResult | None = None  # if the experiment requests `threads: dynamic`
+    model: str | None = None  # None for commands, and for several models

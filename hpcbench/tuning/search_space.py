@@ -39,6 +39,12 @@ class Context:
     dynamic: Case | None = None
     apart: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def model(self) -> str | None:
+        """Return the model of all cases; None for commands, and for several models."""
+        models = {case.parameters.model for case in self.cases}
+        return models.pop() if len(models) == 1 else None
+
     def values(self, case: Case) -> dict[str, Any]:
         """Return the parameters and user parameters that distinguish a case from the others, by name."""
         return _named(case, self.names)

@@ -201,7 +201,7 @@ def test_dry_run_writes_nothing_and_shows_cases_hours_and_a_script(invoke, optio
     experiment = invoke.experiment(**axes, measure={"repetitions": 3})
     (invoke.workspace / "far.yaml").write_text("name: far\nscheduler: slurm\n")
     shown = invoke("sweep", experiment, "--site", "far.yaml", option).stdout
-    for word in ("2 cases", "job-001", "0.20 node-hours", "longest walltime is 0:02:00"):
+    for word in ("2 cases", "job-001", "0.20 node-hours", "longest time limit is 0:02:00"):
         assert word in shown
     assert ("#!/bin/bash" in shown) == (option == "--show-script")
     assert "node-hours" not in invoke("sweep", experiment, "--local", option).stdout

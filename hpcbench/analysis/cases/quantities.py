@@ -86,4 +86,9 @@ def items_of(*models: Any) -> str:
 
 def in_items(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
     """Return the throughput with the unit for the models of the cases, and any other quantity as it is."""
-    return replace(quantity, unit=f"{items_of(*cases['model'].unique())}/s") if quantity == THROUGHPUT else quantity
+    return in_items_of(quantity, *cases["model"].unique())
+
+
+def in_items_of(quantity: Quantity, *models: Any) -> Quantity:
+    """Return the throughput with the unit for these models, and any other quantity as it is."""
+    return replace(quantity, unit=f"{items_of(*models)}/s") if quantity == THROUGHPUT else quantity

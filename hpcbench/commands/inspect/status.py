@@ -95,7 +95,7 @@ def _print(progress: Progress, now: datetime.datetime) -> None:
         "runs": counted(progress.counts()),
         "retried": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
-        "follow-on": follow_on_in_words(progress),
+        "continuation": follow_on_in_words(progress),
         "search": _search(progress.sweep) if progress.sweep.tuning else "",
         "next": "" if progress.sweep.tuning else _next(progress),
     }

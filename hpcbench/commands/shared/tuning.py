@@ -8,11 +8,11 @@ import click
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from hpcbench.analysis.cases.quantities import in_items_of
 from hpcbench.commands.shared.context import not_done_without_slurm, resumable
 from hpcbench.commands.shared.watch import wait_for_search
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.core.frameworks import DYNAMIC
-from hpcbench.core.record import Record
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import Plan, make_plan
@@ -31,7 +31,7 @@ from hpcbench.tuning.objective import Objective, objective_of
 from hpcbench.tuning.result import TuningResult
 from hpcbench.tuning.result_file import all_recommended, as_json, read_results, save_results, save_schedule
 from hpcbench.tuning.search_space import Context, contexts
-from hpcbench.tuning.tuner import Event, GridStarted, ScheduleSearchStarted, Tuner, max_measurements
+from hpcbench.tuning.tuner import Event, GridStarted, Measured, ScheduleSearchStarted, Tuner, max_measurements
 from hpcbench.util.console import err, out
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c
@@ -131,7 +131,7 @@ def _show(event: Event, objective: Objective, update_bar: Callable[[str], None])
         err.print("per-layer threads: searching for a thread plan, with the best configuration", soft_wrap=True)
     elif event.measurement.is_new:
         case, stage = event.measurement.trial
-        line = f"{_configuration(event.context, case)}: {_outcome(event.measurement.record, stage, objective)}"
+        line = f"{_configuration(event.context, case)}: {_outcome(event, stage, objective)}"
         update_bar(line)
         if not err.is_terminal or objective.cost_of(event.measurement.record) is None:
             err.print(Text(line), soft_wrap=True)
@@ -150,9 +150,10 @@ def _configuration(context: Context, case: Case) -> str:
     return f"{'following the' if parameters.schedule else 'searching for a'} schedule, {in_words(values)}"
 
 
-def _outcome(record: Record, stage: Stage, objective: Objective) -> str:
+def _outcome(event: Measured, stage: Stage, objective: Objective) -> str:
+    record, quantity = event.measurement.record, in_items_of(objective.quantity, event.context.model)
     cost, causes = objective.cost_of(record), interference_causes(record)
     if cost is None:
         return objective.why_unknown(record)
-    value = value_in_words(objective.quantity, objective.value_of(cost))
+    value = value_in_words(quantity, objective.value_of(cost))
     return f"{value}, measured {stage.word}{f', interference: {causes}' if causes else ''}"

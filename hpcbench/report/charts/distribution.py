@@ -48,7 +48,7 @@ def ecdf(samples: dict[str, list[Floats]], place: PlotSize) -> Any:
     tooltip = [
         alt.Tooltip("colour:N", title="case"),
         alt.Tooltip("part:Q", format="~%"),
-        alt.Tooltip("shown:N", title="time"),
+        alt.Tooltip("shown:N", title="step time"),
     ]
     marked = base.mark_point(opacity=1).encode(x, shape("case", frame["colour"]), tooltip=tooltip)
     return sized(lines + rules + marked, place)

@@ -102,7 +102,7 @@ def _of_many_axes(work: Workload, quantity: Quantity, name: str) -> Figure:
     title = f"{capital(quantity.title)} over {len(work.shown)} axes" + (
         f": {work.short_title}" if work.short_title else ""
     )
-    caption = f"{work.title}. A line for each case, the best one thick."
+    caption = f"{work.title}. Each line is a case; the best one is thick."
     if len(work.shown) > parallel.MAX_AXES:
         caption += f" The first {parallel.MAX_AXES} of {len(work.shown)} axes."
     if len(work.cases) > parallel.MAX_CASES:
@@ -124,7 +124,7 @@ def _of_scaling(results: Results) -> Iterator[Figure]:
 def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
     kind, unit = series[0].kind, series[0].unit
     laws = [sentence for each in series for sentence in sentences(each)]
-    known = f"over the case with the fewest {unit} of each series; grey is ideal."
+    known = f"over the case with the fewest {unit} of each series; the grey line is ideal scaling."
     if any(each.fits for each in series):
         known += " Dashed: the Universal Scalability Law, or, if it cannot be fitted, Amdahl's or Gustafson's."
     if count > len(series):

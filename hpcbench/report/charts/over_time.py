@@ -151,11 +151,11 @@ def power(frame: pd.DataFrame, place: PlotSize) -> Any:
         .encode(
             _X,
             alt.Y("watts:Q", title=axis.title, scale=alt.Scale(zero=True)),
-            colour("part", drawn["colour"]),
-            detail="repetition:N",
+            colour("component", drawn["colour"]),
+            detail="run:N",
             tooltip=[
-                alt.Tooltip("colour:N", title="part"),
-                alt.Tooltip("repetition:N"),
+                alt.Tooltip("colour:N", title="component"),
+                alt.Tooltip("run:N"),
                 alt.Tooltip("x:Q", title=_TIME),
                 alt.Tooltip("watts:Q", title=axis.title, format=",.1f"),
             ],

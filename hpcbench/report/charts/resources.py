@@ -51,7 +51,7 @@ def _over_time(observed: Observations) -> Iterator[Figure]:
         caption += _SHADED if len(observed.windows) else ""
         drawn = partial(over_time.samples, observed.samples, observed.windows)
         text = f"{len(observed.samples):,} measurements: {_spread(observed.samples['time_s'], duration)}."
-        yield Figure("samples-over-time", f"Measurements over time{of}", caption, text, drawn)
+        yield Figure("measurements-over-time", f"Measurements over time{of}", caption, text, drawn)
     if not observed.power.empty:
         caption = "The best case: power of each component with a sensor, from the first measurement to the last."
         parts = observed.power.groupby("part", sort=False)["watts"]

@@ -49,7 +49,7 @@ def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place:
         alt.Tooltip("name:N", title="case"),
         alt.Tooltip("x:Q", title="FLOP/byte", format=".3~g"),
         alt.Tooltip("value:Q", title=axis.title, format=".4~g"),
-        alt.Tooltip("share:Q", title="of what is attainable", format=".1%"),
+        alt.Tooltip("share:Q", title="fraction of attainable", format=".1%"),
         alt.Tooltip("bound:N", title="bound by"),
     ]
     dots = base.mark_point(opacity=1).encode(y, shape(by, frame["colour"]), tooltip=tooltip)

@@ -80,7 +80,7 @@ def _most(jobs: tuple[Job, ...], site: Site) -> None:
     most = budget(jobs, site)
     out.print(
         f"At most {most.node_hours:,.2f} node-hours, {most.core_hours:,.2f} core-hours, "
-        f"{most.gpu_hours:,.2f} GPU-hours; the longest walltime is {_time(most.longest_s)}."
+        f"{most.gpu_hours:,.2f} GPU-hours; the longest time limit is {_time(most.longest_s)}."
     )
     _price(site.cost, most.price)
 
@@ -147,12 +147,12 @@ def _jobs(plan: Plan) -> Table:
     for name in (
         "job",
         "runs",
-        "in array",
+        "array tasks",
         "nodes",
         "tasks per node",
         "CPUs per task",
         "GPUs per task",
-        "time",
+        "time limit",
         "environment",
     ):
         table.add_column(name, justify="left" if name in ("job", "environment") else "right")

@@ -24,7 +24,7 @@ from hpcbench.core.samples import medians_of_parts
 from hpcbench.report.text.bars import around, shows_blocks, sparkline
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.failures import MAX_NAMED
-from hpcbench.report.text.numbers import factor, formatter, percent
+from hpcbench.report.text.numbers import SCALED, column_format, factor, percent
 from hpcbench.report.text.ranking import columns_in_words, heading
 from hpcbench.report.text.text_columns import Column, as_table, fitting
 from hpcbench.util.causes import cause
@@ -34,6 +34,7 @@ TREND = 20  # characters of a sparkline
 NARROWEST = 0.1  # minimum range of a sparkline, as a fraction of the median
 # Values of Column.gives_way.
 _TREND, _FIRST, _SWEEPS = 1, 2, 3
+_ENDS = ("first", "latest")  # columns of values
 _STYLES = {SLOWER: "red", WORSE: "red", FASTER: "green", BETTER: "green"}
 _COMMIT = 10  # characters of a commit hash
 
@@ -130,9 +131,11 @@ def title(history: History) -> str:
 
 def columns(history: History, top: int, *, plain: bool) -> list[Column]:
     """Return the columns of the first `top` cases: identification, number of sweeps, first, latest, ratio, trend."""
-    written = formatter(history.quantity)
     shown = history.histories[:top]
     known = [[point.value for point in each.compared if point.value is not None] for each in shown]
+    ends = [(values[0], values[-1]) if values else (math.nan, math.nan) for values in known]
+    unit, written = column_format(history.quantity, pd.Series(ends, dtype=object).explode().astype(float))
+    first, latest = (f"{name} ({unit})" if history.quantity.unit in SCALED and unit else name for name in _ENDS)
     ratios = [
         values[-1] / values[0] if values and each.has_ratios else math.nan
         for each, values in zip(shown, known, strict=True)
@@ -140,8 +143,8 @@ def columns(history: History, top: int, *, plain: bool) -> list[Column]:
     return [
         *columns_in_words(history.cases.head(top), history.shown),
         Column("sweeps", tuple(f"{len(values):,}" for values in known), _SWEEPS),
-        Column("first", tuple(written(values[0]) if values else "-" for values in known), _FIRST),
-        Column("latest", tuple(written(values[-1]) if values else "-" for values in known)),
+        Column(first, tuple(written(value) for value, _ in ends), _FIRST),
+        Column(latest, tuple(written(value) for _, value in ends)),
         Column("ratio", tuple(map(factor, ratios))),
         Column("trend", tuple(_trend(values, plain=plain) for values in known), _TREND),
     ]

@@ -92,7 +92,7 @@ def counted(counts: dict[str, int]) -> str:
 
 
 def nodes_in_words(runs: Sequence[RunProgress]) -> str:
-    """Return the nodes of running repetitions: `n[1-3] (2 each), n4`; empty if there are none or nodes are unknown."""
+    """Return the nodes of running runs: `n[1-3] (2 each), n4`; empty if there are none or nodes are unknown."""
     return ", ".join(
         nodes if count == 1 else f"{nodes} ({count}{' each' if ',' in nodes or '[' in nodes else ''})"
         for count, nodes in status_summary.running_on(runs).items()
@@ -162,7 +162,7 @@ def _head(progress: Progress, now: datetime.datetime) -> list[RenderableType]:
         "running on": nodes_in_words(progress.runs),
         "retried": tried_again_in_words(progress),
         "expected end": expected_in_words(progress, now),
-        "follow-on": follow_on_in_words(progress),
+        "continuation": follow_on_in_words(progress),
     }
     name, site = progress.sweep.paths.name, progress.sweep.description["site"]["name"]
     title = Text.assemble((name, "bold"), f" on {site} at {now:%H:%M:%S}")
@@ -179,7 +179,7 @@ def _axes(axes: dict[str, list[status_summary.AxisValue]], shown: list[int]) -> 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("axis", no_wrap=True, overflow="ellipsis")
     table.add_column("value", no_wrap=True, overflow="ellipsis", justify="right")
-    for name in (*columns, "of"):
+    for name in (*columns, "total"):
         table.add_column(name, no_wrap=True, justify="right")
     for (name, values), most in zip(axes.items(), shown, strict=True):
         unfinished_first = sorted(values, key=lambda value: value.done) if len(values) > most else values
@@ -209,7 +209,7 @@ def _cell(value: Any) -> str:
 
 
 def _reasons(waiting: dict[str, int], shown: int) -> list[RenderableType]:
-    lines = [Text("have not ended because", style="bold")]
+    lines = [Text("not ended because", style="bold")]
     for reason, count in list(waiting.items())[:shown]:
         lines.append(Text(f"  {count:,}  {plain(reason)}"))
         to_do = reasons.hint(reason)

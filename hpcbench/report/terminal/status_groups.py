@@ -56,7 +56,7 @@ def _group(state: str, reason: str, runs: Sequence[RunProgress]) -> list[Text]:
 
 
 def elements_in_words(runs: Sequence[RunProgress]) -> str:
-    """Return array tasks in the syntax of scancel: `12_[0-999] (job-001); elements 3,7 of job-002; and 8 more jobs`."""
+    """Return `12_[0-999] (job-001); array tasks 3,7 of job-002; and 8 more jobs`, in the syntax of scancel."""
     jobs: dict[tuple[str, str | None], set[int]] = {}
     for run in runs:
         number = run.index if run.slurm_id and run.index is not None else run.element
@@ -64,7 +64,7 @@ def elements_in_words(runs: Sequence[RunProgress]) -> str:
     parts = [
         f"{slurm_id}_[{_cut(ranges.compact(numbers))}] ({job})"
         if slurm_id
-        else f"elements {_cut(ranges.compact(numbers))} of {job}"
+        else f"array tasks {_cut(ranges.compact(numbers))} of {job}"
         for (job, slurm_id), numbers in list(jobs.items())[:MAX_JOBS]
     ]
     more = len(jobs) - MAX_JOBS

@@ -49,7 +49,7 @@ def value_of(planned: PlannedRun, axis: str) -> Any:
 
 
 def named(sweep: Sweep, planned: PlannedRun) -> str:
-    """Return the name of a run: `nodes=2 batch_size=64 repetition 1`, or `train repetition 1` of a single case."""
+    """Return the name of a run: `nodes=2 batch_size=64 run 1`, or `train run 1` of a single case."""
     values = {name: value_of(planned, name) for name in sweep.description["axes"]}
     axes = " ".join(f"{name}={value}" for name, value in values.items() if value is not None)
     is_lone = sweep.description.get("cases") == 1
@@ -63,7 +63,7 @@ def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:
 
 
 def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
-    """Return the nodes by number of running repetitions: `{2: "n[1-3]", 1: "n4"}`."""
+    """Return the nodes by number of running runs: `{2: "n[1-3]", 1: "n4"}`."""
     by_count: dict[int, list[str]] = {}
     for node, count in running_by_node(runs).items():
         by_count.setdefault(count, []).append(node)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.cases.quantities import Quantity, in_items_of
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.analysis.stats.ratio_text import in_brackets, percent
 from hpcbench.config.parameters import Parameters
@@ -34,6 +34,7 @@ _PLAIN = re.compile(r"[\w./-]+( [\w./:,=@%+-]+)*")
 
 def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
     """Yield the lines of the result of a search for one workload; the first line is its title."""
+    quantity = in_items_of(quantity, finding.model)
     yield finding.title
     if finding.answer is None:
         yield "  no configuration could be measured; fix the failures, then search again: hpcbench tune"
@@ -95,7 +96,7 @@ def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Itera
         yield f"  other work {'; '.join(differences)}: this is not the gain of a setting alone"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other measured configurations"
-        yield f"  beats     {others} ({percent(answer.share_beaten)})"
+        yield f"  beats      {others} ({percent(answer.share_beaten)})"
 
 
 def _of(answer: Recommendation, setting: ConfigurationResult, quantity: Quantity) -> str:

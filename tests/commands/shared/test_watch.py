@@ -344,7 +344,7 @@ def test_what_a_follow_on_job_will_submit_is_waited_for_with_a_fake_squeue(
     world.events = {5: lambda: fake_commands(squeue="exit 0")}
     shown = console(terminal=True)
     assert watch.watch(world.planned(1, "slurm"), Screen(shown)) == 1
-    assert "follow-on    job 9 submits the remaining jobs" in text_of(shown)
+    assert "continuation job 9 submits the remaining jobs" in text_of(shown)
     assert len(world.pauses) == 6
 
 

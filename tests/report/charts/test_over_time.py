@@ -67,6 +67,14 @@ def titles(spec: Any) -> Iterator[tuple[str, str]]:
             yield from titles(value)
 
 
+def fields(spec: Any) -> set[str]:
+    """The fields of all encodings, tooltips and details."""
+    if isinstance(spec, dict):
+        own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
+        return own.union(*map(fields, spec.values()))
+    return set().union(*map(fields, spec)) if isinstance(spec, list) else set()
+
+
 CHARTS: dict[str, Callable[[PlotSize], Any]] = {
     "one run": lambda place: over_time.samples(samples(1, 50), NO_WINDOWS, place),
     "no frame of windows": lambda place: over_time.samples(samples(1, 50), pd.DataFrame(), place),
@@ -88,6 +96,13 @@ def test_each_chart_has_units_on_its_axes(draw: Callable[[PlotSize], Any], place
     found = dict(titles(spec))
     assert found["x"] == "time since the first measurement (s)"
     assert found["y"] in ("step time (ms)", "power (W)")
+
+
+@pytest.mark.parametrize("draw", CHARTS.values(), ids=CHARTS)
+def test_each_field_of_a_chart_is_a_column_of_its_data(draw: Callable[[PlotSize], Any]) -> None:
+    spec = drawn(draw)
+    encoded = fields({name: value for name, value in spec.items() if name != "datasets"})
+    assert encoded <= {*rows(spec)}
 
 
 @pytest.mark.parametrize("name", ["interference", "power of many"])

@@ -199,16 +199,16 @@ def test_the_best_case_over_time(place: PlotSize) -> None:
     windows = pd.DataFrame([(1, 1.0, 2.5, "cpu, memory")], columns=["run", "start_s", "end_s", "causes"])
     observed = Observations("nodes=1", samples(2, 50), windows, power(2, 1, ["gpu0", "cpu0"]))
     made = figures(metered(), observed)
-    assert made["samples-over-time"].title == "Measurements over time: nodes=1"
-    assert "Shaded: windows with interference; a run with over 20 % of them" in made["samples-over-time"].caption
-    for name, title in (("samples-over-time", "step time (ms)"), ("power-over-time", "power (W)")):
+    assert made["measurements-over-time"].title == "Measurements over time: nodes=1"
+    assert "Shaded: windows with interference; a run with over 20 % of them" in made["measurements-over-time"].caption
+    for name, title in (("measurements-over-time", "step time (ms)"), ("power-over-time", "power (W)")):
         spec = specification(made[name], place)
         vega_lite.check(spec)
         assert ("y", title) in titles(spec)
 
 
 def test_few_samples_show_nothing_over_time() -> None:
-    assert "samples-over-time" not in figures(metered(), Observations("nodes=1", samples(1, resources.MIN_SAMPLES - 1)))
+    assert "measurements-over-time" not in figures(metered(), Observations("nodes=1", samples(1, resources.MIN_SAMPLES - 1)))
 
 
 def test_of_very_many_cases_the_best_are_drawn_as_parallel_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:

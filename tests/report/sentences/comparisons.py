@@ -157,12 +157,12 @@ def _of_ratio(row: pd.Series[Any], old: Values, now: Values, margin: float) -> I
             yield f"the ranks do not differ: {about}"
     if word == "same" and (abs(log) > math.log1p(margin) * (1 + 1e-9) or min(old.size, now.size) < 2):
         yield f"beyond the margin, or of one run: {about}"
-    if word == "cannot tell":
+    if word == "inconclusive":
         yield from _of_doubt(row, old, now, margin, about)
 
 
 def _of_doubt(row: pd.Series[Any], old: Values, now: Values, margin: float, about: str) -> Iterator[str]:
-    """What cannot be told is not plain to see, and the reason is true."""
+    """What is inconclusive is not plain to see, and the reason is true."""
     reason, log = str(row["reason"]), math.log(row["ratio"])
     clear = old.max() * (1 + margin) < now.min() or now.max() * (1 + margin) < old.min()
     if min(old.size, now.size) >= 8 and clear and abs(log) > 2 * math.log1p(margin) and row["p_value"] < 1e-6:
@@ -173,7 +173,7 @@ def _of_doubt(row: pd.Series[Any], old: Values, now: Values, margin: float, abou
         yield f"they are not too few: {about}"
     told = re.match(r"(\d+)(?: and (\d+))? runs?(?: per side)?", reason)
     if told and (int(told[1]), int(told[2] or told[1])) != (old.size, now.size):
-        yield f"other numbers of repetitions: {about}"
+        yield f"other numbers of runs: {about}"
 
 
 def _of_words(row: pd.Series[Any], text: str) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _refusal(case: str, column: str, pair: Pair, sides: tuple[Any, Any]) -> tupl
         return ("missing", "not measured in NEW") if values[1] is None else ("not compared", "not measured in BASE")
     if column == "metric_level":
         return "not compared", "the better direction is unknown"
-    return None if min(values[0].min(), values[1].min()) > 0 else ("not compared", "a value is 0 or less")
+    return None if min(values[0].min(), values[1].min()) > 0 else ("not compared", "no ratio (a value is 0 or less)")
 
 
 def _of_summary(found: Comparison, text: str) -> Iterator[str]:

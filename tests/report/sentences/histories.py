@@ -216,7 +216,7 @@ def _of_remarks(texts: list[str], series: dict[str, Series], past: Past) -> Iter
         count = re.search(rf"left out: (\d+) sweeps? in which {name} has", whole)
         if int(count[1] if count else 0) != each.other_work:
             yield f"{each.other_work} sweeps of {case} have another workload: {texts}"
-        if (f"detected in {name}: a value" in whole) != bool((each.values <= 0).any()):
+        if (f"detected in {name}: no ratio" in whole) != bool((each.values <= 0).any()):
             yield f"values of {case} of 0 or less: {texts}"
         gone = re.search(r"not in the latest sweep, \S+: (.+)", whole)
         is_gone = each.last["sweep"].iloc[0] != past.sweeps[-1]
@@ -233,11 +233,21 @@ def _of_remarks(texts: list[str], series: dict[str, Series], past: Past) -> Iter
         yield f"failures {expected}, not {told}: {texts}"
 
 
+def _fewest(cases: int) -> int:
+    """The fewest values whose ranks can show a change in the middle, tested at each place of each of these cases."""
+    count = 2 * _SHORTEST
+    while 2 / math.comb(count, count // 2) * (count - 2 * _SHORTEST + 1) * max(cases, 1) > _SURE:
+        count += 1
+    return count
+
+
 def _of_summary(history: History, text: str, series: dict[str, Series]) -> Iterator[str]:
-    judged = sum(len(each.values) >= 2 * _SHORTEST and bool((each.values > 0).all()) for each in series.values())
+    lengths = [len(each.values) for each in series.values() if bool((each.values > 0).all())]
+    fewest = _fewest(sum(length >= 2 * _SHORTEST for length in lengths))
+    judged = sum(length >= fewest for length in lengths)
     if not judged:
-        if "too few sweeps" not in text:
-            yield f"no case has enough values: {text}"
+        if not re.match(rf"too few sweeps .* needs {fewest}$", text):
+            yield f"no case has the {fewest} values of a change: {text}"
         return
     told = re.match(r"(no|[\d,]+) changes? in ([\d,]+) cases?", text)
     if told is None or int(told[2]) != judged or (0 if told[1] == "no" else int(told[1])) != len(history.shifts):

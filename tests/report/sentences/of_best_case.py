@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from hpcbench.analysis.studies.best_case import BestCase
 from tests.report.sentences.random_tables import Made
-from tests.report.sentences.truth import BETTER, HARDLY, RATIO, SURE, Key, Truth, close, named
+from tests.report.sentences.truth import BETTER, HARDLY, RATES, RATIO, SURE, Key, Truth, close, named
 
 
 def of_best(found: BestCase, text: str, truth: Truth, made: Made) -> Iterator[str]:
@@ -26,6 +26,8 @@ def of_best(found: BestCase, text: str, truth: Truth, made: Made) -> Iterator[st
         yield f"not the best of {values}: {text}"
     if (found.cases, found.unknown) != (len(values), len(keys) - len(values)):
         yield f"cases {len(values)}, without a value {len(keys) - len(values)}: {text}"
+    if column == "throughput_items_per_s" and f" {RATES[truth.case(best)['model']]}" not in text:
+        yield f"the unit is not {RATES[truth.case(best)['model']]}: {text}"
     yield from _of_base(found, text, truth, made, values)
     yield from _of_gain(found, text, truth, values)
     for other in found.alike:

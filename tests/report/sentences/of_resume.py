@@ -63,7 +63,7 @@ def of_resume(results: Results, found: list[Progress], truth: Truth, made: Made)
     for each in found:
         own = rows[rows["sweep"] == each.sweep.paths.name]
         text = how_to_continue(each)
-        run = re.search(r"to run ([\d,]+) runs?: hpcbench resume (\S+?)(?:;|$)", text)
+        run = re.search(r"to resume ([\d,]+) runs?: hpcbench resume (\S+?)(?:;|$)", text)
         lost = re.search(r"([\d,]+) runs? would fail again", text)
         told = [int(match[1].replace(",", "")) if match else 0 for match in (run, lost)]
         if told != [len(own) - sum(own.index.isin(again)), sum(own.index.isin(again))]:

@@ -43,8 +43,8 @@ def of_rules(results: Results, truth: Truth) -> Iterator[str]:
     )
     patterns = {
         r"(\d+) of (\d+) cases? did not complete": (lost, len(truth.runs)),
-        r"(\d+) of (\d+) cases? rests? on one run": (single, measured),
-        r"(\d+) of (\d+) cases? rests? on fewer than 6": (some, measured),
+        r"(\d+) of (\d+) cases? ha(?:s|ve) one run": (single, measured),
+        r"(\d+) of (\d+) cases? ha(?:s|ve) fewer than 6 runs": (some, measured),
         r"whether there was interference in (\d+) of (\d+)": (unknown, measured),
     }
     for pattern, expected in patterns.items():

@@ -41,7 +41,7 @@ def of_scaling(found: Scaling, cases: pd.DataFrame, truth: Truth) -> Iterator[st
         if best[0] > base[0] * (1 + 1e-9):
             yield f"{best} is faster than {base}: {text}"
         return
-    told = re.search(rf": {RATIO} on ([\d,]+) (?:CPUs|GPUs) over ([\d,]+), an efficiency of ([\d.e+-]+) %", text)
+    told = re.search(rf": {RATIO} on ([\d,]+) (?:CPUs|GPUs) over ([\d,]+), parallel efficiency ([\d.e+-]+) %", text)
     if told is None:
         yield f"cannot be read: {text}"
         return

@@ -27,6 +27,7 @@ CAUSES = (
 )
 # The types of these errors in records.
 ERROR_TYPES = ("killed", "data", "ValueError", "setup", "killed")
+MODELS = ("lstm", "alexnet", "mlp")
 AXES: dict[str, tuple[Any, ...]] = {
     "framework": ("pytorch", "jax", "mxnet"),
     "intra_op_threads": (None, 1, 2, 4),
@@ -77,6 +78,8 @@ def random_table(seed: int) -> Made:
         rows += _case(rng, place, point, count, style, effects, causes, commands=commands)
     whole = [*WHOLE, "intra_op_threads", "inter_op_threads", "effective_intra_op_threads", "param_size"]
     frame = pd.DataFrame(rows).astype(dict.fromkeys(whole, "Int64"))
+    if not commands:
+        frame["model"] = MODELS[seed % len(MODELS)]
     if commands and seed % 5 == 0:  # no metric with a known direction
         frame = frame.drop(columns=["metric_rate_it_per_s", "metric_loss"], errors="ignore")
     metrics = {name: metric for name, metric in METRICS.items() if name in frame}

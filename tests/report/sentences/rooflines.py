@@ -132,7 +132,7 @@ def _of_texts(results: Results, found: Roofline, known: dict[str, Any], remarks:
         if reached is None or abs(float(reached[1]) - 100 * known[best][0]) > 0.51:
             yield f"the closest reaches {known[best][0]}: {text}"
         case = results.cases[results.cases["case"] == best].iloc[0]
-        if f"The closest to its roof is {results.label(case)}." not in text:
+        if f"The closest to its roofline: {results.label(case)}." not in text:
             yield f"the closest is {best}: {text}"
         if bool(remarks) != (" Note: " in text):
             yield f"{remarks} cases are above their roofs: {text}"

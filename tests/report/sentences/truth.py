@@ -20,6 +20,7 @@ _USER = ("param_size", "param_note")
 # A ratio in a sentence, with its interval, and the quantities of which more is better.
 RATIO = r"([\d.,e+-]+)x(?: \[(?:([\d.,e+-]+), ([\d.,e+-]+)|unknown)\])?"
 BETTER = {"throughput_items_per_s": 1, "speedup": 1, "metric_rate_it_per_s": 1}
+RATES = {"lstm": "sequences/s", "alexnet": "images/s", "mlp": "samples/s"}  # the unit of the throughput
 SURE = 0.25  # p-value above which no claim of significance can be right, however it is computed
 HARDLY = 1e-7  # p-value below which no claim of noise can be right
 

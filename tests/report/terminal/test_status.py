@@ -112,7 +112,7 @@ def test_a_view_has_no_more_rows_and_columns_than_the_terminal(large: Progress, 
 def test_a_small_terminal_shows_a_reason_a_failure_and_each_short_axis(large: Progress) -> None:
     text = printed(large, 23, 80)
     for words in (
-        "have not ended because",
+        "not ended because",
         "latest failures",
         "batch_size",
         "device",
@@ -223,7 +223,7 @@ def test_what_cannot_run_here_is_no_failure_and_what_nobody_knows_is_not_planned
     progress = progress_of(*runs, axes=("nodes",))
     assert {run.state for run in status_summary.failures(progress.runs)} == {"failed"}
     (head,) = (line.split() for line in printed(progress).splitlines() if line.startswith("axis"))
-    assert head == ["axis", "value", "unknown", "unsupported", "failed", "of"]
+    assert head == ["axis", "value", "unknown", "unsupported", "failed", "total"]
 
 
 def test_a_program_gets_a_line_for_each_change_and_none_because_time_passes(
@@ -297,7 +297,7 @@ def test_an_end_that_only_a_later_version_knows_is_a_group_of_its_own() -> None:
 def test_a_group_tells_its_elements_by_job() -> None:
     runs = [make(element, "planned") for element in range(4500)]
     assert status_groups.elements_in_words(runs) == (
-        "elements 0-999 of job-001; elements 0-999 of job-002; elements 0-999 of job-003; and 2 more jobs"
+        "array tasks 0-999 of job-001; array tasks 0-999 of job-002; array tasks 0-999 of job-003; and 2 more jobs"
     )
     scattered = [make(element, "pending") for element in range(0, 100, 2)]
     assert status_groups.elements_in_words(scattered) == "12_[0,2,4,6,8,10,12,14,16,18,20,...] (job-001)"
