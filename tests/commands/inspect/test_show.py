@@ -136,11 +136,11 @@ def test_everything_about_a_case_in_a_pipe(invoke, sweep: Sweep):
     assert "defaults model_options={} task=training" in plan
     assert "requested time=01:00:00 pack_walltime=02:00:00" in plan
     result = words(told["result"])
-    assert "median 10.5 ms (95 %: 5.72 ms - 19.2 ms) of 2 runs, 12 measurements" in result
-    assert "items/s 381.0 (95 %: 208.2 - 698.8)" in result
+    assert "median 10.5 ms (95 % CI 5.72 ms - 19.2 ms) of 2 runs, 12 measurements" in result
+    assert "samples/s 381.0 (95 % CI 208.2 - 698.8)" in result
     assert "percentiles p50 10.5 ms; p90 requires 29 measurements" in result
     assert "threads intra-op 2, inter-op 1; not set by the experiment" in result
-    assert "memory process 3 GiB at most" in result
+    assert "memory process 3 GiB peak" in result
     assert "before import 1.5 s, first step 100 ms" in result
     assert "work 1,234 parameters, 2 FLOPs per item, input [4, 784], float32, float32" in result
     assert told["measurements"][0] == "times of steps, of runs 1, 2, in ms"
@@ -148,8 +148,8 @@ def test_everything_about_a_case_in_a_pipe(invoke, sweep: Sweep):
     assert [of_10_ms, of_11_ms] == [f"10.00 - 10.50  {'#' * 40}  6", f"10.50 - 11.00  {'#' * 40}  6"]
     assert sum("< median 10.5 ms" in line for line in told["measurements"]) == 1
     first, second = (" ".join(line.split()) for line in told["runs"][1:])
-    assert first == "1 completed 10 ms 6 ______ +2.5 % yes max_time clean n1 01-01 00:00:00"
-    assert second.startswith("2 completed 11 ms 6 ###### ")
+    assert first == "1 completed 10.0 6 ______ +2.5 % yes max_time clean n1 01-01 00:00:00"
+    assert second.startswith("2 completed 11.0 6 ###### ")
     assert words(told["interference"]) == "clean 2 of 2 runs not seen a CPU quota"
     environment = words(told["environment"])
     assert "framework pytorch 2.13.0 packages python 3.11.2, torch 2.13.0" in environment
@@ -166,12 +166,12 @@ SECTIONS = [
 @pytest.mark.parametrize(
     ("dynamic", "expected"),
     [
-        ({"why": "no change is worth it", "schedule": None}, "by section one count: no change is worth it"),
+        ({"why": "no change is worth it", "schedule": None}, "by layer group one count: no change is worth it"),
         (
             {"schedule": {"sections": SECTIONS}, "measured": {"gain": [1.2, 1.1, 1.3]}, "fixed_threads": 2},
-            "by section 0 2 for 2 branches side by side, 1 backward 1; 1.20x [1.10, 1.30] faster than 2 for all",
+            "by layer group 0 2 for 2 concurrent branches, 1 backward 1; 1.20x [1.10, 1.30] faster than 2 for all",
         ),
-        ({"schedule": {"sections": SECTIONS[1:]}}, "by section 1 backward 1 "),
+        ({"schedule": {"sections": SECTIONS[1:]}}, "by layer group 1 backward 1 "),
         (
             {
                 "why": "no change is worth it",
@@ -182,11 +182,11 @@ SECTIONS = [
                 ],
                 "profile_s": 12.5,
             },
-            "computing 0 9, 1 backward 1; where 16 were set",
+            "computing 0 9, 1 backward 1; 16 were set",
         ),
     ],
 )
-def test_threads_by_section_and_settings_as_they_took_effect(
+def test_threads_by_layer_group_and_settings_as_they_took_effect(
     invoke, sweep: Sweep, dynamic: dict[str, Any], expected: str
 ):
     sweep({"dynamic": dynamic, "settings": {"openmp": "libgomp.so.1", "onednn": False, "allocator": None}})
@@ -209,7 +209,7 @@ def test_a_terminal_of_eighty_columns_is_wide_enough(invoke, sweep: Sweep):
     told = sections(text)
     assert "█" * 10 in words(told["measurements"])
     assert "all of them status completed, stopped max_time" in words(told["runs"])
-    assert told["runs"][-2].split()[4] == "▁▁█"
+    assert told["runs"][-2].split()[3] == "▁▁█"
 
 
 def test_a_failed_case_begins_with_its_last_lines(invoke, sweep: Sweep):

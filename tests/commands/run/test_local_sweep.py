@@ -145,7 +145,7 @@ def test_each_fault_on_the_laptop_is_told_apart(faulty):
     experiment = faulty.experiment(
         parameters=INFERENCE, matrix={"seed": [0, RAISES, CRASHES, SLEEPS]}, slurm={"time": "0:30"}
     )
-    faulty("sweep", experiment, "--local", expect=1)
+    faulty("sweep", experiment, "--local", "--no-fail-fast", expect=1)
     by_seed = {record["parameters"]["seed"]: record for record in faulty.records()}
     statuses = {seed: record["status"] for seed, record in by_seed.items()}
     assert statuses == {0: "completed", RAISES: "failed", CRASHES: "failed", SLEEPS: "timeout"}

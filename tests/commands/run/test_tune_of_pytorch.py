@@ -34,7 +34,7 @@ def test_the_best_threads_of_a_network_are_found_and_told(command_line: Any, mon
     told = done.stdout.splitlines()
     assert told[0] == "pytorch mlp inference cpu float32, batch size 32"
     assert told[1].startswith(("  best       ", "  keep  "))
-    for label in ("gain", "it beats", "sections", "measuring"):
+    for label in ("gain", "beats", "per layer", "measuring"):
         assert [line for line in told if line.startswith(f"  {label:10} ")], label
     (finding,) = json.loads((command_line.workspace / "results" / "found" / "tuning.json").read_text())
     assert finding["failed"] == []
@@ -43,7 +43,7 @@ def test_the_best_threads_of_a_network_are_found_and_told(command_line: Any, mon
     _check_sections(finding["by_section"], command_line.records())
     reported = command_line("report", "latest").stdout.splitlines()
     assert reported[1 : 1 + len(told)] == told
-    assert "threads by way" not in reported
+    assert "threads by mode" not in reported
 
 
 def _check_best(answer: dict[str, Any], told: list[str], records: list[dict[str, Any]]) -> None:
@@ -83,7 +83,7 @@ def test_a_sweep_follows_a_schedule_of_the_workspace(command_line: Any) -> None:
     assert record["dynamic"]["answer"] == "schedule"
     assert record["dynamic"]["schedule"] == schedule
     assert record["threads"]["intra_op"] == CPUS
-    assert record["threads"]["by"] == "torch.set_num_threads, by section"
+    assert record["threads"]["by"] == "torch.set_num_threads, by layer group"
 
 
 def _sections(most: int) -> dict[str, Any]:
