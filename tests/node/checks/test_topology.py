@@ -64,7 +64,12 @@ def test_a_kernel_that_moves_pages_between_domains_is_told(lay, balancing: str, 
 @pytest.mark.parametrize(
     ("enabled", "defrag", "level", "found"),
     [
-        ("always [madvise] never", "always defer [madvise] never", OK, "transparent huge pages: madvise, defrag madvise"),
+        (
+            "always [madvise] never",
+            "always defer [madvise] never",
+            OK,
+            "transparent huge pages: madvise, defrag madvise",
+        ),
         ("[always] madvise never", "always defer [defer+madvise] never", OK, "always, defrag defer+madvise"),
         ("always [madvise] never", "[always] defer never", OK, "madvise, defrag always"),
         ("[always] madvise never", "[always] defer never", NOTE, "always, defrag always"),
