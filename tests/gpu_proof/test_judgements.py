@@ -69,8 +69,16 @@ def test_equal_energy_passes_and_the_evidence_has_both_numbers() -> None:
     ("changed", "watts", "problem"),
     [
         ({}, 420.0, "differs from the counter by -4.8%"),
-        ({"energy": {"joules": None, "reason": "its sensor is unknown"}}, WATTS, "no energy in the record: its sensor"),
-        ({"energy": {"remark": "its counter shows 1 J"}}, WATTS, "remark on the energy: its counter shows 1 J"),
+        (
+            {"energy": {"joules": None, "reason": "its sensor is unsupported"}},
+            WATTS,
+            "no energy in the record: its sensor",
+        ),
+        (
+            {"energy": {"remark": "its counter (1 J) contradicts its power"}},
+            WATTS,
+            "remark on the energy: its counter (1 J)",
+        ),
         ({"usage": "gpu0.clock_sm_mhz"}, WATTS, "gpu0.clock_sm_mhz has no reading"),
     ],
 )

@@ -84,7 +84,7 @@ def test_a_node_is_watched_under_python_3_8(
             f"import sys; sys.path.insert(0, {str(zipapp)!r})",
             "from hpcbench_carried.node.results import monitor_summary",
             "measurements = {'times_s': [1.0], 'windows': [[0.0, 1.0, 1]]}",
-            f"ranks = [{{'host': {header['host']!r}, 'facts': {{'measurements': samples}}}}]",
+            f"ranks = [{{'host': {header['host']!r}, 'facts': {{'measurements': measurements}}}}]",
             f"seen = monitor_summary.of_run(ranks, {str(tmp_path / 'mark')!r}, True)",
             "print(seen.interference.windows, len(seen.nodes))",
         ]

@@ -24,8 +24,8 @@ def _set_of_cpus(system: System) -> CheckResult:
     for folder in folders(system, "cpuset"):
         allowed = _allowed(system, folder)
         if allowed and not ours & set(allowed):
-            means = "The kernel does not run processes on the CPUs of the binding."
-            remedy = "Ask the administrators: CPU binding and cgroup contradict each other."
+            means = "The CPU binding has no effect: the kernel runs processes on other CPUs."
+            remedy = "Report to the administrators that the CPU binding contradicts the cgroup's cpuset."
             return CheckResult("CPU set", PROBLEM, "%s, none of which is in the cgroup's cpuset" % found, means, remedy)
     if len(ours) < len(online):
         found += ": " + ranges.compact(ours)

@@ -9,7 +9,7 @@ from ..host.sysfs import System
 _CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"
 # With these drivers the processor chooses its frequency: `powersave` is the default, and is not slow.
 _OWN_CHOICE = ("intel_pstate", "amd-pstate-epp")
-_REMEDY = "Request the governor `performance` (cpupower frequency-set -g performance, as root), or use srun --cpu-freq."
+_REMEDY = "Ask the administrators for `performance` (cpupower frequency-set -g performance), or use srun --cpu-freq."
 
 
 def check(system: System) -> List[CheckResult]:
@@ -43,12 +43,12 @@ def _judged(governor: str, folder: str, system: System) -> CheckResult:
         preference = system.text(folder + "energy_performance_preference")
         if preference in (None, "performance", "balance_performance"):
             return CheckResult("governor", OK, "%s, preference %s" % (found, preference or "unknown"))
-        means = "The processor prefers to save energy: its clock rises slowly, so short steps run at a low frequency."
+        means = "This preference favors saving energy: the clock rises slowly, and short steps run at a low frequency."
         return CheckResult("governor", WARNING, "%s, preference %s" % (found, preference), means, _REMEDY)
     if governor == "powersave":
-        means = "The clock stays at its lowest frequency."
+        means = "The clock stays at its lowest frequency: all steps are slower."
         return CheckResult("governor", WARNING, found, means, _REMEDY)
-    means = "The clock follows the load with a delay: short steps run at another frequency than long ones."
+    means = "The clock follows the load with a delay: short steps and the first seconds run at another frequency."
     return CheckResult("governor", NOTE, found, means, _REMEDY)
 
 
@@ -67,17 +67,12 @@ def _capped(system: System) -> List[CheckResult]:
         most / 1e6,
         ranges.compact([cpu for _, _, cpu in low]),
     )
-    means = "The clock may be lower than on other nodes: compare only with nodes that have the same limit."
-    return [
-        CheckResult(
-            "frequency limit", NOTE, found, means, "The administrators set the limit; srun --cpu-freq may raise it."
-        )
-    ]
+    means = "The clock may be lower than on other nodes."
+    remedy = "Compare only with nodes that have the same limit; srun --cpu-freq may raise it."
+    return [CheckResult("frequency limit", NOTE, found, means, remedy)]
 
 
 def _untold() -> CheckResult:
     means = "The clock frequency may change undetected: virtual machines and some firmware do not report it."
-    remedy = (
-        "Rely on the noise floor below; on your own hardware, enable control by the operating system in the firmware."
-    )
+    remedy = "Check the noise floor below; on your own hardware, set power management in the firmware to OS control."
     return CheckResult("governor", NOTE, "governor and turbo unknown (no cpufreq)", means, remedy)

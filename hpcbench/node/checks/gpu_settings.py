@@ -39,7 +39,7 @@ def check(system: System) -> List[CheckResult]:
         return [_none(system)]
     if complaint:
         means = "Cases with GPUs cannot run on this machine."
-        remedy = "Repair the driver; for details: nvidia-smi, and dmesg | grep -i nvrm"
+        remedy = "Ask the administrators to repair the driver; for details: nvidia-smi and `dmesg | grep -i nvrm`."
         return [CheckResult("GPUs", PROBLEM, "nvidia-smi fails: %s" % complaint, means, remedy)]
     return [*evaluate(gpus), *_strangers()] if gpus else [_none(system)]
 
@@ -112,7 +112,7 @@ def _persistence(gpus: List[Gpu]) -> Optional[CheckResult]:
     if not off:
         return None
     means = "The driver initializes the GPU for each process: start-up takes seconds longer, and clocks are reset."
-    remedy = "Request nvidia-persistenced on the nodes. Step times do not include start-up."
+    remedy = "Ask the administrators for nvidia-persistenced; step times do not include start-up."
     return CheckResult("GPU persistence", NOTE, "off on %s" % off, means, remedy)
 
 
@@ -120,9 +120,8 @@ def _mode(gpus: List[Gpu]) -> Optional[CheckResult]:
     prohibited = _those(gpus, "compute_mode", "Prohibited")
     if prohibited:
         means = "Programs cannot use these GPUs."
-        return CheckResult(
-            "GPU compute mode", PROBLEM, "Prohibited on %s" % prohibited, means, "nvidia-smi -c 0, as root."
-        )
+        remedy = "Set the default mode: nvidia-smi -c 0 as root."
+        return CheckResult("GPU compute mode", PROBLEM, "Prohibited on %s" % prohibited, means, remedy)
     exclusive = _those(gpus, "compute_mode", "Exclusive_Process")
     if not exclusive:
         return None
@@ -136,11 +135,13 @@ def _ecc(gpus: List[Gpu]) -> Optional[CheckResult]:
     on, off = _those(gpus, "ecc.mode.current", "Enabled"), _those(gpus, "ecc.mode.current", "Disabled")
     if not off:
         return None
-    remedy = "Compare only with GPUs of the same setting; to enable it: nvidia-smi -e 1 as root, then restart."
+    remedy = (
+        "Compare only with GPUs of the same setting; to enable ECC: nvidia-smi -e 1 as root, then restart the node."
+    )
     if on:
         means = "ECC uses memory and, on some models, bandwidth: these GPUs may differ in speed."
         return CheckResult("GPU ECC", WARNING, "on on %s, off on %s" % (on, off), means, remedy)
-    means = "More memory, and on some models more bandwidth, than on GPUs with ECC."
+    means = "These GPUs have more memory and, on some models, more bandwidth than GPUs with ECC."
     return CheckResult("GPU ECC", NOTE, "off on %s" % off, means, remedy)
 
 
@@ -148,8 +149,9 @@ def _parts(gpus: List[Gpu]) -> Optional[CheckResult]:
     cut = _those(gpus, _MIG, "Enabled")
     if not cut:
         return None
-    means = "A case gets a MIG instance: times are of that instance, power is of the whole GPU."
-    return CheckResult("MIG", NOTE, "on on %s" % cut, means, "Request whole GPUs, or the MIG profile: gpu_type.")
+    means = "A case gets a MIG instance: times are those of the instance, power is that of the whole GPU."
+    remedy = "Request whole GPUs, or one MIG profile: slurm: {gpu_type: ...} in the site file."
+    return CheckResult("MIG", NOTE, "on on %s" % cut, means, remedy)
 
 
 def _limit(gpus: List[Gpu]) -> Optional[CheckResult]:
@@ -161,7 +163,7 @@ def _limit(gpus: List[Gpu]) -> Optional[CheckResult]:
     if not lowered:
         return None
     means = "Under load, the clock is reduced earlier than on other nodes."
-    remedy = "Compare only with GPUs of the same limit; to set it: nvidia-smi -pl as root."
+    remedy = "Compare only with GPUs of the same limit; to change it: nvidia-smi -pl as root."
     return CheckResult("GPU power limit", NOTE, ", ".join(lowered), means, remedy)
 
 
@@ -177,7 +179,7 @@ def _load(gpus: List[Gpu]) -> Optional[CheckResult]:
 
 
 _SHARED = "Other processes use these GPUs: times are longer and vary between runs."
-_ALONE = "Request GPUs (--gres) or whole nodes from Slurm."
+_ALONE = "Request GPUs (--gres) or whole nodes from Slurm; otherwise stop these processes or wait."
 
 
 def _strangers() -> List[CheckResult]:

@@ -18,11 +18,11 @@ def check(system: System) -> List[CheckResult]:
     found = "transparent huge pages: %s, defrag %s" % (enabled, defrag or "unknown")
     if enabled == "never":
         means = "Large tensors use many small pages: memory-bound work is slower than with huge pages."
-        remedy = "Compare only with nodes of the same setting, or request `madvise` on all of them."
+        remedy = "Compare only with nodes of the same setting, or ask the administrators for `madvise`."
         return [CheckResult("huge pages", NOTE, found, means, remedy)]
     if enabled == "always" and defrag == "always":
         means = "Allocations may wait for memory compaction: a few steps are much slower."
-        remedy = "Request defrag `madvise` or `defer+madvise` on the nodes; high percentiles are unreliable until then."
+        remedy = "Ask the administrators for defrag `madvise` or `defer+madvise`; until then, high percentiles vary."
         return [CheckResult("huge pages", NOTE, found, means, remedy)]
     return [CheckResult("huge pages", OK, found)]
 

@@ -16,7 +16,9 @@ _NAMED = 3
 _LITTLE = 0.05  # of one CPU
 _PRESSURE, _HIGH_PRESSURE = 1.0, 100 * STALLED  # per cent of the last 10 s
 
-_REMEDY = "On a cluster request whole nodes (slurm: {exclusive: true} in the site file); otherwise stop it or wait."
+_REMEDY = (
+    "On a cluster request whole nodes (slurm: {exclusive: true} in the site file); otherwise stop the load or wait."
+)
 
 
 class Snapshot(NamedTuple):

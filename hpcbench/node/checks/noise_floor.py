@@ -112,7 +112,9 @@ def _cause(noise: Noise) -> str:
 
 def _remedy(noise: Noise) -> str:
     if noise.waited > max(_TAKEN, noise.stolen):
-        return "On a cluster request whole nodes (slurm: {exclusive: true}); otherwise stop them or wait."
+        return (
+            "On a cluster request whole nodes (slurm: {exclusive: true}); otherwise stop the other processes or wait."
+        )
     return "Request whole nodes (slurm: {exclusive: true}) or use a machine of your own; measure more runs."
 
 

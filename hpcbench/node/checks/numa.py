@@ -28,5 +28,5 @@ def _moving(system: System) -> List[CheckResult]:
     if system.number("proc/sys/kernel/numa_balancing") in (None, 0):
         return []
     means = "The kernel migrates pages between domains: some steps are slower."
-    remedy = "Bind memory (--mem-bind=local), or request sysctl kernel.numa_balancing=0 on the nodes."
+    remedy = "Bind memory (--mem-bind=local), or ask the administrators for sysctl kernel.numa_balancing=0."
     return [CheckResult("NUMA balancing", NOTE, "on", means, remedy)]

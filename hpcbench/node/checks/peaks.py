@@ -31,8 +31,8 @@ _BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 _FEWER = 0.9  # cores that share memory slow each other slightly
 _DISTURBED = "More CPUs were slower than fewer: other processes interfered, and the measured peaks are too low."
 _ALONE = "Measure again when the machine is idle; on a cluster with --on-node --whole-node."
-_MEANS = "Rooflines are not available for these cases."
-_REMEDY = "Run hpcbench env build pytorch, or install numpy or torch on the node."
+_MEANS = "Cases on this device have no roofline."
+_REMEDY = "Run hpcbench env build pytorch, or install numpy or torch for the Python of the node."
 
 
 class NotMeasured(Exception):

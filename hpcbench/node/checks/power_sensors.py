@@ -16,7 +16,7 @@ from ..monitor.sources.rapl import Rapl
 
 _RAPL, _CRAY = "sys/class/powercap/intel-rapl:*/energy_uj", "sys/cray/pm_counters/*energy"
 _NVIDIA, _AMD = "dev/nvidia[0-9]*", "dev/kfd"
-_MEANS = "Records have no such energy, unless Slurm measures it."
+_MEANS = "Records do not contain this energy unless Slurm measures it."
 _ASK = "Ask the administrators for read access, or for AcctGatherEnergyType in slurm.conf."
 _INSTALL = (
     "Install the missing packages in the environment of hpcbench; ask the administrators for access to the driver."

@@ -49,4 +49,4 @@ def _found(name: str, check: Check, system: System) -> List[CheckResult]:
         return check(system)
     except Exception as error:
         what = "the check failed: %s: %s" % (type(error).__name__, error)
-        return [CheckResult(name, WARNING, what, "Its state is unknown.", "Report this line as a bug of hpcbench.")]
+        return [CheckResult(name, WARNING, what, "Its state is unknown.", "Report this line as a bug in hpcbench.")]

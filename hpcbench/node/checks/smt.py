@@ -17,6 +17,6 @@ def check(system: System) -> List[CheckResult]:
         return [CheckResult("SMT", OK, "off or none: %s" % ours)]
     if len(cores) == len(system.cpus):
         return [CheckResult("SMT", OK, "on, but no two usable CPUs share a core: %s" % ours)]
-    means = "Two hardware threads share one core: using both is much less than twice as fast."
+    means = "Hardware threads share the units of their core: two are much less than twice as fast as one."
     remedy = "Use one thread per core, or set slurm: {hint: nomultithread} in the site file."
     return [CheckResult("SMT", NOTE, "on, %d CPUs per core: %s" % (threads, ours), means, remedy)]

@@ -30,7 +30,7 @@ def evaluate(source: Optional[str], cost_ns: float, tick_ns: int) -> CheckResult
     if source not in _SLOW and max(cost_ns, tick_ns) <= _LONGEST_NS:
         return CheckResult("timer", OK, found, numbers=numbers)
     shortest_us = max(cost_ns, tick_ns) / _PART / 1000
-    means = "Timing overhead is above 0.1 %% for blocks shorter than %.0f us." % shortest_us
+    means = "Timing overhead is above 0.1 %% for measurements shorter than %.0f us." % shortest_us
     remedy = "Boot with clocksource=tsc if the TSC is stable (dmesg shows why the kernel rejected it)."
     return CheckResult("timer", WARNING, found, means, remedy, numbers)
 

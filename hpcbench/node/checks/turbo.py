@@ -15,7 +15,8 @@ def check(system: System) -> List[CheckResult]:
     on = is_on(system)
     if on is None:
         means = "If turbo is on, the clock depends on the number of busy cores and on the temperature."
-        return [CheckResult("turbo", NOTE, "unknown (not reported by the driver)", means, "Ask the administrators.")]
+        remedy = "Ask the administrators whether turbo is on."
+        return [CheckResult("turbo", NOTE, "unknown (not reported by the driver)", means, remedy)]
     if not on:
         return [CheckResult("turbo", OK, "off: the clock does not depend on the number of busy cores")]
     means = "A few busy cores run at a higher clock than many: the speedup over one core is underestimated."

@@ -54,7 +54,7 @@ def _limit() -> Tuple[int, str]:
     cpus, quota = len(usable()), tightest()
     if quota is not None and math.ceil(quota.cpus) < cpus:
         values = (quota.cpus, quota.group)
-        return max(1, math.ceil(quota.cpus)), "has a quota of %.3g CPUs, by the quota of %s" % values
+        return max(1, math.ceil(quota.cpus)), "has a quota of %.3g CPUs (cgroup %s)" % values
     bound = " (%s binds its threads)" % " and ".join(binding()) if binding() else ""
     return cpus, "may use %d CPU%s%s" % (cpus, "" if cpus == 1 else "s", bound)
 

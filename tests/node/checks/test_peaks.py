@@ -187,7 +187,7 @@ def test_the_next_python_measures_where_one_cannot(tmp_path: Path) -> None:
     assert machine.measurements
     with pytest.raises(peaks.NotMeasured) as caught:
         peaks.of_cpus(this_system(), [broken, "/nowhere/python"])
-    assert f"{broken}: it ended with status 132: Illegal instruction" in str(caught.value)
+    assert f"{broken}: exit status 132: Illegal instruction" in str(caught.value)
     assert "/nowhere/python: No such file or directory" in str(caught.value)
 
 

@@ -43,7 +43,7 @@ def test_rapl_that_we_may_not_read_says_who_may_with_a_fake_refusal(lay, monkeyp
     assert finding.level == NOTE
     assert "Permission denied: " in finding.found
     assert "only root may read it" in finding.found
-    assert "stays empty" in finding.means
+    assert "do not contain this energy" in finding.means
 
 
 def test_the_counters_of_a_cray_are_the_nodes(lay) -> None:

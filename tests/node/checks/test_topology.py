@@ -21,7 +21,7 @@ HYPERTHREADS = siblings("0,2", "1,3", "0,2", "1,3")
 @pytest.mark.parametrize(
     ("files", "cpus", "level", "words"),
     [
-        (HYPERTHREADS, [0, 1, 2, 3], NOTE, "on, 2 CPUs to a core: 4 usable CPUs on 2 cores"),
+        (HYPERTHREADS, [0, 1, 2, 3], NOTE, "on, 2 CPUs per core: 4 usable CPUs on 2 cores"),
         (HYPERTHREADS, [0, 1], OK, "no two usable CPUs share a core: 2 usable CPUs on 2 cores"),
         (HYPERTHREADS, [1, 3], NOTE, "2 usable CPUs on 1 core"),
         (siblings("0", "1", "2", "3"), [0, 1, 2, 3], OK, "off or none: 4 usable CPUs on 4 cores"),
@@ -64,7 +64,12 @@ def test_a_kernel_that_moves_pages_between_domains_is_told(lay, balancing: str, 
 @pytest.mark.parametrize(
     ("enabled", "defrag", "level", "found"),
     [
-        ("always [madvise] never", "always defer [madvise] never", OK, "transparent ones: madvise, defrag madvise"),
+        (
+            "always [madvise] never",
+            "always defer [madvise] never",
+            OK,
+            "transparent huge pages: madvise, defrag madvise",
+        ),
         ("[always] madvise never", "always defer [defer+madvise] never", OK, "always, defrag defer+madvise"),
         ("always [madvise] never", "[always] defer never", OK, "madvise, defrag always"),
         ("[always] madvise never", "[always] defer never", NOTE, "always, defrag always"),

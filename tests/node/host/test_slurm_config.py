@@ -56,4 +56,4 @@ def test_one_that_does_not_answer_is_not_waited_for_with_a_made_up_scontrol(
 ) -> None:
     monkeypatch.setattr(slurm_config, "TIMEOUT_S", 0.3)
     fake_commands(scontrol="exec sleep 5")
-    assert slurm_config.query("n1", IN_A_JOB).reason == "scontrol show config did not answer within 0.3 s"
+    assert slurm_config.query("n1", IN_A_JOB).reason == "scontrol show config did not respond within 0.3 s"

@@ -13,7 +13,7 @@ from hpcbench.node.launch import allocator
 def test_with_another_c_library_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda name: types.SimpleNamespace())
     told = allocator.missing({"allocator": "glibc-retain"})
-    assert told == "allocator: glibc-retain is requested, and the C library of this Python is not glibc"
+    assert told == "allocator: glibc-retain requires glibc, and this Python uses another C library"
     assert allocator.missing({"allocator": "jemalloc"}) is None
     assert allocator.missing({"allocator": None}) is None
 

@@ -33,7 +33,7 @@ def test_more_threads_than_the_quota_has_are_refused_and_the_group_is_named(
     assert room_for_threads(make_planned(intra_op_threads=2), system) is None
     told = room_for_threads(make_planned(intra_op_threads=3), system)
     assert told
-    assert "3 threads, and this process has 2 CPUs' worth of time, by the quota of /sys/fs/cgroup/job" in told
+    assert "3 threads, and this process has a quota of 2 CPUs (cgroup /sys/fs/cgroup/job)" in told
 
 
 def test_a_part_of_a_cpu_counts_as_one(lay: Callable[..., Any], make_planned: Callable[..., Any]) -> None:

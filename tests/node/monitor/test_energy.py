@@ -135,7 +135,7 @@ def test_an_average_over_seconds_needs_a_window_of_ten_times_that() -> None:
     meter = gpu("ampere", "average")._replace(counter=None)
     timeline = watched(meter, gpu0__power_w=[300.0] * 101)
     reason = the(energy.of_window(timeline, 0.0, 10.0), "gpu0").reason
-    assert reason == "the window of 10 s is too short: sensor and readings tell a time to 1.2 s, and it takes 12 s"
+    assert reason == "the window of 10 s is too short: the time resolution is 1.2 s, which requires 12 s"
 
 
 def test_a_device_that_vanishes_mid_run_has_no_number_from_then_on() -> None:
@@ -173,7 +173,7 @@ def test_a_counter_that_misses_energy_is_not_believed() -> None:
     found = the(energy.of_window(timeline, 1.0, 9.0), "gpu0")
     assert found.joules == pytest.approx(2400)
     assert found.method == "integrated power"
-    assert found.remark == "its counter shows 2081 J, which contradicts its power"
+    assert found.remark == "its counter (2081 J) contradicts its power"
 
 
 @pytest.mark.parametrize("part", [0.96, 1.04])

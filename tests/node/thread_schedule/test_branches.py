@@ -342,7 +342,7 @@ def test_where_threads_cannot_be_started_nothing_is_left_on_the_model(
 
 def test_a_copy_of_a_model_with_branches_side_by_side_is_refused(module: Any) -> None:
     side_by_side = apart(module, ("0", "1"))
-    with pytest.raises(TypeError, match=r"applied to this model, .* after remove"):
+    with pytest.raises(TypeError, match=r"applied to this model: .* after remove"):
         copy.deepcopy(module)
     side_by_side.apply({})
     copy.deepcopy(module)

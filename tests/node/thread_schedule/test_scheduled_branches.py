@@ -104,5 +104,5 @@ def test_branches_in_branches_would_wait_for_each_other_and_are_refused(tmp_path
     inner = Section("0.0", FORWARD, 2, ("0", "1"))
     outer = Section("0", FORWARD, 2, ("0", "1"))
     write(Schedule(fingerprint(module), (inner, outer), {}), str(tmp_path / "schedule.json"))
-    with pytest.raises(ValueError, match=r"the section 0\.0 lies in '0', which has branches"):
+    with pytest.raises(ValueError, match=r"the layer group 0\.0 lies in '0', which has branches"):
         apply_schedule(module, tmp_path / "schedule.json")

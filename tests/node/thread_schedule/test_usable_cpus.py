@@ -27,8 +27,8 @@ def test_it_is_that_of_a_checkup(lay: Any, files: dict[str, str], expected: floa
     [
         (None, 4, "5 threads, and this process may use 4 CPUs"),
         (8.0, 4, "5 threads, and this process may use 4 CPUs"),
-        (2.5, 3, "4 threads, and this process has 2.5 CPUs' worth of time, by the quota of /job"),
-        (0.0, 1, "2 threads, and this process has 0 CPUs' worth of time, by the quota of /job"),
+        (2.5, 3, "4 threads, and this process has a quota of 2.5 CPUs (cgroup /job)"),
+        (0.0, 1, "2 threads, and this process has a quota of 0 CPUs (cgroup /job)"),
     ],
 )
 def test_the_lesser_of_cpus_and_quota_is_the_limit(

@@ -91,18 +91,18 @@ def test_a_node_without_infiniband_or_without_its_counters_says_so(machine: Any)
 
 # From `lctl get_param llite.*.stats` (lustre-discuss, 6 April 2018), and with the lines of Lustre 2.15.
 OLD = """snapshot_time             1523008010.817348638 secs.nsecs
-read_bytes                25673 measurements [bytes] 1 3366225 145121869
-write_bytes               13641 measurements [bytes] 1 3366225 468230469
-open                      3 measurements [regs]
-close                     3 measurements [regs]"""
+read_bytes                25673 samples [bytes] 1 3366225 145121869
+write_bytes               13641 samples [bytes] 1 3366225 468230469
+open                      3 samples [regs]
+close                     3 samples [regs]"""
 NEW = """snapshot_time             1700000000.123456789 secs.nsecs
 start_time                1600000000.123456789 secs.nsecs
 elapsed_time              100000000.000000000 secs.nsecs
-read_bytes                25683 measurements [bytes] 1 3366225 145122869 99999999999
-write_bytes               13641 measurements [bytes] 1 3366225 468230469 99999999999
-read                      25683 measurements [usec] 1 20 300 4000
-open                      5 measurements [usec] 1 20 300 4000
-close                     3 measurements [usec] 1 20 300 4000"""
+read_bytes                25683 samples [bytes] 1 3366225 145122869 99999999999
+write_bytes               13641 samples [bytes] 1 3366225 468230469 99999999999
+read                      25683 samples [usec] 1 20 300 4000
+open                      5 samples [usec] 1 20 300 4000
+close                     3 samples [usec] 1 20 300 4000"""
 
 
 @pytest.mark.parametrize("folder", ["proc/fs/lustre/llite", "sys/kernel/debug/lustre/llite"])

@@ -299,7 +299,7 @@ def test_a_missing_driver_or_package_says_what_to_install_with_a_fake_module(
     machine: Any, driver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver(starts=False)
-    with pytest.raises(Absent, match="the NVIDIA driver does not answer: Driver Not Loaded"):
+    with pytest.raises(Absent, match="the NVIDIA driver does not respond: Driver Not Loaded"):
         Nvidia(machine.host)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(Absent, match="lacks NVML's package: pip install nvidia-ml-py"):

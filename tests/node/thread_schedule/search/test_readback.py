@@ -79,7 +79,7 @@ def test_a_model_that_sets_threads_itself_is_refused(
 
 def test_another_order_than_the_schedules_is_refused() -> None:
     model = torch.nn.Sequential(linear(), linear())
-    with pytest.raises(Refused, match="another order than that of the schedule: forward of 1 came after forward of 0"):
+    with pytest.raises(Refused, match="another order than in the schedule: forward of 1 came after forward of 0"):
         followed(model, [("1", FORWARD, 2), ("0", FORWARD, 1)])
 
 
@@ -91,6 +91,6 @@ def test_a_step_without_the_model_is_refused() -> None:
 def test_a_schedule_of_another_model_is_refused_as_such() -> None:
     model = torch.nn.Sequential(linear())
     made = Schedule("0", (Section("9", FORWARD, 1),), {})
-    with pytest.raises(ValueError, match="it was made for another model"):
+    with pytest.raises(ValueError, match="it belongs to another model"):
         follow(model, made.sections, partial(apply_schedule, model, made), lambda: model(BATCH))
     assert not model[0]._forward_pre_hooks

@@ -224,7 +224,7 @@ def test_an_order_that_depends_on_data_is_refused() -> None:
     batch = torch.ones(2, 4)
     sections = Sections(model, lambda: model(batch))
     batch.neg_()
-    with pytest.raises(Refused, match=r"depends on data: forward of right came, and before it was forward of left"):
+    with pytest.raises(Refused, match="depends on the data: now forward of right, before forward of left"):
         sections.time_step([1, 1])
 
 

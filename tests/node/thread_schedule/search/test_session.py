@@ -161,7 +161,9 @@ def test_a_schedule_of_a_file_is_followed(network: Make, tmp_path: Path) -> None
     assert again["schedule"] == told["schedule"]
     assert again["why"] == f"the case names the file {file}"
     other = network(Sleeping(0, 0), schedule=str(file))
-    with pytest.raises(Unsupported, match=re.escape(f"{file}: the schedule cannot be applied: it was made for")):
+    with pytest.raises(
+        Unsupported, match=re.escape(f"{file}: the schedule cannot be applied: it belongs to another model")
+    ):
         apply_or_search(other, other.infer, None)
     missing = network(schedule="nowhere.json")
     with pytest.raises(Unsupported, match=r"nowhere\.json cannot be read: No such file"):
@@ -213,7 +215,7 @@ def test_a_schedule_of_a_file_that_the_model_does_not_obey_is_refused(network: M
     file = file_of(torch.nn.Sequential(*modules), tmp_path, 2, 2, 2)
     made = network(*modules, schedule=file)
     refusal = (
-        f"the schedule {file} cannot be followed: the model sets threads itself: in 1 there are 1, and 2 were asked"
+        f"the schedule {file} cannot be followed: the model sets threads itself: in 1 there are 1, and 2 were requested"
     )
     with pytest.raises(Unsupported, match=re.escape(refusal)):
         apply_or_search(made, made.infer, None)
@@ -345,7 +347,7 @@ def test_more_threads_than_cpus_are_for_cases_that_say_so(
 def test_a_schedule_over_the_quota_is_refused(network: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = file_of(torch.nn.Sequential(Sleeping(0, 0)), tmp_path, 2)
     monkeypatch.setattr(cpus, "tightest", lambda: cpu_quota.Quota(0.5, "/slice"))
-    refusal = f"{file}: the schedule cannot be applied: it requires 2 threads, and this process has 0.5 CPUs' worth"
+    refusal = f"{file}: the schedule cannot be applied: it requires 2 threads, and this process has a quota of 0.5 CPUs"
     with pytest.raises(Unsupported, match=re.escape(refusal)):
         apply_or_search(following := network(Sleeping(0, 0), schedule=file), following.infer, None)
     allowed = network(Sleeping(0, 0), schedule=file, oversubscribe=True)
