@@ -19,7 +19,7 @@ from tests import forked
 
 TOOL = Path(__file__).parents[3] / "tools" / "cluster"
 PATIENCE_S = 150
-# Of a repetition: until it is ended, and mended for the next one. Who sees it asleep may mend at once.
+# Of a run: it sleeps until it is ended. Runs that start once `mended` exists end at once; `asleep` says that it sleeps.
 ASLEEP = "[ -e mended ] || { touch asleep; sleep 300; }"
 
 
