@@ -1,17 +1,17 @@
-"""Verdicts on two sets of repetitions: NEW is faster or slower than BASE, the same, or undecided (cannot tell).
+"""Verdicts on two sets of runs: NEW is faster or slower than BASE, the same, or the comparison is inconclusive.
 
 The rule, for two sets of runs of the same workload:
 
 - slower or faster: Welch's test passes at a false discovery rate of 1 % over all comparisons (Benjamini and Hochberg,
 1995, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57), the exact rank-sum test
-agrees at 1 %, the ratio of the medians is beyond the margin, and each side has at least five repetitions: with fewer,
+agrees at 1 %, the ratio of the medians is beyond the margin, and each side has at least five runs: with fewer,
 the rank-sum test cannot reach 1 %.
 
 - same: the 95 % CI of the ratio is within the margin, equivalent to two one-sided tests at 2.5 % (Schuirmann, 1987, "A
 comparison of the two one-sided tests procedure and the power approach", Journal of Pharmacokinetics and
 Biopharmaceutics 15).
 
-- cannot tell: all other cases, with the reason and the number of runs needed.
+- inconclusive: all other cases, with the reason and the number of runs needed.
 
 One test alone is not enough: for bimodal run times, Welch's test finds a difference of a case to itself in up to 3 % of
 trials. The rank-sum test does so in 1 % under any noise, but cannot reach the small p-values that a correction for many
@@ -35,7 +35,7 @@ RANK_SUM_LEVEL = 0.01
 MARGIN = 0.01
 MAX_REPETITIONS = 100  # per side; more is impractical
 
-FASTER, SLOWER, SAME, CANNOT_TELL = "faster", "slower", "same", "cannot tell"
+FASTER, SLOWER, SAME, UNDECIDED = "faster", "slower", "same", "inconclusive"
 
 
 class Pair(NamedTuple):
@@ -83,7 +83,7 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
         reason = (
             f"{_counts(pair)}: an interval requires two per side, and a verdict of faster or slower {MIN_REPETITIONS}"
         )
-        return Verdict(CANNOT_TELL, ratio, reason=reason, runs_needed=MIN_REPETITIONS)
+        return Verdict(UNDECIDED, ratio, reason=reason, runs_needed=MIN_REPETITIONS)
     if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
         return Verdict(SAME, ratio, p_value)
     beyond = abs(_log(ratio.estimate)) > margin
@@ -101,7 +101,7 @@ def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> 
     else:
         doubt = f"runs of both sides overlap (rank-sum p = {ranks:.2g})"
     needed = _needed(pair, ratio, margin)
-    return Verdict(CANNOT_TELL, ratio, p_value, ranks, f"{doubt}; {_advice(needed)}", needed)
+    return Verdict(UNDECIDED, ratio, p_value, ranks, f"{doubt}; {_advice(needed)}", needed)
 
 
 def _log(ratio: float) -> float:

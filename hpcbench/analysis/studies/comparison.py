@@ -14,7 +14,7 @@ from hpcbench.analysis.cases.case_table import Row, by_case, case_table, valid_r
 from hpcbench.analysis.cases.quantities import NOT_FOUND, TIME, Quantity
 from hpcbench.analysis.cases.workloads import WORK
 from hpcbench.analysis.stats import equivalence
-from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FASTER, SAME, SLOWER, Pair, Verdict
+from hpcbench.analysis.stats.equivalence import FASTER, SAME, SLOWER, UNDECIDED, Pair, Verdict
 from hpcbench.analysis.stats.intervals import Floats, median_of
 from hpcbench.config.metrics import PREFIX
 from hpcbench.core.samples import INTERFERENCE, SAMPLES
@@ -22,9 +22,9 @@ from hpcbench.core.status import COMPLETED
 
 BETTER, WORSE = "better", "worse"  # verdicts on metrics, instead of faster and slower
 MISSING, NOT_COMPARED = "missing", "not compared"
-WORST_FIRST = (SLOWER, WORSE, CANNOT_TELL, SAME, FASTER, BETTER, MISSING, NOT_COMPARED)
+WORST_FIRST = (SLOWER, WORSE, UNDECIDED, SAME, FASTER, BETTER, MISSING, NOT_COMPARED)
 FAILING = (SLOWER, WORSE, MISSING)
-INCONCLUSIVE = (CANNOT_TELL, NOT_COMPARED)
+INCONCLUSIVE = (UNDECIDED, NOT_COMPARED)
 # Columns that should agree on both sides, since a comparison of code requires one machine.
 MACHINE = ("site", "cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel")
 VERSIONS = ("framework_version", "software")
@@ -184,7 +184,7 @@ def _warnings(name: str, side: _Side, other: _Side) -> list[str]:
 
 
 def _measured(row: Row) -> Iterator[tuple[str, float]]:
-    """Yield column and value of each quantity of a repetition: the median time in seconds, and the metrics."""
+    """Yield column and value of each quantity of a run: the median time in seconds, and the metrics."""
     yield TIME.column, median_of(row[SAMPLES])
     for name, value in row.items():
         if name.startswith(PREFIX) and not pd.isna(value):

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hpcbench.analysis.cases.labels import label, telling_apart
 from hpcbench.analysis.cases.quantities import TIME, Quantity
-from hpcbench.analysis.stats.equivalence import CANNOT_TELL, FALSE_DISCOVERY_RATE, FASTER, SLOWER
+from hpcbench.analysis.stats.equivalence import FALSE_DISCOVERY_RATE, FASTER, SLOWER, UNDECIDED
 from hpcbench.analysis.studies.comparison import BETTER, MISSING, NOT_COMPARED, WORSE, Comparison
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import column_format, factor, formatter, percent
@@ -20,7 +20,7 @@ from hpcbench.report.text.text_columns import Column, as_table
 
 Metrics = Mapping[str, Quantity]  # metrics of commands, by column
 
-_STYLES = {SLOWER: "red", WORSE: "red", CANNOT_TELL: "yellow", FASTER: "green", BETTER: "green", MISSING: "red"}
+_STYLES = {SLOWER: "red", WORSE: "red", UNDECIDED: "yellow", FASTER: "green", BETTER: "green", MISSING: "red"}
 
 
 def print_comparison(
@@ -38,7 +38,7 @@ def print_comparison(
     if len(compared):
         console.print(as_table(columns_of(compared.head(top), shown, metrics)))
         print_omitted(len(compared) - top, console, "--json")
-    doubtful = rows[rows["verdict"].isin([CANNOT_TELL, MISSING, NOT_COMPARED])]
+    doubtful = rows[rows["verdict"].isin([UNDECIDED, MISSING, NOT_COMPARED])]
     for _, row in doubtful.head(top).iterrows():
         word = (row["verdict"], _STYLES.get(row["verdict"], ""))
         console.print(Text.assemble(word, f" {named(row, shown, metrics)}: {row['reason']}"), soft_wrap=True)

@@ -15,10 +15,10 @@ from scipy.stats import false_discovery_control
 
 from benchmarks import noise
 from hpcbench.analysis.stats.equivalence import (
-    CANNOT_TELL,
     FASTER,
     SAME,
     SLOWER,
+    UNDECIDED,
     Pair,
     Verdict,
     evaluate,
@@ -53,7 +53,7 @@ def test_a_sure_difference_within_the_margin_is_the_same() -> None:
 
 def test_what_lies_on_both_sides_of_the_margin_cannot_be_told() -> None:
     found = verdict(CLOSE, CLOSE * 1.009)
-    assert found.word == CANNOT_TELL
+    assert found.word == UNDECIDED
     assert found.runs_needed is not None
     assert 10 < found.runs_needed < 100
     said = f"the interval exceeds the margin; about {found.runs_needed} runs per side would suffice"
@@ -62,7 +62,7 @@ def test_what_lies_on_both_sides_of_the_margin_cannot_be_told() -> None:
 
 def test_noise_that_no_number_of_repetitions_overcomes_is_said_to_be_that() -> None:
     found = verdict(np.array([1.0, 1.4, 1.0, 1.4, 1.2]), np.array([1.4, 1.0, 1.01, 1.2, 1.41]))
-    assert (found.word, found.runs_needed) == (CANNOT_TELL, None)
+    assert (found.word, found.runs_needed) == (UNDECIDED, None)
     assert found.reason is not None
     assert found.reason.endswith("more than 100 runs per side would be needed: measure on an idle machine")
 
@@ -76,7 +76,7 @@ def test_noise_that_no_number_of_repetitions_overcomes_is_said_to_be_that() -> N
 )
 def test_too_few_repetitions_say_so_however_large_the_difference(counts: tuple[int, int], said: str) -> None:
     found = verdict(CLOSE[: counts[0]], 2 * CLOSE[: counts[1]])
-    assert (found.word, found.runs_needed) == (CANNOT_TELL, 5)
+    assert (found.word, found.runs_needed) == (UNDECIDED, 5)
     assert found.reason == f"{said}; about 5 runs per side would suffice"
 
 
@@ -85,7 +85,7 @@ def test_too_few_repetitions_say_so_however_large_the_difference(counts: tuple[i
 )
 def test_a_single_repetition_says_nothing(counts: tuple[int, int], said: str) -> None:
     found = verdict(CLOSE[: counts[0]], 2 * CLOSE[: counts[1]])
-    assert (found.word, found.ratio.low) == (CANNOT_TELL, None)
+    assert (found.word, found.ratio.low) == (UNDECIDED, None)
     assert found.reason is not None
     assert found.reason.startswith(said)
 
@@ -95,7 +95,7 @@ def test_fewer_than_five_repetitions_of_a_side_are_too_few_beside_however_many(c
     base, new = np.linspace(0.998, 1.002, counts[0]), np.linspace(1.998, 2.002, counts[1])
     assert rank_sum_p(base, new) < 0.01
     found = verdict(base, new)
-    assert (found.word, found.runs_needed) == (CANNOT_TELL, 5)
+    assert (found.word, found.runs_needed) == (UNDECIDED, 5)
 
 
 def test_three_repetitions_that_agree_can_be_the_same() -> None:
@@ -104,7 +104,7 @@ def test_three_repetitions_that_agree_can_be_the_same() -> None:
 
 def test_values_that_lie_many_orders_of_magnitude_apart_have_a_verdict_like_any_others() -> None:
     found = verdict(np.array([1e-60, 1.0]), np.ones(2))
-    assert (found.word, found.ratio.low, found.ratio.high) == (CANNOT_TELL, 0.0, math.inf)
+    assert (found.word, found.ratio.low, found.ratio.high) == (UNDECIDED, 0.0, math.inf)
     assert verdict(1e-200 * CLOSE, 1e200 * CLOSE).word == SLOWER
     assert verdict(1e200 * CLOSE, 1e-200 * CLOSE).word == FASTER
 
@@ -115,7 +115,7 @@ def test_two_modes_that_fool_welchs_test_do_not_fool_the_ranks() -> None:
     found = verdict(base, new)
     assert found.p_value is not None
     assert found.p_value < 0.01
-    assert found.word == CANNOT_TELL
+    assert found.word == UNDECIDED
     assert found.reason is not None
     assert found.reason.startswith("runs of both sides overlap (rank-sum p = 0.083)")
 
@@ -154,7 +154,7 @@ def test_a_difference_that_is_sure_alone_may_not_be_sure_among_a_hundred() -> No
     others = [Pair(*generator.normal(1, 0.01, (2, 5))) for _ in range(99)]
     assert evaluate([one])[0].word == SLOWER
     among = evaluate([one, *others])[0]
-    assert among.word == CANNOT_TELL
+    assert among.word == UNDECIDED
     assert among.reason is not None
     assert among.reason.startswith("not significant (corrected p = ")
 
@@ -181,7 +181,7 @@ def test_a_verdict_keeps_to_its_rule(base: Floats, new: Floats, margin: float) -
         assert base.max() < new.min() or base.min() > new.max() or base.size + new.size > 10
         assert (found.ratio.estimate > 1) == (found.word == SLOWER)
         assert abs(np.log(found.ratio.estimate)) > np.log1p(margin)
-    assert (found.reason is not None) == (found.word == CANNOT_TELL)
+    assert (found.reason is not None) == (found.word == UNDECIDED)
 
 
 def words(kind: noise.Noise, sizes: tuple[int, int], factor: float, trials: int) -> Counter[str]:

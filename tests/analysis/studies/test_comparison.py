@@ -64,8 +64,8 @@ def test_each_case_gets_a_verdict_and_the_worst_comes_first(compared: Compared) 
     base = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "e": {"runs": 3}}
     new = {"a": 1.0, "b": 0.9, "c": 1.1, "d": 1.3, "e": {"time": 1.2, "runs": 3}}
     found = compared(base, new)
-    assert told(found) == [("d", "slower"), ("c", "slower"), ("e", "cannot tell"), ("a", "same"), ("b", "faster")]
-    assert found.counts() == {"slower": 2, "cannot tell": 1, "same": 1, "faster": 1}
+    assert told(found) == [("d", "slower"), ("c", "slower"), ("e", "inconclusive"), ("a", "same"), ("b", "faster")]
+    assert found.counts() == {"slower": 2, "inconclusive": 1, "same": 1, "faster": 1}
     assert (found.base, found.new, found.compared) == ("base", "new", 5)
 
 
@@ -85,7 +85,7 @@ def test_the_samples_of_a_repetition_count_once(compared: Compared) -> None:
     many = {"times_s": np.full(1000, 1.5)}
     base = {"a": {"runs": 1, **many}}
     row = only(compared(base, {"a": {"runs": 1}}))
-    assert (row["verdict"], row["base_runs"]) == ("cannot tell", 1)
+    assert (row["verdict"], row["base_runs"]) == ("inconclusive", 1)
 
 
 FAILED = {"status": "timeout", "error": "stopped after 60 s"}

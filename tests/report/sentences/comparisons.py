@@ -157,7 +157,7 @@ def _of_ratio(row: pd.Series[Any], old: Values, now: Values, margin: float) -> I
             yield f"the ranks do not differ: {about}"
     if word == "same" and (abs(log) > math.log1p(margin) * (1 + 1e-9) or min(old.size, now.size) < 2):
         yield f"beyond the margin, or of one run: {about}"
-    if word == "cannot tell":
+    if word == "inconclusive":
         yield from _of_doubt(row, old, now, margin, about)
 
 

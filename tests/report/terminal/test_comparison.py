@@ -65,7 +65,7 @@ def make() -> Make:
     return comparison
 
 
-DOUBT = {"verdict": "cannot tell", "reason": "not significant (p = 0.2); about 9 runs per side would suffice"}
+DOUBT = {"verdict": "inconclusive", "reason": "not significant (p = 0.2); about 9 runs per side would suffice"}
 GONE = {"verdict": "missing", "ratio": None, "reason": "not measured in NEW (failed: it broke)"}
 
 
@@ -87,7 +87,7 @@ def test_a_row_has_both_medians_the_ratio_its_interval_and_the_verdict(make: Mak
 def test_the_last_line_sums_up_and_names_margin_and_correction(make: Make) -> None:
     text = printed(make({}, {"verdict": "same"}, DOUBT, GONE))
     assert text.splitlines()[-1] == (
-        "1 slower, 1 cannot tell, 1 same, 1 missing (margin 1 %, false discovery rate 1 % over 3 comparisons by "
+        "1 slower, 1 inconclusive, 1 same, 1 missing (margin 1 %, false discovery rate 1 % over 3 comparisons by "
         "Benjamini and Hochberg, 95 % CI)"
     )
 
@@ -98,7 +98,7 @@ def test_a_comparison_of_single_repetitions_is_none_that_the_correction_counts(m
 
 def test_what_cannot_be_told_or_compared_is_listed_with_its_reason(make: Make) -> None:
     text = printed(make({}, DOUBT, GONE))
-    assert "cannot tell nodes=2: not significant (p = 0.2); about 9 runs per side would suffice" in text
+    assert "inconclusive nodes=2: not significant (p = 0.2); about 9 runs per side would suffice" in text
     assert "missing nodes=3: not measured in NEW (failed: it broke)" in text
     assert len(re.findall("29.1 ", text)) == 2
 
@@ -128,7 +128,7 @@ def test_metrics_are_named_with_their_units(make: Make) -> None:
     text = printed(make({}, {**metric, "case": "case-0", "nodes": 1}, {**metric, **DOUBT}))
     assert re.search(r"time +29\.1 ms", text)
     assert re.search(r"rate \(it/s\) +10 +9 .* worse", text)
-    assert "cannot tell nodes=3 rate (it/s): not significant" in text
+    assert "inconclusive nodes=3 rate (it/s): not significant" in text
 
 
 def test_only_the_first_rows_are_shown_and_it_is_said_how_many_more_there_are(make: Make) -> None:
@@ -190,7 +190,7 @@ def test_each_comparison_is_a_test_and_only_a_verdict_of_same_or_faster_passes(m
 
 
 def test_what_fails_can_be_chosen(make: Make) -> None:
-    found = suite(make({}, DOUBT, GONE), {"cannot tell", "missing"})
+    found = suite(make({}, DOUBT, GONE), {"inconclusive", "missing"})
     assert [test[0].tag for test in found.iter("testcase")] == ["skipped", "failure", "failure"]
 
 
