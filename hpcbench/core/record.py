@@ -112,7 +112,7 @@ class Learning:
 
 @dataclass(frozen=True)
 class Work:
-    """What one step computes. Only runs of equal work are compared."""
+    """What one step computes. Only runs of the same workload are compared."""
 
     parameter_count: int = described("trainable parameters, counted by the framework", "parameter_count")
     flops_per_item: int = described(

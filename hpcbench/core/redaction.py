@@ -22,7 +22,7 @@ _SECRET = re.compile(
     r"TOKEN(?!IZ)|(?<!_IB_P)KEY|SECRET|(?<!BY)PASS(?!ENV)|CREDENTIAL|AUTH(?!OR)|JWT|_PWD\Z|_PAT\Z", re.IGNORECASE
 )
 _SHORTEST_SECRET = 6  # characters; shorter values occur in ordinary words
-BLOT = "[redacted]"
+REDACTED = "[redacted]"
 
 
 def is_secret(name: str) -> bool:
@@ -49,7 +49,7 @@ def secrets_in(environment: Mapping[str, str]) -> List[str]:
 
 
 def redacted(value: Any, environment: Mapping[str, str]) -> Any:
-    """Return `value` with the content of each variable that looks like a secret replaced by BLOT.
+    """Return `value` with the content of each variable that looks like a secret replaced by REDACTED.
 
     `value` is a text, or lists and dicts of texts.
     """
@@ -79,7 +79,7 @@ class Redactor:
         for found in self._any.finditer(text):
             if found.start() >= cut:  # it may be the beginning of a longer secret
                 break
-            done += [text[place : found.start()], BLOT.encode()]
+            done += [text[place : found.start()], REDACTED.encode()]
             place = found.end()
         cut = max(cut, place)
         self._held = text[cut:]
@@ -88,13 +88,13 @@ class Redactor:
     def rest(self) -> bytes:
         """Return the bytes that are held back at the end of the stream."""
         held, self._held = self._held, b""
-        return self._any.sub(BLOT.encode(), held) if self._any else held
+        return self._any.sub(REDACTED.encode(), held) if self._any else held
 
 
 def _blotted(value: Any, secrets: Any) -> Any:
     if isinstance(value, str):
         for secret in secrets:
-            value = value.replace(secret, BLOT)
+            value = value.replace(secret, REDACTED)
         return value
     if isinstance(value, dict):
         return {key: _blotted(item, secrets) for key, item in value.items()}
@@ -127,22 +127,22 @@ def without_secrets(text: str, environment: Mapping[str, str]) -> Tuple[str, int
     Redacted are the values of names such as API_KEY, the contents of variables with such names, and keys of known
     formats. Some text that is not secret may be redacted, too.
     """
-    shorter: str = re.sub(_KNOWN, BLOT, redacted(text, environment))
+    shorter: str = re.sub(_KNOWN, REDACTED, redacted(text, environment))
     shorter = "\n".join(map(_without_variables, shorter.split("\n")))
     shorter = re.sub(_ASSIGNED, _redacted_assignment, shorter)
-    return shorter, max(0, shorter.count(BLOT) - text.count(BLOT))
+    return shorter, max(0, shorter.count(REDACTED) - text.count(REDACTED))
 
 
 def _without_variables(line: str) -> str:
     for found in re.finditer(_VARIABLE, line):
         if is_secret(found["name"]) and line[found.end() :].strip() not in _EMPTY:
-            return line[: found.end()] + BLOT
+            return line[: found.end()] + REDACTED
     return line
 
 
 def _redacted_assignment(found: Match[str]) -> str:
     quote = found["value"][0] if found["value"][0] in "\"'" else ""
-    code = not quote and not found["value"].startswith(BLOT) and re.match(_CODE, found["value"])
+    code = not quote and not found["value"].startswith(REDACTED) and re.match(_CODE, found["value"])
     if code or not is_secret(found["name"]):
         return found[0]
-    return "".join((found["name"], found["sign"], quote, BLOT, quote))
+    return "".join((found["name"], found["sign"], quote, REDACTED, quote))

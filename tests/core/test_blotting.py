@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.core.redaction import BLOT, without_secrets
+from hpcbench.core.redaction import REDACTED, without_secrets
 
 SECRET = "s3cr3t-of-mine"  # noqa: S105 - made up
 KEY = f"-----BEGIN OPENSSH PRIVATE KEY-----\n+{SECRET}\n+AAAA\n-----END OPENSSH PRIVATE KEY-----"
@@ -40,7 +40,7 @@ KEY = f"-----BEGIN OPENSSH PRIVATE KEY-----\n+{SECRET}\n+AAAA\n-----END OPENSSH 
 def test_a_secret_is_blotted(line: str) -> None:
     text, count = without_secrets(f"before\n{line}\nafter", {})
     assert SECRET not in text
-    assert BLOT in text
+    assert REDACTED in text
     assert count == 1
     assert text.startswith("before\n")
     if line is not KEY:
@@ -56,7 +56,7 @@ def test_a_secret_is_blotted(line: str) -> None:
 )
 @pytest.mark.parametrize("start", ["DB_PASSWORD=", "+export API_KEY=", "-  HF_TOKEN: ", "me@x:~$ MY_SECRET ="])
 def test_of_a_variable_all_to_the_end_of_the_line_is_blotted(start: str, value: str) -> None:
-    assert without_secrets(f"before\n{start}{value}\nafter", {}) == (f"before\n{start}{BLOT}\nafter", 1)
+    assert without_secrets(f"before\n{start}{value}\nafter", {}) == (f"before\n{start}{REDACTED}\nafter", 1)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_is_none_stays(line: str) -> None:
 
 def test_the_content_of_a_variable_with_a_secret_name_is_found_anywhere() -> None:
     text, count = without_secrets(f"curl -H 'X: {SECRET}' {SECRET}", {"MY_TOKEN": SECRET, "HOME": "/home/me"})
-    assert text == f"curl -H 'X: {BLOT}' {BLOT}"
+    assert text == f"curl -H 'X: {REDACTED}' {REDACTED}"
     assert count == 2
 
 

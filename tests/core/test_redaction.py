@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.core.redaction import BLOT, Redactor, redacted, slurm_facts
+from hpcbench.core.redaction import REDACTED, Redactor, redacted, slurm_facts
 from hpcbench.core.variables.performance import allowed_variables
 
 SECRET = "hunter2-hunter2"  # noqa: S105 - not a real one
@@ -117,8 +117,8 @@ def test_the_working_directory_is_no_secret() -> None:
 
 def test_of_a_secret_that_begins_with_another_one_nothing_is_left_where_a_part_ends_in_it() -> None:
     redactor = Redactor({"A_TOKEN": "abcdef", "B_TOKEN": "abcdefghijkl"})
-    assert redactor.fed(b"x abcdefgh") + redactor.fed(b"ijkl\n") == b"x " + BLOT.encode() + b"\n"
-    assert redactor.fed(b"y abcdefgh") + redactor.rest() == b"y " + BLOT.encode() + b"gh"
+    assert redactor.fed(b"x abcdefgh") + redactor.fed(b"ijkl\n") == b"x " + REDACTED.encode() + b"\n"
+    assert redactor.fed(b"y abcdefgh") + redactor.rest() == b"y " + REDACTED.encode() + b"gh"
 
 
 @given(st.lists(st.sampled_from(["abcdef", "abcdefghijkl", "abc", "ghi", "jkl", "x"])), st.lists(st.integers(1, 20)))

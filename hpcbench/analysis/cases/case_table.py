@@ -1,4 +1,4 @@
-"""The table of cases, made from the table of repetitions: times with intervals, throughput and rank."""
+"""The table of cases, made from the table of runs: times with CIs, throughput and rank."""
 
 from __future__ import annotations
 

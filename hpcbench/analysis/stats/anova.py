@@ -40,7 +40,7 @@ class Sum(NamedTuple):
 
 
 class CaseMeans(NamedTuple):
-    """The sufficient statistics of the repetitions: mean of each case relative to its block, count and block."""
+    """The sufficient statistics of the runs: mean of each case relative to its block, count and block."""
 
     means: Floats
     counts: Floats

@@ -1,4 +1,4 @@
-"""Verdicts on two sets of repetitions: NEW is faster or slower than BASE, the same, or inconclusive.
+"""Verdicts on two sets of runs: NEW is faster or slower than BASE, the same, or the comparison is inconclusive.
 
 The rule, for two sets of runs of the same workload:
 

@@ -1,6 +1,6 @@
-"""Comparison of two sets of repetitions: the ratio of their medians, its interval, and two tests.
+"""Comparison of two sets of runs: the ratio of their medians, its interval, and two tests.
 
-Both tests use one value per repetition: each is a fresh process, and only these are independent.
+Both tests use one value per run: each is a new process, and only these are independent.
 """
 
 from __future__ import annotations

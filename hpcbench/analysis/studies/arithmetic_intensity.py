@@ -18,7 +18,7 @@ a forward pass move M numbers per item and read R of P weights (models/memory_tr
 - FLOPs are counted for matrix products and convolutions only.
 
 Fused layers (a compiler, attention that does not store its scores) and caches that hold a small network across layers
-reduce the traffic: such a case can exceed its roof. Communication and sharded optimizers are not counted.
+reduce the traffic: such a case can exceed its roofline. Communication and sharded optimizers are not counted.
 """
 
 from __future__ import annotations

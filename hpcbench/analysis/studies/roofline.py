@@ -81,7 +81,7 @@ class Roofline(NamedTuple):
     """The roofline of the cases.
 
     `points` has a row with the columns POINT for each case of a model with timed steps, with the index of the case;
-    `reason` explains a missing roof, `remark` a rate above the roof. `ceilings` has a row with the columns CEILING for
+    `reason` explains a missing roofline, `remark` a rate above it. `ceilings` has a row with the columns CEILING for
     each known ground of a point.
     """
 
@@ -157,7 +157,7 @@ def _scaled(rate: float, median_s: float, limit_s: Any) -> float | None:
 
 
 def _under(rate: float, intensity: float, ground: Ground, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
-    """Return the columns of a point that depend on its roof, or the reason why there are none."""
+    """Return the columns of a point that depend on its roofline, or the reason why it is unknown."""
     roof = roofs.get(ground)
     if roof is None:
         return {"reason": _unknown(ground, roofs)}
@@ -183,7 +183,7 @@ def _remark(rate: float, attainable: float, peak: float) -> str | None:
 
 
 def _unknown(ground: Ground, roofs: Mapping[Ground, Roof]) -> str:
-    """Return the reason why a ground has no roof."""
+    """Return the reason why a ground has no roofline."""
     named = ground.processor or f"its {ground.device.upper()} (model unknown)"
     alike = [known for known in roofs if known[:2] == ground[:2]]
     if not alike:

@@ -4,7 +4,7 @@ SHOWN = 60  # characters of what was found, in a message
 
 
 class MetricError(Exception):
-    """A metric has no value. The message says what was searched for and what was found."""
+    """A metric has no value. The message names what was searched for and what was found."""
 
 
 def short(text: str) -> str:

@@ -81,7 +81,7 @@ def _measured(name: str, spec: Spec, output: Output, warnings: List[str]) -> Dic
     texts = [text for rank in output.ranks for text in output.texts(rank, spec["regex"] is not None)]
     gaps = [text.gap for text in texts if text.gap]
     if gaps and spec["reduce"] in _COMPLETE:
-        raise MetricError("%s, and `reduce: %s` requires all of it" % (gaps[0], spec["reduce"]))
+        raise MetricError("%s, and `reduce: %s` requires the whole output" % (gaps[0], spec["reduce"]))
     found = value_of(spec, [text.content for text in texts], "the output")
     if gaps and spec["reduce"] not in ("first", "last"):
         warnings.append(WARNING % (name, gaps[0]))

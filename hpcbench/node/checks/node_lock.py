@@ -1,4 +1,4 @@
-"""A lock for one process at a time per node, since concurrent measurements disturb each other."""
+"""A lock for one process at a time per node, since concurrent measurements interfere with each other."""
 
 import contextlib
 import os

@@ -1,6 +1,6 @@
 """The speed of this node, by short kernels on all cores of the job and on each of its GPUs, to be compared with others.
 
-peak_kernel.py has the kernels. Each rate is the best of ten short runs, so that a short disturbance does not change it.
+peak_kernel.py has the kernels. Each rate is the best of ten short runs, so that short interference does not change it.
 """
 
 import os

@@ -36,7 +36,7 @@ def evaluate(source: Optional[str], cost_ns: float, tick_ns: int) -> CheckResult
 
 
 def _cost_ns() -> float:
-    """Return the time of one reading in ns, from the fastest series, since disturbances only add to it."""
+    """Return the time of one reading in ns, from the fastest series, since interference only adds to it."""
 
     def turn() -> float:
         start = time.perf_counter_ns()

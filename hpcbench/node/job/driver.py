@@ -84,7 +84,7 @@ def _was_given_up(job: Job) -> bool:
 
 
 def _gives_up(line: str, batch: str, index: int) -> bool:
-    """Return whether a line of the journal rejects the batch, or gives up this index of it. A damaged line does not."""
+    """Return whether a line of the journal rejects the batch, or gives up this index in it. A damaged line does not."""
     try:
         event = json.loads(line)
         is_meant = event["event"] == "rejected" or index in ranges.expand(event["indices"])

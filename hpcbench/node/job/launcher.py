@@ -34,7 +34,7 @@ def slurm_version() -> Tuple[Version, str]:
 def own_share(version: Version, width: int) -> List[str]:
     """Return the options that limit srun to the share of one of `width` concurrent runs in the job.
 
-    They include an equal share of the memory: by default, a step takes all of it.
+    They include an equal share of the memory: by default, a step takes all memory.
     """
     words = ["--exact" if version and version > EXACT else "--exclusive"]
     if "SLURM_MEM_PER_NODE" in os.environ:

@@ -57,7 +57,7 @@ def provider(symbol: str) -> Optional[str]:
 
 
 def _file_of(symbol: str, scope: Any) -> Optional[str]:
-    """Return the file of a symbol, or of the program's stub of it; None if the scope has no such symbol."""
+    """Return the file of a symbol, or of the program's stub for it; None if the scope has no such symbol."""
     function = getattr(scope, symbol, None)
     if function is None:
         return None

@@ -1,4 +1,4 @@
-"""A copy of the output of a command: all of it, or its beginning and end if it is long.
+"""A copy of the output of a command: complete, or its beginning and end if it is long.
 
 A run of hours must not fail because its program prints a lot, and its output must not fill the disk.
 """

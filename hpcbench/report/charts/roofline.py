@@ -24,9 +24,9 @@ _FLOPS = "FLOP/s"
 
 
 def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place: PlotSize) -> Any:
-    """Return a roofline chart with a point per case, coloured by the column `by`, and the roofs of these cases.
+    """Return a roofline chart with a point per case, coloured by the column `by`, and the rooflines of these cases.
 
-    At most MAX_POINTS cases are drawn, those closest to their roofs.
+    At most MAX_POINTS cases are drawn, those closest to their rooflines.
     """
     points = found.points[found.points["flops_per_s"].notna() & found.points["intensity_flops_per_byte"].notna()]
     points = points.nlargest(MAX_POINTS, "share_of_attainable") if len(points) > MAX_POINTS else points
@@ -57,7 +57,7 @@ def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place:
 
 
 def _roofs(ceilings: pd.DataFrame, intensities: pd.Series[float]) -> pd.DataFrame:
-    """Return the points of each roof: the slope of the memory bandwidth, and the peak performance."""
+    """Return the points of each roofline: the slope of the memory bandwidth, and the peak performance."""
     ridges = ceilings["ridge_flops_per_byte"].dropna()
     around = pd.concat([intensities, ridges])
     x = np.geomspace(around.min() / _ROOM, around.max() * _ROOM, _POINTS)

@@ -91,7 +91,7 @@ class Figure:
     caption: str
     description: str
     spec: Mapping[str, Any]
-    wide: bool = False  # the width of the page instead of half of it
+    wide: bool = False  # the width of the page instead of half the page
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def counted(counts: dict[str, int]) -> str:
 
 
 def nodes_in_words(runs: Sequence[RunProgress]) -> str:
-    """Return the nodes of running runs: `n[1-3] (2 each), n4`; empty if there are none or nodes are unknown."""
+    """Return the nodes with active runs: `n[1-3] (2 each), n4`; empty if there are none or nodes are unknown."""
     return ", ".join(
         nodes if count == 1 else f"{nodes} ({count}{' each' if ',' in nodes or '[' in nodes else ''})"
         for count, nodes in status_summary.running_on(runs).items()

@@ -1,4 +1,4 @@
-"""Runs of a sweep by state and reason, with their array elements."""
+"""Runs of a sweep by state and reason, with their array tasks."""
 
 from __future__ import annotations
 

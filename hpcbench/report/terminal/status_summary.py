@@ -63,7 +63,7 @@ def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:
 
 
 def running_on(runs: Iterable[RunProgress]) -> dict[int, str]:
-    """Return the nodes by number of running runs: `{2: "n[1-3]", 1: "n4"}`."""
+    """Return the nodes by number of active runs: `{2: "n[1-3]", 1: "n4"}`."""
     by_count: dict[int, list[str]] = {}
     for node, count in running_by_node(runs).items():
         by_count.setdefault(count, []).append(node)

@@ -13,7 +13,7 @@ from ...workload.problem import Problem
 from .. import capabilities
 
 _POOL = "tf_XLAEigen"  # XLA's name of the threads that share the work of one operation
-_CPUS_OF_TASK: List[int] = []  # as they were before any restriction
+_CPUS_OF_TASK: List[int] = []  # those before any restriction
 
 
 def restrict_cpus(intra_op: Optional[int]) -> None:

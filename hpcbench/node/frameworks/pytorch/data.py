@@ -29,14 +29,14 @@ class ImageFiles(Dataset):  # type: ignore[type-arg]
 
 
 class Pipelines:
-    """One loader each for training and held-out data, so that their processes start once, not in every epoch."""
+    """One loader each for training and validation split: their processes start once, not in every epoch."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._loaders: Dict[bool, Any] = {}
 
     def batches(self, items: Items, forever: bool) -> Iterator[Example]:
-        """Yield batches on the CPU: with `forever`, training data without end; otherwise the held-out data, once."""
+        """Yield batches on the CPU: with `forever`, training data without end; otherwise the validation split, once."""
         if forever not in self._loaders:
             self._loaders[forever] = _loader(self.problem, items, forever)
         yield from self._loaders[forever]

@@ -55,7 +55,7 @@ class Source(ABC):
         """Return one value for each column. Raise OSError if the source has gone."""
 
     def capture(self) -> Any:
-        """Return the raw readings: the part of the work that must be done at the time of a tick, usually all of it."""
+        """Return the raw readings: the work that must be done at the time of a tick, usually all work."""
         return self.read()
 
     def values(self, captured: Any) -> Values:

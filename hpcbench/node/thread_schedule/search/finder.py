@@ -145,7 +145,7 @@ class Finder:
         """Raise Refused unless idle threads sleep and as many threads compute as were set."""
         if thread_activity.threads_spin_for_ever():
             why = "OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own"
-            raise Refused("threads compute outside the measured code (%s), which would disturb the timing" % why)
+            raise Refused("threads compute outside the measured code (%s), which would distort the timing" % why)
         for count in self.counts:
             seen = thread_activity.computing(count)
             if seen < count:

@@ -1,4 +1,4 @@
-"""Train to a target accuracy on held-out data, which shows whether a faster configuration learns worse.
+"""Train to a target accuracy on the validation split, which shows whether a faster configuration learns worse.
 
 The time is measured from the first step to the end of the evaluation that reaches the target, including evaluations, as
 in MLPerf's time-to-train (Mattson et al., 2020, "MLPerf training benchmark", section 3.2).

@@ -19,7 +19,7 @@ _UNKNOWN = "%JOB%"
 
 
 def script(view: CaseView) -> Facts:
-    """Return scripts, array elements, and rerun commands of a case."""
+    """Return scripts, array tasks, and rerun commands of a case."""
     facts: list[Fact] = []
     for job in dict.fromkeys(run.job for run in view.runs):
         facts += _of_job(view, job)
