@@ -25,7 +25,7 @@ MakeRecord = Callable[..., Record]
 # The columns that issue 2 names for `hpcbench report --csv`.
 PROMISED = """
 sweep case status framework framework_version model task strategy device dtype batch_size nodes tasks_per_node
-cpus_per_task gpus_per_task intra_op_threads inter_op_threads repetitions samples time_median_s time_ci_low_s
+cpus_per_task gpus_per_task intra_op_threads inter_op_threads runs measurements time_median_s time_ci_low_s
 time_ci_high_s time_mean_s time_std_s time_p95_s time_p99_s throughput_items_per_s speedup parameter_count
 flops_per_item peak_memory_bytes nodes_used job_id error
 """

@@ -147,7 +147,7 @@ def test_repetitions_that_were_metered_otherwise_make_no_energy(
     [
         ({"currency": "USD"}, "price_per_million_items", "prices are in EUR and USD"),
         ({"energy_scope": "cpu+memory+gpu"}, "energy_kwh_per_million_items", None),
-        ({"energy_scope": "gpu"}, "energy_kwh_per_million_items", "energy is of other parts of the nodes"),
+        ({"energy_scope": "gpu"}, "energy_kwh_per_million_items", "energy is of other components of the nodes"),
         ({"currency": "USD"}, "energy_kwh_per_million_items", None),
     ],
 )

@@ -54,7 +54,7 @@ def test_the_rule_that_holds_is_found_with_its_counter_examples(matrix: Matrix) 
     ]
     assert best.sentence == (
         "inter_op_threads = 1, intra_op_threads = cpus_per_task: within 2 % of the best in 10 of 12 contexts "
-        "(83 % [55 %, 95 %]); elsewhere up to 4.00x as long (batch_size=1 cpus_per_task=4)"
+        "(83 % [55 %, 95 %]); otherwise up to 4.00x as slow (batch_size=1 cpus_per_task=4)"
     )
     named = cases[cases["case"] == best.counter_examples[0].case.split("/")[1]].iloc[0]
     assert (named["batch_size"], named["intra_op_threads"], named["inter_op_threads"]) == (1, 4, 1)

@@ -127,7 +127,7 @@ def test_rule_5_what_others_disturbed_is_measured_again_first(case: Case, judged
     rows = case(1, runs=2)
     rows[1].update(interference="interference", interference_causes="cpu")
     found = judged([*case(0), *rows])
-    (finding,) = [each for each in found if "on one run" in each.lacking]
+    (finding,) = [each for each in found if "has one run" in each.lacking]
     assert finding.remedy == "hpcbench resume sweep-1 --interference reruns those with interference"
 
 
@@ -221,7 +221,7 @@ def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(c
     found = {finding.rule: finding for finding in judged([*known, *few, *blocks, *replicas])}
     assert set(found) == {8, 11}
     told = "p99 is unknown for 3 of 4 cases (1 timed in blocks of steps, 1 means over tasks, 1 with fewer than 299 "
-    assert found[8].lacking == told + "samples)"
+    assert found[8].lacking == told + "measurements)"
     assert found[8].remedy.split("; ") == [
         "increase batch_size, so that single steps are long enough to be timed",
         "use a single task",

@@ -112,7 +112,7 @@ def test_of_several_types_of_nodes_with_one_cpu_the_highest_is_the_roof(held) ->
 @pytest.mark.parametrize(
     ("peaks", "changes", "reason"),
     [
-        ([], {}, "the peaks of a CPU are unknown: measure them by hpcbench doctor"),
+        ([], {}, "the peaks of a CPU are unknown: to measure them: hpcbench doctor"),
         ([cpu_peak(1, 1e4, 1e4)], {"cpu_model": "another"}, "the peaks of another"),
         ([cpu_peak(1, 1e4, 1e4)], {"cpu_model": None}, "the peaks of its CPU (model unknown) are unknown"),
         ([cpu_peak(1, 1e4, 1e4)], {"dtype": "bfloat16"}, "no peak in bfloat16 is known for a CPU"),
@@ -136,8 +136,8 @@ def test_where_there_is_no_roof_the_reason_is_told(held, peaks: list[Peak], chan
 @pytest.mark.parametrize(
     ("peak", "share", "words"),
     [
-        (cpu_peak(1, 1600.0, 1e9), 1.25, "1.25 times the peak, whose measurement may have had interference"),
-        (cpu_peak(1, 1e9, 2620.0), 2.0, "2.00 times what is attainable: caches or fused layers"),
+        (cpu_peak(1, 1600.0, 1e9), 1.25, "1.25 times the measured peak: measure it again without interference"),
+        (cpu_peak(1, 1e9, 2620.0), 2.0, "2.00 times the attainable performance: caches or fused layers"),
     ],
 )
 def test_a_case_above_its_roof_is_told_and_not_cut(held, peak: Peak, share: float, words: str) -> None:

@@ -136,7 +136,7 @@ def test_the_serial_part_and_the_peak_are_told_with_intervals(scale: Scale) -> N
 
 def test_where_nothing_is_gained_it_is_said(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.4), strong(2, 0.8))
-    assert sentences(found) == ["Strong scaling, 64 items per step: no number of CPUs is faster than 1."]
+    assert sentences(found) == ["Strong scaling, 64 items per step: no larger number of CPUs is faster than 1."]
 
 
 def test_of_equal_rates_the_one_on_the_fewest_processors_is_the_best(scale: Scale) -> None:
@@ -160,10 +160,10 @@ def test_a_single_run_leaves_the_others_their_intervals(scale: Scale) -> None:
 
 def test_steps_that_do_less_are_not_said_to_do_more(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 1.0), strong(4, 0.3))
-    end = "; 4, the maximum that was tried, are faster than any fewer, though not each step is."
+    end = "; 4, the maximum, is faster than all smaller numbers, but not each step is faster."
     assert sentences(found)[0].endswith(end)
     (rising,) = scale(strong(1, 0.8), strong(2, 0.5), strong(4, 0.3))
-    assert sentences(rising)[0].endswith("; up to 4, the maximum that was tried, each step is faster.")
+    assert sentences(rising)[0].endswith("; each larger number is faster, up to the maximum of 4.")
 
 
 def test_commands_have_no_series(scale: Scale) -> None:
