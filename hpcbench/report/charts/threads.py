@@ -46,9 +46,7 @@ def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
     modes = ", ".join(NAMES[name] for name in MODES if any(name in each.modes for each in contexts))
     of_times = f"Medians over the runs with 95 % CI. Thread modes: {modes}. The best fixed "
     of_times += "setting is measured by runs that did not choose it, if there are several." + left
-    of_gains = (
-        "Ratio of the step times of two modes with 95 % CI. To the right of the line, the first is faster."
-    )
+    of_gains = "Ratio of the step times of two modes with 95 % CI. To the right of the line, the first is faster."
     of_gains += left
     return [
         Figure("threads-times", "Step time by threads", of_times, text, partial(times, shown)),
