@@ -274,7 +274,7 @@ def test_axes_of_one_name_stay_two_axes() -> None:
     ).workloads[0]
     spec = spec_of(parallel.draw(work, ["nodes", USER_PARAMETER + "nodes"], THROUGHPUT, AS_FILE))
     axes = rows(spec, layers(spec, "line")[0]).groupby("case")["axis"].agg(list)
-    assert axes[0] == ["nodes #1", "nodes #2", "throughput (items/s)"]
+    assert axes[0] == ["nodes #1", "nodes #2", "throughput (samples/s)"]
 
 
 @pytest.mark.parametrize(("place", "halos"), [(AS_FILE, 1), (ON_PAGE, 0)])

@@ -174,7 +174,7 @@ def test_of_many_cases_those_that_changed_most_are_drawn_in_their_order() -> Non
     assert len(names) == MAX_CASES
     assert set(names) < set(changed)
     assert names == [label for label in history.labels.values() if label in names]
-    assert "Of 30 cases, these 8 changed most, or come first." in figure.caption
+    assert "8 of 30 cases, those with the largest changes first." in figure.caption
 
 
 def test_of_very_many_sweeps_the_latest_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_a_figure_says_in_words_what_changed() -> None:
     assert figure.title == "Step time of nightly on cluster, by sweep"
     assert "1: 2026-02-06 nightly-0036 batch_size=8: 1.12x [1.12, 1.12] slower" in figure.description
     assert "also changed: torch 2.5.0 -> 2.6.0" in figure.description
-    assert "red for worse" in figure.caption
+    assert "red: worse" in figure.caption
     (figure,) = figures_of_history(HISTORIES["no unit, no direction"]())
     assert figure.title == "X of nightly on cluster, by sweep"
     assert "Dashed lines: changes." in figure.caption

@@ -208,9 +208,8 @@ def test_the_best_case_over_time(place: PlotSize) -> None:
 
 
 def test_few_samples_show_nothing_over_time() -> None:
-    assert "measurements-over-time" not in figures(
-        metered(), Observations("nodes=1", samples(1, resources.MIN_SAMPLES - 1))
-    )
+    few = Observations("nodes=1", samples(1, resources.MIN_SAMPLES - 1))
+    assert "measurements-over-time" not in figures(metered(), few)
 
 
 def test_of_very_many_cases_the_best_are_drawn_as_parallel_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def test_the_best_case_is_seen_repetition_by_repetition(command_line: Any, sweep
     assert found.samples["run"].tolist() == [1, 2]
     assert found.samples["at_s"].tolist() == [0.0, 0.0]
     assert found.peaks == [MACHINE]
-    assert "damaged.json: the peaks of a machine cannot be read" in capsys.readouterr().err
+    assert "damaged.json: the peak performance of a machine cannot be read" in capsys.readouterr().err
     best = {"command=sleep 0.1": (0.1, 0.3), "command=sleep 0.3": (0.3, 9.0)}[found.case]
     assert found.samples["time_s"].between(*best).all()
 

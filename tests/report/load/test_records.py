@@ -85,7 +85,7 @@ def test_of_several_attempts_in_one_job_slurms_counter_is_nobodys_with_a_fake_sa
     fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'; echo '7_0.1|5100'; echo '8_1.0|3000'; echo '7_1.0|9000'")
     twice, anew = latest_records(measured("7 7", "7 8"))
     assert twice.energy_slurm_j is None
-    assert str(twice.energy_slurm_reason).startswith("the job measured 2 times")
+    assert str(twice.energy_slurm_reason).startswith("the job has 2 measured runs")
     assert (anew.energy_slurm_j, anew.attempts) == (3000, 2)
     assert anew.energy_slurm_reason is None
 
@@ -96,7 +96,7 @@ def test_of_a_pack_slurms_counter_is_nobodys_with_a_fake_sacct(
     fake_commands(squeue="exit 0", sacct="echo '7_0.0|4100'; echo '7_0.1|5100'; echo '7_1.0|3000'")
     *shared, alone = latest_records(measured("7", "7", "7", packed=2))
     assert [record.energy_slurm_j for record in shared] == [None, None]
-    assert all(str(record.energy_slurm_reason).startswith("the job measured 2 times") for record in shared)
+    assert all(str(record.energy_slurm_reason).startswith("the job has 2 measured runs") for record in shared)
     assert alone.energy_slurm_j == 3000
 
 

@@ -318,7 +318,7 @@ def test_attempts_that_do_not_count_are_told_by_how_they_ended() -> None:
     late = attempted(1, "failed", "failed")
     progress = progress_of(lost, late, attempted(2, "completed"))
     assert as_json(progress, NOW)["tried_again_after"] == {"node_failure": 2, "failed": 1}
-    assert "retried  3 times, after 2 node_failure, 1 failed\n" in printed(progress)
+    assert "retried      3 times, after 2 node_failure, 1 failed\n" in printed(progress)
     assert "retried" not in printed(progress_of(attempted(2, "completed"), make(3, "planned")))
 
 
