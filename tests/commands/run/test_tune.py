@@ -172,8 +172,8 @@ def test_a_dry_run_tells_how_long_networks_may_be_measured(command_line):
     )
     done = command_line("tune", experiment, "--local", "--set", "cpus_per_task=2", "--dry-run")
     assert (
-        "About 16 measurements in total, and repeats of those with interference: about 1 min 04 s of measurement, and the"
-        in done.stdout
+        "About 16 measurements in total, and repeats of those with interference: "
+        "about 1 min 04 s of measurement, and the time to start the processes." in done.stdout
     )
 
 
