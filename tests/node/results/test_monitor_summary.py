@@ -120,7 +120,7 @@ def test_of_several_ranks_on_a_node_the_first_counts(
     assert verdict(tmp_path, measured(0), measured(1, "n1", (90.0, 90.5))).windows == [{}, {}]
 
 
-@pytest.mark.parametrize("facts", [None, {}, {"samples": None}])
+@pytest.mark.parametrize("facts", [None, {}, {"measurements": None}])
 def test_where_nothing_was_sampled_there_is_nothing_to_judge(
     tmp_path: Path, put_timeline: Put, make_rank: Callable[..., Rank], facts: Any
 ) -> None:
