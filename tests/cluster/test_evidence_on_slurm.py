@@ -172,7 +172,7 @@ def test_jobs_are_charged_to_the_account_of_the_shell(three, slurm, remove_user)
     slurm("sacctmgr", "-i", "add", "user", "root", "account=other")
     try:
         three.cluster.environment = {**three.cluster.environment, "SBATCH_ACCOUNT": "other"}
-        dry = three.cluster("sweep", three.cluster.experiment("dry"), "--dry-run")
+        dry = three.cluster("sweep", three.cluster.experiment("dry"), "--dry-run", "--show-script")
         assert "SBATCH_ACCOUNT=other is the default of slurm.account" in dry.stderr
         assert "#SBATCH --account=other" in dry.stdout
         three.sweep("--wait")
