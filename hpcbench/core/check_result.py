@@ -32,4 +32,4 @@ SECONDS = 10
 LEAST_SECONDS = 3  # fewer do not show the variation
 
 
-HARDWARE, POWER, DISTURBANCE = "CPUs and memory", "power and GPUs", "disturbance"
+HARDWARE, POWER, INTERFERENCE = "CPUs and memory", "power and GPUs", "interference"

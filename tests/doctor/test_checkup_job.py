@@ -91,7 +91,7 @@ def test_a_folder_that_an_sbatch_line_cannot_carry_is_refused(folder: str, site,
 
 
 FINDING = {
-    "group": "disturbance",
+    "group": "interference",
     "subject": "CPU quota",
     "level": "ok",
     "found": "none",
@@ -118,7 +118,7 @@ def test_what_a_job_found_is_read(site, tmp_path: Path) -> None:
         file.write("a greeting of the site\n[1]\n")
     host = job.read()
     assert host.facts == "n7: a CPU, 8 CPUs, 16 GB, Linux 6.1"
-    assert [finding.found for finding in host.groups["disturbance"]] == ["none"]
+    assert [finding.found for finding in host.groups["interference"]] == ["none"]
     assert host.groups["binding"][0].found.endswith("given: 0 and 1, not shared")
     assert "node" not in host.groups
 

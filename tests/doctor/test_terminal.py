@@ -23,7 +23,7 @@ def printed(machines: list[CheckedHost], width: int = 80, *, colours: bool = Fal
 
 
 def machine(name: str, *findings: CheckResult) -> CheckedHost:
-    return CheckedHost(name, f"partition {name}", "n1: a CPU", {"disturbance": list(findings)})
+    return CheckedHost(name, f"partition {name}", "n1: a CPU", {"interference": list(findings)})
 
 
 TURBO = CheckResult("turbo", NOTE, "on", "The clock changes.", "Ask.")
@@ -35,7 +35,7 @@ def test_what_is_ok_is_one_line_and_all_else_says_what_it_means_and_what_to_do()
         " Slurm",
         "  ok      Slurm: 24.05.1 answers",
         "partition cpu: n1: a CPU",
-        " disturbance",
+        " interference",
         "  ok      background load: 0.01 of 2 usable CPUs busy",
         "  warning background load: 2 CPUs busy",
         "          Times are longer.",
@@ -50,7 +50,7 @@ def test_of_several_machines_what_is_the_same_is_said_once() -> None:
         "partition cpu: n1: a CPU",
         "partition gpu: n1: a CPU",
         "partition fat: n1: a CPU",
-        " disturbance",
+        " interference",
         "  ok      background load (cpu)",
         "  note    turbo: on",
         "          The clock changes.",
@@ -85,6 +85,6 @@ def test_places_become_data() -> None:
     assert place.as_data() == {
         "place": "cpu",
         "machine": "n1: a CPU",
-        "findings": [{"group": "disturbance", **loud(2)._asdict()}],
+        "findings": [{"group": "interference", **loud(2)._asdict()}],
     }
     assert counts([SITE, place]) == {"warning": 1, "ok": 1}

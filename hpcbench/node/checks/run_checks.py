@@ -2,7 +2,7 @@
 
 from typing import Callable, Dict, Iterator, List, Tuple
 
-from ...core.check_result import DISTURBANCE, HARDWARE, POWER, SECONDS, WARNING, CheckResult, Progress, silent
+from ...core.check_result import HARDWARE, INTERFERENCE, POWER, SECONDS, WARNING, CheckResult, Progress, silent
 from ..host.sysfs import System
 from . import cpu_quota, governor, gpu_settings, huge_pages, load, noise_floor, numa, power_sensors, smt, timer, turbo
 
@@ -35,7 +35,7 @@ def _checks(seconds: int, progress: Progress) -> Dict[str, Dict[str, Check]]:
             "huge pages": huge_pages.check,
         },
         POWER: {"power sensors": power_sensors.check, "GPUs": gpu_settings.check},
-        DISTURBANCE: {
+        INTERFERENCE: {
             "CPU quota": cpu_quota.check,
             "background load": background,
             "noise floor": lambda system: noise_floor.check(system, seconds, progress),

@@ -95,7 +95,7 @@ def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Itera
         yield f"  other work {'; '.join(differences)}: this is not the gain of a setting alone"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other measured configurations"
-        yield f"  beats     {others} ({percent(answer.share_beaten)})"
+        yield f"  beats      {others} ({percent(answer.share_beaten)})"
 
 
 def _of(answer: Recommendation, setting: ConfigurationResult, quantity: Quantity) -> str:

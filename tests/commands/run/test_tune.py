@@ -54,7 +54,7 @@ def test_the_best_is_found_and_told_with_what_it_beats(command_line, rates):
     assert "best       workers=4: 8." in done.stdout
     assert "default    workers=1: 2." in done.stdout
     assert "faster than the default" in done.stdout or "better than the default" in done.stdout
-    assert "it beats   2 of the 2 other measured configurations (100 %)" in done.stdout
+    assert "  beats      2 of the 2 other measured configurations (100 %)" in done.stdout
     assert "failed" in done.stdout
     program = done.stdout.partition("  outside hpcbench:\n")[2]
     assert program.startswith(
@@ -95,7 +95,7 @@ def test_the_page_of_a_search_begins_with_what_it_found(command_line, rates):
     assert "workers=4 is " in first
     assert "than the default" in first
     assert "\ngain       " in first
-    assert "\nit beats   2 of the 2 other measured configurations" in first
+    assert "\nbeats      2 of the 2 other measured configurations" in first
     assert "all measurements of the search, including brief ones" in first
     assert first.count('<p class="sentence">') == 1
     assert '<td class="standing">' not in page

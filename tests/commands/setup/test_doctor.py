@@ -30,7 +30,7 @@ def test_this_machine_is_looked_at_and_nothing_is_left_behind(command_line):
     lines = done.stdout.splitlines()
     assert lines[0].startswith("hpcbench 0.")
     assert "site laptop: one machine, no scheduler" in lines
-    for group in (" environments", " CPUs and memory", " power and GPUs", " disturbance"):
+    for group in (" environments", " CPUs and memory", " power and GPUs", " interference"):
         assert group in lines
     assert any("noise floor: two runs of 3 s must differ by" in line for line in lines)
     assert lines[-1].endswith(" ok")

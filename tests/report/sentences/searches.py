@@ -84,7 +84,7 @@ def false_in_search(search: Search) -> Iterator[str]:
             yield f"nothing was measured: {whole}"
         return
     yield from _of_choice(search, runs, whole, headline(search.result, TIME))
-    beaten = re.search(r"it beats   (\d+) of the (\d+) other measured", whole)
+    beaten = re.search(r"  beats      (\d+) of the (\d+) other measured", whole)
     if beaten and not int(beaten[1]) <= int(beaten[2]) <= len({run.case.id for run in runs if run.time_s}) - 1:
         yield f"more than were measured: {whole}"
 

@@ -48,7 +48,7 @@ def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
         "  best       intra_op_threads=2: 150 samples/s [149 - 151]",
         "  default    framework defaults: 100 samples/s [98 - 102]",
         "  gain       1.50x [1.40, 1.60] faster than the default",
-        "  beats     23 of the 23 other measured configurations (100 %)",
+        "  beats      23 of the 23 other measured configurations (100 %)",
         "  measuring  1 min 15 s; the full grid would take about 1 h 01 min (2 %)",
         "  outside hpcbench:",
         "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
