@@ -1,4 +1,4 @@
-"""The gallery lists the pages that tools/gallery makes, and the page on citing has the version of CITATION.cff."""
+"""The gallery lists the pages that tools/examples makes, and the page on citing has the version of CITATION.cff."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import hpcbench
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_gallery_lists_the_pages_that_its_script_makes():
-    script = (ROOT / "tools" / "gallery").read_text(encoding="utf-8")
+def test_the_gallery_lists_the_pages_that_the_examples_make():
+    script = (ROOT / "tools" / "examples").read_text(encoding="utf-8")
     made = re.search(r"^    set -- (.+)$", script, re.MULTILINE)
     listed = re.findall(
         r"^\| \[?`([\w-]+)\.html`", (ROOT / "docs/gallery/index.md").read_text(encoding="utf-8"), re.MULTILINE

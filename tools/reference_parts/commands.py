@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from inspect import cleandoc
 from typing import NamedTuple
 
 import click
@@ -126,7 +127,7 @@ def _meaning(text: str) -> tuple[str, str]:
 def _paragraphs(text: str) -> list[str]:
     """Return the paragraphs of a help as Markdown: those after \\b are code."""
     lines: list[str] = []
-    for paragraph in re.split(r"\n[ \t]*\n", text.strip("\n")):
+    for paragraph in re.split(r"\n[ \t]*\n", cleandoc(text)):
         if not paragraph.startswith("\b"):
             lines += [" ".join(paragraph.split()), ""] if paragraph.strip() else []
             continue

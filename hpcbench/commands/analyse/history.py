@@ -53,8 +53,8 @@ Examples:
 history reads only the records of the workspace. To detect a change, a case needs at least 10 sweeps, 5 of them
 after the change; with more cases, more sweeps: 13 for 2 cases, 18 for 20.
 """ + exit_statuses(
-    "in the latest sweep, a case is slower or worse since its latest change, or has no value",
-    "inconclusive: no such case, but changes of at least one cannot be detected or have no better direction",
+    "a case of the latest sweep is slower or worse since its latest change, or has no value",
+    "inconclusive: no such case, but at least one has no verdict",
 )
 
 
