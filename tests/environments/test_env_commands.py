@@ -173,7 +173,7 @@ def test_all_that_is_not_built_is_named_at_once(cli):
 
 
 def test_a_plan_is_shown_before_its_environments_are_built(cli, bench):
-    shown = cli("sweep", cli.experiment(parameters={"framework": "mxnet"}), "--dry-run")
+    shown = cli("sweep", cli.experiment(parameters={"framework": "mxnet"}), "--show-script")
     assert "warning: the environment 'mxnet' is not built; build it: hpcbench env build mxnet" in shown.stderr
     assert str(bench.place("mxnet").python) in shown.stdout
 
