@@ -66,7 +66,7 @@ def test_each_command_has_a_section_with_its_options(words: str) -> None:
     options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
     named = set(re.findall(r"(?<![\w-])--?[\w-]+", section))
     assert [each.name for each in options if not named.issuperset(each.opts)] == []
-    assert isinstance(command, click.Group) or "**Exit status:** 0 success; " in section
+    assert isinstance(command, click.Group) or "**Exit status**\n\n- 0 success\n" in section
 
 
 def test_no_default_is_left_in_the_meaning_of_an_option() -> None:

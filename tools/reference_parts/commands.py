@@ -98,7 +98,8 @@ def _section(each: Command) -> list[str]:
     epilog = (command.epilog or "").replace(_exit_status(command), "")
     lines += _paragraphs(epilog)
     if status := _exit_status(command):
-        lines += [status.replace(_STATUS, "**Exit status:** "), ""]
+        conditions = status.removeprefix(_STATUS).rstrip(".").split("; ")
+        lines += ["**Exit status**", "", *(f"- {condition}" for condition in conditions), ""]
     return lines
 
 
