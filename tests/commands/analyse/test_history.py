@@ -92,7 +92,7 @@ def test_a_change_is_told_with_what_changed_beside_it(invoke, sweeps: Sweeps):
     sweeps()
     done = invoke("history", "nightly", expect=1)
     lines = done.stdout.splitlines()
-    assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, throughput samples/s"
+    assert lines[0] == "nightly on here: 20 sweeps from 1970-01-01 on, throughput (samples/s)"
     assert lines[1].split() == ["batch", "size", "sweeps", "first", "latest", "ratio", "trend"]
     assert [line.split()[:2] for line in lines[2:4]] == [["4", "20"], ["8", "20"]]
     (told,) = [line for line in lines if "slower" in line]
@@ -232,10 +232,10 @@ def test_metrics_of_commands_are_followed(invoke):
     invoke("sweep", "rates.yaml", "--local")
     done = invoke("history", "rates", "--metric", "rate", expect=3)
     assert "rates on laptop: 1 sweep from" in done.stdout
-    assert done.stdout.splitlines()[0].endswith("on, rate it/s")
+    assert done.stdout.splitlines()[0].endswith("on, rate (it/s)")
     assert done.stdout.splitlines()[2].split()[:4] == ["1", "7", "7", "1.000"]
     by_default = invoke("history", "rates", "--on-inconclusive", "pass").stdout.splitlines()[0]
-    assert by_default.endswith("on, rate it/s")
+    assert by_default.endswith("on, rate (it/s)")
     assert invoke("history", "rates", "--metric", "loss", expect=3).stdout.splitlines()[0].endswith("on, loss")
     assert "did you mean 'rate'?" in invoke("history", "rates", "--metric", "rat", expect=2).stderr
 
