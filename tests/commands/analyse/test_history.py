@@ -233,7 +233,7 @@ def test_metrics_of_commands_are_followed(invoke):
     done = invoke("history", "rates", "--metric", "rate", expect=3)
     assert "rates on laptop: 1 sweep from" in done.stdout
     assert done.stdout.splitlines()[0].endswith("on, rate (it/s)")
-    assert done.stdout.splitlines()[2].split()[:4] == ["1", "7", "7", "1.000"]
+    assert done.stdout.splitlines()[2].split()[:4] == ["1", "7.00", "7.00", "1.000"]
     by_default = invoke("history", "rates", "--on-inconclusive", "pass").stdout.splitlines()[0]
     assert by_default.endswith("on, rate (it/s)")
     assert invoke("history", "rates", "--metric", "loss", expect=3).stdout.splitlines()[0].endswith("on, loss")

@@ -174,7 +174,7 @@ def test_columns_can_be_chosen_and_one_that_goes_takes_its_filter_along(opened: 
     assert column(tab, 2) == ["9.06 ms", "10.9 ms", "-", "29.1 us"]
     tab.get_by_role("button", name="All", exact=True).click()
     assert column(tab, 5) == ["1 GiB", "1.5 GiB", "-", "256 MiB"]
-    tab.get_by_role("button", name="As at first").click()
+    tab.get_by_role("button", name="Default").click()
     assert tab.locator("#sheet thead th").count() == 5
 
 

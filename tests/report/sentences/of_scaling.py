@@ -53,7 +53,7 @@ def of_scaling(found: Scaling, cases: pd.DataFrame, truth: Truth) -> Iterator[st
     if not math.isclose(float(told[6]), 100 * gain * fewest / most, rel_tol=0.006):
         yield f"efficiency {gain * fewest / most}: {text}"
     tops = [max(rates[key] for key in keys if counts[key] == count) for count in sorted({*counts.values()})]
-    if "each step is faster" in text and any(after <= before for before, after in pairwise(tops)):
+    if "each larger number is faster" in text and any(after <= before for before, after in pairwise(tops)):
         yield f"not each step is faster, {tops}: {text}"
     beyond = re.search(r"beyond ([\d,]+) (?:CPUs|GPUs), no number", text)
     if beyond:

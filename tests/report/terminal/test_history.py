@@ -85,9 +85,19 @@ def test_the_trend_has_blocks_on_a_terminal_that_can_and_plain_letters_elsewhere
 
 def test_where_there_is_no_room_the_latest_value_its_ratio_and_the_trend_stay() -> None:
     narrow = history(point(0), point(1, 0.02), cases=pd.DataFrame([{"case": "case-0", "note": "n" * 20}]))
-    assert printed(narrow, width=60).splitlines()[1].split() == ["note", "sweeps", "first", "latest", "ratio", "trend"]
-    assert printed(narrow, width=42).splitlines()[1].split() == ["note", "latest", "ratio", "trend"]
-    assert printed(narrow, width=36).splitlines()[1].split() == ["note", "latest", "ratio"]
+
+    def headings(width: int) -> list[list[str]]:
+        return [line.split() for line in printed(narrow, width=width).splitlines()[1:3]]
+
+    assert headings(60) == [["first", "latest"], ["note", "sweeps", "(ms)", "(ms)", "ratio", "trend"]]
+    assert headings(42) == [["latest"], ["note", "(ms)", "ratio", "trend"]]
+    assert headings(36) == [["latest"], ["note", "(ms)", "ratio"]]
+
+
+def test_values_have_the_unit_of_their_heading_and_the_same_decimals() -> None:
+    lines = printed(history(point(0), point(1, 0.0123))).splitlines()
+    assert lines[1].split()[-6:] == ["first", "(ms)", "latest", "(ms)", "ratio", "trend"]
+    assert lines[2].split()[-4:-1] == ["10.0", "12.3", "1.230"]
 
 
 def test_values_of_a_metric_have_its_unit_in_the_title_and_no_ratio_where_one_is_not_above_zero() -> None:

@@ -54,9 +54,9 @@ def words(text: str) -> str:
 def test_a_command_is_shown_with_its_metrics_and_the_time_that_it_took(make_cases: MakeCases) -> None:
     text = words(printed(make_cases(command(12.5, batch_size=1), command(25_000.0, batch_size=2))))
     assert "study: ./bench batch size" in text
-    assert "batch size rate it/s 95 % CI time n" in text
-    assert "1 12.5 11.5 - 13.5 29.1 ms 3" in text
-    assert "2 25,000 24,999 - 25,001 29.1 ms 3" in text
+    assert "batch size rate (it/s) 95 % CI wall time (ms) n" in text
+    assert "1 12.5 11.5 - 13.5 29.1 3" in text
+    assert "2 25,000.0 24,999.0 - 25,001.0 29.1 3" in text
     assert "loss" not in text, "no case of these has it"
 
 
@@ -77,13 +77,13 @@ def test_a_tag_that_counts_bytes_is_no_memory(make_cases: MakeCases) -> None:
     rows = [command(1, param_message_bytes=size) for size in (1, 1048576)]
     text = words(printed(make_cases(*rows)))
     assert "message bytes" in text
-    assert "1048576 1 0 - 2" in text
+    assert "1048576 1.00 0.00 - 2.00" in text
 
 
 def test_commands_without_metrics_show_the_interval_of_their_time(make_cases: MakeCases) -> None:
     bare = {name: None for name in command(1) if name.startswith("metric_")}
     text = words(printed(make_cases(command(1, **bare))))
-    assert "time 95 % CI n 29.1 ms 28.8 ms - 29.6 ms 3" in text
+    assert "wall time (ms) 95 % CI n 29.1 28.8 - 29.6 3" in text
 
 
 def test_commands_and_models_are_ranked_apart(make_cases: MakeCases) -> None:
@@ -151,6 +151,6 @@ def test_commands_that_are_alone_in_their_workload_share_a_table_without_bars(ma
     text = printed(make_cases(*rows, *pair))
     assert "no other case to compare with" not in text
     table = words(text)
-    assert "study: commands, each the only case of its workload message bytes rate it/s" in table
-    assert "1.0 8 7 - 9 29.1 ms 3 2.0 9 8 - 10 29.1 ms 3 Ranked" in table
-    assert "4 4 3 - 5 29.1 ms 3 ##########" in table
+    assert "study: commands, each the only case of its workload message bytes rate (it/s)" in table
+    assert "1.0 8.00 7.00 - 9.00 29.1 3 2.0 9.00 8.00 - 10.00 29.1 3 Workloads are ranked" in table
+    assert "4 4.00 3.00 - 5.00 29.1 3 ##########" in table

@@ -6,6 +6,8 @@ import subprocess
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from hpcbench.analysis.cases.quantities import THROUGHPUT
 from hpcbench.analysis.stats.intervals import Interval
 from hpcbench.report.terminal.tuning import headline, in_words, lines
@@ -54,6 +56,11 @@ def test_what_is_best_by_how_much_and_how_to_use_it() -> None:
         "    env OMP_NUM_THREADS=2 LD_PRELOAD='/a b/libx.so' python your_program.py",
         "    in the program, before its first operation: torch.set_num_threads(2)",
     ]
+
+
+@pytest.mark.parametrize(("model", "unit"), [("lstm", "sequences/s"), ("alexnet", "images/s"), (None, "samples/s")])
+def test_the_throughput_counts_the_items_of_the_model(model: str | None, unit: str) -> None:
+    assert f"intra_op_threads=2: 150 {unit} [149 - 151]" in told(replace(FINDING, model=model))
 
 
 def test_the_finding_in_a_sentence() -> None:
@@ -112,10 +119,12 @@ def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
         "none that is significant: intra_op_threads=2 seemed best; in 3 pairs with the default was 1.01x "
         "[0.98, 1.04]" in text
     )
-    assert "by more measure.repetitions" in text
+    assert "a larger measure.repetitions may decide" in text
     assert "by chance" not in text
     above = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.21, 1.01, 1.45))))
-    assert "was 1.21x [1.01, 1.45] as good; too few pairs for a verdict; more pairs" in above
+    assert (
+        "was 1.21x [1.01, 1.45] as good; too few pairs for a verdict; a larger measure.repetitions may decide" in above
+    )
     small = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.001, 0.999, 1.003))))
     assert "runs" not in small
     assert "outside hpcbench" not in text
@@ -151,9 +160,11 @@ def test_the_full_grid_says_how_good_it_is() -> None:
     )
     assert "beats 21 of 23 other settings" in text
     assert "the full grid took 50 min 00 s" in text
-    assert "its best is the same" in told(replace(FINDING, grid=replace(grid, best=BEST)))
+    assert "full grid  same best: intra_op_threads=2: 150 samples/s" in told(
+        replace(FINDING, grid=replace(grid, best=BEST))
+    )
     once = told(replace(FINDING, grid=replace(grid, slower=None)))
-    assert "full grid  one run cannot verify the choice; its best is intra_op_threads=4: 153 items" in once
+    assert "full grid  one run cannot verify the choice; its best is intra_op_threads=4: 153 samples/s" in once
     failed = told(replace(FINDING, grid=replace(grid, slower=None, beats=0, failed=True)))
     assert "full grid  the found configuration failed; its best is intra_op_threads=4: 153 samples/s" in failed
 
