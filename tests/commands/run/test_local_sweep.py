@@ -134,7 +134,7 @@ def test_cases_are_ranked_by_a_percentile_of_single_steps(command_line):
     )
     assert (row["time_p999_s"], row["measurements_averaged_over"]) == ("", "")
     told = command_line("report", "--metric", "time_p90_s").stdout
-    assert " p90 " in told
+    assert "\np90 (ms) " in told
     rules = command_line("report", "--metric", "time_p90_s", "--rules").stdout
     assert "comparison     not applicable: no workload has two measured cases" in rules
     (repetition,) = command_line.report("--level", "run")

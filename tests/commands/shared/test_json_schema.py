@@ -39,7 +39,9 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "recipe": {"description": "a", "python": ">=3.8", "imports": ["a"], "steps": [{"install": ["a"]}]},
 }
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCKS = [text for page in PAGES for text in re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)]
+# Files named .yaml; those of CI services end in .yml.
+BLOCK = re.compile(r'```yaml(?: title="[^"]+\.yaml")?\n(.*?)```', re.DOTALL)
+BLOCKS = [text for page in PAGES for text in BLOCK.findall(page.read_text("utf-8"))]
 VALIDATORS = {kind: Draft202012Validator(json_schema(kind)) for kind in KINDS}
 
 
