@@ -45,7 +45,7 @@ def main() -> None:
             elapsed_s = time.perf_counter() - start
             rate = REPORT_EVERY * arguments.batch_size * dist.get_world_size() / elapsed_s
             if dist.get_rank() == 0:
-                print(json.dumps({"step": step, "loss": value, "items_per_s": rate}), flush=True)
+                print(json.dumps({"step": step, "loss": value, "samples_per_s": rate}), flush=True)
             start = time.perf_counter()
     dist.barrier()
     sys.stdout.flush()

@@ -58,7 +58,7 @@ def test_torchrun_starts_workers_inside_a_task(study):
     study("sweep", "torchrun-train", *ONCE, "--wait")
     rows = study.report()
     assert {row["param_workers"] for row in rows} == {"1", "2"}
-    assert all(float(row["metric_rate_items_per_s"]) > 0 for row in rows)
+    assert all(float(row["metric_rate_samples_per_s"]) > 0 for row in rows)
 
 
 FAILS_ON_RANK_1 = """

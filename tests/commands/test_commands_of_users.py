@@ -205,7 +205,7 @@ def test_a_users_training_script_runs_by_torchrun_as_shipped(study):
     rows = study.report()
     assert {row["param_workers"] for row in rows} == {"1", "2"}
     for row in rows:
-        assert float(row["metric_rate_items_per_s"]) > 0
+        assert float(row["metric_rate_samples_per_s"]) > 0
         assert 0 < float(row["metric_loss"]) < 0.1, "it has learned"
     by_workers = {record["user_parameters"]["workers"]: record for record in study.records()}
     assert by_workers[2]["metrics"]["loss"]["count"] == 10, "rank 0 alone speaks"

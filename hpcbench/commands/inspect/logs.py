@@ -149,6 +149,8 @@ def _print(sweep: Sweep, path: Path, run: RunProgress, lines: int | None, *, sev
             _write("".join(f"{line}\n" for line in last_lines(path, lines)))
         else:
             _print_new(Follower(path))
+    except BrokenPipeError:  # of stdout
+        raise
     except OSError as error:
         err.print(f"{path}: cannot be read: {error.strerror}", soft_wrap=True, markup=False)
     if several:
