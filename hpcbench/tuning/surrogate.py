@@ -160,5 +160,5 @@ def check_installed() -> None:
         raise UserError(
             f"more than {MAX_UNSAMPLED} configurations are searched with Optuna, which is not installed",
             where=sys.executable,
-            hint="pip install 'hpcbench-dl[tune]', or a smaller matrix",
+            hint="pip install 'hpcbench-dl[tune]', in a checkout pip install '.[tune]'; or use a smaller matrix",
         )

@@ -21,4 +21,4 @@ def require_packages(outputs: Iterable[Output], figures: str | None) -> None:
         if missing:
             verb = "is" if len(missing) == 1 else "are"
             what = f"{option} requires {' and '.join(missing)}, which {verb} not installed"
-            raise UserError(what, hint="pip install 'hpcbench-dl[report]'")
+            raise UserError(what, hint="pip install 'hpcbench-dl[report]', or in a checkout: pip install '.[report]'")
