@@ -181,7 +181,7 @@ def test_a_dry_run_shows_the_job_of_a_cluster(command_line, rates):
     (command_line.workspace / "far.yaml").write_text("name: far\nscheduler: slurm\n")
     timed = rates([1, 2], slurm={"time": "00:02:00"})
     done = command_line("tune", timed, "--site", "far.yaml", "--metric", "rate", "--name", "far", "--dry-run")
-    assert "At most 0.50 node-hours, 0.50 core-hours, 0.00 GPU-hours; the longest walltime is 0:30:00." in done.stdout
+    assert "At most 0.50 node-hours, 0.50 core-hours, 0.00 GPU-hours; the longest time limit is 0:30:00." in done.stdout
     assert "#SBATCH" not in done.stdout
     whole = command_line("tune", timed, "--site", "far.yaml", "--metric", "rate", "--name", "far", "--show-script")
     assert "#SBATCH --time=0:30:00\n" in whole.stdout
