@@ -247,7 +247,7 @@ def test_of_a_longer_output_the_beginning_and_the_end_are_searched_and_kept(
         "sum": None,
     }
     missing = "24.0 MiB in the middle of the output of rank 0 were not searched"
-    assert made["metrics"]["sum"]["reason"] == f"{missing}, and `reduce: sum` requires all of it"
+    assert made["metrics"]["sum"]["reason"] == f"{missing}, and `reduce: sum` requires the whole output"
     assert made["warnings"] == [f"metric 'mean': {missing}"]
     (start, head), (end, tail), (errors, nothing) = kept_of(trial)
     assert (start["stream"], start["offset"], len(head)) == ("standard", 0, SEGMENT_BYTES)

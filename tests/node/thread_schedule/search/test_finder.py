@@ -28,7 +28,7 @@ from tests.node.thread_schedule.search.sleeping import Sleeping  # noqa: E402
 from tests.node.thread_schedule.search.threaded import Threaded  # noqa: E402
 
 BY = "OMP_WAIT_POLICY, KMP_BLOCKTIME, or a thread of the program's own"
-SPINNING = f"threads compute outside the measured code ({BY}), which would disturb the timing"
+SPINNING = f"threads compute outside the measured code ({BY}), which would distort the timing"
 
 
 @pytest.fixture(autouse=True)

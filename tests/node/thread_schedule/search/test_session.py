@@ -84,7 +84,7 @@ def test_wide_and_narrow_sections_get_a_schedule_that_stays_in_force(network: Ma
     assert made_for["inputs"] == [{"shape": list(made.work.input_shape), "dtype": "float32"}]
     assert told["fixed_threads"] == 2
     assert told["measured"]["gain"][1] > 1
-    assert told["threads"] == {"intra_op": 2, "by": "torch.set_num_threads, by section"}
+    assert told["threads"] == {"intra_op": 2, "by": "torch.set_num_threads, by layer group"}
     assert {(each["before"], each["after"]) for each in told["changes"]} == {(1, 2), (2, 1)}
     start = sleeping.time.perf_counter()
     made.infer()
