@@ -60,7 +60,8 @@ class Shell:
         )
         if done.returncode not in statuses:
             raise TranscriptError(f"{command!r} ended with exit status {done.returncode}:\n{done.stdout}")
-        lines = (line.rstrip().replace(str(self.home), "~") for line in done.stdout.splitlines())
+        printed = done.stdout.replace(str(self.home), "~").replace(str(ROOT), "~/hpcbench")
+        lines = (line.rstrip() for line in printed.splitlines())
         return [line for line in lines if line]
 
 
