@@ -115,7 +115,7 @@ def output_limits() -> list[str]:
         Limit("files and folders in an archive", _count(unpack.MAX_ENTRIES), "the archive is refused"),
         Limit("unpacked size of an archive", _bytes(unpack.MAX_BYTES), "the archive is refused"),
         Limit("the same, without logs, timelines and output", _bytes(unpack.MAX_READ), "the archive is refused"),
-        Limit("free disk space that must remain", _percent(unpack.SPARE), "the archive is refused"),
+        Limit("fraction of the free disk space that stays free", _percent(unpack.SPARE), "the archive is refused"),
     )
 
 
