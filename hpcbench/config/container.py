@@ -37,7 +37,8 @@ class Container(Model):
     )
     image: str = Field(
         min_length=1,
-        description="a file, a directory or a name, as for the runtime; a path that begins with . is in the workspace",
+        description="a file, a directory or a name, as the runtime expects; a path that begins with `.` is relative "
+        "to the workspace",
     )
     mounts: list[str] = Field(
         default_factory=list,

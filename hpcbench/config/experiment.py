@@ -44,7 +44,7 @@ class Measure(Model):
     min_time_s: float = Field(default=1.0, gt=0, description="minimum measuring time in seconds")
     max_time_s: float = Field(default=10.0, gt=0, description="maximum measuring time in seconds")
     max_warmup_s: float = Field(
-        default=10.0, ge=0, description="maximum warm-up time in seconds; it ends earlier if the step time is steady"
+        default=10.0, ge=0, description="maximum warm-up in seconds; it ends earlier if the step time is steady"
     )
     repetitions: int = Field(default=6, ge=1, le=1000, description="runs of each case, each in new processes")
     idle_node: Literal["ignore", "wait", "require"] = Field(
@@ -52,10 +52,8 @@ class Measure(Model):
         description="check first whether other processes use the node: `wait` until it is idle, for at most half of "
         "the wall time; `require` an idle node, otherwise skip the run",
     )
-    retries: int = Field(
-        default=1, ge=0, le=100, description="maximum number of further attempts of a run with interference"
-    )
-    shuffle_seed: int = Field(default=0, ge=0, description="seed of the order of the runs")
+    retries: int = Field(default=1, ge=0, le=100, description="maximum number of retries of a run with interference")
+    shuffle_seed: int = Field(default=0, ge=0, description="seed of the random order of the runs")
 
     @field_validator("precision", mode="before")
     @classmethod
@@ -78,7 +76,8 @@ class Tune(Model):
 
     held_out: list[dict[str, Any]] = Field(
         default_factory=list,
-        description="other shapes, e.g. `{batch_size: 24}`, on which `hpcbench tune` measures the gain of a schedule",
+        description="other shapes, e.g. `{batch_size: 24}`, on which `hpcbench tune` measures the gain of a per-layer "
+        "thread plan",
     )
 
 
@@ -86,11 +85,11 @@ class Experiment(Model):
     """A checked experiment file. The values of its parameters are checked when they are resolved, case by case."""
 
     name: str = Field(description="name of the experiment: letters, digits, dot, dash and underscore")
-    description: str = Field(default="", description="description in one line")
+    description: str = Field(default="", description="one-line description")
     parameters: dict[str, Any] = Field(
         default_factory=dict, description='constants, or "{{ expressions }}" of other parameters'
     )
-    matrix: Axes = Field(default_factory=dict, description="axes; all combinations of their values are measured")
+    matrix: Axes = Field(default_factory=dict, description="axes; hpcbench measures all combinations of values")
     zip: list[Axes] = Field(default_factory=list, description="groups of axes, combined element by element")
     exclude: list[dict[str, Any] | str] = Field(
         default_factory=list, description='points to remove: values to match, or a "{{ condition }}"'
@@ -99,7 +98,7 @@ class Experiment(Model):
     user_parameters: list[str] = Field(
         default_factory=list,
         description="user parameters that `command` does not use, e.g. for Slurm options. Names in expressions "
-        "of `command` need no declaration. Each is a column of the table",
+        "of `command` need no declaration. Each becomes a column of the table",
     )
     same_workload: list[str] = Field(
         default_factory=list,
@@ -111,15 +110,15 @@ class Experiment(Model):
     retry: Retry = Field(default_factory=Retry, description="which runs are retried automatically")
     skip_larger_on_oom: list[str] = Field(
         default_factory=list,
-        description="parameters whose larger values never need less memory: after a case has run out of memory, cases "
-        "that are larger in these and otherwise equal are skipped",
+        description="parameters whose larger values never need less memory: after a case runs out of memory, hpcbench "
+        "skips cases that are larger in these parameters and otherwise equal",
     )
     metrics: dict[str, Metric] = Field(
         default_factory=dict, description="metrics to read from the output or the files of a command, by name"
     )
     rank_by: str | None = Field(
         default=None,
-        description="metric by which `report` ranks the cases, as for its option `--metric`, e.g. `loss:lower`",
+        description="metric by which `report` ranks the cases, written as for its option `--metric`, e.g. `loss:lower`",
     )
     expect: list[str] = Field(
         default_factory=list,
@@ -128,7 +127,7 @@ class Experiment(Model):
     slurm: dict[str, Any] = Field(default_factory=dict, description="Slurm options")
     shared: bool = Field(
         default=False,
-        description="let others read the sweep's folders, and resume it if the umask lets them write; otherwise "
+        description="let others read the folders of the sweep, and resume it if the umask lets them write; otherwise "
         "only you can read them (mode 0700)",
     )
 

@@ -22,15 +22,15 @@ class Metric(Model):
     regex: str | None = Field(
         default=None,
         max_length=_MOST_PATTERN,
-        description="a pattern whose group `value`, or only group, is the number; `^` and `$` match at each line; "
-        "a group `unit` is its unit, if that varies, e.g. `ms` and `s`, or `it/s` and `s/it`",
+        description="a pattern whose group `value`, or only group, is the number; `^` and `$` match at each line; a "
+        "group `unit` is the unit if it varies, e.g. `ms` and `s`, or `it/s` and `s/it`",
     )
     json_path: str | None = Field(  # `json` is a method of pydantic models
         default=None,
         alias="json",
         min_length=1,
-        description="a path such as `runs[0].rate`, or `runs[*].rate` for all; "
-        "also within other output, at the end of a line or over several lines",
+        description="a path such as `runs[0].rate`, or `runs[*].rate` for all values; "
+        "the JSON may be within other output, at the end of a line or over several lines",
     )
     mllog: str | None = Field(default=None, min_length=1, description="a key of an MLPerf log, e.g. `eval_accuracy`")
     csv: str | None = Field(

@@ -39,7 +39,7 @@ class Compile(Model):
 
     tools: Packages = Field(default_factory=list, description="packages needed only for compiling")
     needs: list[str] = Field(
-        default_factory=list, description="programs and headers of the system, e.g. [g++, make, Python.h]"
+        default_factory=list, description="required programs and headers of the system, e.g. [g++, make, Python.h]"
     )
     cxx_standard: int | None = Field(
         default=None,
@@ -82,7 +82,7 @@ class Step(Model):
 class Recipe(Model):
     """A checked recipe."""
 
-    description: str = Field(description="description in one line")
+    description: str = Field(description="one-line description")
     python: str = Field(description='supported versions of Python, e.g. ">=3.8,<3.12"')
     imports: list[str] = Field(min_length=1, description="modules that the finished environment must import")
     steps: list[Step] = Field(min_length=1, description="installation steps, in order")

@@ -35,7 +35,7 @@ class Environment(Model):
     )
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
     module_paths: list[str] = Field(default_factory=list, description="arguments of `module use`, before the modules")
-    setup: list[str] = Field(default_factory=list, description="lines of shell to run first, unquoted")
+    setup: list[str] = Field(default_factory=list, description="shell lines to run after the modules, unchanged")
     env: Variables = Field(default_factory=dict, description="environment variables; hpcbench quotes their values")
     container: Container | None = Field(default=None, description="the container in which the Python runs")
 
@@ -135,7 +135,7 @@ class Carbon(Model):
     g_per_kwh: float | None = Field(
         default=None,
         ge=0,
-        description="grams of CO2 equivalent per kWh: by the contract with your supplier, or the annual average of "
+        description="grams of CO2 equivalent per kWh: from the contract with your supplier, or the annual average of "
         "your grid, e.g. from ember-energy.org or app.electricitymaps.com",
     )
     pue: float | None = Field(
@@ -155,7 +155,7 @@ class Site(Model):
     """A checked site file."""
 
     name: str = Field(description="name of the site")
-    description: str = Field(default="", description="description in one line")
+    description: str = Field(default="", description="one-line description")
     scheduler: Literal["slurm", "local"] = Field(description="slurm, or local (this machine without a scheduler)")
     cluster: str | None = Field(
         default=None,
@@ -164,7 +164,7 @@ class Site(Model):
     )
     slurm_conf: str | None = Field(
         default=None,
-        description="absolute path of the cluster's slurm.conf, or with ~ (SLURM_CONF); unset: the one of the shell",
+        description="path of the cluster's slurm.conf, absolute or with ~ (SLURM_CONF); unset: that of the shell",
     )
     partitions: dict[str, Partition] = Field(default_factory=dict, description="partitions and their limits")
     limits: Limits = Field(default_factory=Limits, description="limits of the cluster")

@@ -48,8 +48,8 @@ class SlurmOptions(Model):
     gpu_type: str | None = Field(default=None, description="type of the GPUs, e.g. v100")
     gpu_option: Literal["gres", "gpus-per-node", "gpus-per-task", "none"] = Field(
         default="gres",
-        description="sbatch option that requests GPUs; none for a cluster without GRES, where cases use the GPUs that "
-        "the driver shows and should be `exclusive`",
+        description="sbatch option that requests GPUs; `none` for a cluster without GRES: cases then use the GPUs that "
+        "the driver shows, and should be `exclusive`",
     )
     exclusive: bool = Field(default=False, description="whole nodes, not shared with other jobs")
     hint: Literal["compute_bound", "memory_bound", "multithread", "nomultithread"] | None = Field(
@@ -63,7 +63,7 @@ class SlurmOptions(Model):
     pack: Literal["serial", "parallel"] = Field(
         default="serial",
         description="execute the runs of a job one after another, or concurrently on separate CPUs and GPUs, as "
-        "many as the site's cpus_per_node allows; concurrent runs interfere with each other",
+        "many at once as the site's cpus_per_node allows; concurrent runs interfere with each other",
     )
     follow_on: bool = Field(
         default=False,

@@ -104,13 +104,13 @@ SETTINGS = (
         "threads",
         str,
         "`none`: the framework's default. `fixed`: as set. `dynamic` (PyTorch on the CPU): a count per layer group, "
-        "at most `intra_op_threads` or all usable CPUs. Unset: fixed if a number of threads is set, otherwise none",
+        "at most `intra_op_threads` or all usable CPUs. Unset: fixed if a thread count is set, otherwise none",
         values=(NONE, FIXED, DYNAMIC),
     ),
     Setting(
         "schedule",
         str,
-        "with `threads: dynamic`: file of a schedule to apply, relative to the workspace; unset: search for one",
+        "with `threads: dynamic`: file of the per-layer thread plan, relative to the workspace; unset: search for one",
     ),
     Setting(
         "section_depth",
@@ -135,7 +135,7 @@ SETTINGS = (
     Setting(
         "openmp",
         str,
-        "the OpenMP runtime, by LD_PRELOAD; unset: the one of the framework",
+        "OpenMP runtime, loaded by LD_PRELOAD; unset: the framework's",
         values=("gnu", "intel", "llvm"),
         frameworks=_OPENMP,
         effective=("settings", "openmp"),
@@ -152,7 +152,7 @@ SETTINGS = (
     Setting(
         "allocator",
         str,
-        "the memory allocator, by LD_PRELOAD; `glibc-retain`: the C library's, configured to keep freed memory; "
+        "memory allocator, loaded by LD_PRELOAD; `glibc-retain`: the C library's, configured to keep freed memory; "
         "unset: the C library's",
         values=("jemalloc", "tcmalloc", "glibc-retain"),
         frameworks=tuple(FRAMEWORKS),

@@ -31,7 +31,7 @@ class Git:
 class Error:
     """Why a run did not complete."""
 
-    type: str = described("kind of the error: an exception, a signal, or a cause that hpcbench names")
+    type: str = described("kind of error: an exception, a signal, or a cause that hpcbench names")
     message: str = described("why the run did not complete", "error")
     last_lines: Sequence[str] = described("last lines of its output or traceback", default=())
     rank: Optional[int] = described("the rank that failed first", default=None)
@@ -46,7 +46,7 @@ class Evidence:
     causes: Sequence[str] = described("causes; several if no counter distinguishes them")
     what: str = described("description of what was measured")
     windows: int = described("number of windows")
-    size: float = described("largest value in a window: CPUs or GPU processes if `what` counts them, else a fraction")
+    size: float = described("maximum over windows: CPUs or GPU processes if `what` counts them, otherwise a fraction")
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class Learning:
     """The progress of a training to a target accuracy."""
 
     elapsed_s: Optional[float] = described("time to the target accuracy; null if it was missed")
-    ended_s: float = described("end of the training on the clock of the windows")
-    first_step_s: float = described("time of the first step, which is part of `elapsed_s`")
+    ended_s: float = described("end of the training, on the clock of `measurements.windows`")
+    first_step_s: float = described("time of the first step, included in `elapsed_s`")
     epochs: int = described("epochs until the target accuracy was reached", "epochs")
     accuracy: float = described("accuracy after the last epoch", "accuracy")
     curve: Sequence[Epoch] = described("the validation of each epoch")
@@ -116,16 +116,16 @@ class Work:
 
     parameter_count: int = described("trainable parameters, counted by the framework", "parameter_count")
     flops_per_item: int = described(
-        "FLOPs per item of matrix products and convolutions: 2 per multiplication and addition", "flops_per_item"
+        "FLOPs of matrix products and convolutions per item (1 MAC = 2 FLOPs)", "flops_per_item"
     )
     input_shape: Sequence[int] = described("shape of the batch of one rank")
     dtype: str = described("`float32`, or the 16-bit type of the arithmetic")
     math_mode: str = described("math mode: matmul precision, autocast or pure 16-bit", "math_mode")
     items_per_step: Optional[int] = described(
-        "items of all tasks per step; empty if a measurement is not a step", "items_per_step", default=None
+        "items per step over all tasks; empty if a measurement is not a step", "items_per_step", default=None
     )
     items_per_epoch: Optional[int] = described(
-        "items of all tasks per epoch of whole batches; empty with synthetic data", "items_per_epoch", default=None
+        "items per epoch over all tasks, in whole batches; empty with synthetic data", "items_per_epoch", default=None
     )
 
 
@@ -183,7 +183,7 @@ class RecordKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Record:
-    """The outcome of one run, successful or not. What was not measured is null."""
+    """The outcome of one attempt at a run, successful or not. Fields that were not measured are null."""
 
     schema: int = described("version of this schema")
     sweep: str = described("name of the sweep", "sweep")
@@ -191,21 +191,21 @@ class Record:
     case_index: int = described("position of the case in the experiment, from 0", "case_index")
     experiment: str = described("name of the experiment", "experiment")
     site: str = described("name of the site", "site")
-    run: int = described("number of the run of its case, from 1", "run")
+    run: int = described("number of the run within its case, from 1", "run")
     attempt: Optional[int] = described(
-        "attempt at the run, from 1; empty if the job could not write a record", "attempt"
+        "number of the attempt, from 1; empty if the job could not write a record", "attempt"
     )
     status: str = described("`completed`, or how the run ended", "status")
     error: Optional[Error] = described("why it did not complete")
     order: int = described("position of the run in the random order of the sweep")
     job: str = described("name of the job")
-    element: int = described("element of the job, from 0")
-    batch: str = described("the submission that the job was part of")
+    element: int = described("index of the run in its job, from 0")
+    batch: str = described("submission that contained the job")
     hpcbench_version: str = described("version of hpcbench that planned the sweep", "hpcbench_version")
     git: Optional[Git] = described("git checkout of the workspace")
     parameters: Mapping[str, Any] = described("resolved parameters of the case")
     user_parameters: Mapping[str, Any] = described("user parameters of the case")
-    measure: Mapping[str, Any] = described("how the run was to be measured")
+    measure: Mapping[str, Any] = described("measurement settings of the run")
     measurements: Optional[Samples] = described("measurements")
     interference: Optional[Interference] = described("interference during the measurements")
     monitors: Sequence[MonitorSummary] = described("what the monitor of each node measured")
@@ -229,7 +229,7 @@ class Record:
     packages: Optional[Mapping[str, str]] = described("versions of the framework's packages")
     framework_version: Optional[str] = described("version of the framework, read on the node", "framework_version")
     gpus: Optional[Sequence[str]] = described("models of the GPUs that rank 0 used")
-    nodes: Sequence[Node] = described("nodes that took part")
+    nodes: Sequence[Node] = described("nodes of the run")
     ranks: Sequence[RankEnd] = described("how each rank ended")
     warnings: Sequence[str] = described("irregularities that may affect the result")
     slurm: Mapping[str, str] = described("variables of the Slurm job")

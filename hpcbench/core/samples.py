@@ -18,15 +18,15 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class Samples:
-    """The measurements of one run. What does not apply to a run with a single measurement is null."""
+    """The measurements of one run. Fields that do not apply to a run with a single measurement are null."""
 
     times_s: Sequence[Optional[float]] = described("seconds per step, in the order of measurement")
     windows: Sequence[Window] = described(
-        "time windows: start and end in s of the node's monotonic clock, measurements"
+        "time windows: start and end in s on the node's monotonic clock, and number of measurements"
     )
     steps_per_measurement: int = described("steps in one timed block", "steps_per_measurement")
     stopped: Optional[str] = described(
-        "why sampling ended: `precision`, `settled`, `max_time` or `max_measurements`", "stopped", default=None
+        "why measuring stopped: `precision`, `settled`, `max_time` or `max_measurements`", "stopped", default=None
     )
     clock_cost_s: Optional[float] = described("time to read the clock and synchronize an idle device", default=None)
     first_step_s: Optional[float] = described("time of the first step", "first_step_s", "s", default=None)

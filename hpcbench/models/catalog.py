@@ -99,7 +99,7 @@ MODELS: Dict[str, Model] = {
         architectures.mlp,
     ),
     "lstm": Model(
-        "stacked LSTM layers, the last time step classified",
+        "stacked LSTM layers with a classifier on the last time step",
         {
             "input_size": 128,
             "hidden_size": 256,
@@ -112,7 +112,7 @@ MODELS: Dict[str, Model] = {
         architectures.lstm,
     ),
     "lstm_stack": Model(
-        "LSTM layers of hidden_size and narrow_size in turn, optional self-attention, the last step classified",
+        "alternately wide and narrow LSTM layers, optional self-attention, and a classifier on the last time step",
         {
             "input_size": 128,
             "hidden_size": 512,
@@ -137,7 +137,7 @@ MODELS: Dict[str, Model] = {
         architectures.vgg16,
     ),
     "resnet50": Model(
-        "ResNet-50, version 1.5: the 3x3 convolution strides",
+        "ResNet-50, version 1.5: the stride is in the 3x3 convolution",
         {"image_size": 224, "classes": 1000},
         _image_shape,
         architectures.resnet50,
@@ -149,7 +149,7 @@ MODELS: Dict[str, Model] = {
         architectures.inception_v3,
     ),
     "transformer": Model(
-        "encoder of BERT-base shape with a pooler and a classifier",
+        "encoder with the shape of BERT-base, a pooler and a classifier",
         {
             "hidden_size": 768,
             "layers": 12,

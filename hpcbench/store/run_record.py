@@ -14,13 +14,13 @@ class RunRecord(Record):
 
     attempts: int | None = described("attempts at the run by all jobs", "attempts", default=None)
     placement: str | None = described(
-        "Slurm options of the job that may choose or configure its nodes, such as `partition=gpu`",
+        "Slurm options of the job that may select or configure its nodes, such as `partition=gpu`",
         "placement",
         default=None,
     )
     energy_slurm_j: float | None = described(
-        "energy by Slurm's own counter, of whole runs with import and warm-up; only with `exclusive: true`, and if the "
-        "job made one attempt",
+        "energy of whole runs, with import and warm-up, by Slurm's own counter; only with `exclusive: true`, and if "
+        "the job made only one attempt",
         "energy_slurm_j",
         "J",
         default=None,

@@ -70,7 +70,7 @@ def script_limits() -> list[str]:
         Limit("memory to render a script", _bytes(template.MAX_MEMORY), "error"),
         Limit("job bundles in an array", _count(packing.MAX_PACKS), "another array"),
         Limit("time for a Slurm command", _seconds(client.TIMEOUT_S), "error: Slurm does not respond"),
-        Limit("time for a query that hpcbench can do without", _seconds(client.QUERY_TIMEOUT_S), "unknown"),
+        Limit("time for an optional query", _seconds(client.QUERY_TIMEOUT_S), "unknown"),
         Limit("time for `sbatch`", _seconds(slurm_executor.SBATCH_LIMIT_S), "`sbatch` is terminated"),
         Limit("time limit of a continuation job", _seconds(continuation_job._MAX_S), "Slurm ends the job"),
         Limit("heartbeat of the lock of a sweep", _seconds(lease.BEAT_S), "-"),
@@ -89,7 +89,7 @@ def run_limits() -> list[str]:
         Limit("time until all ranks have connected", _seconds(rendezvous.MEETING_TIMEOUT_S), "the run fails"),
         Limit("ports that rank 0 tries", _count(rendezvous.CANDIDATES), "the run fails"),
         Limit("time from SIGTERM to SIGKILL for a rank", _seconds(supervisor.TERMINATE_GRACE_S), ends),
-        Limit("the same on this machine, for its supervisor", _seconds(local_launcher.KILL_AFTER_S), ends),
+        Limit("the same for the supervisor of a local run", _seconds(local_launcher.KILL_AFTER_S), ends),
         Limit("time from Ctrl-C to SIGKILL for a local run", _seconds(local_executor.STOP_GRACE_S), ends),
         Limit("interval of the monitor", _seconds(monitor.INTERVAL_S), "longer if a reading takes long"),
         Limit("CPU time of the monitor per node", f"{_percent(monitor.MOST)} of a core", "longer interval"),
@@ -108,26 +108,26 @@ def output_limits() -> list[str]:
         Limit("metrics found in output without a definition", _count(found_metrics.MOST), "the most informative ones"),
         Limit("output that is searched for them", f"{_count(found_metrics.MOST_SEARCHED)} characters", "both ends"),
         Limit("last lines of the output of a failed run in its record", _count(status.LAST_LINES), "-"),
-        Limit("log that `logs` and `show` read", _bytes(logs.MOST_BYTES), "the end of the log"),
-        Limit("characters of a line that they print", _count(logs.LONGEST), "the end of the line"),
+        Limit("log that `logs` and `show` read", _bytes(logs.MOST_BYTES), "only the end is read"),
+        Limit("characters of a line that they print", _count(logs.LONGEST), "only the end is printed"),
         Limit("diff of the checkout", _bytes(git.MAX_BYTES), "the beginning is kept"),
         Limit("untracked files that are listed", _count(git.MAX_NAMES), "the rest is counted"),
         Limit("files and folders in an archive", _count(unpack.MAX_ENTRIES), "the archive is refused"),
         Limit("unpacked size of an archive", _bytes(unpack.MAX_BYTES), "the archive is refused"),
-        Limit("the same without logs, timelines and output", _bytes(unpack.MAX_READ), "the archive is refused"),
-        Limit("free disk space that remains", _percent(unpack.SPARE), "the archive is refused"),
+        Limit("the same, without logs, timelines and output", _bytes(unpack.MAX_READ), "the archive is refused"),
+        Limit("fraction of the free disk space that stays free", _percent(unpack.SPARE), "the archive is refused"),
     )
 
 
 def report_limits() -> list[str]:
     """Return the limits of reports."""
-    page = "the page has the best ones, and aggregates all of them"
+    page = "the page shows the best ones, and aggregates of all"
     return _table(
         Limit("cases in the table of a page", _count(large_sweeps.MAX_ROWS), page),
-        Limit("workloads with a ranking on a page", _count(build_page.MAX_WORKS), "the table has all"),
+        Limit("workloads with a ranking on a page", _count(build_page.MAX_WORKS), "the table shows all"),
         Limit("points of a chart", _count(encoding.MAX_POINTS), "the best ones are drawn"),
         Limit("cases in parallel coordinates", _count(parallel.MAX_CASES), "the best ones are drawn"),
-        Limit("cases that are compared with the best one", _count(best_case.MAX_COMPARED), "the best ones"),
+        Limit("cases that are compared with the best one", _count(best_case.MAX_COMPARED), "only the best ones"),
     )
 
 
