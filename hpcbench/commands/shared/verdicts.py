@@ -78,12 +78,10 @@ def verdict_options(command: Command) -> Command:
             callback=_fraction,
             default=f"{MARGIN:.0%}",
             show_default=True,
-            help="Largest difference that counts as equal, e.g. 2% or 0.02.",
+            help="Count differences up to PERCENT as equal, e.g. 2% or 0.02.",
         ),
         on_inconclusive_option(),
-        click.option(
-            "--top", type=click.IntRange(min=1), default=40, show_default=True, help="Print at most this many rows."
-        ),
+        click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Print at most N rows."),
         click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown for a comment on a pull request."),
         json_option(),
         file_option("junit", "JUnit XML"),
