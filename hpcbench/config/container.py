@@ -37,7 +37,7 @@ class Container(Model):
     )
     image: str = Field(
         min_length=1,
-        description="a file, a directory or a name, as for the runtime; a path that begins with . is in the workspace",
+        description="file, directory or name, as the runtime expects it; a path that begins with . is in the workspace",
     )
     mounts: list[str] = Field(
         default_factory=list,
@@ -54,7 +54,7 @@ class Container(Model):
     @classmethod
     def _no_option(cls, value: str) -> str:
         if value.startswith("-"):
-            raise ValueError("an image cannot begin with '-': options are a list of their own")
+            raise ValueError("an image cannot begin with '-': write options under `options`")
         return check_single_lines([value])[0]
 
     @field_validator("options", "gpu_options")

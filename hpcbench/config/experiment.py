@@ -44,7 +44,7 @@ class Measure(Model):
     min_time_s: float = Field(default=1.0, gt=0, description="minimum measuring time in seconds")
     max_time_s: float = Field(default=10.0, gt=0, description="maximum measuring time in seconds")
     max_warmup_s: float = Field(
-        default=10.0, ge=0, description="maximum warm-up time in seconds; it ends earlier if the step time is steady"
+        default=10.0, ge=0, description="maximum warm-up time in seconds; a steady step time ends the warm-up earlier"
     )
     repetitions: int = Field(default=6, ge=1, le=1000, description="runs of each case, each in new processes")
     idle_node: Literal["ignore", "wait", "require"] = Field(
@@ -78,7 +78,7 @@ class Tune(Model):
 
     held_out: list[dict[str, Any]] = Field(
         default_factory=list,
-        description="other shapes, e.g. `{batch_size: 24}`, on which `hpcbench tune` measures the gain of a schedule",
+        description="other shapes, e.g. `{batch_size: 24}`, at which `hpcbench tune` measures a thread plan's gain",
     )
 
 
@@ -128,7 +128,7 @@ class Experiment(Model):
     slurm: dict[str, Any] = Field(default_factory=dict, description="Slurm options")
     shared: bool = Field(
         default=False,
-        description="let others read the sweep's folders, and resume it if the umask lets them write; otherwise "
+        description="let others read the sweep's folders, and resume the sweep if the umask lets them write; otherwise "
         "only you can read them (mode 0700)",
     )
 
@@ -141,7 +141,7 @@ class Experiment(Model):
     @classmethod
     def _something(cls, value: Any) -> Any:
         if not value:
-            raise ValueError("it is empty: add an axis, or remove the key for a single case")
+            raise ValueError("the key has no axes: add an axis, or remove the key for a single case")
         return value
 
     @property

@@ -115,15 +115,15 @@ class _Work(Model):
     cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs per task")
     launch: Launch = Field(
         default=SRUN,
-        description="with framework: command, what starts the processes. `srun`: one process per task, on this machine "
-        "without Slurm as well. `torchrun`: torchrun on each node, with tasks_per_node workers. `mpirun`: mpirun on "
+        description="with framework: command, what starts the processes. `srun`: one process per task, also on this "
+        "machine without Slurm. `torchrun`: torchrun on each node, with tasks_per_node workers. `mpirun`: mpirun on "
         "the first node, with all tasks. `none`: the command once, on the first node; it starts other processes itself",
     )
     gpus_per_task: int = Field(
         default=0,
         ge=0,
         le=MOST,
-        description="GPUs per task, which uses one of them; default 1 if device is gpu",
+        description="GPUs per task, which uses one of them; default: 1 if device is gpu",
     )
 
 
@@ -165,13 +165,13 @@ class Parameters(_Settings):
         default=100,
         ge=1,
         le=MOST,
-        description="with time_to_accuracy: maximum number of epochs; if exceeded, the run has failed",
+        description="with time_to_accuracy: maximum number of epochs; a run that needs more fails",
     )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(
         default=None,
-        description="environment of the framework; unset: the one with the framework's name, `horovod-FRAMEWORK` for "
-        "the strategy horovod",
+        description="environment of the framework; unset: the one with the framework's name, or `horovod-FRAMEWORK` "
+        "for the strategy horovod",
     )
 
     @field_validator("framework")
@@ -209,15 +209,13 @@ class Parameters(_Settings):
         framework = frameworks.FRAMEWORKS[self.framework]
         if self.strategy not in framework.strategies:
             known = ", ".join(framework.strategies)
-            raise ValueError(f"{self.framework} has no strategy '{self.strategy}'; it has: {known}")
+            raise ValueError(f"{self.framework} has no strategy '{self.strategy}'; use one of: {known}")
         if self.execution is not None and self.execution not in framework.executions:
             known = ", ".join(framework.executions)
-            raise ValueError(f"{self.framework} has no execution '{self.execution}'; it has: {known}")
+            raise ValueError(f"{self.framework} has no execution '{self.execution}'; use one of: {known}")
         if self.strategy == "single" and self.tasks > 1:
             others = ", ".join(name for name in framework.strategies if name != "single")
-            raise ValueError(
-                f"the strategy single allows one task, not {self.tasks}; {self.framework} also has: {others}"
-            )
+            raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
         self._check_threads()
         return self
 

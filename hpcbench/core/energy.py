@@ -26,7 +26,7 @@ class Energy:
     source: Optional[str] = described("the source of counters or sensors; null if the node has none")
     domain: str = described("the component: `cpu0`, `dram0`, `gpu0`, `accelerator0` or `node`")
     joules: Optional[float] = described("energy in J; null if it was not measured", default=None)
-    uncertainty_j: Optional[float] = described("by how much `joules` may be off (about 95 %)", default=None)
+    uncertainty_j: Optional[float] = described("uncertainty of `joules` (about 95 %)", default=None)
     method: Optional[str] = described("`counter` or `integrated power`", default=None)
     sensor: Optional[str] = described("name of the sensor in power_sensors.py", default=None)
     reason: Optional[str] = described("why `joules` is null", default=None)

@@ -46,7 +46,7 @@ class Evidence:
     causes: Sequence[str] = described("causes; several if no counter distinguishes them")
     what: str = described("description of what was measured")
     windows: int = described("number of windows")
-    size: float = described("largest value in a window: CPUs or GPU processes if `what` counts them, else a fraction")
+    size: float = described("largest value in a window: CPUs or GPU processes if `what` counts them; otherwise, a share")
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Record:
     git: Optional[Git] = described("git checkout of the workspace")
     parameters: Mapping[str, Any] = described("resolved parameters of the case")
     user_parameters: Mapping[str, Any] = described("user parameters of the case")
-    measure: Mapping[str, Any] = described("how the run was to be measured")
+    measure: Mapping[str, Any] = described("measurement settings of the run")
     measurements: Optional[Samples] = described("measurements")
     interference: Optional[Interference] = described("interference during the measurements")
     monitors: Sequence[MonitorSummary] = described("what the monitor of each node measured")

@@ -112,10 +112,10 @@ def _fraction(_: click.Context, __: click.Parameter, value: str) -> float:
     try:
         number = float(value.rstrip("% "))
     except ValueError:
-        raise click.BadParameter(f"'{value}' is not a number; give 2% or 0.02") from None
+        raise click.BadParameter(f"'{value}' is not a number; use e.g. 2% or 0.02") from None
     part = number / 100 if "%" in value else number
     if not 0 <= part < 1:
-        raise click.BadParameter(f"'{value}' is not between 0 and 100 %; give 2% or 0.02")
+        raise click.BadParameter(f"'{value}' is not between 0 and 100 %; use e.g. 2% or 0.02")
     return part
 
 
