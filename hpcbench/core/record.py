@@ -46,7 +46,7 @@ class Evidence:
     causes: Sequence[str] = described("causes; several if no counter distinguishes them")
     what: str = described("description of what was measured")
     windows: int = described("number of windows")
-    size: float = described("largest value in a window: CPUs or GPU processes if `what` counts them; otherwise, a share")
+    size: float = described("largest value in a window: a fraction, or CPUs or GPU processes if `what` counts them")
 
 
 @dataclass(frozen=True)
