@@ -17,10 +17,10 @@ from hpcbench.errors import Finding, UserError
 # By folder of hpcbench.commands. The one-line descriptions are here so that `hpcbench --help` imports no command.
 GROUPS = {
     "run": {
-        "run": "Measure a program, without an experiment file.",
+        "run": "Measure a program without an experiment file.",
         "sweep": "Measure all cases of an experiment: submit jobs, or run locally.",
-        "tune": "Find the best configuration without measuring all of them.",
-        "resume": "Run the missing and failed runs of a sweep.",
+        "tune": "Find the best configuration with few measurements.",
+        "resume": "Start the missing and failed runs of a sweep.",
         "cancel": "Cancel the pending and running jobs of a sweep.",
     },
     "inspect": {
@@ -31,7 +31,7 @@ GROUPS = {
         "list": "List sweeps, experiments, models, metrics, sites or environments.",
     },
     "analyse": {
-        "report": "Print the results, best first; write a page, figures, tables.",
+        "report": "Print the results, best first; write a page, figures or tables.",
         "compare": "Compare each case with the same case of another sweep.",
         "gate": "Run an experiment, compare it with a baseline, and return a verdict.",
         "reparse": "Extract metrics again from stored output, e.g. with a new pattern.",
@@ -118,7 +118,7 @@ def _be_quiet(context: click.Context, parameter: click.Parameter, quiet: bool) -
     default=".",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder with jobs/ and results/.  [default: the current folder]",
+    help="Use this workspace, the folder with jobs/ and results/.  [default: the current folder]",
 )
 @click.option(
     "--color",
@@ -129,7 +129,7 @@ def _be_quiet(context: click.Context, parameter: click.Parameter, quiet: bool) -
     envvar=f"{PREFIX}_COLOR",
     expose_value=False,
     callback=_use_color,
-    help="Print colors: auto prints them on a terminal, unless NO_COLOR is set.",
+    help="Print colors; with auto, only on a terminal and only if NO_COLOR is not set.",
 )
 @click.option(
     "-q",
@@ -153,7 +153,7 @@ def _be_quiet(context: click.Context, parameter: click.Parameter, quiet: bool) -
 def group(context: click.Context, workspace: str) -> None:
     """Benchmark deep-learning frameworks on Slurm clusters, from one YAML file to a table of results.
 
-    Each option can also be set by a variable: HPCBENCH_WORKSPACE, HPCBENCH_SWEEP_DRY_RUN=1 for `sweep --dry-run`.
+    Each option can also be set by an environment variable, e.g. HPCBENCH_SWEEP_DRY_RUN=1 for `sweep --dry-run`.
     """
     context.obj = workspace
 

@@ -55,7 +55,7 @@ class Container(Model):
     @classmethod
     def _no_option(cls, value: str) -> str:
         if value.startswith("-"):
-            raise ValueError("an image cannot begin with '-': options are a list of their own")
+            raise ValueError("an image cannot begin with '-': write options under `options`")
         return check_single_lines([value])[0]
 
     @field_validator("options", "gpu_options")

@@ -26,7 +26,7 @@ _ASSIGNED = re.compile(
 )
 # An assignment in an option that no shell parses: HF_TOKEN=hf_abc, --env=HF_TOKEN=hf_abc, ALL,HF_TOKEN=hf_abc.
 _GIVEN = re.compile(r"(?:^(?:-e)?|[=,\s])([A-Z_][A-Z0-9_]*)=[^$\s]")
-_ADVICE = "export it in your shell, not here: Slurm passes it on to the job; podman needs `options: [--env=NAME]`, too"
+_ADVICE = "export it in your shell instead: Slurm passes it on to the job; podman also needs `options: [--env=NAME]`"
 
 
 def check_no_secret(line: str) -> str:
@@ -64,7 +64,8 @@ def _check(variables: dict[str, str]) -> dict[str, str]:
         size = len(name) + len(value.encode())
         total += size
         if size > _MOST_EACH or total > _MOST_BYTES:
-            raise ValueError(f"{name} is larger than the kernel's limit for one variable")
+            limits = f"{_MOST_EACH:,} bytes for one variable, or {_MOST_BYTES:,} for all"
+            raise ValueError(f"{name} exceeds the limit of {limits}")
     return variables
 
 

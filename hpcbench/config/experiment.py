@@ -127,7 +127,7 @@ class Experiment(Model):
     slurm: dict[str, Any] = Field(default_factory=dict, description="Slurm options")
     shared: bool = Field(
         default=False,
-        description="let others read the folders of the sweep, and resume it if the umask lets them write; otherwise "
+        description="let others read the sweep's folders, and resume the sweep if the umask lets them write; otherwise "
         "only you can read them (mode 0700)",
     )
 
@@ -140,7 +140,7 @@ class Experiment(Model):
     @classmethod
     def _something(cls, value: Any) -> Any:
         if not value:
-            raise ValueError("it is empty: add an axis, or remove the key for a single case")
+            raise ValueError("the key has no axes: add an axis, or remove the key for a single case")
         return value
 
     @property

@@ -12,6 +12,6 @@ def check_name(value: str) -> str:
     """Return a name that is safe as a folder and in a shell. Raise ValueError if it is not."""
     if not NAME_PATTERN.match(value) or ".." in value:
         raise ValueError(
-            "a name has only letters, digits, '.', '-' and '_', begins with a letter or digit, and has no '..'"
+            "a name has at most 80 letters, digits, '.', '-' and '_', begins with a letter or digit, and has no '..'"
         )
     return value

@@ -209,15 +209,13 @@ class Parameters(_Settings):
         framework = frameworks.FRAMEWORKS[self.framework]
         if self.strategy not in framework.strategies:
             known = ", ".join(framework.strategies)
-            raise ValueError(f"{self.framework} has no strategy '{self.strategy}'; it has: {known}")
+            raise ValueError(f"{self.framework} has no strategy '{self.strategy}'; use one of: {known}")
         if self.execution is not None and self.execution not in framework.executions:
             known = ", ".join(framework.executions)
-            raise ValueError(f"{self.framework} has no execution '{self.execution}'; it has: {known}")
+            raise ValueError(f"{self.framework} has no execution '{self.execution}'; use one of: {known}")
         if self.strategy == "single" and self.tasks > 1:
             others = ", ".join(name for name in framework.strategies if name != "single")
-            raise ValueError(
-                f"the strategy single allows one task, not {self.tasks}; {self.framework} also has: {others}"
-            )
+            raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
         self._check_threads()
         return self
 

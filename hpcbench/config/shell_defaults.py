@@ -35,13 +35,13 @@ def with_shell_defaults(site: Site, variables: Mapping[str, str]) -> tuple[Site,
         if value is None:
             continue
         if (own := getattr(site.slurm, option)) is not None:
-            notes.append(f"{name}={value} has no effect: the site file has slurm.{option}: {own}")
+            notes.append(f"{name}={value} has no effect: the site file sets slurm.{option}: {own}")
             continue
         defaults[option] = _checked(name, option, value)
         notes.append(f"{name}={value} is the default of slurm.{option}")
     conf = variables.get("SLURM_CONF")
     if site.slurm_conf is not None and conf and conf != site.slurm_conf:
-        notes.append(f"SLURM_CONF={conf} has no effect: the site file has slurm_conf: {site.slurm_conf}")
+        notes.append(f"SLURM_CONF={conf} has no effect: the site file sets slurm_conf: {site.slurm_conf}")
     given.pop(_CLUSTERS, None)
     if given:
         notes.append(f"no effect: {', '.join(given)}; set these options under `slurm:`")

@@ -30,7 +30,7 @@ class Environment(Model):
 
     python: str | None = Field(
         default=None,
-        description="the Python to use, relative to the workspace; unset: the one that `hpcbench env build` made, "
+        description="the Python to use, relative to the workspace; unset: the one that `hpcbench env build` built, "
         "otherwise the one that runs hpcbench, or python3 with modules, setup or container",
     )
     modules: list[str] = Field(default_factory=list, description="arguments of `module load`, in order")
@@ -91,8 +91,8 @@ class Limits(Model):
     record_delay_s: int = Field(
         default=120,
         ge=0,
-        description="maximum time in s from the end of a job until its record is visible here; must be longer than "
-        "network file systems and Slurm's commands cache data",
+        description="maximum time in s from the end of a job until its record is visible here; must exceed the time for "
+        "which network file systems and Slurm commands cache data",
     )
 
 
@@ -164,7 +164,7 @@ class Site(Model):
     )
     slurm_conf: str | None = Field(
         default=None,
-        description="path of the cluster's slurm.conf, absolute or with ~ (SLURM_CONF); unset: that of the shell",
+        description="path of the cluster's slurm.conf (SLURM_CONF), absolute or with ~; unset: that of the shell",
     )
     partitions: dict[str, Partition] = Field(default_factory=dict, description="partitions and their limits")
     limits: Limits = Field(default_factory=Limits, description="limits of the cluster")

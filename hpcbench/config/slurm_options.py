@@ -67,7 +67,7 @@ class SlurmOptions(Model):
     )
     follow_on: bool = Field(
         default=False,
-        description="submit jobs that exceed the queue limit by a continuation job; otherwise, run `hpcbench resume`",
+        description="a continuation job submits jobs that exceed the queue limit; otherwise, run `hpcbench resume`",
     )
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="other sbatch options by long name; true for a flag"

@@ -207,11 +207,11 @@ class _Builder:
         """Count a node. Raise UserError for too many or too deep nodes, a cyclic alias, or a custom tag."""
         self.count += 1
         if self.count > MAX_VALUES:
-            raise self._error(node, path, f"more than {MAX_VALUES:,} values once aliases are expanded")
+            raise self._error(node, path, f"there are more than {MAX_VALUES:,} values once aliases are expanded")
         if len(parents) > MAX_DEPTH:
             raise self._error(node, path, f"nested deeper than {MAX_DEPTH} levels")
         if id(node) in parents:
-            raise self._error(node, path, "an alias that contains itself")
+            raise self._error(node, path, "the alias contains itself")
         if node.tag not in _STANDARD_TAGS:
             raise self._error(node, path, f"the tag {node.tag} is not allowed", "write plain values only")
 

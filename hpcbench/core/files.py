@@ -19,7 +19,7 @@ def make_folder(path: str) -> None:
     for end in range(first + 1, len(parts) + 1):
         folder = os.sep.join(parts[:end])
         if os.path.islink(folder):
-            raise OSError(errno.ELOOP, "it is a symbolic link; hpcbench does not write to it", folder)
+            raise OSError(errno.ELOOP, "hpcbench does not write to symbolic links", folder)
     os.makedirs(path, exist_ok=True)
 
 
@@ -31,7 +31,7 @@ def no_link(path: str, flags: int) -> int:
     handle = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(errno.ELOOP, "it is not a regular file; hpcbench does not write to it", path)
+        raise OSError(errno.ELOOP, "hpcbench writes only to regular files", path)
     if flags & os.O_TRUNC:
         os.ftruncate(handle, 0)
     return handle
@@ -47,7 +47,7 @@ def keep_once(path: str, describe: Callable[[], Dict[str, Any]]) -> None:
     try:
         write_whole(path, json.dumps(describe(), indent=1) + "\n")
     except Exception as error:  # a node with a read-only disk, or with unforeseen content in /proc or /sys
-        print("hpcbench: %s is not written: %s" % (path, error), file=sys.stderr)
+        print("hpcbench: %s was not written: %s" % (path, error), file=sys.stderr)
 
 
 def write_whole(path: str, text: str, *, durable: bool = False) -> None:

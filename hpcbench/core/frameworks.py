@@ -121,7 +121,7 @@ SETTINGS = (
     Setting(
         "instances",
         int,
-        "processes per task, each with its own fraction of the task's CPUs, its own model and its own input",
+        "processes per task, each with its own share of the task's CPUs, its own model and its own input",
         default=1,
         maximum=10**6,
     ),
@@ -135,7 +135,7 @@ SETTINGS = (
     Setting(
         "openmp",
         str,
-        "OpenMP runtime, loaded by LD_PRELOAD; unset: the framework's",
+        "the OpenMP runtime, loaded with LD_PRELOAD; unset: the framework's",
         values=("gnu", "intel", "llvm"),
         frameworks=_OPENMP,
         effective=("settings", "openmp"),
@@ -143,7 +143,7 @@ SETTINGS = (
     Setting(
         "wait_policy",
         str,
-        "whether OpenMP's threads spin or sleep while they wait; unset: the runtime's default",
+        "whether OpenMP threads spin or sleep while they wait; unset: the runtime's default",
         values=("active", "passive"),
         frameworks=_OPENMP,
         effective=("settings", "wait_policy"),
@@ -171,7 +171,7 @@ SETTINGS = (
     Setting(
         "onednn",
         bool,
-        "whether oneDNN's kernels are used; unset: the framework's default",
+        "whether oneDNN kernels are used; unset: the framework's default",
         frameworks=(*_TORCH, *_TENSORFLOW, "mxnet"),
         effective=("settings", "onednn"),
         verified=ALWAYS,

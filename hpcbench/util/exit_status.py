@@ -24,6 +24,12 @@ def exit_statuses(failure: str = "", inconclusive: str = "") -> str:
     return f"\nExit status: {listed}.\n"
 
 
+def examples(*lines: str, failure: str = "") -> str:
+    """Return the end of a command's help: one example per line, and the exit statuses with the condition for 1."""
+    shown = "".join(f"  {line}\n" for line in lines)
+    return f"\b\nExamples:\n{shown}{exit_statuses(failure)}"
+
+
 def worst(*statuses: int) -> int:
     """Return the status that a command with several results ends with: a failure, otherwise inconclusive."""
     return next((status for status in (FAILURE, INCONCLUSIVE) if status in statuses), SUCCESS)

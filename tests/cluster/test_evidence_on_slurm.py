@@ -207,7 +207,7 @@ def test_a_run_of_unknown_state_is_repeated_only_with_force_with_a_wrapper_of_sq
     assert three.cluster.states() == {"unknown": CASES}
     told = three.cluster("resume", "three").stderr
     assert "0 runs to resume" in told
-    assert f"not run again: {CASES} runs, state unknown since " in told
+    assert f"not rerun: {CASES} runs, state unknown since " in told
     assert "`scontrol show job" in told
     three.cluster("resume", "three", "--force")
     journal = (three.cluster.workspace / "jobs/three/journal.jsonl").read_text()

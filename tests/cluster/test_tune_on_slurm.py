@@ -54,7 +54,7 @@ def ended(slurm) -> list[str]:
 @pytest.mark.versions("tune")
 def test_one_job_searches_all_settings_and_tells_what_it_found(cluster, rates, slurm):
     submitted = cluster("tune", rates, "--metric", "rate", "--name", "found")
-    assert "searches it" in submitted.stderr
+    assert "runs the search" in submitted.stderr
     assert "see: hpcbench status found" in submitted.stderr
     watched = cluster("status", "found", "--watch")
     assert "found: ended; for its result: hpcbench resume found" in watched.stderr
@@ -74,7 +74,7 @@ def test_a_search_that_was_cancelled_goes_on_in_another_job(cluster, rates, slur
     until(cluster, "interrupted; to continue")
     before = len([record for record in cluster.records() if record["status"] == "completed"])
     awaited = cluster("resume", "found", "--wait")
-    assert "searches it" in awaited.stderr
+    assert "runs the search" in awaited.stderr
     assert "best       workers=4: 4." in awaited.stdout
     completed = [record for record in cluster.records() if record["status"] == "completed"]
     assert len({(record["case_id"], record["run"]) for record in completed}) == len(completed) > before
@@ -93,7 +93,7 @@ def test_all_cases_of_a_search_are_run_as_jobs_of_the_cluster(cluster, rates):
 def test_a_job_that_waits_is_not_submitted_twice(cluster, rates):
     cluster("tune", rates, "--metric", "rate", "--name", "found", "--set", "slurm.options={hold: true}")
     assert "pending" in cluster("status", "found").stdout
-    assert "searches it, and is pending: " in cluster("resume", "found").stderr
+    assert "runs the search, and is pending: " in cluster("resume", "found").stderr
     cluster("cancel", "found")
 
 

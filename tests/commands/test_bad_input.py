@@ -38,7 +38,7 @@ MISTAKES = {
     "command of a network": ({"parameters": {"command": "./bench"}}, ["not pytorch"]),
     "schedule that is not there": (
         {"parameters": {"threads": "dynamic", "schedule": "nowhere.json"}},
-        ["parameters.schedule", "nowhere.json not found in the workspace", "hpcbench tune"],
+        ["parameters.schedule", "'nowhere.json' not found in the workspace", "hpcbench tune"],
     ),
     "unknown framework": ({"parameters": {"framework": "tensorflw"}}, ["unknown framework 'tensorflw'"]),
 }

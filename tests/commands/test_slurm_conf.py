@@ -85,7 +85,7 @@ def test_a_differing_slurm_conf_of_the_shell_has_no_effect_and_a_note_with_fake_
     experiment = slurm.experiment(parameters=PROGRAM)
     command = ("sweep", experiment, "--site", "here-site.yaml", "--dry-run")
     said = slurm(*command, env={"SLURM_CONF": "/etc/slurm/other.conf"}).stderr
-    assert f"SLURM_CONF=/etc/slurm/other.conf has no effect: the site file has slurm_conf: {conf}" in said
+    assert f"SLURM_CONF=/etc/slurm/other.conf has no effect: the site file sets slurm_conf: {conf}" in said
     assert "SLURM_CONF" not in slurm(*command, env={"SLURM_CONF": conf}).stderr
     assert "SLURM_CONF" not in slurm(*command).stderr
 

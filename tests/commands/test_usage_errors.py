@@ -45,7 +45,7 @@ GROUP = "usage: hpcbench [OPTIONS] COMMAND [ARGS]...\nhint: hpcbench --help\n"
         (
             ["compare", "a", "b", "--margin", "two"],
             (
-                "error: --margin: 'two' is not a number; give 2% or 0.02\n"
+                "error: --margin: 'two' is not a number; use e.g. 2% or 0.02\n"
                 "usage: hpcbench compare [OPTIONS] BASE NEW\nhint: hpcbench compare --help\n"
             ),
         ),

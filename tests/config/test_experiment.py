@@ -108,12 +108,12 @@ def test_a_plain_name_is_a_name(name: str) -> None:
     "name", ["", "a/b", "..", "a..b", "../x", ".hidden", "-rf", "a b", "a\n", "$(id)", "a;b", "'a'", "é", "a" * 81]
 )
 def test_a_name_that_could_leave_its_folder_or_surprise_a_shell_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="a name has only letters"):
+    with pytest.raises(ValueError, match="a name has at most 80 letters"):
         check_name(name)
 
 
 def test_a_bad_name_is_refused_with_its_place() -> None:
-    with pytest.raises(UserError, match=r"^study.yaml:1: name: '../x' is not valid: a name has only letters"):
+    with pytest.raises(UserError, match=r"^study.yaml:1: name: '../x' is not valid: a name has at most 80 letters"):
         load_experiment(parse_yaml("name: ../x\n", "study.yaml"))
 
 

@@ -26,7 +26,7 @@ def test_variables_of_sbatch_are_defaults_and_those_without_effect_are_named() -
     assert (found.slurm.account, found.slurm.partition, found.slurm.qos) == ("other", "cpu", "long")
     assert notes == [
         "SBATCH_ACCOUNT=other is the default of slurm.account",
-        "SBATCH_PARTITION=gpu has no effect: the site file has slurm.partition: cpu",
+        "SBATCH_PARTITION=gpu has no effect: the site file sets slurm.partition: cpu",
         "SBATCH_QOS=long is the default of slurm.qos",
         "no effect: SBATCH_TIMELIMIT; set these options under `slurm:`",
     ]

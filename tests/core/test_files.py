@@ -32,7 +32,7 @@ def test_no_link_below_results_is_followed(level: int, results: Path, tmp_path: 
     if planted == results:
         results.rmdir()
     planted.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="it is a symbolic link; hpcbench does not write to it") as caught:
+    with pytest.raises(OSError, match="hpcbench does not write to symbolic links") as caught:
         make_folder(str(wanted))
     assert caught.value.filename == str(planted)
     assert not list((tmp_path / "elsewhere").iterdir())
@@ -46,7 +46,7 @@ def test_a_file_that_is_a_link_or_a_pipe_is_not_opened(flags: int, tmp_path: Pat
     (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "dangling", "pipe"):
-        with pytest.raises(OSError, match=r"symbolic links|not a regular file|No such device"):
+        with pytest.raises(OSError, match=r"symbolic links|only to regular files|No such device"):
             no_link(str(tmp_path / name), flags)
     assert target.read_text() == "kept"
     assert not (tmp_path / "nothing").exists()

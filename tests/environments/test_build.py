@@ -218,7 +218,7 @@ def test_environments_can_lie_in_a_folder_of_their_own(bench, build, monkeypatch
 
 @pytest.mark.parametrize("name", ["../demo", "", "a b", "-x"])
 def test_a_name_cannot_leave_the_folder_of_environments(bench, name):
-    with pytest.raises(UserError, match="a name has only letters"):
+    with pytest.raises(UserError, match="a name has at most 80 letters"):
         bench.place(name)
 
 

@@ -44,7 +44,7 @@ from hpcbench.util.text import plural
 
 EPILOG = """\b
 Examples:
-  hpcbench gate main.tar.gz bench.yaml --update    on the main branch: create or renew the baseline
+  hpcbench gate main.tar.gz bench.yaml --update    on the main branch: create or update the baseline
   hpcbench gate main.tar.gz bench.yaml             on a pull request
   hpcbench gate main.tar.gz bench.yaml --markdown > comment.md
   hpcbench gate main.tar.gz bench.yaml --margin 3% --junit gate.xml --on-inconclusive pass
@@ -115,13 +115,13 @@ def _baseline(
     is_archive = name.endswith(SUFFIX)
     if update and not is_archive:
         hint = f"name a file *{SUFFIX}; to replace a sweep: hpcbench sweep {experiment} --name {name} --replace"
-        raise UserError(f"--update requires an archive, and '{name}' is not one", hint=hint)
+        raise UserError(f"--update requires an archive, but '{name}' is not one", hint=hint)
     if is_archive and not Path(name).exists():
         if not update:
             hint = f"create it: hpcbench gate {name} {experiment} --update"
-            raise UserError("baseline not found", where=name, hint=hint)
+            raise UserError(f"baseline '{name}' not found", hint=hint)
         if not Path(name).absolute().parent.is_dir():
-            raise UserError("directory not found", where=str(Path(name).parent))
+            raise UserError(f"directory '{Path(name).parent}' not found", hint="create the directory first")
         return None
     try:
         return open_sweep(context, workspace, name)

@@ -50,8 +50,8 @@ Examples:
   hpcbench history nightly -o history.csv           one row per sweep and case
   hpcbench history bench --metric rate:higher       a metric of commands
 
-history reads only the records of the workspace. To detect a change, a case needs at least 10 sweeps, 5 of them
-after the change; with more cases, more sweeps: 13 for 2 cases, 18 for 20.
+history reads only the records of the workspace. To detect a change, a case needs at least 10 sweeps, 5 of them after
+the change. With more cases, each needs more sweeps: 13 for 2 cases, 18 for 20 cases.
 """ + exit_statuses(
     "a case of the latest sweep is slower or worse since its latest change, or has no value",
     "inconclusive: no such case, but at least one has no verdict",
@@ -79,7 +79,7 @@ after the change; with more cases, more sweeps: 13 for 2 cases, 18 for 20.
     type=click.IntRange(min=1),
     default=40,
     show_default=True,
-    help="Print at most this many cases and changes.",
+    help="Print at most N cases and N changes.",
 )
 @on_inconclusive_option()
 @json_option()
@@ -121,13 +121,13 @@ def history_command(
         past = read_past(chosen, report)
     _print_left_out({**all_heads.left_out, **past.left_out}, past.damaged)
     if not past.rows:
-        err.print("no records could be read")
+        err.print("no records could be read; see: hpcbench list sweeps")
         return FAILURE
     made = _history(past, chosen, _followed(past, metric), intervals=bool(figures or asked))
     if not any(output.is_stdout for output in asked):
         print_history(made, top, out)
     if len(made.sweeps) == 1:
-        err.print("there is only one sweep; changes can be detected after more sweeps")
+        err.print("only one sweep found; more sweeps are required to detect changes")
     drawn = _figures(made) if figures or any(output.format == "html" for output in asked) else []
     if figures:
         write_figures(drawn, figures, wanted, theme, "nothing was measured")
@@ -204,7 +204,8 @@ def _on_one_site(found: list[Head], site: str | None) -> list[Head]:
     chosen = site or next(iter(sites))
     others = [name for name in sites if name != chosen]
     if site is None and others:
-        notice = f"sweeps on {chosen}, the site of the latest; for those on {', '.join(others)}: --filter-site NAME"
+        shown = f"sweeps on {chosen}, the site of the latest sweep"
+        notice = f"{shown}; for those on {', '.join(others)}: --filter-site NAME"
         err.print(notice, soft_wrap=True, markup=False)
     return [head for head in found if head.site == chosen]
 

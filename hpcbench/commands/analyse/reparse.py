@@ -11,7 +11,7 @@ from hpcbench.collect.reparse import can_be_reparsed, records_that_count, repars
 from hpcbench.commands.shared.context import file_in, sweep_argument, workspace_of
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.metrics import Metric
-from hpcbench.config.options.extract_option import METAVAR, metric_of
+from hpcbench.config.options.extract_option import HELP, METAVAR, metric_of
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.validation.experiment_checks import check_metrics
 from hpcbench.config.validation.findings import Findings
@@ -50,8 +50,7 @@ Examples:
     "extracts",
     metavar=METAVAR,
     multiple=True,
-    help="Add this metric, the last match of REGEX, to the metrics of the sweep; may be repeated. REGEX has one group, "
-    "or a group named `value`.",
+    help=f"Add this metric to the metrics of the sweep; may be repeated. {HELP}",
 )
 @click.option("--undo", is_flag=True, help="Remove the extracted metrics, and restore those of the runs.")
 @click.pass_context
@@ -61,8 +60,8 @@ def reparse_command(
     """Extract the metrics of SWEEP again from stored output, using `metrics` and `expect` of EXPERIMENT.
 
     EXPERIMENT is a YAML file, or the name of one in configs/experiments; the default is the file from which the sweep
-    was created. The records of the runs do not change. Later runs of SWEEP use its original metrics; after them,
-    reparse it again.
+    was created. The records of the runs do not change. Later runs of SWEEP use its original metrics, so reparse it
+    again after them.
     """
     workspace = workspace_of(context)
     given = {"EXPERIMENT": experiment is not None, "--extract": bool(extracts), "--undo": undo}
@@ -135,7 +134,7 @@ def _experiment(sweep: Sweep, workspace: Workspace, name: str | None) -> Experim
         return load_experiment(load_yaml(file_in(workspace, "experiments", name)))
     source = Path(sweep.description.get("source") or "")
     if not source.is_file():
-        what = f"its experiment file {source} no longer exists" if source.name else "its experiment file is unknown"
+        what = f"experiment file '{source}' not found" if source.name else "the experiment file is unknown"
         hint = f"name the file: hpcbench reparse {sweep.paths.name} EXPERIMENT"
         raise UserError(what, where=sweep.paths.name, hint=hint)
     try:
@@ -167,9 +166,8 @@ def _reparse(sweep: Sweep, definitions: Definitions) -> int:
         out.print(line, soft_wrap=True, markup=False)
     unkept = sum(key_of(record) not in kept for record in counted)
     if unkept:
-        message = (
-            f"warning: {plural(unkept, 'run')} without stored output: values are kept if a definition is unchanged"
-        )
+        runs = plural(unkept, "run")
+        message = f"warning: {runs} without stored output: their values are kept if the definition is unchanged"
         err.print(message, soft_wrap=True, markup=False)
     err.print(f"next: hpcbench report {paths.name}", soft_wrap=True, markup=False)
     return int(any(record.status != COMPLETED or record.metrics_not_found for record in counted))

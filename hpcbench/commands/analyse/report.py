@@ -93,7 +93,7 @@ Examples:
     "--same-workload",
     metavar="PARAMETER",
     multiple=True,
-    help="Rank cases together that differ in this user parameter; may be repeated.",
+    help="Rank cases that differ in this user parameter together; may be repeated.",
 )
 @click.option(
     "--level",
@@ -102,7 +102,7 @@ Examples:
     show_default=True,
     help="Write one row per case, run or measurement to --csv and --parquet.",
 )
-@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Print at most this many rows.")
+@click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Print at most N rows.")
 @click.option(
     "--rules",
     "all_rules",
@@ -176,7 +176,7 @@ def report_command(
     draws = figures or any(output.format == "html" for output in asked)
     drawn = figures_of(results, plot, progresses, workspace) if draws else []
     if figures:
-        write_figures(drawn, figures, wanted, theme, "figures require at least two measured cases")
+        write_figures(drawn, figures, wanted, theme, "at least two measured cases are required")
     _write(asked, results, progresses, searched, drawn, level, top)
     return FAILURE if len(results.failed) + len(results.lacking) else SUCCESS
 

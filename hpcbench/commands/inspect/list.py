@@ -25,13 +25,13 @@ from hpcbench.report.terminal.status import counted
 from hpcbench.store.sweep import load
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import out
-from hpcbench.util.exit_status import exit_statuses
+from hpcbench.util.exit_status import examples, exit_statuses
 
 EPILOG = """\b
 Examples:
   hpcbench list sweeps                 the latest first, with the states of their runs and their size on disk
   hpcbench list experiments            names for `hpcbench sweep`
-  hpcbench list metrics lstm           names for --metric, also of the experiment lstm
+  hpcbench list metrics lstm           names for --metric, including those of the experiment lstm
   hpcbench list sweeps --json | jq -r '.[] | select(.size_bytes > 1e9) | .name'
 """ + exit_statuses()
 
@@ -43,7 +43,11 @@ def list_command() -> None:
     """List sweeps, experiments, models, metrics, sites or environments."""
 
 
-@list_command.command("sweeps", short_help="Sweeps of the workspace, with states and sizes.", epilog=exit_statuses())
+@list_command.command(
+    "sweeps",
+    short_help="Sweeps of the workspace, with states and sizes.",
+    epilog=examples("hpcbench list sweeps", "hpcbench list sweeps --json | jq -r '.[].name'"),
+)
 @json_option()
 @click.pass_context
 def sweeps_command(context: click.Context, as_json: bool) -> int:
@@ -70,7 +74,9 @@ def sweeps_command(context: click.Context, as_json: bool) -> int:
 
 
 @list_command.command(
-    "experiments", short_help="Experiments of the workspace, and shipped ones.", epilog=exit_statuses()
+    "experiments",
+    short_help="Experiments of the workspace, and shipped ones.",
+    epilog=examples("hpcbench list experiments", "hpcbench list experiments --json"),
 )
 @json_option()
 @click.pass_context
@@ -87,13 +93,17 @@ def experiments_command(context: click.Context, as_json: bool) -> int:
     return _print(found, ("experiment", "origin", "points", "description"), rows, as_json)
 
 
-@list_command.command("models", short_help="Built-in models, with parameters and FLOPs.", epilog=exit_statuses())
+@list_command.command(
+    "models",
+    short_help="Built-in models, with parameters and FLOPs.",
+    epilog=examples("hpcbench list models", "hpcbench list models --json | jq '.[] | {name, options}'"),
+)
 @json_option()
 def models_command(as_json: bool) -> int:
     """List the built-in models, with their options and the parameters and FLOPs of the default options.
 
-    FLOPs are those of the forward pass of one item (1 MAC = 2 FLOPs); training takes three times as many. All
-    frameworks have all models: pytorch, tensorflow, keras-torch, keras-jax, keras-tensorflow, jax, mxnet.
+    FLOPs count the forward pass of one item (1 MAC = 2 FLOPs); training takes three times as many. Every framework has
+    every model: pytorch, tensorflow, keras-torch, keras-jax, keras-tensorflow, jax, mxnet.
     """
     found = listings.models()
     rows = (
@@ -108,12 +118,16 @@ def models_command(as_json: bool) -> int:
     return _print(found, ("model", "parameters (M)", "GFLOPs per item", "options"), rows, as_json)
 
 
-@list_command.command("metrics", short_help="Metrics for --metric.", epilog=exit_statuses())
+@list_command.command(
+    "metrics",
+    short_help="Metrics for --metric.",
+    epilog=examples("hpcbench list metrics", "hpcbench list metrics lstm   also those of the experiment lstm"),
+)
 @click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_sweep)
 @json_option()
 @click.pass_context
 def metrics_command(context: click.Context, name: str | None, as_json: bool) -> int:
-    """List the metrics for `--metric`: the built-in ones, and those of NAME, a sweep, an experiment or its file.
+    """List the metrics for `--metric`: the built-in ones and those of NAME (a sweep, an experiment or its file).
 
     If the better direction of a metric is unknown, give the metric as NAME:higher or NAME:lower.
     """
@@ -148,7 +162,11 @@ def _is_sweep(workspace: Workspace, name: str) -> bool:
     return len(workspace.matching(name)) == 1 or (is_archive(workspace, name) and not is_yaml)
 
 
-@list_command.command("sites", short_help="Site files of the workspace, and shipped ones.", epilog=exit_statuses())
+@list_command.command(
+    "sites",
+    short_help="Site files of the workspace, and shipped ones.",
+    epilog=examples("hpcbench list sites", "hpcbench list sites --json"),
+)
 @json_option()
 @click.pass_context
 def sites_command(context: click.Context, as_json: bool) -> int:

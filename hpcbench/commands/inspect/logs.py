@@ -33,7 +33,7 @@ Log = tuple[Path, RunProgress]
 EPILOG = """\b
 Examples:
   hpcbench logs                        the end of each log of the latest sweep, failed runs first
-  hpcbench logs --failed               only those of failed runs
+  hpcbench logs --failed               only the logs of failed runs
   hpcbench logs lstm c1a2 --run 2      run 2 of a case of the latest sweep of the experiment lstm
   hpcbench logs batch_size=64 --all
   hpcbench logs --follow               an active run, until it ends
@@ -49,7 +49,7 @@ Examples:
 @click.option(
     "--lines",
     type=click.IntRange(min=1),
-    help=f"Print the last N lines of each log.  [default: all of a single log, {LINES} of each of several]",
+    help=f"Print the last N lines of each log.  [default: all lines of one log, {LINES} of each if there are several]",
 )
 @click.option("--all", "whole", is_flag=True, help="Print all lines of each log.")
 @click.option("-f", "--follow", is_flag=True, help="Follow the log of an active run until it ends.")
@@ -79,7 +79,11 @@ def logs_command(
     given = sweep_and_case(context, words)
     if given.paths.archive and (only_paths or follow):
         option = "--path" if only_paths else "--follow"
-        raise UserError(f"{option} cannot be used with an archive", where=str(given.paths.archive))
+        raise UserError(
+            f"{option} cannot be used with an archive",
+            where=str(given.paths.archive),
+            hint="name a sweep of the workspace",
+        )
     sweep = load(given.paths)
     progress = query(sweep, ask_slurm=False) if given.paths.archive else or_records(query, sweep)
     for warning in progress.warnings:

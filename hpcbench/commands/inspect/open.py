@@ -38,8 +38,8 @@ Examples:
 def open_command(context: click.Context, sweep: str) -> int:
     """Write the report page of SWEEP to results/SWEEP/report.html, and open it in the browser.
 
-    The page is that of `hpcbench report --html`, with the results so far. Without a display, the command prints the
-    path of the page and how to copy it.
+    The page is the one of `hpcbench report --html`, with the results so far. Without a display, print the path of the
+    page and the command that copies it.
     """
     workspace = workspace_of(context)
     paths = open_sweep(context, workspace, sweep)

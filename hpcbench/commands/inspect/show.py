@@ -43,7 +43,7 @@ Examples:
     type=click.IntRange(min=0),
     default=LINES,
     show_default=True,
-    help="Print this many lines from the end of the log.",
+    help="Print the last N lines of the log.",
 )
 @json_option("Print JSON, with the records of all attempts.")
 @click.pass_context

@@ -14,7 +14,7 @@ def dry_run_options(text: str) -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         script: Callable[[Command], Command] = click.option(
-            "--show-script", is_flag=True, is_eager=True, help="As --dry-run, and print the first job script."
+            "--show-script", is_flag=True, is_eager=True, help="Like --dry-run, and also print the first job script."
         )
         dry: Callable[[Command], Command] = click.option(
             "-n", "--dry-run", is_flag=True, callback=_or_show_script, help=text

@@ -23,14 +23,14 @@ THEMES = ("screen", "paper")
 def figure_options(command: Command) -> Command:
     """Add `--figures DIR`, `--figure-format` (the parameter is `formats`) and `--theme` to a command."""
     options = (
-        click.option("--figures", metavar="DIR", callback=not_empty, help="Write the figures into this folder."),
+        click.option("--figures", metavar="DIR", callback=not_empty, help="Write the figures to this folder."),
         click.option(
             "--figure-format",
             "formats",
             metavar="FORMAT",
             default="svg",
             show_default=True,
-            help=f"Write figures in this format, or several separated by commas: {', '.join(FORMATS)}.",
+            help=f"Write figures in this format, or in several separated by commas: {', '.join(FORMATS)}.",
         ),
         click.option(
             "--theme",

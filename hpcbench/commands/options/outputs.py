@@ -36,7 +36,7 @@ def json_option(text: str = "Print JSON.") -> Callable[[Command], Command]:
 
 def file_option(name: str, title: str) -> Callable[[Command], Command]:
     """Return the option `--NAME FILE` of a format; the parameter is `NAME_file`."""
-    text = f"Write {title} to FILE, or to stdout for -."
+    text = f"Write {title} to FILE, or to stdout if FILE is -."
     return click.option(f"--{name}", f"{name}_file", metavar="FILE", callback=not_empty, help=text)
 
 

@@ -48,20 +48,20 @@ EPILOG = """\b
 Examples:
   hpcbench resume latest
   hpcbench resume lstm-threads-20260311-101500 --wait
-  hpcbench resume latest --interference      also runs with interference
+  hpcbench resume latest --interference      also rerun runs with interference
 """ + exit_statuses("a case did not complete, or lacks a metric (local, or with --wait)")
 
 
 @click.command("resume", epilog=EPILOG)
 @sweep_argument(default="latest")
-@click.option("--interference", is_flag=True, help="Also rerun runs with interference in all attempts.")
+@click.option("--interference", is_flag=True, help="Also rerun runs that had interference in all attempts.")
 @click.option(
-    "--missing", is_flag=True, help="Run only runs without an outcome, or with one that the experiment retries."
+    "--missing", is_flag=True, help="Start only runs without an outcome, or with one that the experiment retries."
 )
 @click.option("--force", is_flag=True, help="Also rerun runs in an unknown state, which may still be active.")
 @failure_options
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
-@json_option("Print JSON: the final state of the sweep, or the result of a search.")
+@json_option("Print JSON: the state of the sweep, or the result of a search.")
 @click.option("--here", is_flag=True, hidden=True)  # of the job that searches
 @click.pass_context
 def resume_command(
@@ -76,11 +76,11 @@ def resume_command(
     as_json: bool,
     here: bool,
 ) -> int:
-    """Run the runs of SWEEP that were not submitted, failed, timed out, or were cancelled or lost.
+    """Start the runs of SWEEP that were not submitted, failed, timed out, or were cancelled or lost.
 
     Runs that completed, are pending or running, cannot run here, or have an unknown state are not rerun. With --force,
-    runs in an unknown state are also rerun; if their old jobs start later, these do nothing. If SWEEP is an interrupted
-    search, continue it; if the search has ended, print its result.
+    runs in an unknown state are also rerun; if their old jobs start later, those jobs do nothing. If SWEEP is an
+    interrupted search, continue it; if the search has ended, print its result.
     """
     if interference and missing:
         raise UserError("--missing cannot be used with --interference", hint="use one of them")
@@ -175,8 +175,8 @@ def _to_run(
     if force:
         runs += unknown
     elif unknown:
-        message = f"not run again: {plural(len(unknown), 'run')}, state unknown {unknown[0].reason}"
-        err.print(f"{message}; to run them anyway: --force", soft_wrap=True, markup=False)
+        message = f"not rerun: {plural(len(unknown), 'run')}, state unknown {unknown[0].reason}"
+        err.print(f"{message}; to rerun them anyway: --force", soft_wrap=True, markup=False)
     err.print(f"{sweep.paths.name}: {plural(len(runs), 'run')} to resume")
     refused = sum(run.state == UNSUPPORTED for run in progress.runs)
     if refused:

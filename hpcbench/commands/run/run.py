@@ -17,7 +17,7 @@ from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, p
 from hpcbench.commands.shared.start_sweep import print_size, start
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.options.command_experiment import Invocation, axes_of, document_of
-from hpcbench.config.options.extract_option import METAVAR, metric_of
+from hpcbench.config.options.extract_option import HELP, METAVAR, metric_of
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.yaml_document import Document
 from hpcbench.config.yaml_writer import yaml_text
@@ -52,8 +52,7 @@ Examples:
     "extracts",
     multiple=True,
     metavar=METAVAR,
-    help="Read a metric from the output: the group of REGEX is the number, and the last match counts. "
-    "`higher` or `lower` is better. May be repeated.",
+    help=f"Read this metric from the output; may be repeated. {HELP}",
 )
 @click.option(
     "--metric",
@@ -71,14 +70,18 @@ Examples:
 @click.option(
     "--launch",
     type=click.Choice(LAUNCHERS),
-    help="Start the processes by srun, one per task; by torchrun, on each node; by mpirun; or only once.  "
+    help="Start the processes with srun (one per task), torchrun (on each node) or mpirun; `none` starts only one.  "
     "[default: srun]",
 )
-@click.option("--environment", metavar="NAME", help="Run in this environment of the site: modules, container, Python.")
+@click.option(
+    "--environment", metavar="NAME", help="Run in this environment of the site (modules, container or Python)."
+)
 @failure_options
 @set_option()
 @click.option("--name", metavar="NAME", help="Name the sweep.  [default: PROGRAM-DATE-TIME]")
-@click.option("--save", "saved", metavar="FILE", help="Write the experiment to FILE, or to stdout for -; run nothing.")
+@click.option(
+    "--save", "saved", metavar="FILE", help="Write the experiment to FILE, or to stdout if FILE is -; run nothing."
+)
 @click.option("--detach", is_flag=True, help="On Slurm, return as soon as the jobs are queued.")
 @dry_run_options("Show cases, commands, jobs and the maximum cost; write nothing.")
 @click.pass_context
@@ -142,7 +145,7 @@ def _save(document: Document, file: str) -> int:
         with Path(file).open("x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError as error:
-        raise UserError("the file already exists", where=f"--save {file}", hint="choose another name") from error
+        raise UserError(f"'{file}' already exists", where="--save", hint="choose another name") from error
     err.print(f"wrote {file}; to run it: hpcbench sweep {shlex.quote(file)}", soft_wrap=True, markup=False)
     return 0
 

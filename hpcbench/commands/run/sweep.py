@@ -49,7 +49,7 @@ Examples:
   hpcbench sweep my.yaml --set 'matrix.nodes=[1,2,4]' --limit 3
   hpcbench sweep my.yaml --local                 on this machine, without Slurm
   hpcbench sweep --from lstm.tar.gz --dry-run    repeat a sweep, by name or from an archive
-  hpcbench sweep my.yaml --name main --replace   renew the sweep `main`, e.g. the baseline of compare
+  hpcbench sweep my.yaml --name main --replace   replace the sweep `main`, e.g. a baseline of compare
 """ + exit_statuses("a case did not complete, or lacks a metric (local, or with --wait)")
 
 
@@ -71,9 +71,9 @@ Examples:
 @click.option("--render-only", is_flag=True, help="Write the scripts; submit nothing.")
 @click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
 @failure_options
-@click.option("--replace", is_flag=True, help="Replace the sweep with this --name, unless it has active runs.")
-@yes_option(f"Do not ask before --replace deletes records; allow more than {MOST_POINTS:,} cases.")
-@json_option("Print JSON: the final state of the sweep; with --dry-run, the plan.")
+@click.option("--replace", is_flag=True, help="Replace an existing sweep of this --name, unless it has active runs.")
+@yes_option(f"Do not ask for confirmation before --replace deletes records; allow more than {MOST_POINTS:,} cases.")
+@json_option("Print JSON: the state of the sweep; with --dry-run, the plan.")
 @click.pass_context
 def sweep_command(
     context: click.Context,
@@ -96,8 +96,8 @@ def sweep_command(
 ) -> int:
     """Measure all cases of EXPERIMENT: a YAML file, or the name of one in configs/experiments.
 
-    Use sweep if you need a result for every case, e.g. for a figure or a comparison. To find only the fastest thread
-    and runtime settings, use `hpcbench tune`: it needs fewer runs.
+    Use sweep if you need a result for every case, e.g. for a figure or a comparison. If you only need the fastest
+    thread and runtime settings, use `hpcbench tune`, which needs fewer runs.
 
     On a cluster, the command returns when the jobs are queued. Without Slurm, it runs them one after another. --from
     uses the experiment, overrides, site and template of an earlier sweep.

@@ -50,13 +50,14 @@ Examples:
 @click.argument("experiment", shell_complete=complete_experiment)
 @site_option()
 @set_option()
-@click.option("--name", metavar="NAME", help="Name the sweep of the measurements.  [default: EXPERIMENT-DATE-TIME]")
+@click.option("--name", metavar="NAME", help="Name the sweep.  [default: EXPERIMENT-DATE-TIME]")
 @click.option(
     "--metric",
-    metavar="METRIC",
+    metavar="NAME",
     shell_complete=complete_metric,
-    help="Optimize throughput, time (of a step), or a metric of a command, e.g. NAME:higher.  [default: throughput; "
-    "for commands, their first metric with a known better direction, otherwise time]",
+    help="Optimize this metric: throughput, time (of a step), or a metric of commands, with :higher or :lower if its "
+    "better direction is unknown.  [default: throughput; for commands, their first metric with a known better "
+    "direction, otherwise time]",
 )
 @click.option("--exhaustive", is_flag=True, help="Measure the full grid afterwards, to check the result.")
 @click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
@@ -78,14 +79,14 @@ def tune_command(
     show_script: bool,
     as_json: bool,
 ) -> int:
-    """Find the best configuration in EXPERIMENT's matrix with few measurements.
+    """Find the best configuration in the matrix of EXPERIMENT with few measurements.
 
-    Use tune to find the fastest thread and runtime settings: it needs fewer runs than the full grid. Use `hpcbench
-    sweep` if you need a result for every configuration.
+    Use tune if you only need the fastest thread and runtime settings: it needs fewer runs than the full grid. If you
+    need a result for every configuration, use `hpcbench sweep`.
 
-    Slow configurations are measured briefly and dropped, fast ones longer. The best one is recommended if it is
-    significantly better than the framework defaults, which are always measured. The measurements are a sweep like any
-    other.
+    Slow configurations are measured briefly and dropped; fast ones are measured longer. The best one is recommended if
+    it is significantly better than the framework defaults, which are always measured. The measurements are a sweep like
+    any other.
     """
     from hpcbench.commands.shared.tuning import resume_search
     from hpcbench.tuning.objective import default_metric, objective_of
@@ -161,10 +162,10 @@ def _show_most(
 ) -> None:
     """Print the maximum cost; on a cluster also that of the job, and with `script` its script."""
     experiment, most = plan.experiment, _most(plan, searched, exhaustive)
-    estimate = f"About {plural(most, 'measurement')} in total, and repeats of those with interference"
+    estimate = f"About {plural(most, 'measurement')} in total, plus repeats of those with interference"
     if all(case.parameters.framework != COMMAND for case in plan.cases):  # the duration of a program is unknown
         each_s = experiment.measure.max_warmup_s + experiment.measure.max_time_s
-        estimate += f": about {time_in_words(most * each_s)} of measurement, and the time to start the processes"
+        estimate += f": about {time_in_words(most * each_s)} of measurement, plus the time to start the processes"
     out.print(f"{estimate}.", soft_wrap=True)
     if plan.site.scheduler == "slurm":
         show_search(plan, most, workspace, paths, with_script=script)

@@ -25,18 +25,19 @@ Examples:
   hpcbench archive                               write the latest sweep to SWEEP.tar.gz
   hpcbench archive lstm -o ~/results/lstm.tar.gz
   hpcbench report lstm.tar.gz                    report on any machine
-  hpcbench sweep --from lstm.tar.gz --dry-run    show what a repeated sweep would run
+  hpcbench sweep --from lstm.tar.gz --dry-run    what the repeated sweep would run
 """ + exit_statuses()
 
 
 @click.command("archive", epilog=EPILOG)
 @sweep_argument(default="latest")
-@click.option("-o", "--output", metavar="FILE", help=f"Write FILE.  [default: SWEEP{SUFFIX}]")
+@click.option("-o", "--output", metavar="FILE", help=f"Write the archive to FILE.  [default: SWEEP{SUFFIX}]")
 @click.pass_context
 def archive_command(context: click.Context, sweep: str, output: str | None) -> int:
     """Pack the scripts, logs, records and provenance of SWEEP into one file.
 
-    `report`, `show`, `compare` and `sweep --from` accept the file. An existing file is never replaced.
+    `report`, `show`, `logs`, `open`, `compare`, `gate` and `sweep --from` accept the file. An existing file is never
+    replaced.
     """
     paths = workspace_of(context).find(sweep)
     file = Path(output or f"{paths.name}{SUFFIX}")

@@ -20,10 +20,12 @@ Examples:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(context: click.Context, shell: str) -> None:
-    """Print code for SHELL that completes commands, options, sweeps, experiments, sites, metrics and cases.
+    """Print the completion script for a shell.
+
+    The script completes commands, options, sweeps, experiments, sites, metrics and cases.
 
     If hpcbench is installed in a prefix that the shell searches, e.g. /usr/local or ~/.local, completion needs no
-    setup: zsh, fish and bash-completion 2.12 or later find the code in share/.
+    setup: zsh, fish and bash-completion 2.12 or later find the script in share/.
     """
     found = get_completion_class(shell)
     if found is None:

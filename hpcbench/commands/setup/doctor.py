@@ -54,7 +54,7 @@ Examples:
 @click.option(
     "--each-node",
     is_flag=True,
-    help="Measure the speed of every node by a small job on each, and list slow nodes to exclude.",
+    help="Measure the speed of every node with a small job on each, and list slow nodes to exclude.",
 )
 @click.option(
     "--partition",
@@ -100,7 +100,7 @@ def doctor_command(
     peaks: bool,
     as_json: bool,
 ) -> int:
-    """Check Slurm, the environments and this machine, or with --on-node the nodes of the cluster.
+    """Check Slurm, the environments and this machine. With --on-node, check compute nodes instead of this machine.
 
     Each result states its effect on measurements and what to do. doctor needs no privileges and changes no settings. It
     saves the peak performance of each machine in results/.machines/.
@@ -109,7 +109,7 @@ def doctor_command(
     ok       as recommended
     note     consider it when you read the results
     warning  results are worse than they could be
-    problem  cases fail, or their results would be wrong
+    problem  cases fail, or their results are wrong
     """
     for option, given in (("--partition", partitions), ("--whole-node", whole_node)):
         if given and not (on_node or each_node):
@@ -180,7 +180,7 @@ def _require_slurm(option: str, site: Site, cluster: Cluster | None, state: str)
         silent = "which is configured on this host, but not responding"
         absent = f"which is not available at the site '{site.name}'"
         what = f"{option} requires Slurm, {silent if state == 'silent' else absent}"
-        raise UserError(what, hint=f"without {option}, doctor checks this machine")
+        raise UserError(what, hint=f"to check this machine, omit {option}")
     return cluster
 
 

@@ -29,7 +29,7 @@ from hpcbench.environments.recipes import RecipeFile
 from hpcbench.errors import Finding, UserError
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, print_error
-from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
+from hpcbench.util.exit_status import FAILURE, SUCCESS, examples
 from hpcbench.util.signals import ended_like_ctrl_c
 
 EPILOG = """\b
@@ -59,8 +59,8 @@ def env_command() -> None:
     """Build, check and remove the environments of the frameworks.
 
     hpcbench builds virtual environments from recipes: configs/environments/NAME.yaml of the workspace, or a shipped
-    recipe. They are under envs/ of the workspace, or in the folder HPCBENCH_ENVS. A site file can name modules, a
-    container or a Python instead.
+    recipe. They are in envs/ of the workspace, or in the folder that HPCBENCH_ENVS names. A site file can name modules,
+    a container or a Python instead.
     """
 
 
@@ -70,7 +70,13 @@ env_command.add_command(environments_command, "list")
 @env_command.command(
     "build",
     short_help="Build environments from their recipes.",
-    epilog=exit_statuses("an environment could not be built, or does not work"),
+    epilog=examples(
+        "hpcbench env build pytorch",
+        "hpcbench env build --all",
+        "hpcbench env build jax --python /opt/python3.11/bin/python3",
+        "hpcbench env build mxnet --force   rebuild an existing environment",
+        failure="an environment could not be built, or does not work",
+    ),
 )
 @click.argument("names", nargs=-1, metavar="NAME...", shell_complete=complete_environment)
 @click.option("--all", "everything", is_flag=True, help="Build an environment from each recipe.")
@@ -104,7 +110,13 @@ def build_command(
 
 
 @env_command.command(
-    "check", short_help="Run a training step in each environment.", epilog=exit_statuses("an environment does not work")
+    "check",
+    short_help="Run a training step in each environment.",
+    epilog=examples(
+        "hpcbench env check pytorch",
+        "hpcbench env check my-image --site my-cluster --framework pytorch",
+        failure="an environment does not work",
+    ),
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @site_option()
@@ -118,7 +130,7 @@ def check_command(
 ) -> int:
     """Run a training step of a small network in each environment NAME on this machine, with the job script of a sweep.
 
-    NAME is an environment that hpcbench built, or one of the site file (modules, container, Python).
+    NAME is an environment that hpcbench built, or one that the site file defines by modules, a container or a Python.
     """
     workspace = workspace_of(context)
     checked = []
@@ -131,7 +143,7 @@ def check_command(
     return SUCCESS if all(each.works for each in checked) else FAILURE
 
 
-@env_command.command("remove", short_help="Remove environments.", epilog=exit_statuses())
+@env_command.command("remove", short_help="Remove environments.", epilog=examples("hpcbench env remove mxnet"))
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_environment)
 @click.pass_context
 def remove_command(context: click.Context, names: tuple[str, ...]) -> int:

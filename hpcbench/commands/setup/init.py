@@ -41,7 +41,7 @@ Examples:
 )
 @parameter_option()
 def init_command(directory: str, command: str | None, parameters: tuple[str, ...]) -> int:
-    """Make DIR a workspace with examples and a site file of this cluster or machine.
+    """Make DIR a workspace with examples and a site file for this cluster or machine.
 
     Existing files are not changed, except the schemas for editors in configs/schemas.
     """

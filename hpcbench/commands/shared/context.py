@@ -78,7 +78,7 @@ def site_option() -> Callable[[Command], Command]:
 
 def set_option() -> Callable[[Command], Command]:
     """Return the option `--set KEY=VALUE`; the parameter is `settings`."""
-    text = "Override a parameter or a key of the file; may be repeated."
+    text = "Override a parameter or a key of the experiment; may be repeated."
     return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=complete_set, help=text)
 
 

@@ -78,7 +78,7 @@ def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, repl
     except ValueError as error:
         raise UserError(f"'{given}' is not a valid name: {error}", where="--name") from error
     if workspace.paths(given).jobs.exists() and not replace:
-        hint = f"continue that sweep: hpcbench resume {given}; choose another name, or replace it: --replace"
+        hint = f"to continue it: hpcbench resume {given}; otherwise choose another name, or add --replace"
         raise UserError(f"sweep '{given}' already exists", where=str(workspace.paths(given).jobs), hint=hint)
     return given
 

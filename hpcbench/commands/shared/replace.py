@@ -29,7 +29,7 @@ def replacing(paths: SweepPaths, origin: SweepPaths | None, *, yes: bool) -> Abs
         return nullcontext()
     if origin == paths:
         hint = "give the experiment instead of --from"
-        raise UserError("--replace cannot be used with --from of the same sweep", hint=hint)
+        raise UserError("--replace cannot be used with --from for the same sweep", hint=hint)
     sweep = load(paths)
     sweep.check_writable()
     with locked(paths.jobs):

@@ -62,7 +62,8 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     if stopped:
         _print_stopped(sweep, stopped, len(ordered) - sum(counts.values()))
     if with_interference:
-        message = f"{plural(with_interference, 'run')} had interference; to rerun: hpcbench resume {sweep.paths.name}"
+        had = f"{plural(with_interference, 'run')} had interference"
+        message = f"{had}; to rerun them: hpcbench resume {sweep.paths.name}"
         err.print(f"{message} --interference", soft_wrap=True)
     if lacking:
         message = f"{plural(lacking, 'run')} completed, metric not found; reasons: hpcbench status"

@@ -35,9 +35,9 @@ def check_schedules(plan: Plan, workspace: Workspace, document: Document) -> Non
     named = dict.fromkeys(case.parameters.schedule for case in plan.cases)
     for file in filter(None, named):
         if not Path(file).is_absolute() and not (workspace.root / file).is_file():
-            what = f"{file} not found in the workspace, {workspace.root}"
+            what = f"'{file}' not found in the workspace, {workspace.root}"
             raise document.error(
-                what, where_written("schedule", document), "hpcbench tune writes one if it finds a gain"
+                what, where_written("schedule", document), "to search for a thread plan: hpcbench tune"
             )
 
 

@@ -99,11 +99,11 @@ def _submit(sweep: Sweep, plan: Plan, measurements: int, workspace: Workspace, l
         adopt_orphans(sweep, journal)
         queued = searching(sweep, journal)
     for job, entry in queued.items():
-        err.print(f"job {job} searches it, and is {entry.in_words}", soft_wrap=True, markup=False)
+        err.print(f"job {job} runs the search, and is {entry.in_words}", soft_wrap=True, markup=False)
     if not queued:
         with resumable(sweep.paths.name):
             job = submit_search(sweep, plan, measurements, workspace, journal, lease)
-        err.print(f"job {job} searches it", soft_wrap=True)
+        err.print(f"job {job} runs the search", soft_wrap=True)
 
 
 def _run(tuner: Tuner, sweep: Sweep, experiment: Experiment, objective: Objective, lease: Lease) -> list[TuningResult]:
@@ -147,7 +147,7 @@ def _configuration(context: Context, case: Case) -> str:
     values |= {name: value for name, value in options if value != usual.model_options.get(name)}
     if parameters.threads != DYNAMIC:
         return in_words(values)
-    return f"{'following the' if parameters.schedule else 'searching for a'} schedule, {in_words(values)}"
+    return f"{'following the' if parameters.schedule else 'searching for a'} thread plan, {in_words(values)}"
 
 
 def _outcome(event: Measured, stage: Stage, objective: Objective) -> str:

@@ -78,12 +78,10 @@ def verdict_options(command: Command) -> Command:
             callback=_fraction,
             default=f"{MARGIN:.0%}",
             show_default=True,
-            help="Largest difference that counts as equal, e.g. 2% or 0.02.",
+            help="Count differences up to PERCENT as equal, e.g. 2% or 0.02.",
         ),
         on_inconclusive_option(),
-        click.option(
-            "--top", type=click.IntRange(min=1), default=40, show_default=True, help="Print at most this many rows."
-        ),
+        click.option("--top", type=click.IntRange(min=1), default=40, show_default=True, help="Print at most N rows."),
         click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown for a comment on a pull request."),
         json_option(),
         file_option("junit", "JUnit XML"),
@@ -114,10 +112,10 @@ def _fraction(_: click.Context, __: click.Parameter, value: str) -> float:
     try:
         number = float(value.rstrip("% "))
     except ValueError:
-        raise click.BadParameter(f"'{value}' is not a number; give 2% or 0.02") from None
+        raise click.BadParameter(f"'{value}' is not a number; use e.g. 2% or 0.02") from None
     part = number / 100 if "%" in value else number
     if not 0 <= part < 1:
-        raise click.BadParameter(f"'{value}' is not between 0 and 100 %; give 2% or 0.02")
+        raise click.BadParameter(f"'{value}' is not between 0 and 100 %; use e.g. 2% or 0.02")
     return part
 
 

@@ -12,6 +12,10 @@ from hpcbench.config.validation.findings import first_message
 from hpcbench.errors import UserError
 
 METAVAR = "NAME[:higher|:lower]=REGEX"
+HELP = (
+    "REGEX captures the number in its only group, or in a group named `value`; the last match counts. `higher` or "
+    "`lower` is the better direction."
+)
 _EXAMPLE = "for example: --extract 'rate:higher=rate: ([0-9.]+)'"
 _FORM = re.compile(r"(?P<name>[^:=]*)(?::(?P<better>[^=]*))?=(?P<regex>.*)\Z", re.DOTALL)
 

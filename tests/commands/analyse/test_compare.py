@@ -253,8 +253,8 @@ def test_a_mistake_is_told(invoke, sweep: Sweep, arguments: list[str], said: str
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--margin", "two", "'two' is not a number; give 2% or 0.02"),
-        ("--margin", "2", "'2' is not between 0 and 100 %; give 2% or 0.02"),
+        ("--margin", "two", "'two' is not a number; use e.g. 2% or 0.02"),
+        ("--margin", "2", "'2' is not between 0 and 100 %; use e.g. 2% or 0.02"),
         ("--margin", "-1%", "'-1%' is not between 0 and 100 %"),
         ("--margin", "nan", "'nan' is not between 0 and 100 %"),
         ("--on-inconclusive", "warn", "'warn' is not one of"),

@@ -49,7 +49,7 @@ def sweep_in(archive: Path) -> str:
 def test_a_missing_baseline_is_a_usage_error_with_the_command_that_creates_it(invoke, bench: Measured) -> None:
     bench(100)
     told = gated(invoke, expect=2).stderr
-    assert "baseline not found" in told
+    assert "baseline 'main.tar.gz' not found" in told
     assert "create it: hpcbench gate main.tar.gz bench.yaml --update" in told
     assert not (invoke.workspace / "jobs").exists(), "nothing has run"
     told = invoke("gate", "main", "bench.yaml", expect=2).stderr
@@ -140,13 +140,12 @@ def test_a_sweep_is_a_baseline_too_but_is_not_updated(invoke, bench: Measured) -
     done = invoke("gate", "main", "bench.yaml", "--local", "--on-inconclusive", "pass", expect=None)
     assert " (NEW) compared to main (BASE)" in done.stdout
     told = invoke("gate", "main", "bench.yaml", "--update", expect=2).stderr
-    assert "--update requires an archive, and 'main' is not one" in told
+    assert "--update requires an archive, but 'main' is not one" in told
     assert "hpcbench sweep bench.yaml --name main --replace" in told
 
 
 def test_a_baseline_in_no_folder_is_told_before_anything_runs(invoke, bench: Measured) -> None:
     bench(100)
     told = invoke("gate", "nowhere/main.tar.gz", "bench.yaml", "--local", "--update", expect=2).stderr
-    assert "directory not found" in told
-    assert "nowhere" in told
+    assert "directory 'nowhere' not found" in told
     assert not (invoke.workspace / "jobs").exists()

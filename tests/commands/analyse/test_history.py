@@ -163,7 +163,7 @@ def test_the_site_of_the_latest_sweep_is_taken_and_the_others_are_named(invoke, 
     sweeps(2, site="new", first=3)
     done = invoke("history", "nightly", expect=3)
     assert "on new: 2 sweeps" in done.stdout
-    assert "sweeps on new, the site of the latest; for those on old: --filter-site NAME" in done.stderr
+    assert "sweeps on new, the site of the latest sweep; for those on old: --filter-site NAME" in done.stderr
     assert "on old: 3 sweeps" in invoke("history", "nightly", "--filter-site", "old", expect=3).stdout
 
 
@@ -183,7 +183,7 @@ def test_the_last_sweeps_and_those_since_a_day(invoke, sweeps: Sweeps):
 def test_one_sweep_is_shown_and_said_to_be_one(invoke, sweeps: Sweeps):
     sweeps(1)
     done = invoke("history", "nightly", expect=3)
-    assert "there is only one sweep" in done.stderr
+    assert "only one sweep found" in done.stderr
     assert "too few sweeps to detect changes: a case needs 10" in done.stdout
 
 

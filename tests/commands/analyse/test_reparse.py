@@ -75,7 +75,7 @@ def test_the_experiment_file_of_the_sweep_is_the_default(sweeps: CommandLine) ->
     assert "found in 4 of 4 runs" in sweeps("reparse", "one").stdout
     (sweeps.workspace / "trial.yaml").unlink()
     refused = sweeps("reparse", "one", expect=2).stderr
-    assert "trial.yaml no longer exists" in refused
+    assert "trial.yaml' not found" in refused
     assert "name the file: hpcbench reparse one EXPERIMENT" in refused
 
 

@@ -39,13 +39,13 @@ ALL = dict(commands())
 
 
 @pytest.mark.parametrize("words", ALL)
-def test_help_names_each_value_and_has_few_examples(words: str) -> None:
+def test_help_names_each_value_and_has_examples_but_not_many(words: str) -> None:
     command = ALL[words]
     shown = command.get_help(click.Context(command, info_name=f"hpcbench {words}"))
     options = shown.partition("Examples:")[0]
     assert not UNNAMED.search(options), shown
     examples = [line for line in shown.partition("Examples:")[2].splitlines() if line.strip().startswith("hpcbench ")]
-    assert len(examples) <= MOST_EXAMPLES
+    assert 1 <= len(examples) <= MOST_EXAMPLES
 
 
 @pytest.mark.parametrize("words", ALL)

@@ -126,8 +126,8 @@ def test_a_sweep_with_active_runs_is_not_replaced(
     ("arguments", "said"),
     [
         (["trial.yaml", "--replace"], "--replace requires --name"),
-        (["--from", "mai", "--name", "main", "--replace"], "cannot be used with --from of the same sweep"),
-        (["trial.yaml", "--name", "main"], "or replace it: --replace"),
+        (["--from", "mai", "--name", "main", "--replace"], "cannot be used with --from for the same sweep"),
+        (["trial.yaml", "--name", "main"], "or add --replace"),
     ],
 )
 def test_a_mistake_is_told(invoke, trial: str, arguments: list[str], said: str) -> None:

@@ -161,7 +161,7 @@ def test_a_dry_run_writes_nothing(command_line, rates):
     assert "workers: 1, 2" in done.stdout
     assert "default: workers=1" in done.stdout
     assert "the full grid is 6 runs" in done.stdout
-    assert "About 15 measurements in total, and repeats of those with interference.\n" in done.stdout
+    assert "About 15 measurements in total, plus repeats of those with interference.\n" in done.stdout
     assert "node-hours" not in done.stdout
     assert not list(command_line.workspace.glob("jobs/*/sweep.json"))
 
@@ -172,8 +172,8 @@ def test_a_dry_run_tells_how_long_networks_may_be_measured(command_line):
     )
     done = command_line("tune", experiment, "--local", "--set", "cpus_per_task=2", "--dry-run")
     assert (
-        "About 16 measurements in total, and repeats of those with interference: "
-        "about 1 min 04 s of measurement, and the time to start the processes." in done.stdout
+        "About 16 measurements in total, plus repeats of those with interference: "
+        "about 1 min 04 s of measurement, plus the time to start the processes." in done.stdout
     )
 
 

@@ -27,7 +27,7 @@ def test_where_nothing_can_be_written_it_is_told_and_no_failure(
 ) -> None:
     (tmp_path / "file").write_text("")
     keep_once(str(tmp_path / "file" / "n1.json"), dict)
-    assert "n1.json is not written: " in capsys.readouterr().err
+    assert "n1.json was not written: " in capsys.readouterr().err
 
 
 def test_what_is_half_written_is_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,7 +47,7 @@ def test_no_link_that_others_have_planted_is_followed(tmp_path: Path, capsys: py
     for path in (sweep / "nodes" / "ab" / "n1.json", sweep / "n1.json"):
         keep_once(str(path), dict)
     assert [(file.name, file.read_text()) for file in target.iterdir()] == [("file", "kept")]
-    assert capsys.readouterr().err.count("is not written: ") == 2
+    assert capsys.readouterr().err.count("was not written: ") == 2
 
 
 def test_what_nobody_foresaw_is_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
