@@ -11,7 +11,7 @@ import pandas as pd
 from hpcbench.analysis.cases.case_table import by_case, valid_rows
 from hpcbench.analysis.cases.labels import varying
 from hpcbench.analysis.cases.latency import AVERAGED_OVER
-from hpcbench.analysis.cases.quantities import PRICE, QUANTITIES, TIME, Quantity, price_of
+from hpcbench.analysis.cases.quantities import PRICE, QUANTITIES, TIME, Quantity, as_reported, price_of
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.analysis.studies.scaling import STRONG, WEAK, Scaling, scaling
@@ -56,7 +56,10 @@ def chosen(results: Results, plot: str | None) -> list[Figure]:
     if len(workloads) > 1 and _distinguishable(workloads, encoding):
         cases = results.cases[results.cases[known].notna()]
         workloads = [Workload(f"{len(workloads)} workloads", "", cases, varying(cases, list(results.shown)))]
-    return [_of_cases(work, encoding, f"plot-{number}") for number, work in enumerate(workloads, 1)]
+    return [
+        _of_cases(work, replace(encoding, quantity=as_reported(encoding.quantity, work.cases)), f"plot-{number}")
+        for number, work in enumerate(workloads, 1)
+    ]
 
 
 def _distinguishable(workloads: list[Workload], encoding: Encoding) -> bool:

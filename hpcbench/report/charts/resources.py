@@ -49,7 +49,7 @@ def _over_time(observed: Observations) -> Iterator[Figure]:
         if over_time.is_thinned(observed.samples):
             caption = "The best case over time. Points: medians of consecutive measurements; lines: their range."
         caption += _SHADED if len(observed.windows) else ""
-        drawn = partial(over_time.samples, observed.samples, observed.windows)
+        drawn = partial(over_time.samples, observed.samples, observed.windows, title=observed.title)
         text = f"{len(observed.samples):,} measurements: {_spread(observed.samples['time_s'], duration)}."
         yield Figure("measurements-over-time", f"Measurements over time{of}", caption, text, drawn)
     if not observed.power.empty:

@@ -140,14 +140,14 @@ def columns(history: History, top: int, *, plain: bool) -> list[Column]:
         values[-1] / values[0] if values and each.has_ratios else math.nan
         for each, values in zip(shown, known, strict=True)
     ]
-    return [
-        *columns_in_words(history.cases.head(top), history.shown),
+    measured = [
         Column("sweeps", tuple(f"{len(values):,}" for values in known), _SWEEPS),
         Column(first, tuple(written(value) for value, _ in ends), _FIRST),
         Column(latest, tuple(written(value) for _, value in ends)),
         Column("ratio", tuple(map(factor, ratios))),
         Column("trend", tuple(_trend(values, plain=plain) for values in known), _TREND),
     ]
+    return [*columns_in_words(history.cases.head(top), history.shown, measured), *measured]
 
 
 def _trend(values: list[float], *, plain: bool) -> str:

@@ -310,4 +310,4 @@ def test_commands_are_compared_by_their_metrics_too(invoke):
     done = invoke("compare", "main", "next", expect=1)
     row = next(line.split() for line in done.stdout.splitlines() if "it/s" in line)
     assert row == ["rate", "(it/s)", "100", "90", "0.900", "0.900", "-", "0.900", "5", "worse"]
-    assert len([line for line in done.stdout.splitlines() if line.lstrip().startswith("step time ")]) == 1
+    assert len([line for line in done.stdout.splitlines() if line.lstrip().startswith("wall time ")]) == 1

@@ -142,6 +142,11 @@ def test_a_tag_is_called_as_its_user_did() -> None:
     assert parsed("x=size").x == parsed(f"x={USER_PARAMETER}size").x == USER_PARAMETER + "size"
 
 
+def test_a_user_parameter_comes_before_a_column_of_results() -> None:
+    cases = CASES.assign(**{"runs": [3, 3], USER_PARAMETER + "runs": [1, 2]})
+    assert parse("x=runs", cases, QUANTITIES, TIME).x == USER_PARAMETER + "runs"
+
+
 @pytest.mark.parametrize(
     ("word", "quantity"),
     [
