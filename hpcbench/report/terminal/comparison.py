@@ -126,7 +126,7 @@ def notes(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "", f"{name}: {base} in BASE, {new} in NEW"
     for kind, differing in (("machines", comparison.machines), ("settings", comparison.settings)):
         for name, (base, new) in differing.items():
-            yield "warning", f"{name} is {base} in BASE and {new} in NEW: the ratios compare the {kind}, too"
+            yield "warning", f"{name} is {base} in BASE and {new} in NEW: the ratios also compare the {kind}"
     for warning in comparison.warnings:
         yield "warning", warning
 

@@ -175,7 +175,7 @@ def test_other_work_behind_the_same_parameters_is_not_compared(invoke, sweep: Sw
     sweep("next", {4: 0.01}, facts={"work": {**work, "math_mode": "TF32"}})
     told = invoke("compare", "main", "next", expect=3).stdout
     assert "not compared" in told
-    assert "other workload: math_mode matmul highest in BASE, TF32 in NEW" in told
+    assert "different workload: math_mode matmul highest in BASE, TF32 in NEW" in told
 
 
 def test_another_machine_or_version_is_told(invoke, sweep: Sweep):

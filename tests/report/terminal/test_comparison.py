@@ -156,9 +156,9 @@ def test_other_machines_and_versions_are_told(make: Make) -> None:
         "warnings": ["NEW: it is late"],
     }
     text = printed(make({}, **settings))
-    assert "warning: cpu_model is old in BASE and new in NEW: the ratios compare the machines, too" in text
+    assert "warning: cpu_model is old in BASE and new in NEW: the ratios also compare the machines" in text
     assert "framework_version: 2.12 in BASE, 2.13 in NEW" in text
-    assert "warning: OMP_NUM_THREADS is not set in BASE and 1 in NEW: the ratios compare the settings, too" in text
+    assert "warning: OMP_NUM_THREADS is not set in BASE and 1 in NEW: the ratios also compare the settings" in text
     assert "warning: NEW: it is late" in text
 
 
