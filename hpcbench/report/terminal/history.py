@@ -205,9 +205,8 @@ def remarks(history: History) -> list[str]:
     for each in history.histories:
         name = history.labels[each.case] or history.experiment
         if each.other_work:
-            lines.append(
-                f"left out: {plural(each.other_work, 'sweep')} in which {name} has a different workload than in the latest"
-            )
+            left_out = plural(each.other_work, "sweep")
+            lines.append(f"left out: {left_out} in which {name} has a different workload than in the latest")
         if not each.has_ratios:
             lines.append(f"changes cannot be detected in {name}: no ratio (a value is 0 or less)")
     if history.gone:

@@ -103,7 +103,7 @@ def _expected(rows: pd.DataFrame, peaks: tuple[Peak, ...]) -> tuple[float, str, 
     on_cpus = [peak for peak in alike if peak.cpus == row["cpus_per_task"]]
     if not on_cpus:
         counts = ", ".join(str(peak.cpus) for peak in sorted(alike, key=lambda peak: peak.cpus or 0))
-        return 0, "", 0, f"used {row['cpus_per_task']}" if counts else f"no peak in {row['dtype']}"
+        return 0, "", 0, f"used {row['cpus_per_task']}" if counts else f"the peak in {row['dtype']}"
     flops = max(peak.flops_per_s for peak in on_cpus)
     moved = [peak.bytes_per_s for peak in on_cpus if peak.bytes_per_s is not None]
     if not moved:
