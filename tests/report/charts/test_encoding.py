@@ -66,7 +66,7 @@ def test_more_axes_are_parallel_coordinates() -> None:
     assert chosen_of(**axes) is None
     (figure,) = chosen(shape("50 axes"), None)
     assert "axes" in figure.title
-    assert "The first 8 of" in figure.caption
+    assert "The figure shows the first 8 of" in figure.caption
 
 
 def test_what_has_too_many_values_is_no_colour_and_no_facet() -> None:

@@ -124,10 +124,10 @@ def _of_texts(results: Results, found: Roofline, known: dict[str, Any], remarks:
     for figure in figures:
         text, best = f"{figure.caption} {figure.description}", max(known, key=lambda case: known[case][0])
         for word in ("memory", "compute"):
-            told = re.search(rf"(\d+) bound by {word}", text)
+            told = re.search(rf"(\d+) {word}-bound", text)
             count = sum(bound == word for _, bound in known.values())
             if int(told[1] if told else 0) != count:
-                yield f"{count} bound by {word}: {text}"
+                yield f"{count} {word}-bound: {text}"
         reached = re.search(r"the closest case reaches (\d+) %", text)
         if reached is None or abs(float(reached[1]) - 100 * known[best][0]) > 0.51:
             yield f"the closest reaches {known[best][0]}: {text}"
