@@ -1,4 +1,4 @@
-"""Running of pip and its child processes, with output in a log file and explanations of failures."""
+"""Run pip and its child processes, with output in a log file, and explain failures."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _of_works(results: Results) -> list[Figure]:
         encoding = choose(work, quantity)
         found.append(_of_cases(work, encoding, name) if encoding else _of_many_axes(work, quantity, name))
     if found and len(results.workloads) > MAX_WORKS:
-        left = f"{len(results.workloads) - MAX_WORKS} more workloads have no figure of this kind: report them separately."
+        left = f"{len(results.workloads) - MAX_WORKS} more workloads have no such figure: report them separately."
         found[-1] = replace(found[-1], caption=f"{found[-1].caption} {left}")
     return found
 

@@ -1,4 +1,4 @@
-"""Loading of data of single cases and machines for figures, from records, timelines and measured peaks."""
+"""Load the data of single cases and machines for figures, from records, timelines and measured peaks."""
 
 from __future__ import annotations
 

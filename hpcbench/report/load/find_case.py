@@ -1,4 +1,4 @@
-"""Finding a case by its id, or by its parameters as printed in reports."""
+"""Find a case by its id, or by its parameters as printed in reports."""
 
 from __future__ import annotations
 
