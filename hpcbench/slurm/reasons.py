@@ -65,7 +65,9 @@ _REASONS = {
     "AccountNotAllowed": Reason("the account may not use this partition: it will not start", _ACCOUNT, never=True),
     "AccountingPolicy": Reason("a limit of the account or the QOS is reached", _WAIT),
     "AssociationJobLimit": Reason("the account's job limit is reached", "it starts when other jobs of the account end"),
-    "AssociationResourceLimit": Reason("a limit of the account is reached", "it starts when other jobs of the account end"),
+    "AssociationResourceLimit": Reason(
+        "a limit of the account is reached", "it starts when other jobs of the account end"
+    ),
     "AssociationTimeLimit": Reason("the account's time limit is reached", "request a shorter slurm.time"),
     "BadConstraints": Reason(
         "no node has the requested features", "check slurm.constraint: `sinfo -o '%N %f'`", never=True
