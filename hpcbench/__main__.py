@@ -1,4 +1,4 @@
-"""`python -m hpcbench`, where the command is not on the PATH."""
+"""Run hpcbench as `python -m hpcbench`, if its command is not on the PATH."""
 
 from hpcbench.cli import main
 

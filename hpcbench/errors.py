@@ -1,4 +1,4 @@
-"""The one error that a user's mistake becomes."""
+"""The error that reports a mistake of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading of all sweeps of an experiment on a site from their record files only, without Slurm, lease or plan."""
+"""Read all sweeps of an experiment on a site from their record files only, without Slurm, lease or plan."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Comparison:
         return len(self.rates) >= LEAST
 
     def below_median(self, measured: Measured) -> float:
-        """Return by which fraction of the median a rate is lower."""
+        """Return how far a rate is below the median, as a fraction of the median."""
         return 1 - measured.rate.value / self.median
 
 

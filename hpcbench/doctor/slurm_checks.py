@@ -152,7 +152,7 @@ def _array_size(cluster: Cluster, site: Site) -> CheckResult:
     if site.limits.max_array_size <= int(limit):
         return CheckResult("MaxArraySize", OK, limit)
     found = f"{limit}, and {site.limits.max_array_size} in the site file"
-    means = f"Slurm refuses arrays of {limit} and more jobs."
+    means = f"Slurm refuses arrays of {limit} or more tasks."
     return CheckResult("MaxArraySize", PROBLEM, found, means, f"In the site file: limits: {{max_array_size: {limit}}}")
 
 

@@ -25,7 +25,7 @@ _NAMED = 4  # with more jobs, progress counts them
 
 @dataclass
 class SmallJob:
-    """A job in the queue, and how it went. Its script is one of job_files.py.
+    """A job in the queue, and its outcome. Its script is one of job_files.py.
 
     After `run_jobs`, a job was refused, has ended, or is late: it was cancelled before or after its start.
     """

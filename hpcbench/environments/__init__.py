@@ -1,1 +1,1 @@
-"""Building of the environments of frameworks from recipes, and finding the Python of each."""
+"""Build the environments of frameworks from recipes, and find the Python of each."""

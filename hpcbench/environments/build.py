@@ -1,4 +1,4 @@
-"""Building of an environment: a virtual environment, then the steps of its recipe. Finished steps are not repeated."""
+"""Build an environment: a virtual environment, then the steps of its recipe. Finished steps are not repeated."""
 
 from __future__ import annotations
 

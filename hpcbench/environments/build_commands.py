@@ -1,4 +1,4 @@
-"""Running of pip and its child processes, with output in a log file and explanations of failures."""
+"""Run pip and its child processes, with output in a log file, and explain failures."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ProgramError(UserError):
 
 @dataclass(frozen=True)
 class Programs:
-    """Runs the programs of one build, with output appended to `log`."""
+    """Run the programs of one build, with output appended to `log`."""
 
     log: Path
     lock: int  # inherited file descriptor: a program that outlives hpcbench still locks the environment

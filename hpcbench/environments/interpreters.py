@@ -1,4 +1,4 @@
-"""Choice of the Python of an environment: the one that runs hpcbench, otherwise the newest suitable on the PATH."""
+"""Choose the Python of an environment: the one that runs hpcbench, otherwise the newest suitable on the PATH."""
 
 from __future__ import annotations
 

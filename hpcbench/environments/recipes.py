@@ -1,4 +1,4 @@
-"""Finding of recipes: in configs/environments of the workspace, then among the shipped ones."""
+"""Find recipes: in configs/environments of the workspace, then among the shipped ones."""
 
 from __future__ import annotations
 

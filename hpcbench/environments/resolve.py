@@ -1,4 +1,4 @@
-"""Finding of the Python of a case: the site's, the built environment's, or the one that runs hpcbench."""
+"""Find the Python of a case: the one of the site, of the built environment, or the one that runs hpcbench."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Numbers:
 
 
 class InitialWeights:
-    """Makes the initial weights of a model's layers. Call `of` in the order of the layers."""
+    """Make the initial weights of a model's layers. Call `of` in the order of the layers."""
 
     def __init__(self, seed: int) -> None:
         self._numbers = Numbers(seed)

@@ -1,4 +1,4 @@
-"""What one item of each model is, for the unit of the throughput: images/s, sequences/s or samples/s."""
+"""The items that each model processes, for the unit of the throughput: images/s, sequences/s or samples/s."""
 
 ITEMS = {
     "mlp": "sample",

@@ -1,4 +1,4 @@
-"""Checks of the settings of a case against its framework, and of its threads against the requested CPUs."""
+"""Check the settings of a case against its framework, and its threads against the requested CPUs."""
 
 from __future__ import annotations
 

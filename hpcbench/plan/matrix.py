@@ -1,4 +1,4 @@
-"""Expansion of the axes of an experiment into points: product, zip groups and included points."""
+"""Expand the axes of an experiment into points: product, zip groups and included points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packing of cases into jobs: runs in seeded random order, runs that share a Slurm job, arrays of equal resources."""
+"""Pack cases into jobs: runs in seeded random order, runs that share a Slurm job, arrays of equal resources."""
 
 from __future__ import annotations
 

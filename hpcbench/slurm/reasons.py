@@ -64,9 +64,11 @@ _RESERVATION = "check slurm.reservation: `scontrol show reservation` lists them"
 _REASONS = {
     "AccountNotAllowed": Reason("the account may not use this partition: it will not start", _ACCOUNT, never=True),
     "AccountingPolicy": Reason("a limit of the account or the QOS is reached", _WAIT),
-    "AssociationJobLimit": Reason("the account's limit of jobs is reached", "it starts when others of them end"),
-    "AssociationResourceLimit": Reason("a limit of the account is reached", "it starts when others of its jobs end"),
-    "AssociationTimeLimit": Reason("the account's limit of time is reached", "request a shorter slurm.time"),
+    "AssociationJobLimit": Reason("the account's job limit is reached", "it starts when other jobs of the account end"),
+    "AssociationResourceLimit": Reason(
+        "a limit of the account is reached", "it starts when other jobs of the account end"
+    ),
+    "AssociationTimeLimit": Reason("the account's time limit is reached", "request a shorter slurm.time"),
     "BadConstraints": Reason(
         "no node has the requested features", "check slurm.constraint: `sinfo -o '%N %f'`", never=True
     ),
@@ -119,12 +121,12 @@ _REASONS = {
     "PowerReserved": Reason("the power that it needs is reserved", _WAIT),
     "Priority": Reason("jobs of higher priority come first", _WAIT),
     "Prolog": Reason("the site's prolog prepares its nodes", "wait"),
-    "QOSJobLimit": Reason("the QOS's limit of jobs is reached", "it starts when others of them end"),
+    "QOSJobLimit": Reason("the QOS's job limit is reached", "it starts when other jobs of this QOS end"),
     "QOSNotAllowed": Reason(
         "the account or the partition does not allow this QOS: it will not start", _QOS, never=True
     ),
-    "QOSResourceLimit": Reason("a limit of the QOS is reached", "it starts when others of its jobs end"),
-    "QOSTimeLimit": Reason("the QOS's limit of time is reached", "request a shorter slurm.time"),
+    "QOSResourceLimit": Reason("a limit of the QOS is reached", "it starts when other jobs of this QOS end"),
+    "QOSTimeLimit": Reason("the QOS's time limit is reached", "request a shorter slurm.time"),
     "QOSUsageThreshold": Reason("the account's usage exceeds the threshold of this QOS", "wait, or check slurm.qos"),
     "RaisedSignal": Reason("its earlier run was ended by a signal", _AGAIN),
     "ReqNodeNotAvail": Reason(
@@ -192,7 +194,7 @@ def _of_limit(name: str) -> Reason | None:
         )
     if found["per"] in ("PerJob", "PerNode"):
         place = found["per"].removeprefix("Per").lower()
-        return Reason(f"it exceeds the {owner}'s limit of {what} per {place}: it will not start", _LESS, never=True)
+        return Reason(f"it exceeds the {owner}'s limit on {what} per {place}: it will not start", _LESS, never=True)
     return _of_many(owner, _whose(found), what, found["time"] or "")
 
 
@@ -212,7 +214,7 @@ def _of_many(owner: str, whose: str, what: str, time: str) -> Reason:
     if time or what == "wall time":
         spent = f"{whose} budget of {what}{within} is used up"
         return Reason(spent, "ask the site for more, or check slurm.account and slurm.qos")
-    return Reason(f"{whose} limit on {what}{within} is reached", "it starts when others of these jobs end")
+    return Reason(f"{whose} limit on {what}{within} is reached", "it starts when other jobs under this limit end")
 
 
 def _of_message(reason: str) -> Reason | None:

@@ -90,7 +90,7 @@ def exceeded_limit(message: str) -> str:
         if reason in message:
             return states.in_words(reason)
     if any(text in message for text in _CLUSTER_FULL):
-        return "the cluster's limit of jobs is reached (MaxJobCount)"
+        return "the cluster's job limit is reached (MaxJobCount)"
     return ""
 
 

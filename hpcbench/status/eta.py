@@ -1,4 +1,4 @@
-"""The expected end of a sweep, at the pace at which its runs end now."""
+"""The expected end of a sweep, at the current pace of its runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the job of a run has ended: only by evidence about its own ID on its own cluster. Pure.
+"""Conclude when the job of a run has ended, only from evidence about its own ID on its own cluster. Pure.
 
 Absence is not evidence: squeue may hide a partition, print an old answer, or fail; a record may be visible later than
 the end of its job. The first row that applies decides. `delay` is `limits.record_delay_s` of the site.

@@ -1,4 +1,4 @@
-"""The state of each run by a snapshot. Pure: no clock, no disk, no process, no Slurm."""
+"""The state of each run, from a snapshot. Pure: no clock, no disk, no process, no Slurm."""
 
 from __future__ import annotations
 

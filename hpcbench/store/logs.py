@@ -32,7 +32,7 @@ def last_lines(path: Path, count: int) -> list[str]:
 
 
 class Follower:
-    """Reads what was added to a log since the previous call, from its beginning."""
+    """Read what was added to a log since the previous call, from its beginning."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""The record of a run, with facts from other sources than the node."""
+"""The record of a run, with facts from sources other than the node."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ CHECK_S = 1.0  # between checks whether a script has died although another proce
 
 
 class LocalExecutor:
-    """Runs elements one by one. The driver of a job waits for its next element, and ends with the `with` block.
+    """Run elements one by one. The driver of a job waits for its next element, and ends with the `with` block.
 
     A script inherits the descriptor of the sweep's lock, but the programs that it measures do not: if this process is
     killed, the sweep stays locked until the record of the current run is written.

@@ -66,7 +66,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class MeasurementRunner:
-    """Measures trials one after another, with the `measure` section of the experiment."""
+    """Measure trials one after another, with the `measure` section of the experiment."""
 
     sweep: Sweep
     lease: Lease

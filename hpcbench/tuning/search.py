@@ -19,7 +19,7 @@ MAX_PAIRS_FRACTION = 0.045  # of the full grid
 
 
 class Sampler(Protocol):
-    """Chooses configurations to measure if there are too many to measure all."""
+    """Choose configurations to measure if there are too many to measure all."""
 
     def sample(self, trials: Trials, default: int) -> Search[None]:
         """Measure some configurations briefly."""

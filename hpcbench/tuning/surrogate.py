@@ -83,7 +83,7 @@ def _is_number(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Surrogate:
-    """Samples the configurations of a large space."""
+    """Sample the configurations of a large space."""
 
     space: Space
     seed: int

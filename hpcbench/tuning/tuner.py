@@ -51,7 +51,7 @@ Event = Measured | ScheduleSearchStarted | GridStarted
 
 
 class Tuner:
-    """Searches the contexts of an experiment, one after another.
+    """Search the contexts of an experiment, one after another.
 
     `save_schedule` takes a case ID and a per-layer thread plan, and returns the path for `schedule` of a case.
     """

@@ -194,7 +194,7 @@ def test_a_request_above_the_limit_of_its_qos_never_starts(three, slurm):
         words = "it requests cpu=2, but QOS tiny allows cpu=1 for all jobs together (QOSGrpCpuLimit)"
         told = three.cluster("status").stdout
         assert words in told
-        assert "others of these jobs" not in told
+        assert "other jobs under this limit" not in told
         three.cluster("cancel", "three")
     finally:
         slurm("sacctmgr", "-i", "modify", "user", "root", "set", "qos-=tiny")

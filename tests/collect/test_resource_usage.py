@@ -94,7 +94,7 @@ def test_a_sweep_has_used_all_attempts_also_those_that_do_not_count(
     assert (found.energy_scopes, found.measured_part) == (("cpu",), pytest.approx(1 / 4.5))
     assert use_in_words(found) == (
         "sweep-1 used 4.5 node-hours (216 core-hours) in 3 attempts, 2.16 EUR; "
-        "2 kWh (cpu), 300 g CO2e were measured, in 22.2 % of the node-hours"
+        "2 kWh (cpu), 300 g CO2e were measured, for 22.2 % of the node-hours"
     )
 
 

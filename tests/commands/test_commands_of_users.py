@@ -62,7 +62,7 @@ def test_show_prints_the_command_of_the_log_which_can_be_pasted(programs):
 @pytest.mark.parametrize(
     ("set_up", "why"),
     [
-        ("sleep 3", " s: the wall time is 6 s"),
+        ("sleep 3", " s: the time limit is 6 s"),
         ("sleep 60", "its job ended without leaving a record within 6 s"),
     ],
 )

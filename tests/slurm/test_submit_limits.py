@@ -31,7 +31,7 @@ SQUEUE += "for each in 1 2 3 4; do echo '123456|PENDING|8'; done"
         }.items()
     ]
     + [
-        (message, "the cluster's limit of jobs is reached (MaxJobCount)")
+        (message, "the cluster's job limit is reached (MaxJobCount)")
         for message in (
             (
                 "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n"

@@ -89,7 +89,7 @@ def test_runs_of_unknown_state_are_told_with_the_option_that_repeats_them(progre
     )
 
 
-LIMIT = "it exceeds the QOS's limit of CPUs per job: it will not start (QOSMaxCpuPerJobLimit)"
+LIMIT = "it exceeds the QOS's limit on CPUs per job: it will not start (QOSMaxCpuPerJobLimit)"
 
 
 def test_a_request_that_slurm_never_grants_is_not_resumed_after_a_cancel(progress: MakeProgress) -> None:

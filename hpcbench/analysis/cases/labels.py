@@ -133,6 +133,11 @@ def plain(column: str) -> str:
     return column.removeprefix(USER_PARAMETER)
 
 
+def column_called(name: str, cases: pd.DataFrame) -> str:
+    """Return the column that a user calls `name`: a user parameter without its prefix comes first."""
+    return USER_PARAMETER + name if USER_PARAMETER + name in cases else name
+
+
 def cell(value: Any) -> str:
     """Return a value as text; `-` if it is missing."""
     return "-" if value is None or value is pd.NA or value != value else str(value)

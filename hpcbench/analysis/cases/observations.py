@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from hpcbench.analysis.cases.quantities import TIME
 from hpcbench.core.machine_peaks import MachinePeaks
 
 
@@ -23,3 +24,4 @@ class Observations:
     windows: pd.DataFrame = field(default_factory=pd.DataFrame)
     power: pd.DataFrame = field(default_factory=pd.DataFrame)
     peaks: Sequence[MachinePeaks] = ()
+    title: str = TIME.title  # of the time of a measurement

@@ -9,6 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.config.metrics import PREFIX, interval_columns
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.models.items import ITEMS
 
 NOT_FOUND = ("metrics_not_found", "metrics_not_found_reason")  # columns: names of metrics of commands, and the reasons
@@ -22,7 +23,7 @@ class Quantity:
     """
 
     column: str
-    title: str
+    title: str = field(compare=False)
     unit: str = field(default="", compare=False)  # empty for a ratio
     more_is_better: bool | None = False
     better: str = "better"
@@ -41,6 +42,7 @@ class Quantity:
 
 
 TIME = Quantity("time_median_s", "step time", "s", better="faster", irregular=("time_ci_low_s", "time_ci_high_s"))
+WALL_TIME = replace(TIME, title="wall time")  # the time of a command, equal to TIME
 THROUGHPUT = Quantity("throughput_items_per_s", "throughput", "samples/s", more_is_better=True, better="faster")
 SPEEDUP = Quantity("speedup", "speedup", more_is_better=True, better="faster")
 MEMORY = Quantity("peak_memory_bytes", "peak memory of a task", "B", better="smaller")
@@ -84,8 +86,10 @@ def items_of(*models: Any) -> str:
     return f"{items.pop() if len(items) == 1 else 'sample'}s"
 
 
-def in_items(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
-    """Return the throughput with the unit for the models of the cases, and any other quantity as it is."""
+def as_reported(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
+    """Return a quantity in the terms of reports: the throughput in its unit, the time of commands as wall time."""
+    if quantity == TIME and cases["framework"].eq(COMMAND).all():
+        return WALL_TIME
     return in_items_of(quantity, *cases["model"].unique())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity, in_items
+from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity, as_reported
 from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.core.run_spec import COMMAND
 
@@ -25,10 +25,10 @@ def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quant
     known better direction that a case has or lacks, otherwise the time.
     """
     if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
-        return in_items(quantity, cases)
+        return as_reported(quantity, cases)
     lacking = {name for names in cases[NOT_FOUND[0]].dropna() for name in names.split(", ")}
     known = [each for each in metrics if cases[each.column].notna().any() or each.title in lacking]
-    return next((each for each in known if each.more_is_better is not None), TIME)
+    return next((each for each in known if each.more_is_better is not None), as_reported(TIME, cases))
 
 
 def ranked(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity] = ()) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Removal of measurements that are not valid times, with a warning in the table."""
+"""Remove measurements that are not valid times, with a warning in the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of two sets of runs: the ratio of their medians, its interval, and two tests.
+"""Compare two sets of runs: the ratio of their medians, its interval, and two tests.
 
 Both tests use one value per run: each is a new process, and only these are independent.
 """

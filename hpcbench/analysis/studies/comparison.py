@@ -235,7 +235,7 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
         cause = f"interference in every run of {' and of '.join(with_interference)} ({causes})"
         return NOT_COMPARED, f"{cause}; measure again: hpcbench resume SWEEP --interference (of a search: search again)"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
-    return (NOT_COMPARED, f"other workload: {'; '.join(other)}") if other else None
+    return (NOT_COMPARED, f"different workload: {'; '.join(other)}") if other else None
 
 
 def _ending(case: Row) -> str:

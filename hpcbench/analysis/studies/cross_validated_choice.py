@@ -1,4 +1,4 @@
-"""Choice of the fastest of several cases by cross-validation, which removes the bias of choosing the best.
+"""Choose the fastest of several cases by cross-validation, which removes the bias of choosing the best.
 
 The runs that select a configuration overestimate its performance. So run r is that of the case that is
 fastest by the others (Stone, 1974, "Cross-validatory choice and assessment of statistical predictions", Journal of the

@@ -42,7 +42,7 @@ RULES = {
     6: Rule("normality", "intervals are bootstrapped and assume no distribution"),
     7: Rule("comparison", "the intervals of neighbours in the ranking do not overlap"),
     8: Rule("percentiles", "tail latencies are known"),
-    9: Rule("factors", "only requested parameters differ between cases, and the records have the setup"),
+    9: Rule("factors", "only requested parameters differ between cases, and the records contain the setup"),
     10: Rule("parallel time", "for synchronized tasks the slowest counts; rates of independent replicas are added"),
     11: Rule("bounds", "speedups on one kind of device are over the same number of CPUs or GPUs"),
     12: Rule("plots", "figures show medians with intervals and units, and connect only points of one axis"),

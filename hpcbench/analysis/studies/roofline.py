@@ -176,7 +176,7 @@ def _under(rate: float, intensity: float, ground: Ground, roofs: Mapping[Ground,
 
 def _remark(rate: float, attainable: float, peak: float) -> str | None:
     if rate > peak:
-        return f"{rate / peak:.2f} times the measured peak: measure it again without interference"
+        return f"{rate / peak:.2f} times the measured peak: measure the peak again"
     if rate > attainable:
         return f"{rate / attainable:.2f} times the attainable performance: caches or fused layers avoid counted traffic"
     return None
@@ -190,8 +190,9 @@ def _unknown(ground: Ground, roofs: Mapping[Ground, Roof]) -> str:
         return f"the peaks of {named} are unknown: {_MEASURE}"
     in_dtype = sorted(known.cpus for known in alike if known.dtype == ground.dtype and known.cpus is not None)
     if not in_dtype:
-        return f"no peak in {ground.dtype} is known for {named}"
-    return f"peaks of {named} are known for {', '.join(map(str, in_dtype))} cores of a node, and it used {ground.cpus}"
+        return f"the peak in {ground.dtype} is unknown for {named}"
+    known = ", ".join(map(str, in_dtype))
+    return f"peaks of {named} are known for {known} cores of a node, but the case used {ground.cpus}"
 
 
 def _ceiling(ground: Ground, roof: Roof) -> dict[str, Any]:

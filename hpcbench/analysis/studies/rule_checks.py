@@ -39,7 +39,7 @@ def missing_cases(evidence: Evidence) -> RuleViolation | None:
     states = ", ".join(f"{count:,} {state}" for state, count in lost.value_counts().items())
     lacking = f"{_share(lost, evidence.results.cases)} did not complete ({states})"
     cases = evidence.results.cases.loc[lost.index]
-    remedy = "say why they are left out"
+    remedy = "explain why they are left out"
     if (lost != UNSUPPORTED).any():
         remedy = f"{_SEARCH_AGAIN if evidence.were_searched(cases) else _rerun(evidence, cases)}, or {remedy}"
     return RuleViolation(2, lacking, remedy)
@@ -105,7 +105,7 @@ def unmonitored_runs(evidence: Evidence) -> RuleViolation | None:
     cases = _those(evidence.measured, evidence.measured["unmonitored"] > 0)
     if cases is None:
         return None
-    lacking = f"whether there was interference in {_share(cases, evidence.measured)} is unknown"
+    lacking = f"interference is unknown for {_share(cases, evidence.measured)}"
     return RuleViolation(9, lacking, "see interference.reason in the records; very short commands cannot be monitored")
 
 
@@ -131,7 +131,8 @@ def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
         if axes and factor != confounders.PLACE:  # a node is confounded with its only case
             names = " and ".join(map(labels.plain, axes))
             lacking += f"; {factor} is confounded with {names}: their effects cannot be separated"
-    return RuleViolation(9, lacking, "fix it (slurm options, environment), or make it an axis, with a user parameter")
+    remedy = "keep it constant (slurm options, environment), or make it an axis with a user parameter"
+    return RuleViolation(9, lacking, remedy)
 
 
 def missing_intervals(evidence: Evidence) -> RuleViolation | None:
@@ -140,7 +141,7 @@ def missing_intervals(evidence: Evidence) -> RuleViolation | None:
     if without.empty:
         return None
     share = _share(without, evidence.measured, "has", "have")
-    lacking = f"{share} no interval: one value, or few of which some are not above 0"
+    lacking = f"{share} no interval: one value, or few values that are not all above 0"
     return RuleViolation(5, lacking, _more_runs(evidence, evidence.measured.loc[without.index], MIN_TO_RESAMPLE))
 
 
@@ -172,9 +173,9 @@ def uncertain_order(evidence: Evidence) -> RuleViolation | None:
     uncertain = neighbours & ~((after["low"] > before["high"]) | (before["low"] > after["high"]))
     if not uncertain.any():
         return None
-    missing = "" if known.equals(neighbours) else ", or none"
+    missing = "" if known.equals(neighbours) else " or are missing"
     counts = f"{uncertain.sum():,} of {neighbours.sum():,}"
-    lacking = f"{counts} neighbours in the ranking have intervals that overlap{missing}"
+    lacking = f"the intervals of {counts} pairs of neighbours in the ranking overlap{missing}"
     return RuleViolation(7, lacking, "ignore their order, or narrow the intervals with more runs")
 
 
@@ -189,7 +190,7 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
         return None
     fewest = f"{minimum_samples(PERCENTILES[column]):,}"
     causes = {
-        STEPS: ("timed in blocks of steps", "increase batch_size, so that single steps are long enough to be timed"),
+        STEPS: ("timed in blocks of steps", "increase batch_size until single steps can be timed"),
         TASKS: ("means over tasks", "use a single task"),
         INSTANCES: ("means over instances", "run a single instance"),
         _NOTHING: (
@@ -208,7 +209,7 @@ def averaged_rates(evidence: Evidence) -> RuleViolation | None:
     if not evidence.results.mean_rates:
         return None
     lacking = f"arithmetic means of rates: {', '.join(evidence.results.mean_rates)}"
-    return RuleViolation(3, lacking, "reduce: median, or measure the work and its time")
+    return RuleViolation(3, lacking, "set `reduce: median` for the metric, or measure the work and its time")
 
 
 def unstated_base(evidence: Evidence) -> RuleViolation | None:
@@ -229,7 +230,7 @@ def few_runs(evidence: Evidence) -> RuleViolation | None:
     if few is None:
         return None
     share = _share(few, evidence.measured, "has", "have")
-    lacking = f"{share} fewer than {MIN_TO_RESAMPLE} runs, assumed log-normal"
+    lacking = f"{share} fewer than {MIN_TO_RESAMPLE} runs, which are assumed to be log-normal"
     return RuleViolation(
         6, lacking, f"{_more_runs(evidence, few, MIN_TO_RESAMPLE)}; {MIN_TO_RESAMPLE} or more require no assumption"
     )
@@ -245,9 +246,9 @@ def missing_bounds(evidence: Evidence) -> RuleViolation | None:
     ideal = (processors / of_base)[comparable]
     if ideal.eq(1).all():
         return None
-    lacking = "speedups on other numbers of CPUs or GPUs than the base have no upper bound"
+    lacking = "speedups on more or fewer CPUs or GPUs than the base have no upper bound"
     bound = f"compare them with ideal scaling, here {ideal.min():g}x to {ideal.max():g}x"
-    return RuleViolation(11, lacking, f"{bound}: the figures of --html and --figures do")
+    return RuleViolation(11, lacking, f"{bound}, as the figures of --html and --figures do")
 
 
 def unknown_factors(evidence: Evidence) -> RuleViolation | None:

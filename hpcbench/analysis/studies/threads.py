@@ -1,4 +1,4 @@
-"""Comparison of thread modes by context: unset, fixed, and dynamic threads, which change between layers.
+"""Compare thread modes by context: unset, fixed, and dynamic threads, which change between layers.
 
 A context is one workload on one type of machine (see tuning_contexts.py): one network, task, batch size and sequence
 length. Each mode is represented by its fastest case. If it is chosen among several, its time is cross-validated (see

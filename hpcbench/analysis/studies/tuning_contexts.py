@@ -1,4 +1,4 @@
-"""The measured cases as configurations, settings of tunable columns, within contexts, values of the given columns."""
+"""The measured cases by context (values of given columns) and configuration (values of tunable columns)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hpcbench.analysis.cases.labels import telling_apart
-from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, in_items, short_column
+from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, as_reported, short_column
 from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import identifying_columns, repetition_table
@@ -234,7 +234,7 @@ def _history(past: Past, chosen: list[Head], quantity: Quantity, *, intervals: b
     cases = repetition_table([past.latest[each.case] for each in found]).sort_values("case_index", kind="stable")
     order = {case: place for place, case in enumerate(cases["case"])}
     found.sort(key=lambda each: order[each.case])
-    quantity = in_items(quantity, cases)
+    quantity = as_reported(quantity, cases)
     shown = telling_apart(cases, identifying_columns(cases))
     first = chosen[0]
     read = dict.fromkeys(row["sweep"] for row in past.rows)

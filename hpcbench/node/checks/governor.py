@@ -43,7 +43,7 @@ def _judged(governor: str, folder: str, system: System) -> CheckResult:
         preference = system.text(folder + "energy_performance_preference")
         if preference in (None, "performance", "balance_performance"):
             return CheckResult("governor", OK, "%s, preference %s" % (found, preference or "unknown"))
-        means = "This preference favors saving energy: the clock rises slowly, and short steps run at a low frequency."
+        means = "This preference favours saving energy: the clock rises slowly, and short steps run at a low frequency."
         return CheckResult("governor", WARNING, "%s, preference %s" % (found, preference), means, _REMEDY)
     if governor == "powersave":
         means = "The clock stays at its lowest frequency: all steps are slower."

@@ -1,4 +1,4 @@
-"""Checks whether the machine supports a case, with the same messages in every adapter."""
+"""Check whether the machine supports a case, with the same messages in every adapter."""
 
 from typing import List, Optional, Sequence, Tuple
 

@@ -114,7 +114,7 @@ def _is_left(job: Job, sweep: Dict[str, Any], element: int, earlier: Optional[Se
 
 
 class _Driver:
-    """Runs elements in one lane, or concurrently in several, each with its own monitors."""
+    """Run elements in one lane, or concurrently in several, each with its own monitors."""
 
     def __init__(
         self, job: Job, sweep: Dict[str, Any], stop: Stop, shares_job: bool, earlier: Optional[EarlierAttempts] = None

@@ -25,7 +25,7 @@ def _wait_for(descriptor: int, seconds: float) -> bool:
 
 
 class Monitors:
-    """Starts the monitors with the first run, and again if they have died."""
+    """Start the monitors with the first run, and again if they have died."""
 
     def __init__(
         self, words: List[str], nodes: int, report: Callable[[str], None], stop: Optional[Stop] = None

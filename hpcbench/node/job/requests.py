@@ -16,7 +16,7 @@ from .stop import Stop
 
 
 class Requests:
-    """Yields elements until hpcbench closes the connection or dies, or until this process receives a signal to end."""
+    """Yield elements until hpcbench closes the connection or dies, or until this process receives a signal to end."""
 
     def __init__(self, descriptor: int, output: Output, stop: Stop) -> None:
         self._descriptor = descriptor

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, List, Optional
 
 
 class Stop:
-    """Whether this process has received a signal to end. Create it in the main thread, before other threads."""
+    """A flag: whether this process has received a signal to end. Create it in the main thread, before other threads."""
 
     def __init__(self) -> None:
         self.requested = False

@@ -179,7 +179,7 @@ def _readable(line: bytes) -> str:
 
 
 class _Stopper:
-    """Forwards a signal or the time limit to the supervised process, and kills it after a grace time."""
+    """Forward a signal or the time limit to the supervised process, and kill it after a grace time."""
 
     def __init__(self, limit_s: Optional[float]) -> None:
         self.signal: Optional[str] = None
@@ -210,7 +210,7 @@ class _Stopper:
 
 
 class _Reader(threading.Thread):
-    """Reads the worker's result while it runs, so that a full pipe cannot stop it."""
+    """Read the worker's result while it runs, so that a full pipe cannot stop it."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         super().__init__(daemon=True)
@@ -233,7 +233,7 @@ class _Reader(threading.Thread):
 
 
 class _Echo(threading.Thread):
-    """Passes a stream on line by line, without secrets; stores its last lines and, if requested, a copy."""
+    """Pass a stream on line by line, without secrets; store its last lines and, if requested, a copy."""
 
     def __init__(
         self, pipe: Optional[IO[bytes]], descriptor: int, last: Sequence[Deque[bytes]], copy: Optional[str] = None

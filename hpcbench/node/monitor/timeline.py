@@ -29,7 +29,7 @@ def file_name(host: str) -> str:
 
 
 class Writer:
-    """Writes a timeline."""
+    """Write a timeline."""
 
     def __init__(self, path: str, header: Dict[str, Any]) -> None:
         self._file: IO[str] = open(path, "w", encoding="utf-8", buffering=1 << 16, opener=no_link)  # noqa: SIM115 - until the end

@@ -247,7 +247,7 @@ _ENDED_BY_SLURM = (
 def _of_stop(ending: Ending, at_limit: bool) -> Outcome:
     """Return the outcome of a stopped run by Slurm's message in the log; on this machine, by the time limit."""
     if at_limit or ending.elapsed_s >= ending.limit_s:
-        message = "stopped after %.0f s: the wall time is %.0f s" % (ending.elapsed_s, ending.limit_s)
+        message = "stopped after %.0f s: the time limit is %.0f s" % (ending.elapsed_s, ending.limit_s)
         return _stopped_as(TIMEOUT, message)
     if ending.preempted:
         return _stopped_as(PREEMPTED, "preempted by another job after %.0f s" % ending.elapsed_s)

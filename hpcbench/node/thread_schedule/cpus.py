@@ -1,4 +1,4 @@
-"""The CPUs of this process: how many threads they suffice for, and equal shares of them."""
+"""The CPUs of this process: how many threads they can run at once, and equal shares of them."""
 
 import math
 import os

@@ -45,7 +45,7 @@ class _OfBackward(_OfForward):
 
 
 class _Active:
-    """Whether the hooks on tensors are active: graphs may outlive the hooks on modules."""
+    """A flag: whether the hooks on tensors are active: graphs may outlive the hooks on modules."""
 
     on = True
 

@@ -1,4 +1,4 @@
-"""The paths of modules, as of named_modules()."""
+"""The paths of modules, as named_modules() returns them."""
 
 from typing import List
 

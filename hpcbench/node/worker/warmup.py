@@ -1,4 +1,4 @@
-"""The end of the warm-up: the step times have no trend any more."""
+"""The end of the warm-up: the step times no longer have a trend."""
 
 import math
 from statistics import median

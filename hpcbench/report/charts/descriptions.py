@@ -12,7 +12,7 @@ from hpcbench.util.text import plural
 def described(work: Workload, quantity: Quantity) -> str:
     """Return a sentence on the cases with the highest and the lowest value."""
     known = work.cases[work.cases[quantity.column].notna()].sort_values(quantity.column, kind="stable")
-    ends = {"highest": known.iloc[-1], "lowest": known.iloc[0]} if len(known) > 1 else {"only one": known.iloc[0]}
+    ends = {"highest": known.iloc[-1], "lowest": known.iloc[0]} if len(known) > 1 else {"only case": known.iloc[0]}
     text = (
         f"The {word} is {label(case, work.shown)} with {value_in_words(quantity, case[quantity.column])}."
         for word, case in ends.items()
@@ -23,7 +23,8 @@ def described(work: Workload, quantity: Quantity) -> str:
 def lacking(work: Workload, quantity: Quantity) -> str:
     """Return the last sentence of a caption, on the number of cases without a value; empty if there are none."""
     count = int(work.cases[quantity.column].isna().sum())
-    return f" {count:,} of {len(work.cases):,} cases {'has' if count == 1 else 'have'} no such value." if count else ""
+    have = "has" if count == 1 else "have"
+    return f" {count:,} of {len(work.cases):,} cases {have} no {quantity.title}." if count else ""
 
 
 def capital(words: str) -> str:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from hpcbench.analysis.cases.labels import plain
+from hpcbench.analysis.cases.labels import column_called, plain
 from hpcbench.analysis.cases.quantities import Quantity, short_column
-from hpcbench.config.names import USER_PARAMETER
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.charts.components import is_numeric
 from hpcbench.report.charts.theme import COLOURS
@@ -113,7 +112,7 @@ def _quantity(name: str, quantities: dict[str, Quantity]) -> Quantity:
 
 
 def _column(name: str, cases: pd.DataFrame) -> str:
-    column = name if name in cases else USER_PARAMETER + name
+    column = column_called(name, cases)
     if column not in cases:
         raise UserError(f"unknown column '{name}'", where="--plot", hint=nearest(name, map(plain, cases.columns)))
     return column

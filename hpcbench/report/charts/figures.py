@@ -11,7 +11,7 @@ import pandas as pd
 from hpcbench.analysis.cases.case_table import by_case, valid_rows
 from hpcbench.analysis.cases.labels import varying
 from hpcbench.analysis.cases.latency import AVERAGED_OVER
-from hpcbench.analysis.cases.quantities import PRICE, QUANTITIES, TIME, Quantity, price_of
+from hpcbench.analysis.cases.quantities import PRICE, QUANTITIES, TIME, Quantity, as_reported, price_of
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.analysis.studies.scaling import STRONG, WEAK, Scaling, scaling
@@ -56,7 +56,10 @@ def chosen(results: Results, plot: str | None) -> list[Figure]:
     if len(workloads) > 1 and _distinguishable(workloads, encoding):
         cases = results.cases[results.cases[known].notna()]
         workloads = [Workload(f"{len(workloads)} workloads", "", cases, varying(cases, list(results.shown)))]
-    return [_of_cases(work, encoding, f"plot-{number}") for number, work in enumerate(workloads, 1)]
+    return [
+        _of_cases(work, replace(encoding, quantity=as_reported(encoding.quantity, work.cases)), f"plot-{number}")
+        for number, work in enumerate(workloads, 1)
+    ]
 
 
 def _distinguishable(workloads: list[Workload], encoding: Encoding) -> bool:
@@ -93,7 +96,7 @@ def _of_cases(work: Workload, encoding: Encoding, name: str) -> Figure:
     if encoding.heat:
         caption = f"{work.title}. Medians over the runs; the best cell has a frame."
     if len(work.cases) > cases.most(encoding):
-        caption += f" The best {cases.most(encoding):,} of {len(work.cases):,} cases."
+        caption += f" The figure shows the best {cases.most(encoding):,} of {len(work.cases):,} cases."
     caption += lacking(work, quantity)
     return Figure(name, title, caption, described(work, quantity), partial(cases.draw, work, encoding))
 
@@ -104,9 +107,9 @@ def _of_many_axes(work: Workload, quantity: Quantity, name: str) -> Figure:
     )
     caption = f"{work.title}. Each line is a case; the best one is thick."
     if len(work.shown) > parallel.MAX_AXES:
-        caption += f" The first {parallel.MAX_AXES} of {len(work.shown)} axes."
+        caption += f" The figure shows the first {parallel.MAX_AXES} of {len(work.shown)} axes."
     if len(work.cases) > parallel.MAX_CASES:
-        caption += f" The best {parallel.MAX_CASES} of {len(work.cases):,} cases."
+        caption += f" The figure shows the best {parallel.MAX_CASES} of {len(work.cases):,} cases."
     drawn = partial(parallel.draw, work, work.shown, quantity)
     return Figure(name, title, caption, described(work, quantity), drawn)
 
@@ -128,7 +131,7 @@ def _of_series(series: list[Scaling], count: int) -> Iterator[Figure]:
     if any(each.fits for each in series):
         known += " Dashed: the Universal Scalability Law, or, if it cannot be fitted, Amdahl's or Gustafson's."
     if count > len(series):
-        known += f" The first {len(series)} of {count} series."
+        known += f" The figure shows the first {len(series)} of {count} series."
     names = {"speedup": scalings.speedup, "efficiency": scalings.efficiency}
     for name, drawn in names.items():
         title, caption = f"{kind.capitalize()} scaling: {name} by {unit}", f"{name.capitalize()} {known}"
@@ -152,7 +155,7 @@ def _of_latency(results: Results) -> Iterator[Figure]:
         title = "Step times" + (f": {work.short_title}" if work.short_title else "")
         caption = f"{work.title}. Points: p50, p90 and p99 with 95 % CI, if there are enough measurements."
         if len(shown) < len(single):
-            caption += f" The best {len(shown) - 1} of {len(single):,} cases, and the last."
+            caption += f" The figure shows the best {len(shown) - 1} of {len(single):,} cases, and the last one."
         yield Figure(
             numbered(f"latency {work.short_title}", number),
             title,

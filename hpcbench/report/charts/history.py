@@ -255,7 +255,7 @@ def _caption(history: History, cases: set[str]) -> str:
         sentences.append(f"Dashed lines: changes{_colours(history)}")
     measured = sum(bool(each.compared) for each in history.histories)
     if measured > len(cases):
-        sentences.append(f"{len(cases)} of {measured:,} cases, those with the largest changes first.")
+        sentences.append(f"The figure shows {len(cases)} of {measured:,} cases, those with the largest changes first.")
     if any(len(each.compared) > MAX_SWEEPS for each in history.histories):
         sentences.append(f"The latest {MAX_SWEEPS:,} sweeps of each case are drawn.")
     return " ".join(sentences)

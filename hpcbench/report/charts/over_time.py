@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from hpcbench.analysis.cases.quantities import TIME
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import Measure, colour, in_order, measure, names, sized
 from hpcbench.report.charts.theme import PlotSize
@@ -29,14 +30,14 @@ def shown_samples(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["run"].isin(sorted(frame["run"].unique())[:MAX_REPETITIONS])]
 
 
-def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize) -> Any:
+def samples(frame: pd.DataFrame, windows: pd.DataFrame, place: PlotSize, title: str = TIME.title) -> Any:
     """Return a chart of measurements (`run`, `at_s`, `time_s`), with a row per run and interference shaded.
 
     `windows` with interference have the columns `run`, `start_s`, `end_s` and `causes`. Above MAX_POINTS
-    measurements, a point is the median of neighbours, and a line their range.
+    measurements, a point is the median of neighbours, and a line their range. `title` names the times.
     """
     frame = shown_samples(frame)
-    axis = measure("step time", "s", frame["time_s"])
+    axis = measure(title, "s", frame["time_s"])
     points = _ranges(frame, MAX_POINTS // frame["run"].nunique())
     points = points.assign(**{name: points[name] / axis.factor for name in ("value", "low", "high")})
     layers = [_dots(points, axis, place)]

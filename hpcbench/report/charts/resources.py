@@ -49,7 +49,7 @@ def _over_time(observed: Observations) -> Iterator[Figure]:
         if over_time.is_thinned(observed.samples):
             caption = "The best case over time. Points: medians of consecutive measurements; lines: their range."
         caption += _SHADED if len(observed.windows) else ""
-        drawn = partial(over_time.samples, observed.samples, observed.windows)
+        drawn = partial(over_time.samples, observed.samples, observed.windows, title=observed.title)
         text = f"{len(observed.samples):,} measurements: {_spread(observed.samples['time_s'], duration)}."
         yield Figure("measurements-over-time", f"Measurements over time{of}", caption, text, drawn)
     if not observed.power.empty:
@@ -112,7 +112,7 @@ def _of_roofline(results: Results, found: Roofline) -> Iterator[Figure]:
     by = next((name for name in telling if cases[name].astype(str).nunique() > 1), "model")
     best = known.sort_values("share_of_attainable").iloc[-1]
     bound = known["bound"].value_counts()
-    bounds = ", ".join(f"{count} bound by {name}" for name, count in bound.items())
+    bounds = ", ".join(f"{count} {name}-bound" for name, count in bound.items())
     dtypes = ", ".join(found.ceilings["dtype"].unique())
     caption = f"Rooflines: peak performance in {dtypes} on the same number of cores, measured by hpcbench doctor. "
     caption += f"{bounds}; the closest case reaches {100 * best['share_of_attainable']:.0f} % of the attainable "

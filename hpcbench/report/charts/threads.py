@@ -40,7 +40,8 @@ def figures_of_threads(contexts: Sequence[ThreadContext]) -> list[Figure]:
     if not contexts:
         return []
     shown = contexts[:MAX_DRAWN]
-    left = f" The first {MAX_DRAWN} of {len(contexts):,} contexts." if len(contexts) > MAX_DRAWN else ""
+    is_cut = len(contexts) > MAX_DRAWN
+    left = f" The figure shows the first {MAX_DRAWN} of {len(contexts):,} contexts." if is_cut else ""
     sentences = [_overall(contexts, *pair) for pair in GAINS]
     text = " ".join(filter(None, sentences))
     modes = ", ".join(NAMES[name] for name in MODES if any(name in each.modes for each in contexts))

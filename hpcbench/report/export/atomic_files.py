@@ -1,4 +1,4 @@
-"""Atomic writing of files: a file is complete or unchanged."""
+"""Write files atomically: a file is complete or unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building the model of the report page from the results."""
+"""Build the model of the report page from the results."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MAX_ROWS = 5000  # rows of the table
 MAX_TABLES = 12  # workloads with a table of aggregates
 _COUNTS = ("cases", "measured", "failed or skipped")
 _ABOUT = (
-    "Each case appears once below each axis. Quartiles are of the cases that were measured; an axis of many values is "
+    "Each case appears once below each axis. Quartiles are of the measured cases. An axis with many values is "
     "shown in ranges. Bars end at the median; lines connect the quartiles."
 )
 
@@ -35,7 +35,7 @@ def is_large(results: Results) -> bool:
 def notice(results: Results) -> str:
     """Return the sentence on the cases that are omitted from the table."""
     text = f"The table has the best {MAX_ROWS:,} of {len(results.cases):,} cases, equally many of each"
-    return f"{text} workload. Aggregates by axis are over all cases; --csv writes each case."
+    return f"{text} workload. Aggregates by axis cover all cases; --csv writes every case."
 
 
 def best_of_each(cases: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Rendering of the report page as one self-contained HTML file, with styles, scripts, charts and data.
+"""Render the report page as one self-contained HTML file, with styles, scripts, charts and data.
 
 Texts from data are escaped by Jinja or set as text content by scripts. The Content Security Policy of the page allows
 only the scripts and styles whose hashes it names, and no connection.

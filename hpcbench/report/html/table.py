@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import plain
-from hpcbench.analysis.cases.quantities import THROUGHPUT, in_items
+from hpcbench.analysis.cases.quantities import THROUGHPUT, as_reported
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
 from hpcbench.analysis.results import Results
 from hpcbench.report.html import page_model
@@ -51,7 +51,7 @@ def _column(name: str, values: pd.Series[Any], results: Results, currency: str, 
     if of in results.metrics:
         unit = results.metrics[of].unit
     elif of == THROUGHPUT.column:
-        unit = in_items(THROUGHPUT, results.cases).unit
+        unit = as_reported(THROUGHPUT, results.cases).unit
     elif of.startswith("price_"):
         unit = currency
     kind = _SCALED.get(unit, "number")

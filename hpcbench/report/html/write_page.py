@@ -1,4 +1,4 @@
-"""Writing the report page, with usage and commands of its sweeps."""
+"""Write the report page, with usage and commands of its sweeps."""
 
 from __future__ import annotations
 

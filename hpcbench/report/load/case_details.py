@@ -1,4 +1,4 @@
-"""Loading of data of single cases and machines for figures, from records, timelines and measured peaks."""
+"""Load the data of single cases and machines for figures, from records, timelines and measured peaks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from hpcbench.analysis.cases.labels import label
 from hpcbench.analysis.cases.observations import Observations
+from hpcbench.analysis.cases.quantities import TIME, as_reported
 from hpcbench.analysis.results import Results
 from hpcbench.collect.power import power_over_time
 from hpcbench.collect.windows import interference_windows, samples_over_time
@@ -35,4 +36,5 @@ def observe(workspace: Workspace, progresses: Iterable[Progress], results: Resul
         interference_windows(records),
         power_over_time(progress.sweep.paths, records),
         peaks,
+        as_reported(TIME, work.cases).title,
     )

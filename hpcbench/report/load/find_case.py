@@ -1,4 +1,4 @@
-"""Finding a case by its id, or by its parameters as printed in reports."""
+"""Find a case by its id, or by its parameters as printed in reports."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hpcbench.analysis.cases.labels import cell, label, telling_apart
+from hpcbench.analysis.cases.labels import cell, column_called, label, plain, telling_apart
 from hpcbench.collect.table import identifying_columns
-from hpcbench.config.names import USER_PARAMETER
 from hpcbench.errors import UserError, nearest
 
 MAX_NAMED = 5
@@ -53,9 +52,9 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
     found = cases
     for part in _PART.split(words):
         key, _, value = part.partition("=")
-        name = key if key in cases else USER_PARAMETER + key  # reports omit the prefix of user parameters
+        name = column_called(key, cases)
         if name not in cases:
-            known = [column.removeprefix(USER_PARAMETER) for column in map(str, cases)]
+            known = [plain(column) for column in map(str, cases)]
             raise UserError(f"unknown column '{key}'", where=where, hint=nearest(key, known))
         written = pd.Series([cell(each) for each in found[name]], index=found.index, dtype=object)
         if not written.eq(value).any():

@@ -1,4 +1,4 @@
-"""Loading of the records of a sweep, for the commands that read results."""
+"""Load the records of a sweep, for the commands that read results."""
 
 from __future__ import annotations
 

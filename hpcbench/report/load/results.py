@@ -1,4 +1,4 @@
-"""Making the results of a report from records: tables, the ranking quantity and the base case."""
+"""Make the results of a report from records: tables, the ranking quantity and the base case."""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.analysis.cases.labels import label, telling_apart
-from hpcbench.analysis.cases.quantities import TIME, Quantity
+from hpcbench.analysis.cases.quantities import TIME, WALL_TIME, Quantity
 from hpcbench.analysis.stats.equivalence import FALSE_DISCOVERY_RATE, FASTER, INCONCLUSIVE, SLOWER
 from hpcbench.analysis.studies.comparison import BETTER, MISSING, NOT_COMPARED, WORSE, Comparison
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import column_format, factor, formatter, percent
 from hpcbench.report.text.ranking import INTERVAL, columns_in_words, heading
@@ -71,15 +72,15 @@ def in_words(row: pd.Series[Any], metrics: Metrics) -> str:
 
 
 def quantity_of(row: pd.Series[Any], metrics: Metrics) -> Quantity:
-    """Return the quantity of a row: one of `metrics`, or the time."""
-    return metrics.get(row["quantity"], TIME)
+    """Return the quantity of a row: one of `metrics`, or the time, which is the wall time of a command."""
+    return metrics.get(row["quantity"], WALL_TIME if row["framework"] == COMMAND else TIME)
 
 
 def columns_of(rows: pd.DataFrame, shown: list[str], metrics: Metrics) -> list[Column]:
     """Return the table of rows with a ratio; `shown` are the columns that identify cases."""
-    columns = columns_in_words(rows, shown)
     each = [row for _, row in rows.iterrows()]
     quantities = [quantity_of(row, metrics) for row in each]
+    columns: list[Column] = []
     if any(quantity != TIME for quantity in quantities):
         columns.append(Column("quantity", tuple(map(heading, quantities)), is_text=True))
     columns += _medians(rows, quantities)
@@ -90,7 +91,7 @@ def columns_of(rows: pd.DataFrame, shown: list[str], metrics: Metrics) -> list[C
     columns.append(Column("n" if same else "n BASE, NEW", runs))
     styles = tuple(_STYLES.get(verdict, "") for verdict in rows["verdict"])
     columns.append(Column("verdict", tuple(rows["verdict"]), is_text=True, styles=styles))
-    return columns
+    return [*columns_in_words(rows, shown, columns), *columns]
 
 
 def named(row: pd.Series[Any], shown: list[str], metrics: Metrics) -> str:
@@ -125,7 +126,7 @@ def notes(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "", f"{name}: {base} in BASE, {new} in NEW"
     for kind, differing in (("machines", comparison.machines), ("settings", comparison.settings)):
         for name, (base, new) in differing.items():
-            yield "warning", f"{name} is {base} in BASE and {new} in NEW: the ratios compare the {kind}, too"
+            yield "warning", f"{name} is {base} in BASE and {new} in NEW: the ratios also compare the {kind}"
     for warning in comparison.warnings:
         yield "warning", warning
 

@@ -62,7 +62,7 @@ def show(
 
 
 def _name_option(script: str) -> None:
-    out.print(f"To see {script}: --show-script", soft_wrap=True)
+    out.print(f"To see {script}, add --show-script.", soft_wrap=True)
 
 
 def show_search(plan: Plan, measurements: int, workspace: Workspace, paths: SweepPaths, *, with_script: bool) -> None:

@@ -140,14 +140,14 @@ def columns(history: History, top: int, *, plain: bool) -> list[Column]:
         values[-1] / values[0] if values and each.has_ratios else math.nan
         for each, values in zip(shown, known, strict=True)
     ]
-    return [
-        *columns_in_words(history.cases.head(top), history.shown),
+    measured = [
         Column("sweeps", tuple(f"{len(values):,}" for values in known), _SWEEPS),
         Column(first, tuple(written(value) for value, _ in ends), _FIRST),
         Column(latest, tuple(written(value) for _, value in ends)),
         Column("ratio", tuple(map(factor, ratios))),
         Column("trend", tuple(_trend(values, plain=plain) for values in known), _TREND),
     ]
+    return [*columns_in_words(history.cases.head(top), history.shown, measured), *measured]
 
 
 def _trend(values: list[float], *, plain: bool) -> str:
@@ -205,9 +205,8 @@ def remarks(history: History) -> list[str]:
     for each in history.histories:
         name = history.labels[each.case] or history.experiment
         if each.other_work:
-            lines.append(
-                f"left out: {plural(each.other_work, 'sweep')} in which {name} has another workload than in the latest"
-            )
+            left_out = plural(each.other_work, "sweep")
+            lines.append(f"left out: {left_out} in which {name} has a different workload than in the latest")
         if not each.has_ratios:
             lines.append(f"changes cannot be detected in {name}: no ratio (a value is 0 or less)")
     if history.gone:

@@ -106,7 +106,7 @@ def expected_in_words(progress: Progress, now: datetime.datetime) -> str:
         return ""
     day = "" if end.date() == now.date() else f"{end:%a} " if end - now < datetime.timedelta(days=6) else f"{end:%F} "
     more = progress.sweep.scheduler == "slurm" and PLANNED in progress.counts()
-    of = " (of what is submitted)" if more else ""
+    of = " (of the submitted jobs)" if more else ""
     return f"{day}{end:%H:%M}, in {length(max(0.0, (end - now).total_seconds()))}{of}"
 
 
@@ -209,7 +209,7 @@ def _cell(value: Any) -> str:
 
 
 def _reasons(waiting: dict[str, int], shown: int) -> list[RenderableType]:
-    lines = [Text("not ended because", style="bold")]
+    lines = [Text("not finished because", style="bold")]
     for reason, count in list(waiting.items())[:shown]:
         lines.append(Text(f"  {count:,}  {plain(reason)}"))
         to_do = reasons.hint(reason)

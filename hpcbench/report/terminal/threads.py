@@ -64,7 +64,7 @@ def gains(results: Results) -> Iterator[str]:
 def _in_words(gain: Overall) -> str:
     text = f"{in_brackets(gain.gain)}, the median of {plural(gain.contexts, 'context')}; significantly faster in "
     text += f"{gain.above:,}, significantly slower in {gain.below:,}"
-    chance = f"; without any difference, about {figure(round(gain.by_chance, 2))} of each would seem so by chance"
+    chance = f"; if there were no difference, about {figure(round(gain.by_chance, 2))} of each would be due to chance"
     return f"{text}{chance if gain.by_chance else ''}."
 
 
@@ -73,7 +73,7 @@ def _of_one_setting(results: Results) -> str:
     same, of = kept_as_unset(contexts_of(results), results.planned_repetitions)
     if 2 * same <= of:
         return ""
-    text = f" In {same:,} of {plural(of, 'run')} dynamic threads kept the default count"
+    text = f" In {same:,} of {plural(of, 'run')}, dynamic threads kept the default count"
     return f"{text}: both are then the same setting, and differ only by noise or by the measurement."
 
 
@@ -175,13 +175,14 @@ def _of_schedules(kept: int, others: Counter[str]) -> str:
 def _of_guidelines(test: Transfer) -> str:
     rules = Counter(each.words for each in test.followed)
     (rule, _), *others = rules.most_common()
-    text = f"Guidelines mined on other networks (mostly: {rule})" if others else f"Guideline of other networks ({rule})"
-    text += f": beats {_share(test.beats)} of the other configurations without dynamic threads (median over"
-    text += (
-        f" {plural(len(test.followed), 'context')} of {plural(test.networks - test.without_rule, 'network')}; within"
-    )
+    text = f"The guideline of the other networks ({rule}) beats"
+    if others:
+        text = f"The guidelines of the other networks (mostly: {rule}) beat"
+    tested = f"{plural(len(test.followed), 'context')} of {plural(test.networks - test.without_rule, 'network')}"
+    text += f" {_share(test.beats)} of the other configurations without dynamic threads (median over {tested})."
     within = sum(each.is_within for each in test.followed)
-    text += f" {100 * TOLERANCE:g} % of the best of these in {within:,} contexts ({_share(test.within)})"
+    limit = f"within {100 * TOLERANCE:g} % of the best of these in {plural(within, 'context')} ({_share(test.within)})"
+    text += f" {'They are' if others else 'It is'} {limit}"
     unclear = sum(each.is_unclear for each in test.followed)
     text += f", in {unclear:,} of them within the noise." if unclear else "."
     none = f" For {plural(test.without_rule, 'network')}, no rule held on the others."

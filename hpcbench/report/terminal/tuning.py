@@ -51,7 +51,7 @@ def lines(finding: TuningResult, quantity: Quantity) -> Iterator[str]:
         yield f"  full grid  {_grid(finding.grid, finding.answer.best, quantity)}"
     yield from _failures(finding)
     if finding.failed and finding.answer:
-        yield "             fix it, then search again: hpcbench tune"
+        yield "             fix the failures, then search again: hpcbench tune"
     if finding.answer:
         yield from _usage(finding.answer)
 
@@ -92,8 +92,8 @@ def _answer(answer: Recommendation, quantity: Quantity, *, alone: bool) -> Itera
     if not alone:
         yield f"  gain       {_gain(answer, quantity)}"
     if answer.differs:
-        differences = (f"{name} {best}, of the default {default}" for name, (best, default) in answer.differs.items())
-        yield f"  other work {'; '.join(differences)}: this is not the gain of a setting alone"
+        differences = (f"{name} {best} instead of {default}" for name, (best, default) in answer.differs.items())
+        yield f"  work       {'; '.join(differences)}: the gain is not only due to settings"
     if answer.share_beaten is not None:
         others = f"{answer.beats:,} of the {answer.of:,} other measured configurations"
         yield f"  beats      {others} ({percent(answer.share_beaten)})"
@@ -104,7 +104,7 @@ def _of(answer: Recommendation, setting: ConfigurationResult, quantity: Quantity
     words = in_words(setting.parameters)
     if setting == answer.default and answer.inherited:
         but = "but" if words == NOTHING_SET else "with"
-        words += f", {but} {_assigned(answer.inherited)} of the environment"
+        words += f", {but} {_assigned(answer.inherited)} from the environment"
     return _measured(words, setting, quantity)
 
 
@@ -141,10 +141,10 @@ def _gain(answer: Recommendation, quantity: Quantity) -> str:
     if answer.certain:
         more = f" ({_interference(answer)})" if answer.with_interference else ""
         return f"{in_brackets(answer.gain)} {quantity.better} than the default{more}"
-    seemed = f"{in_words(answer.winner.parameters)} seemed best; in {plural(answer.pairs, 'pair')} with the default"
+    seemed = f"{in_words(answer.winner.parameters)} seemed best and was {in_brackets(answer.gain)} as good"
     few = "; too few pairs for a verdict" if answer.gain.low and answer.gain.low > 1 else ""
     more = f"{few}; a larger measure.repetitions may decide" if _may_gain(answer.gain) else ""
-    return f"none that is significant: {seemed} was {in_brackets(answer.gain)} as good{more}"
+    return f"not significant: {seemed} in {plural(answer.pairs, 'pair')} with the default{more}"
 
 
 def _interference(answer: Recommendation) -> str:
@@ -205,10 +205,10 @@ def _grid(grid: GridResult, found: ConfigurationResult, quantity: Quantity) -> s
         return f"same best: {_setting(grid.best, quantity)}"
     if grid.slower is None:
         failed, once = "the found configuration failed", "one run cannot verify the choice"
-        return f"{failed if grid.failed else once}; its best is {_setting(grid.best, quantity)}"
-    took = f"the found configuration takes {in_brackets(grid.slower)} the cost of the grid's choice"
-    beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')} in it"
-    return f"{took}, and {beats}; its best by all measurements is {_setting(grid.best, quantity)}"
+        return f"{failed if grid.failed else once}; the best of the grid is {_setting(grid.best, quantity)}"
+    took = f"the found configuration costs {in_brackets(grid.slower)} as much as the grid's choice"
+    beats = f"beats {grid.beats:,} of {plural(grid.of, 'other setting')} of the grid"
+    return f"{took}, and {beats}; the best of the grid by all measurements is {_setting(grid.best, quantity)}"
 
 
 def _usage(answer: Recommendation) -> Iterator[str]:
@@ -223,11 +223,11 @@ def _usage(answer: Recommendation) -> Iterator[str]:
         placed = f"taskset --cpu-list {','.join(map(str, cpus))}" if cpus else ""
         yield f"    {' '.join(filter(None, (start, placed, program)))}{together}"
     if usage.cpus:
-        yield "    (CPUs of this machine in that run; another job may have other numbers)"
+        yield "    (the CPUs of that run on this machine; another job may get others)"
     if usage.lines:
         yield f"    in the program, before its first operation: {'; '.join(usage.lines)}"
     if usage.others:
-        yield f"    by its own options: {in_words(usage.others)}"
+        yield f"    by the options of the program: {in_words(usage.others)}"
     inexact = _inexact(answer)
     if inexact:
         yield f"    results may differ by {' and '.join(inexact)}: check the accuracy"

@@ -28,4 +28,4 @@ def use_in_words(used: Used) -> str:
 def _energy(used: Used) -> str:
     emitted = "" if used.co2e_g is None else f", {figure(used.co2e_g)} g CO2e"
     metered = f"{figure(used.energy_kwh or 0.0)} kWh ({', '.join(used.energy_scopes)}){emitted}"
-    return f"{metered} were measured, in {100 * used.measured_part:.3g} % of the node-hours"
+    return f"{metered} were measured, for {100 * used.measured_part:.3g} % of the node-hours"

@@ -19,10 +19,10 @@ def sentence(found: BestCase) -> str:
     text = f"{_beginning(found)}{_alike(found)}.{_interference(found)}"
     if found.single and found.cases > 1:
         whose = "Each" if len(found.single) > 1 else found.single[0].name
-        text += f" {whose} has one run: the uncertainty between runs is unknown."
+        text += f" {whose} has one run: the variation between runs is unknown."
     if found.unknown:
-        have = "has" if found.unknown == 1 else "have"
-        text += f" Of {found.cases + found.unknown:,} cases {found.unknown:,} {have} no such value."
+        cases = f"{found.unknown:,} of {found.cases + found.unknown:,} cases"
+        text += f" {cases} {'has' if found.unknown == 1 else 'have'} no {found.quantity.title}."
     return text
 
 

@@ -36,7 +36,8 @@ def _sentences(found: Importance) -> Iterator[str]:
         yield f"{percent(apart)} is explained by factors that vary together and cannot be separated."
     weak = [share.name for share in told if share not in significant]
     if weak:
-        yield f"Less than {percent(_WORTH_TELLING)} of the variation {of} each: {', '.join(weak)}."
+        each = weak[0] if len(weak) == 1 else f"Each of {', '.join(weak)}"
+        yield f"{each} explains less than {percent(_WORTH_TELLING)} of the variation {of}."
     others = [share for share in found.factors if share not in told]
     mixed = [share.name for share in others if share.beyond_noise or share.is_significant]
     if mixed:
@@ -85,8 +86,8 @@ def _of_contrast(contrast: Contrast) -> str:
     change = (
         f"{contrast.factor.names[0].removeprefix(USER_PARAMETER)} {text(contrast.to)} instead of {text(contrast.since)}"
     )
-    join = "more than" if contrast.other_gain > 1 else "but not"
-    return f"{change} helps {here} ({times(contrast.gain)}) {join} {there} ({times(contrast.other_gain)})"
+    more, join = ("more ", "than") if contrast.other_gain > 1 else ("", "but not")
+    return f"{change} helps {more}at {here} ({times(contrast.gain)}) {join} at {there} ({times(contrast.other_gain)})"
 
 
 def _left_out(found: Importance) -> str:

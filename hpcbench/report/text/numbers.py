@@ -1,4 +1,4 @@
-"""Formatting of numbers for terminal, page and papers."""
+"""Format numbers for terminal, page and papers."""
 
 from __future__ import annotations
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import cell
-from hpcbench.analysis.cases.quantities import OF_TIME, QUANTITIES, THROUGHPUT, TIME, Quantity, in_items
+from hpcbench.analysis.cases.quantities import OF_TIME, QUANTITIES, THROUGHPUT, TIME, WALL_TIME, Quantity, as_reported
 from hpcbench.analysis.results import Workload
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
@@ -21,7 +21,6 @@ from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
 
 TAIL = "time_p99_s"  # additional column for inference
 INTERVAL = "95 % CI"
-WALL_TIME = "wall time"  # of a command
 # Values of Column.gives_way.
 _TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL = 1, 2, 3, 4
 
@@ -33,12 +32,18 @@ def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantit
     measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity)
     if quantity not in OF_TIME and quantity.column not in metrics:
         measured = [*_measured(cases, quantity), *measured]
-    return [*columns_in_words(cases, work.shown), *measured, *_counts(cases)]
+    measured = [*measured, *_counts(cases)]
+    return [*columns_in_words(cases, work.shown, measured), *measured]
 
 
-def columns_in_words(rows: pd.DataFrame, shown: list[str]) -> list[Column]:
-    """Return the columns that identify the cases."""
-    return [Column(header_of(name), _cells(rows[name], _writer(name)), is_text=_is_text(rows[name])) for name in shown]
+def columns_in_words(rows: pd.DataFrame, shown: list[str], others: Sequence[Column]) -> list[Column]:
+    """Return the columns that identify the cases. A user parameter named like one of the `others` keeps its prefix."""
+    taken = {column.header for column in others}
+    headers = [name.replace("_", " ") if header_of(name) in taken else header_of(name) for name in shown]
+    return [
+        Column(header, _cells(rows[name], _writer(name)), is_text=_is_text(rows[name]))
+        for name, header in zip(shown, headers, strict=True)
+    ]
 
 
 def heading(quantity: Quantity) -> str:
@@ -46,9 +51,9 @@ def heading(quantity: Quantity) -> str:
     return _headed(quantity, "" if quantity.unit in SCALED else quantity.unit)
 
 
-def _headed(quantity: Quantity, unit: str, name: str = "") -> str:
+def _headed(quantity: Quantity, unit: str) -> str:
     short = short_name(quantity.column) if quantity.column in PERCENTILES else quantity.title.replace("_", " ")
-    return f"{name or short} ({unit})" if unit else name or short
+    return f"{short} ({unit})" if unit else short
 
 
 def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
@@ -60,7 +65,7 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
         columns.append(Column("epochs", _cells(cases["epochs"], "{:g}".format)))
         columns.append(Column("accuracy", _cells(cases["accuracy"], "{:.4f}".format)))
     else:
-        rate = in_items(THROUGHPUT, cases)
+        rate = as_reported(THROUGHPUT, cases)
         columns.append(Column(rate.unit, _cells(cases[rate.column], "{:,.1f}".format), _ITEMS))
     columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
     return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times)
@@ -71,14 +76,14 @@ def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[C
     known = [metric for column, metric in metrics.items() if cases[column].notna().any()]
     columns = [column for metric in known for column in _measured(cases, metric)]
     if known:
-        return [*columns, _measured(cases, TIME, WALL_TIME, _TIME_OF_COMMANDS)[0]]
-    return _measured(cases, TIME, WALL_TIME)
+        return [*columns, _measured(cases, WALL_TIME, _TIME_OF_COMMANDS)[0]]
+    return _measured(cases, WALL_TIME)
 
 
-def _measured(cases: pd.DataFrame, quantity: Quantity, name: str = "", gives_way: int = NEVER) -> list[Column]:
+def _measured(cases: pd.DataFrame, quantity: Quantity, gives_way: int = NEVER) -> list[Column]:
     """Return the column of a quantity, and of its interval if it has one, in one unit."""
     unit, written = column_format(quantity, cases[quantity.column])
-    value = Column(_headed(quantity, unit, name), _cells(cases[quantity.column], written), gives_way)
+    value = Column(_headed(quantity, unit), _cells(cases[quantity.column], written), gives_way)
     return [value, *_interval(cases, quantity.limits, written)]
 
 

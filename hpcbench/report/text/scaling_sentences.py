@@ -43,12 +43,12 @@ def _measured(scaling: Scaling) -> str:
         return text + f"; beyond {scaling.pays_until} {scaling.unit}, no number is significantly faster."
     if scaling.always_pays:
         return text + f"; each larger number is faster, up to the maximum of {most}."
-    return text + f"; {most}, the maximum, is faster than all smaller numbers, but not each step is faster."
+    return text + f"; {most}, the maximum, is faster than all smaller numbers, but not every step is faster."
 
 
 def _fitted(fit: Fit, unit: str) -> str:
     if fit.law in (AMDAHL, GUSTAFSON):
-        return f"By {fit.law.name} {_percent(fit.parameters['serial_fraction'])} of the work is serial."
+        return f"By {fit.law.name}, {_percent(fit.parameters['serial_fraction'])} of the work is serial."
     contention, coherency = (fit.parameters[name] for name in USL.parameters)
     text = f"By the {fit.law.name}, contention is {_percent(contention)} and coherency {_small(coherency)}"
     most = fit.interval(peak)

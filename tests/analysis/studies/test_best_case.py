@@ -121,14 +121,14 @@ def test_a_single_run_beside_several_has_no_interval(ask: Ask) -> None:
     cases = ranked(add_speedup(case_table(rows), replicates), TIME)
     (answer,) = best_cases(replace(found, repetitions=rows, cases=cases, replicates=replicates, quantity=TIME))
     assert answer.gain[1:] == (None, None)
-    end = "without an interval. intra_op_threads=2 has one run: the uncertainty between runs is unknown."
+    end = "without an interval. intra_op_threads=2 has one run: the variation between runs is unknown."
     assert sentence(answer).endswith(end)
 
 
 def test_cases_without_a_value_are_counted(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.2, 0.1, quantity=MEMORY, peak_memory_bytes=[2**31, 2**30, None])
     assert answer.cases == 2
-    assert sentence(answer).endswith(". Of 3 cases 1 has no such value.")
+    assert sentence(answer).endswith(". 1 of 3 cases has no peak memory of a task.")
 
 
 def test_there_is_no_ratio_to_nothing(ask: Ask) -> None:
@@ -151,7 +151,7 @@ def test_frameworks_are_named_as_people_name_them(ask: Ask) -> None:
 
 def test_one_run_each_says_nothing_of_the_next(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.2, spread=(1.0,))
-    unknown = "Each has one run: the uncertainty between runs is unknown."
+    unknown = "Each has one run: the variation between runs is unknown."
     assert sentence(answer).endswith(f", without an interval. {unknown}")
 
 

@@ -117,11 +117,11 @@ def test_what_was_not_measured_on_both_sides_is_listed_with_the_reason(
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"parameter_count": 101}, "other workload: parameter_count 100 in BASE, 101 in NEW"),
-        ({"flops_per_item": 201}, "other workload: flops_per_item 200 in BASE, 201 in NEW"),
-        ({"dtype": "bfloat16"}, "other workload: dtype float32 in BASE, bfloat16 in NEW"),
-        ({"math_mode": "TF32"}, "other workload: math_mode matmul highest in BASE, TF32 in NEW"),
-        ({"math_mode": None}, "other workload: math_mode matmul highest in BASE, None in NEW"),
+        ({"parameter_count": 101}, "different workload: parameter_count 100 in BASE, 101 in NEW"),
+        ({"flops_per_item": 201}, "different workload: flops_per_item 200 in BASE, 201 in NEW"),
+        ({"dtype": "bfloat16"}, "different workload: dtype float32 in BASE, bfloat16 in NEW"),
+        ({"math_mode": "TF32"}, "different workload: math_mode matmul highest in BASE, TF32 in NEW"),
+        ({"math_mode": None}, "different workload: math_mode matmul highest in BASE, None in NEW"),
     ],
 )
 def test_other_work_is_not_compared(compared: Compared, changes: Row, reason: str) -> None:

@@ -117,7 +117,7 @@ def test_a_ratio_that_depends_on_another_factor_is_told_where_it_helps_and_where
     assert found.interaction is not None
     assert found.interaction.p_value <= SIGNIFICANCE
     told = next(sentence for sentence in sentences(found) if "together" in sentence)
-    assert told.endswith(" intra_op_threads 2 instead of 1 helps batch_size=64 (1.80x) but not batch_size=1 (0.90x).")
+    assert told.endswith(" 2 instead of 1 helps at batch_size=64 (1.80x) but not at batch_size=1 (0.90x).")
 
 
 def test_an_interaction_that_only_ranks_make_up_is_not_told(matrix: Matrix) -> None:

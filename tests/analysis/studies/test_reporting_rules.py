@@ -108,7 +108,7 @@ def test_rule_2_cases_that_are_missing_are_counted_by_their_states(case: Case, j
 
 def test_rule_2_what_cannot_run_here_is_not_resumed(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(1), *case(2, status="unsupported")])
-    assert finding.remedy == "say why they are left out"
+    assert finding.remedy == "explain why they are left out"
 
 
 def test_rule_3_a_metric_that_is_a_mean_of_rates_is_named(case: Case, judged: Judged) -> None:
@@ -145,8 +145,8 @@ def test_rule_5_several_runs_may_have_no_interval(command: Command, judged: Judg
     """Nothing is said to be within 5 % of which it is not known; two to five runs need logarithms, and 0 has none."""
     found = judged([*command(0, 0.0, 1.0), *command(1, 10.0, 10.0)], "metric_rate")
     assert [finding.rule for finding in found] == [5, 7, 6]
-    assert found[0].lacking == "1 of 2 cases has no interval: one value, or few of which some are not above 0"
-    assert found[1].lacking == "1 of 1 neighbours in the ranking have intervals that overlap, or none"
+    assert found[0].lacking == "1 of 2 cases has no interval: one value, or few values that are not all above 0"
+    assert found[1].lacking == "the intervals of 1 of 1 pairs of neighbours in the ranking overlap or are missing"
 
 
 def test_rule_5_an_interval_about_a_median_of_0_is_wide(command: Command, judged: Judged) -> None:
@@ -179,7 +179,7 @@ def test_rule_7_neighbours_whose_intervals_overlap_are_counted(case: Case, judge
     twin = [{**row, "case": "case-9", "case_index": 9} for row in case(0)]
     (finding,) = judged([*case(0), *case(1), *twin, *case(5, model="lstm")])
     assert finding.rule == 7
-    assert finding.lacking == "1 of 2 neighbours in the ranking have intervals that overlap"
+    assert finding.lacking == "the intervals of 1 of 2 pairs of neighbours in the ranking overlap"
 
 
 def test_rule_7_cases_of_other_batch_sizes_are_held_against_each_other_by_item(case: Case, judged: Judged) -> None:
@@ -210,7 +210,7 @@ def test_rule_7_commands_are_held_against_each_other_by_the_metric_that_ranks_th
 def test_rule_7_what_has_no_interval_is_in_no_certain_order(command: Command, judged: Judged) -> None:
     found = judged([*command(0, 100.0), *command(1, 200.0)], "metric_rate")
     assert [finding.rule for finding in found] == [5, 7]
-    assert found[1].lacking == "1 of 1 neighbours in the ranking have intervals that overlap, or none"
+    assert found[1].lacking == "the intervals of 1 of 1 pairs of neighbours in the ranking overlap or are missing"
 
 
 def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(case: Case, judged: Judged) -> None:
@@ -223,7 +223,7 @@ def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(c
     told = "p99 is unknown for 3 of 4 cases (1 timed in blocks of steps, 1 means over tasks, 1 with fewer than 299 "
     assert found[8].lacking == told + "measurements)"
     assert found[8].remedy.split("; ") == [
-        "increase batch_size, so that single steps are long enough to be timed",
+        "increase batch_size until single steps can be timed",
         "use a single task",
         "increase min_measurements and max_time_s: 299 in all runs",
     ]
@@ -356,7 +356,7 @@ def test_rule_9_what_was_left_out_as_disturbed_has_no_say_in_anything_else(case:
 
 def test_rule_9_what_nobody_watched_is_said(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(1, interference="unmonitored")])
-    assert (finding.rule, finding.lacking) == (9, "whether there was interference in 1 of 2 cases is unknown")
+    assert (finding.rule, finding.lacking) == (9, "interference is unknown for 1 of 2 cases")
 
 
 @pytest.mark.parametrize("changes", [{"steady": False}, {"drift": -0.06}])
@@ -394,6 +394,6 @@ def test_rule_2_resume_is_not_recommended_for_what_would_fail_again(
     keys = [("sweep-1", f"case-{number}") for number in (1, 2)]
     (first, *_) = check(Evidence(results(*rows, fails_again=keys)))
     change = "correct the cause of the failures and start a new sweep"
-    assert first.remedy == f"{change}, or say why they are left out"
+    assert first.remedy == f"{change}, or explain why they are left out"
     (first, *_) = check(Evidence(results(*rows, fails_again=keys[:1])))
-    assert first.remedy.startswith(f"hpcbench resume sweep-1; 1 case would fail again: {change}, or say")
+    assert first.remedy.startswith(f"hpcbench resume sweep-1; 1 case would fail again: {change}, or explain")

@@ -115,11 +115,11 @@ def test_of_several_types_of_nodes_with_one_cpu_the_highest_is_the_roof(held) ->
         ([], {}, "the peaks of a CPU are unknown: to measure them: hpcbench doctor"),
         ([cpu_peak(1, 1e4, 1e4)], {"cpu_model": "another"}, "the peaks of another"),
         ([cpu_peak(1, 1e4, 1e4)], {"cpu_model": None}, "the peaks of its CPU (model unknown) are unknown"),
-        ([cpu_peak(1, 1e4, 1e4)], {"dtype": "bfloat16"}, "no peak in bfloat16 is known for a CPU"),
+        ([cpu_peak(1, 1e4, 1e4)], {"dtype": "bfloat16"}, "the peak in bfloat16 is unknown for a CPU"),
         (
             [cpu_peak(4, 1e4, 1e4), cpu_peak(2, 1e4, 1e4)],
             {"cpus_per_task": 3},
-            "peaks of a CPU are known for 2, 4 cores of a node, and it used 3",
+            "peaks of a CPU are known for 2, 4 cores of a node, but the case used 3",
         ),
         ([cpu_peak(1, 1e4, None)], {}, "the memory bandwidth was not measured on this machine"),
         ([cpu_peak(1, 1e4, 1e4)], {"model_options": '{"size": 1}'}, "the model mlp has no option 'size'"),
@@ -136,7 +136,7 @@ def test_where_there_is_no_roof_the_reason_is_told(held, peaks: list[Peak], chan
 @pytest.mark.parametrize(
     ("peak", "share", "words"),
     [
-        (cpu_peak(1, 1600.0, 1e9), 1.25, "1.25 times the measured peak: measure it again without interference"),
+        (cpu_peak(1, 1600.0, 1e9), 1.25, "1.25 times the measured peak: measure the peak again"),
         (cpu_peak(1, 1e9, 2620.0), 2.0, "2.00 times the attainable performance: caches or fused layers"),
     ],
 )

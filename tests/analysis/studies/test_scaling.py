@@ -160,7 +160,7 @@ def test_a_single_run_leaves_the_others_their_intervals(scale: Scale) -> None:
 
 def test_steps_that_do_less_are_not_said_to_do_more(scale: Scale) -> None:
     (found,) = scale(strong(1, 0.8), strong(2, 1.0), strong(4, 0.3))
-    end = "; 4, the maximum, is faster than all smaller numbers, but not each step is faster."
+    end = "; 4, the maximum, is faster than all smaller numbers, but not every step is faster."
     assert sentences(found)[0].endswith(end)
     (rising,) = scale(strong(1, 0.8), strong(2, 0.5), strong(4, 0.3))
     assert sentences(rising)[0].endswith("; each larger number is faster, up to the maximum of 4.")

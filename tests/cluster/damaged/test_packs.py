@@ -63,7 +63,7 @@ def test_a_repetition_that_hangs_is_ended_at_its_own_wall_time_and_those_after_i
         2: "timeout",
         3: "completed",
     }
-    assert "the wall time is 15 s" in by_seed[2]["error"]["message"]
+    assert "the time limit is 15 s" in by_seed[2]["error"]["message"]
     assert len(files_of_records(cluster)) == 1
 
 

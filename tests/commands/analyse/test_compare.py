@@ -175,7 +175,7 @@ def test_other_work_behind_the_same_parameters_is_not_compared(invoke, sweep: Sw
     sweep("next", {4: 0.01}, facts={"work": {**work, "math_mode": "TF32"}})
     told = invoke("compare", "main", "next", expect=3).stdout
     assert "not compared" in told
-    assert "other workload: math_mode matmul highest in BASE, TF32 in NEW" in told
+    assert "different workload: math_mode matmul highest in BASE, TF32 in NEW" in told
 
 
 def test_another_machine_or_version_is_told(invoke, sweep: Sweep):
@@ -310,4 +310,4 @@ def test_commands_are_compared_by_their_metrics_too(invoke):
     done = invoke("compare", "main", "next", expect=1)
     row = next(line.split() for line in done.stdout.splitlines() if "it/s" in line)
     assert row == ["rate", "(it/s)", "100", "90", "0.900", "0.900", "-", "0.900", "5", "worse"]
-    assert len([line for line in done.stdout.splitlines() if line.lstrip().startswith("step time ")]) == 1
+    assert len([line for line in done.stdout.splitlines() if line.lstrip().startswith("wall time ")]) == 1

@@ -60,7 +60,7 @@ def test_a_plot_is_drawn_instead_of_what_is_chosen(measured: CommandLine, tmp_pa
     measured("report", "good", "--figures", str(tmp_path), "--plot", plot)
     assert files(tmp_path) == ["plot-1.svg"]
     text = (tmp_path / "plot-1.svg").read_text()
-    for words in ("Step time by batch size and note", "step time (ms)", "batch size", "&lt;i&gt;50 %_&amp;|"):
+    for words in ("Wall time by batch size and note", "wall time (ms)", "batch size", "&lt;i&gt;50 %_&amp;|"):
         assert words in text
 
 
@@ -147,7 +147,7 @@ def test_json_has_the_results_and_nothing_else_goes_to_stdout(measured: CommandL
     keys = {(each["sweep"], each["case"]) for each in document["cases"]}
     assert len(keys) == 4
     for work in document["workloads"]:
-        assert work["metric"] == {"column": "time_median_s", "title": "step time", "unit": "s", "more_is_better": False}
+        assert work["metric"] == {"column": "time_median_s", "title": "wall time", "unit": "s", "more_is_better": False}
         assert {(each["sweep"], each["case"]) for each in work["cases"]} <= keys
     best = document["best_cases"][0]
     value = next(case["time_median_s"] for case in document["cases"] if case["case"] == best["case"])

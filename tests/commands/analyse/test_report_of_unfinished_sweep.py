@@ -21,6 +21,6 @@ def test_a_case_that_slurm_will_not_start_has_the_reason_with_fake_slurm_command
     fake_commands(squeue=f"echo '{pending}'", sacct="")
     report_command.main(["study-1"], obj=str(sweep.paths.jobs.parents[1]), standalone_mode=False)
     told = " ".join(capsys.readouterr().out.split())
-    assert "it exceeds the QOS's limit of CPUs per job: it will not start (QOSMaxCpuPerJobLimit)" in told
-    assert "start a new sweep, or say why they are left out" in told
+    assert "it exceeds the QOS's limit on CPUs per job: it will not start (QOSMaxCpuPerJobLimit)" in told
+    assert "start a new sweep, or explain why they are left out" in told
     assert "hpcbench resume" not in told

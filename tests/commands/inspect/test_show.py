@@ -143,14 +143,14 @@ def test_everything_about_a_case_in_a_pipe(invoke, sweep: Sweep):
     assert "memory process 3 GiB peak" in result
     assert "before import 1.5 s, first step 100 ms" in result
     assert "work 1,234 parameters, 2 FLOPs per item, input [4, 784], float32, float32" in result
-    assert told["measurements"][0] == "times of steps, of runs 1, 2, in ms"
+    assert told["measurements"][0] == "step times of runs 1, 2, in ms"
     of_10_ms, of_11_ms = (line.removesuffix("  < median 10.5 ms") for line in told["measurements"][1:])
     assert [of_10_ms, of_11_ms] == [f"10.00 - 10.50  {'#' * 40}  6", f"10.50 - 11.00  {'#' * 40}  6"]
     assert sum("< median 10.5 ms" in line for line in told["measurements"]) == 1
     first, second = (" ".join(line.split()) for line in told["runs"][1:])
     assert first == "1 completed 10.0 6 ______ +2.5 % yes max_time clean n1 01-01 00:00:00"
     assert second.startswith("2 completed 11.0 6 ###### ")
-    assert words(told["interference"]) == "clean 2 of 2 runs not seen a CPU quota"
+    assert words(told["interference"]) == "clean 2 of 2 runs not monitored a CPU quota"
     environment = words(told["environment"])
     assert "framework pytorch 2.13.0 packages python 3.11.2, torch 2.13.0" in environment
     assert "variables OMP_NUM_THREADS=2 nodes n1 CPU a CPU, 8 CPUs, 16 GiB kernel 6.1 affinity 0-3" in environment
@@ -220,7 +220,7 @@ def test_a_failed_case_begins_with_its_last_lines(invoke, sweep: Sweep):
     assert why[0] == "1 failed: it broke" or why[0] == "1 failed on n1: it broke"
     assert why[-2:] == ["  Traceback", "  ValueError: it ?[2Jbroke"]
     assert "of 1 run, 3 measurements" in words(told["result"])
-    assert told["log"][1:] == ["ends with the lines above, and these:", "  begun", "  hpcbench: failed"]
+    assert told["log"][1:] == ["ends with the lines above and these:", "  begun", "  hpcbench: failed"]
     assert "hpcbench resume laptop" in words(told["script"])
     few = invoke("show", *PLAIN, "--lines", "1", expect=1).stdout
     assert "Traceback" not in few
@@ -239,7 +239,7 @@ def test_what_others_disturbed_is_told_with_its_causes(invoke, sweep: Sweep):
     sweep({"verdict": "interference", "found": [FOUND], "times_s": [1.0] * 3}, {})
     told = sections(invoke("show", *PLAIN).stdout)
     assert "1 with interference left out" in words(told["result"])
-    assert told["measurements"][0] == "times of steps, of run 2, in ms"
+    assert told["measurements"][0] == "step times of run 2, in ms"
     assert "cpu: left out" in told["runs"][1]
     found = "cpu: other processes took its CPUs (0.5 at most, in 3 of 4 windows)"
     assert f"clean 1 of 2 runs in 1 interference {found}" in words(told["interference"])

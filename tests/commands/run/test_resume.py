@@ -66,7 +66,7 @@ def test_jobs_that_will_not_start_are_reported_with_fake_slurm_commands(
     resume(sweep)
     assert capsys.readouterr().err == (
         "study-1: 0 runs to resume\n"
-        "left in the queue: 2 runs, whose job does not start: it exceeds the QOS's limit of CPUs per job: "
+        "left in the queue: 2 runs, whose job does not start: it exceeds the QOS's limit on CPUs per job: "
         "it will not start (QOSMaxCpuPerJobLimit); request less in the experiment, or check slurm.account and "
         "slurm.qos: "
         "start a new sweep\n"

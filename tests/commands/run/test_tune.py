@@ -140,7 +140,7 @@ def test_a_program_gets_what_was_found_by_names(command_line, rates):
 
 def test_what_the_shell_sets_of_threads_is_named_beside_the_default(command_line, rates):
     done = command_line("tune", rates([1, 4]), "--local", "--metric", "rate", env={"OMP_NUM_THREADS": "3"})
-    assert "default    workers=1, with OMP_NUM_THREADS=3 of the environment: 2." in done.stdout
+    assert "default    workers=1, with OMP_NUM_THREADS=3 from the environment: 2." in done.stdout
     assert found(command_line)[0]["answer"]["inherited"] == {"OMP_NUM_THREADS": "3"}
 
 

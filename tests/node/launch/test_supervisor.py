@@ -260,7 +260,7 @@ def test_a_worker_that_hangs_is_ended_at_its_time_limit_and_has_timed_out(
     assert (left["stopped_by"], left["signal"]) == ("time limit", died_of)
     assert not alive(int((tmp_path / "ready").read_text()))
     record = folder.record(done.returncode, environment, elapsed=4)
-    assert (record["status"], record["error"]["message"]) == ("timeout", "stopped after 4 s: the wall time is 60 s")
+    assert (record["status"], record["error"]["message"]) == ("timeout", "stopped after 4 s: the time limit is 60 s")
 
 
 def test_a_time_limit_that_is_over_before_the_worker_begins_ends_it_at_once(

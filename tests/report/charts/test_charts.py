@@ -199,7 +199,7 @@ def test_of_many_names_the_best_are_drawn_and_the_caption_says_so() -> None:
     seen = rows(spec, layers(spec, "point")[0])
     assert len(seen) == MAX_NAMES
     assert seen["value"].is_monotonic_decreasing
-    assert figure.caption.endswith(" The best 40 of 60 cases.")
+    assert figure.caption.endswith(" The figure shows the best 40 of 60 cases.")
 
 
 def test_every_measured_number_has_a_tick() -> None:

@@ -66,7 +66,7 @@ def test_more_axes_are_parallel_coordinates() -> None:
     assert chosen_of(**axes) is None
     (figure,) = chosen(shape("50 axes"), None)
     assert "axes" in figure.title
-    assert "The first 8 of" in figure.caption
+    assert "The figure shows the first 8 of" in figure.caption
 
 
 def test_what_has_too_many_values_is_no_colour_and_no_facet() -> None:
@@ -140,6 +140,11 @@ def test_what_a_plot_does_not_say_is_that_of_the_ranking_or_none() -> None:
 
 def test_a_tag_is_called_as_its_user_did() -> None:
     assert parsed("x=size").x == parsed(f"x={USER_PARAMETER}size").x == USER_PARAMETER + "size"
+
+
+def test_a_user_parameter_comes_before_a_column_of_results() -> None:
+    cases = CASES.assign(**{"runs": [3, 3], USER_PARAMETER + "runs": [1, 2]})
+    assert parse("x=runs", cases, QUANTITIES, TIME).x == USER_PARAMETER + "runs"
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,7 @@ def test_of_very_many_cases_the_best_are_drawn_as_parallel_coordinates(monkeypat
 def test_a_plot_that_was_asked_for_has_no_more_points_than_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "MAX_POINTS", 5)
     (figure,) = chosen(metered(), "x=intra_op_threads,color=framework")
-    assert figure.caption.endswith("The best 5 of 12 cases.")
+    assert figure.caption.endswith("The figure shows the best 5 of 12 cases.")
     assert [len(each) for each in rows(figure)] == [5]
 
 

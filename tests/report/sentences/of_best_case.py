@@ -53,7 +53,7 @@ def _of_runs(found: BestCase, text: str, truth: Truth, values: dict[Key, float])
         yield f"interference in {len(with_interference)} of {len(values)} cases: {text}"
     if any(truth.only_unmonitored(key) for key in (best, base)) != ("only unmonitored runs count" in text):
         yield f"unmonitored runs: {text}"
-    if ("one run: the uncertainty" in text) != (
+    if ("one run: the variation" in text) != (
         len(values) > 1 and any(len(truth.valid[key]) == 1 for key in (best, base))
     ):
         yield f"single runs: {text}"

@@ -45,7 +45,7 @@ def of_rules(results: Results, truth: Truth) -> Iterator[str]:
         r"(\d+) of (\d+) cases? did not complete": (lost, len(truth.runs)),
         r"(\d+) of (\d+) cases? ha(?:s|ve) one run": (single, measured),
         r"(\d+) of (\d+) cases? ha(?:s|ve) fewer than 6 runs": (some, measured),
-        r"whether there was interference in (\d+) of (\d+)": (unknown, measured),
+        r"interference is unknown for (\d+) of (\d+)": (unknown, measured),
     }
     for pattern, expected in patterns.items():
         told = [match for each in found if (match := re.search(pattern, each.lacking))]

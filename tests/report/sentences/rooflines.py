@@ -103,7 +103,7 @@ def _expected(rows: pd.DataFrame, peaks: tuple[Peak, ...]) -> tuple[float, str, 
     on_cpus = [peak for peak in alike if peak.cpus == row["cpus_per_task"]]
     if not on_cpus:
         counts = ", ".join(str(peak.cpus) for peak in sorted(alike, key=lambda peak: peak.cpus or 0))
-        return 0, "", 0, f"used {row['cpus_per_task']}" if counts else f"no peak in {row['dtype']}"
+        return 0, "", 0, f"used {row['cpus_per_task']}" if counts else f"the peak in {row['dtype']}"
     flops = max(peak.flops_per_s for peak in on_cpus)
     moved = [peak.bytes_per_s for peak in on_cpus if peak.bytes_per_s is not None]
     if not moved:
@@ -124,10 +124,10 @@ def _of_texts(results: Results, found: Roofline, known: dict[str, Any], remarks:
     for figure in figures:
         text, best = f"{figure.caption} {figure.description}", max(known, key=lambda case: known[case][0])
         for word in ("memory", "compute"):
-            told = re.search(rf"(\d+) bound by {word}", text)
+            told = re.search(rf"(\d+) {word}-bound", text)
             count = sum(bound == word for _, bound in known.values())
             if int(told[1] if told else 0) != count:
-                yield f"{count} bound by {word}: {text}"
+                yield f"{count} {word}-bound: {text}"
         reached = re.search(r"the closest case reaches (\d+) %", text)
         if reached is None or abs(float(reached[1]) - 100 * known[best][0]) > 0.51:
             yield f"the closest reaches {known[best][0]}: {text}"

@@ -131,6 +131,17 @@ def test_metrics_are_named_with_their_units(make: Make) -> None:
     assert "inconclusive nodes=3 rate (it/s): not significant" in text
 
 
+def test_the_time_of_a_command_is_its_wall_time_as_in_a_report(make: Make) -> None:
+    command = {"framework": "command", "case": "case-0", "nodes": 1}
+    rate = {"quantity": "metric_rate_it_per_s", "verdict": "worse", "base_median": 10.0, "new_median": 9.0}
+    found = make(command, {**command, **rate})
+    assert re.search(r"wall time +29\.1 ms", printed(found))
+    assert [test.get("name") for test in suite(found, set()).iter("testcase")] == [
+        "case-0 wall time",
+        "case-0 rate (it/s)",
+    ]
+
+
 def test_only_the_first_rows_are_shown_and_it_is_said_how_many_more_there_are(make: Make) -> None:
     text = printed(make(*[{} for _ in range(5)], *[DOUBT for _ in range(4)]), top=3)
     assert len(re.findall("29.1 ", text)) == 3
@@ -145,9 +156,9 @@ def test_other_machines_and_versions_are_told(make: Make) -> None:
         "warnings": ["NEW: it is late"],
     }
     text = printed(make({}, **settings))
-    assert "warning: cpu_model is old in BASE and new in NEW: the ratios compare the machines, too" in text
+    assert "warning: cpu_model is old in BASE and new in NEW: the ratios also compare the machines" in text
     assert "framework_version: 2.12 in BASE, 2.13 in NEW" in text
-    assert "warning: OMP_NUM_THREADS is not set in BASE and 1 in NEW: the ratios compare the settings, too" in text
+    assert "warning: OMP_NUM_THREADS is not set in BASE and 1 in NEW: the ratios also compare the settings" in text
     assert "warning: NEW: it is late" in text
 
 

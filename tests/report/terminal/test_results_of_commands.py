@@ -23,7 +23,7 @@ METRICS = {
     "metric_rate_it_per_s": Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True),
     "metric_loss": Quantity("metric_loss", "loss"),
 }
-CANDIDATES = ["framework", "model", "command", "batch_size", "param_message_bytes"]
+CANDIDATES = ["framework", "model", "command", "batch_size", "param_message_bytes", "param_n"]
 
 
 def command(rate: float, **changes: Any) -> dict[str, Any]:
@@ -78,6 +78,11 @@ def test_a_tag_that_counts_bytes_is_no_memory(make_cases: MakeCases) -> None:
     text = words(printed(make_cases(*rows)))
     assert "message bytes" in text
     assert "1048576 1.00 0.00 - 2.00" in text
+
+
+def test_a_user_parameter_named_like_another_column_keeps_its_prefix(make_cases: MakeCases) -> None:
+    text = words(printed(make_cases(*(command(12.5, param_n=size) for size in (1000, 2000)))))
+    assert "param n rate (it/s) 95 % CI wall time (ms) n" in text
 
 
 def test_commands_without_metrics_show_the_interval_of_their_time(make_cases: MakeCases) -> None:

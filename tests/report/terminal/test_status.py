@@ -112,7 +112,7 @@ def test_a_view_has_no_more_rows_and_columns_than_the_terminal(large: Progress, 
 def test_a_small_terminal_shows_a_reason_a_failure_and_each_short_axis(large: Progress) -> None:
     text = printed(large, 23, 80)
     for words in (
-        "not ended because",
+        "not finished because",
         "latest failures",
         "batch_size",
         "device",
@@ -204,7 +204,7 @@ def test_the_expected_end_is_that_of_what_is_submitted() -> None:
     assert status_summary.expected_end(progress_of(*ended, *going), NOW) == NOW + datetime.timedelta(minutes=30)
     assert expected_in_words(progress_of(*ended, *going), NOW).endswith(", in 30 min")
     planned = make(40, "planned")
-    assert expected_in_words(progress_of(*ended, *going, planned), NOW).endswith(", in 30 min (of what is submitted)")
+    assert expected_in_words(progress_of(*ended, *going, planned), NOW).endswith(", in 30 min (of the submitted jobs)")
     assert expected_in_words(progress_of(*ended, *going, planned, scheduler="local"), NOW).endswith(", in 31 min")
     assert expected_in_words(progress_of(*ended, *going[1:]), NOW) == ""
 

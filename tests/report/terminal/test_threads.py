@@ -57,13 +57,13 @@ def test_sentences_tell_the_gains_over_all_contexts_and_what_they_rest_on(study:
     both, dynamic, fixed = gains(study)
     assert both.startswith("Threads, dynamic over none: 1.")
     certain = "the median of 9 contexts; significantly faster in 9, significantly slower in 0"
-    assert both.endswith(f"{certain}; without any difference, about 0.23 of each would seem so by chance.")
+    assert both.endswith(f"{certain}; if there were no difference, about 0.23 of each would be due to chance.")
     assert dynamic.startswith("Threads, dynamic over best fixed: 1.2")
     assert fixed.startswith("Threads, best fixed over none: 1.0")
     guideline, luck, energy = sentences(study)
-    assert guideline.startswith("Guideline of other networks (intra_op_threads = 4): beats ")
-    of_what = " of the other configurations without dynamic threads (median over 3 contexts of 1 network; within 2 % of"
-    assert f"{of_what} the best of these in 0 contexts (" in guideline
+    assert guideline.startswith("The guideline of the other networks (intra_op_threads = 4) beats ")
+    of_what = " of the other configurations without dynamic threads (median over 3 contexts of 1 network)."
+    assert f"{of_what} It is within 2 % of the best of these in 0 contexts (" in guideline
     assert guideline.endswith("For 2 networks, no rule held on the others.")
     assert luck == "The time of the best fixed setting is from runs that did not choose it."
     assert energy == "The energy of a step is unknown: not measured (no sensor)."
@@ -107,7 +107,7 @@ def test_dynamic_threads_that_mostly_kept_what_nobody_set_are_said_to_be_the_sam
     found.repetitions["threads_kept"] = ["schedule", "fixed", "fixed", None, None, None]
     found.repetitions["threads_kept_why"] = None
     (both,) = gains(found)
-    assert f"by chance. In 2 of 3 runs dynamic threads {said}" in both
+    assert f"due to chance. In 2 of 3 runs, dynamic threads {said}" in both
     found.repetitions.loc[1, "effective_intra_op_threads"] = 2
     assert not any(said in sentence for sentence in gains(found)), "one of three"
 

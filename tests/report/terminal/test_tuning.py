@@ -79,7 +79,7 @@ def test_instances_are_started_on_cpus_of_their_own() -> None:
     assert told(replace(FINDING, answer=placed)).splitlines()[-3:] == [
         "    env OMP_NUM_THREADS=1 taskset --cpu-list 0 python your_program.py &",
         "    env OMP_NUM_THREADS=1 taskset --cpu-list 1,3 python your_program.py &",
-        "    (CPUs of this machine in that run; another job may have other numbers)",
+        "    (the CPUs of that run on this machine; another job may get others)",
     ]
 
 
@@ -107,7 +107,7 @@ def test_what_each_program_sets_in_its_own_way_is_named() -> None:
     compiled = replace(ANSWER, usage=Usage(others={"execution": "compiled", "dtype": "bfloat16"}))
     assert told(replace(FINDING, answer=compiled)).splitlines()[-2:] == [
         "    python your_program.py",
-        "    by its own options: execution=compiled dtype=bfloat16",
+        "    by the options of the program: execution=compiled dtype=bfloat16",
     ]
 
 
@@ -116,14 +116,14 @@ def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
     text = told(replace(FINDING, answer=unsure))
     assert "  keep       framework defaults: 100 samples/s [98 - 102]" in text
     assert (
-        "none that is significant: intra_op_threads=2 seemed best; in 3 pairs with the default was 1.01x "
-        "[0.98, 1.04]" in text
+        "not significant: intra_op_threads=2 seemed best and was 1.01x [0.98, 1.04] as good in 3 pairs "
+        "with the default" in text
     )
     assert "a larger measure.repetitions may decide" in text
     assert "by chance" not in text
     above = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.21, 1.01, 1.45))))
     assert (
-        "was 1.21x [1.01, 1.45] as good; too few pairs for a verdict; a larger measure.repetitions may decide" in above
+        "with the default; too few pairs for a verdict; a larger measure.repetitions may decide" in above
     )
     small = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.001, 0.999, 1.003))))
     assert "runs" not in small
@@ -156,7 +156,7 @@ def test_the_full_grid_says_how_good_it_is() -> None:
     grid = GridResult(better, Interval(1.02, 1.0, 1.04), 21, 23)
     text = told(replace(FINDING, grid=grid, grid_seconds=3000.0))
     assert (
-        "full grid  the found configuration takes 1.02x [1.00, 1.04] the cost of the grid's choice, and beats" in text
+        "full grid  the found configuration costs 1.02x [1.00, 1.04] as much as the grid's choice, and beats" in text
     )
     assert "beats 21 of 23 other settings" in text
     assert "the full grid took 50 min 00 s" in text
@@ -164,9 +164,9 @@ def test_the_full_grid_says_how_good_it_is() -> None:
         replace(FINDING, grid=replace(grid, best=BEST))
     )
     once = told(replace(FINDING, grid=replace(grid, slower=None)))
-    assert "full grid  one run cannot verify the choice; its best is intra_op_threads=4: 153 samples/s" in once
+    assert "one run cannot verify the choice; the best of the grid is intra_op_threads=4: 153 samples/s" in once
     failed = told(replace(FINDING, grid=replace(grid, slower=None, beats=0, failed=True)))
-    assert "full grid  the found configuration failed; its best is intra_op_threads=4: 153 samples/s" in failed
+    assert "the found configuration failed; the best of the grid is intra_op_threads=4: 153 samples/s" in failed
 
 
 def test_where_nothing_ran_the_reasons_are_told() -> None:
@@ -236,7 +236,7 @@ def test_a_schedule_of_one_process_is_told_beside_several_instances() -> None:
 
 def test_what_the_environment_sets_is_told_beside_the_default() -> None:
     inherited = replace(ANSWER, inherited={"OMP_NUM_THREADS": "4", "OMP_PROC_BIND": "true"})
-    but = "framework defaults, but OMP_NUM_THREADS=4 OMP_PROC_BIND=true of the environment: 100 samples/s [98 - 102]"
+    but = "framework defaults, but OMP_NUM_THREADS=4 OMP_PROC_BIND=true from the environment: 100 samples/s [98 - 102]"
     text = told(replace(FINDING, answer=inherited))
     assert f"  default    {but}" in text
     assert text.count("of the environment") == 1

@@ -35,7 +35,7 @@ def follow(model: Any, sections: Sequence[Section], apply: Callable[[], Applied]
 
 
 class _Reader:
-    """Reads the count back at the end of every section of a step."""
+    """Read the count back at the end of every section of a step."""
 
     def __init__(self, model: Any, sections: Sequence[Section]) -> None:
         self._sections = sections

@@ -57,7 +57,7 @@ def cpu_times() -> CpuTimes:
 
 
 class _Watch:
-    """Adds up the CPU time of threads in each section, except those in `excluded`."""
+    """Add up the CPU time of threads in each section, except those in `excluded`."""
 
     def __init__(self, sections: int, excluded: Collection[int]) -> None:
         self.excluded = excluded

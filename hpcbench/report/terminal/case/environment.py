@@ -47,7 +47,7 @@ def _all_packages(view: CaseView) -> str:
     """Return the files that list all packages, if they exist, as text."""
     names = dict.fromkeys(view.sweep.environment(run.job)[0] for run in view.runs)
     files = [view.sweep.paths.packages(name) for name in names]
-    return "".join(f"all of them: {from_workspace(view.sweep, file)}" for file in files if file.is_file())
+    return "".join(f"all packages: {from_workspace(view.sweep, file)}" for file in files if file.is_file())
 
 
 def _variables(record: Record) -> Iterable[str]:

@@ -21,7 +21,7 @@ def failure(view: CaseView, lines: int) -> Iterator[RenderableType]:
     yield from status_groups.lines(replace(view.progress, runs=left)) if left else ()
     last = last_words(view.progress)[-lines:] if lines else []
     if last:
-        yield Text("its last lines", style="dim")
+        yield Text("last lines of its output", style="dim")
         yield Facts([("", "\n".join(last))], indent=2)
 
 

@@ -25,7 +25,7 @@ def interference(view: CaseView) -> Facts:
             details.setdefault("\n".join(_lines(interference)), []).append(str(repetition))
     facts += [(f"in {', '.join(numbers)}", words) for words, numbers in details.items()]
     unseen = dict.fromkeys(what for _, interference in judged for what in interference.unseen)
-    return Facts([*facts, ("not seen", "; ".join(unseen))])
+    return Facts([*facts, ("not monitored", "; ".join(unseen))])
 
 
 def _lines(interference: Interference) -> Iterator[str]:

@@ -29,5 +29,5 @@ def log(view: CaseView, lines: int) -> Iterator[RenderableType]:
     above = set(last_words(view.progress)[-lines:])
     left = [line for line in last if line not in above]
     if len(left) < len(last):
-        yield Text("ends with the lines above" + (", and these:" if left else ""), style="dim")
+        yield Text("ends with the lines above" + (" and these:" if left else ""), style="dim")
     yield Facts([("", "\n".join(left))], indent=2)

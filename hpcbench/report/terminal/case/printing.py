@@ -1,4 +1,4 @@
-"""Printing of a case on a terminal, section by section."""
+"""Print a case on a terminal, section by section."""
 
 from __future__ import annotations
 

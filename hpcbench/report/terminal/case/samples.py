@@ -50,10 +50,10 @@ def _what(view: CaseView) -> str:
     """Return a description of the samples: times of steps or commands, and the runs."""
     rows = view.valid_rows
     steps = max(row["steps_per_measurement"] for row in rows)
-    each = f"means of {steps} steps" if steps > 1 else "steps"
-    each = "runs of the command" if view.planned.parameters["framework"] == COMMAND else each
+    each = f"mean times of {steps} steps" if steps > 1 else "step times"
+    each = "wall times" if view.planned.parameters["framework"] == COMMAND else each
     numbers = ", ".join(str(row["run"]) for row in rows)
-    return f"times of {each}, of run{'s' * (len(rows) > 1)} {numbers}"
+    return f"{each} of run{'s' * (len(rows) > 1)} {numbers}"
 
 
 def _scale(seconds: float) -> tuple[float, str]:
