@@ -136,7 +136,7 @@ def _experiment(sweep: Sweep, workspace: Workspace, name: str | None) -> Experim
     source = Path(sweep.description.get("source") or "")
     if not source.is_file():
         what = f"its experiment file {source} no longer exists" if source.name else "its experiment file is unknown"
-        hint = f"name the file: hpcbench reparse {sweep.paths.name} EXPERIMENT"
+        hint = f"name the file: hpcbench reparse {sweep.paths.name} EXPERIMENT, or define a metric with --extract"
         raise UserError(what, where=sweep.paths.name, hint=hint)
     try:
         settings = SweepOptions.of(sweep.description).settings

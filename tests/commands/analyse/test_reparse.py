@@ -76,7 +76,7 @@ def test_the_experiment_file_of_the_sweep_is_the_default(sweeps: CommandLine) ->
     (sweeps.workspace / "trial.yaml").unlink()
     refused = sweeps("reparse", "one", expect=2).stderr
     assert "trial.yaml no longer exists" in refused
-    assert "name the file: hpcbench reparse one EXPERIMENT" in refused
+    assert "name the file: hpcbench reparse one EXPERIMENT, or define a metric with --extract" in refused
 
 
 def test_an_unexpected_output_becomes_a_completed_run_with_its_time(sweeps: CommandLine) -> None:
