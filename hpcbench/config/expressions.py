@@ -44,6 +44,13 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+# Names that mean something else in an expression, so that no parameter can have them.
+RESERVED = frozenset(
+    (*_FUNCTIONS, "and", "else", "if", "in", "is", "not", "or", "self")
+    + ("true", "True", "false", "False", "none", "None")
+)
+
+
 def _small(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter with results of limited size, since chains of filters could grow without limit."""
 

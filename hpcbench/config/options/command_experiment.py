@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from hpcbench.config.expressions import RESERVED
 from hpcbench.config.names import NAME_PATTERN
 from hpcbench.config.parameters import NAMES, NOT_OF_COMMANDS
 from hpcbench.config.schema_location import KeyPath
@@ -120,6 +121,8 @@ def _data(invocation: Invocation) -> dict[str, Any]:
 def _check_used(given: Iterable[str], used: set[str]) -> None:
     for name in given:
         _check_name(name)
+        if name in RESERVED:
+            raise _other_name(name, "has a meaning in expressions, so it cannot be a parameter")
         if name not in used and name not in _EFFECTIVE:
             hint = f"write {{{name}}} in the command where the program takes the value"
             raise UserError(f"the command does not use '{name}'", where=f"-P {name}", hint=hint)
@@ -162,8 +165,12 @@ def _literal(text: str) -> str:
 
 def _check_name(name: str) -> None:
     if name in _NOT_OF_PROGRAMS:
-        hint = f"use another name, e.g. -P my_{name}=... and {{my_{name}}} in the command"
-        raise UserError(f"'{name}' is a parameter of hpcbench that a program cannot have", where=COMMAND, hint=hint)
+        raise _other_name(name, "is a parameter of hpcbench that a program cannot have")
+
+
+def _other_name(name: str, why: str) -> UserError:
+    hint = f"use another name, e.g. -P my_{name}=... and {{my_{name}}} in the command"
+    return UserError(f"'{name}' {why}", where=COMMAND, hint=hint)
 
 
 def _check_literal(name: str, known: set[str]) -> None:
