@@ -11,7 +11,7 @@ from hpcbench.collect.reparse import can_be_reparsed, records_that_count, repars
 from hpcbench.commands.shared.context import file_in, sweep_argument, workspace_of
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.metrics import Metric
-from hpcbench.config.options.extract_option import METAVAR, metric_of
+from hpcbench.config.options.extract_option import METAVAR, metrics_of
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.validation.experiment_checks import check_metrics
 from hpcbench.config.validation.findings import Findings
@@ -98,7 +98,7 @@ def _definitions(sweep: Sweep, workspace: Workspace, experiment: str | None, ext
     """Return the definitions that the options name. Raise UserError if they are not valid, or contain a secret."""
     if extracts:
         current = _current(sweep)
-        metrics = {**current.metrics, **{name: _spec(each) for name, each in map(metric_of, extracts)}}
+        metrics = {**current.metrics, **{name: _spec(each) for name, each in metrics_of(extracts).items()}}
         checked = {name: Metric.model_validate(_as_yaml(spec)) for name, spec in metrics.items()}
         findings = Findings(Document("--extract", {}, {}, ""))
         check_metrics(checked, list(current.expect), findings)
