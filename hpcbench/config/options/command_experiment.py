@@ -122,7 +122,7 @@ def _check_used(given: Iterable[str], used: set[str]) -> None:
     for name in given:
         _check_name(name)
         if name in RESERVED:
-            raise _other_name(name, "has a meaning in expressions, so it cannot be a parameter")
+            raise _other_name(name, f"'{name}' has a meaning in expressions, so it cannot be a parameter")
         if name not in used and name not in _EFFECTIVE:
             hint = f"write {{{name}}} in the command where the program takes the value"
             raise UserError(f"the command does not use '{name}'", where=f"-P {name}", hint=hint)
@@ -165,12 +165,12 @@ def _literal(text: str) -> str:
 
 def _check_name(name: str) -> None:
     if name in _NOT_OF_PROGRAMS:
-        raise _other_name(name, "is a parameter of hpcbench that a program cannot have")
+        raise _other_name(name, f"'{name}' is a parameter of hpcbench that a program cannot have")
 
 
-def _other_name(name: str, why: str) -> UserError:
+def _other_name(name: str, what: str) -> UserError:
     hint = f"use another name, e.g. -P my_{name}=... and {{my_{name}}} in the command"
-    return UserError(f"'{name}' {why}", where=COMMAND, hint=hint)
+    return UserError(what, where=COMMAND, hint=hint)
 
 
 def _check_literal(name: str, known: set[str]) -> None:
