@@ -84,6 +84,8 @@ def test_an_unexpected_output_becomes_a_completed_run_with_its_time(sweeps: Comm
     write(sweeps, "new.yaml", {**EXPERIMENT, "expect": ["done"], "metrics": {"loss": {"regex": "loss: (.*)"}}})
     sweeps("reparse", "two", "new.yaml")
     assert sweeps.states("two") == {"completed": 4}
+    listed = {each["name"]: each["runs"] for each in json.loads(sweeps("list", "sweeps", "--json").stdout)}
+    assert listed["two"] == {"completed": 4}
     assert all(float(row["time_median_s"]) > 0 for row in sweeps.report("two"))
     write(sweeps, "new.yaml", {**EXPERIMENT, "expect": ["loss: 0.1"]})
     done = sweeps("reparse", "two", "new.yaml", expect=1)
