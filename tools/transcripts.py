@@ -103,13 +103,13 @@ class Session:
         if "slurm" in marks:
             self.shell("\n".join(["cd", *(f"export {name}='{value}'" for name, value in self.slurm.items())]))
         statuses = tuple(int(word) for word in marks.get("status", "0").split())
-        outputs = {command: self.shell(command.replace("\n> ", "\n"), statuses) for command in commands(lines)}
+        outputs = [(command, self.shell(command.replace("\n> ", "\n"), statuses)) for command in commands(lines)]
         if "show" not in marks:
             return found[0]
-        kept = {command: shown(output, marks["show"]) for command, output in outputs.items()}
-        if not any(kept.values()):
+        kept = [(command, shown(output, marks["show"])) for command, output in outputs]
+        if not any(output for _, output in kept):
             raise TranscriptError(f"no line of the output matches {marks['show']!r}: {outputs}")
-        written = [line for command, output in kept.items() for line in (f"$ {command}", *output)]
+        written = [line for command, output in kept for line in (f"$ {command}", *output)]
         body = "".join(f"{indent}{line}\n" for line in "\n".join(written).splitlines())
         return f"{found['marks']}{indent}```console\n{body}{indent}```"
 
@@ -129,13 +129,23 @@ def shown(output: list[str], pattern: str) -> list[str]:
 
 
 def write_file(path: Path, lines: list[str]) -> None:
-    """Write a file; if it exists and is YAML, replace only its top-level keys that the lines have."""
+    """Write a file; if it exists and is YAML, replace only the top-level keys that the lines have."""
     before: list[str] = []
     if path.exists() and path.suffix == ".yaml":
         keys = tuple(line.partition(":")[0] + ":" for line in lines if line[:1].isalpha())
-        before = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith(keys)]
+        before = list(without_keys(path.read_text(encoding="utf-8").splitlines(), keys))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([*before, *lines, ""]), encoding="utf-8")
+
+
+def without_keys(lines: list[str], keys: tuple[str, ...]) -> Iterator[str]:
+    """Yield the lines of YAML that do not belong to these top-level keys."""
+    inside = False
+    for line in lines:
+        if line[:1] not in ("", " ", "-", "#"):
+            inside = line.startswith(keys)
+        if not inside:
+            yield line
 
 
 def run_page(page: Path, home: Path, slurm: Mapping[str, str]) -> str:

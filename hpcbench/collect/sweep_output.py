@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from hpcbench.collect.found_metrics import FoundMetric, Printed, found_metrics
@@ -60,7 +60,7 @@ def with_metric(paths: SweepPaths, records: Sequence[Record], name: str, spec: S
     found: dict[object, MetricValue] = {}
     for kept in outputs(paths, attempts, {record.batch for record in attempts}):
         if kept.key in wanted:
-            found[kept.key] = metric_values({name: spec}, kept)[name]
+            found[kept.key] = from_json(MetricValue, measured({name: spec}, (), kept).metrics[name])
     lacking = from_json(MetricValue, not_found(spec, NOT_KEPT))
     return [
         replace(record, metrics={**(record.metrics or {}), name: found.get(key_of(record), lacking)})
@@ -68,11 +68,6 @@ def with_metric(paths: SweepPaths, records: Sequence[Record], name: str, spec: S
         else record
         for record in records
     ]
-
-
-def metric_values(specs: Mapping[str, Spec], kept: KeptOutput, expect: Collection[str] = ()) -> dict[str, MetricValue]:
-    """Return the metrics in a kept output. Raise MetricError if an expected pattern was not found."""
-    return {name: from_json(MetricValue, value) for name, value in measured(specs, expect, kept).metrics.items()}
 
 
 def _is_command(record: Record) -> bool:

@@ -46,6 +46,8 @@ _OF_DYNAMIC = {
     "wait_policy": ("passive",),  # spinning threads would be counted as busy
 }
 _OF_SECTIONS = ("schedule", "section_depth")
+# Parameters of models, which a command cannot have.
+NOT_OF_COMMANDS = ("model", "model_options", "execution", "data", "target_accuracy", "threads", *_OF_SECTIONS)
 
 Scalar = bool | int | float | str
 if TYPE_CHECKING:
@@ -257,7 +259,7 @@ class Parameters(_Settings):
     def _program(self) -> Parameters:
         if not (self.command or "").strip():
             raise ValueError("'command' is missing; add one, e.g. `command: ./bench --size 4`")
-        for name in ("model", "model_options", "execution", "data", "target_accuracy", "threads", *_OF_SECTIONS):
+        for name in NOT_OF_COMMANDS:
             if getattr(self, name):
                 raise ValueError(f"'{name}' cannot be used with framework: {COMMAND}")
         if self.strategy != "single":

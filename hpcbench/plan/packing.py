@@ -124,8 +124,8 @@ def shuffled_runs(cases: Iterable[Case], measure: Measure, same_workload: Collec
         generator.shuffle(block)
         ordered += [(case, repetition) for case in block]
     first = {workload_of(case, same_workload): place for place, (case, _) in reversed(list(enumerate(ordered)))}
-    leading = sorted(first.values())
-    places = [*leading, *(place for place in range(len(ordered)) if place not in set(leading))]
+    leading = set(first.values())
+    places = [*sorted(leading), *(place for place in range(len(ordered)) if place not in leading)]
     return [Run(*ordered[place], order, order < len(leading)) for order, place in enumerate(places)]
 
 

@@ -103,6 +103,11 @@ class Progress:
         """Return whether a continuation job, which submits the remaining jobs, will start."""
         return any(not why for why in self.follow_on.values())
 
+    @property
+    def active_runs(self) -> int:
+        """Return the number of runs that Slurm has or may have."""
+        return sum(run.in_queue or run.state in (*ACTIVE, UNKNOWN) for run in self.runs)
+
     def case_counts(self) -> dict[str, int]:
         """Return the number of cases by state: completed, or the state of the first run that is not completed."""
         cases: dict[str, str] = {}

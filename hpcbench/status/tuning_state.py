@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hpcbench.slurm.client import using
 from hpcbench.slurm.search_job import searching
 from hpcbench.store.journal import Journal, lock_of
 from hpcbench.store.sweep import Sweep
@@ -23,12 +24,13 @@ def has_ended(sweep: Sweep) -> bool:
 
 
 def search_state(sweep: Sweep) -> SearchState:
-    """Return the state of a search. Raise UserError if squeue does not respond."""
+    """Return the state of a search, by the slurm.conf of its site. Raise UserError if squeue does not respond."""
     name = sweep.paths.name
     ended = SearchState(f"ended; for its result: hpcbench resume {name}")
     if has_ended(sweep):
         return ended
-    jobs = searching(sweep, Journal.read(sweep.paths)) if sweep.is_searched_by_job else {}
+    with using(sweep.slurm_conf):
+        jobs = searching(sweep, Journal.read(sweep.paths)) if sweep.is_searched_by_job else {}
     if jobs:
         words = "; ".join(f"job {job} is {entry.in_words}" for job, entry in jobs.items())
         return SearchState(words, not all(entry.waits_for_ever for entry in jobs.values()))

@@ -1,16 +1,18 @@
-"""How the runs of a sweep ended, by the beginnings of its record lines, which are not decoded; without Slurm."""
+"""How the runs of a sweep ended, by its records, without Slurm. The lines are decoded only after `hpcbench reparse`."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from hpcbench.core.status import COMPLETED, STATUSES
-from hpcbench.store.records import record_files
+from hpcbench.store.records import read_records, record_files
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.bounded_read import lines
 
+RunKey = tuple[bytes, bytes]  # job and element
 NO_RESULT = "without result"  # not submitted, pending, running, or ended without a record
 # In a JSON string, quotes are escaped: the text of an error or a parameter does not match.
 _STATUS = re.compile(rb'"status":"(\w+)"')
@@ -22,17 +24,30 @@ def run_states(sweep: Sweep) -> dict[str, int]:
 
     Raise OSError if a file cannot be read.
     """
-    found: dict[tuple[bytes, bytes], str] = {}
-    for path in record_files(sweep.paths):
-        with path.open("rb") as file:
-            for line in lines(file):
-                status, run = _STATUS.search(line), _RUN.search(line)
-                if status and run and found.get((run[1], run[2])) != COMPLETED:
-                    found[run[1], run[2]] = status[1].decode()
+    found: dict[RunKey, str] = {}
+    for run, status in _reparsed(sweep) if sweep.paths.reparsed.exists() else _recorded(sweep):
+        if found.get(run) != COMPLETED:
+            found[run] = status
     counts = Counter(found.values())
     planned = sum(_count_lines(sweep.paths.runs(job)) for job in sweep.job_names)
     counts[NO_RESULT] = max(0, planned - len(found))
     return {state: counts[state] for state in (*STATUSES, NO_RESULT) if counts[state]}
+
+
+def _recorded(sweep: Sweep) -> Iterator[tuple[RunKey, str]]:
+    """Yield job, element and status of each record."""
+    for path in record_files(sweep.paths):
+        with path.open("rb") as file:
+            for line in lines(file):
+                status, run = _STATUS.search(line), _RUN.search(line)
+                if status and run:
+                    yield (run[1], run[2]), status[1].decode()
+
+
+def _reparsed(sweep: Sweep) -> Iterator[tuple[RunKey, str]]:
+    """Yield job, element and status of each record, with the statuses that `hpcbench reparse` has changed."""
+    for record in read_records(sweep.paths).records:
+        yield (record.job.encode(errors="replace"), b"%d" % record.element), record.status
 
 
 def _count_lines(path: Path) -> int:

@@ -116,17 +116,24 @@ class ScriptWriter:
     def _container(self, environment: Environment, resources: Resources) -> ContainerCommand:
         if environment.container is None:
             return ContainerCommand()
-        if environment.container.runtime == "pyxis" and self.site.scheduler == "local":
-            raise UserError(
-                f"environment '{resources.environment}' is a container of pyxis, which requires srun",
-                where=f"site file of '{self.site.name}'",
-                hint="run it on the cluster, or choose another container runtime for this machine",
-            )
+        if environment.container.runtime == "pyxis":
+            self._check_srun(resources)
         root = str(self.workspace.root)
         # jobs/ and results/ may be links to another file system
         reached = (os.path.realpath(folder) for folder in (root, self.paths.jobs.parent, self.paths.results.parent))
         needs = ContainerNeeds((root, *dict.fromkeys(reached)), _variables(environment), resources.gpus_per_task > 0)
         return container_command(environment.container, needs)
+
+    def _check_srun(self, resources: Resources) -> None:
+        """Raise UserError unless srun, which starts the containers of pyxis, starts the runs."""
+        what = f"environment '{resources.environment}' is a container of pyxis, which requires srun"
+        where = f"site file of '{self.site.name}'"
+        if self.site.scheduler == "local":
+            hint = "run it on the cluster, or choose another container runtime for this machine"
+            raise UserError(what, where=where, hint=hint)
+        if resources.launch not in (SRUN, TORCHRUN):
+            hint = "use launch: srun or torchrun, or choose another container runtime"
+            raise UserError(f"{what}, and launch: {resources.launch} does not use it", where=where, hint=hint)
 
 
 def _variables(environment: Environment) -> dict[str, str]:

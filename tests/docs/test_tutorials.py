@@ -76,12 +76,12 @@ def run(tmp_path):
 
 @pytest.mark.integration
 def test_a_page_is_written_with_the_output_of_its_commands(run, tmp_path):
-    (tmp_path / "bench.yaml").write_text("a: 1\nb: 2\n")
+    (tmp_path / "bench.yaml").write_text("a: 1\nb:\n  c: 2\nd:\n  e: 5\n")
     written = run(PAGE)
     assert WRITTEN in written
     assert '$ echo ~ \\\n>     "$x"\n~ 5\n```\n' in written
     assert "old output" not in written
-    assert (tmp_path / "bench.yaml").read_text() == "a: 1\nb: [3]\n"
+    assert (tmp_path / "bench.yaml").read_text() == "a: 1\nd:\n  e: 5\nb: [3]\n"
 
 
 @pytest.mark.integration
@@ -89,7 +89,7 @@ def test_a_page_is_written_with_the_output_of_its_commands(run, tmp_path):
     ("block", "reason"),
     [
         ("```console\n$ (exit 4)\n```", "'(exit 4)' ended with exit status 4"),
-        ("<!-- show: b -->\n```console\n$ echo a\n```", "no line of the output matches 'b': {'echo a': ['a']}"),
+        ("<!-- show: b -->\n```console\n$ echo a\n```", "no line of the output matches 'b': [('echo a', ['a'])]"),
     ],
 )
 def test_a_page_that_shows_what_does_not_happen_is_an_error(run, block, reason):

@@ -60,3 +60,10 @@ def test_the_script_has_the_launcher_with_the_arguments_of_the_site(
 def test_a_framework_has_no_launcher(make_sweep: Callable[..., Sweep]) -> None:
     with pytest.raises(UserError, match="launch: torchrun requires framework: command"):
         make_sweep("  launch: torchrun\n")
+
+
+@pytest.mark.parametrize("launch", ["mpirun", "none"])
+def test_a_container_of_pyxis_needs_srun(launch: str, make_sweep: Callable[..., Sweep]) -> None:
+    site = "container: {runtime: pyxis, image: x}"
+    with pytest.raises(UserError, match=f"requires srun, and launch: {launch} does not use it"):
+        make_sweep(f"  launch: {launch}\n  environment: pytorch\n", command="true", site=site)

@@ -11,7 +11,7 @@ from hpcbench.collect.reparse import can_be_reparsed, records_that_count, repars
 from hpcbench.commands.shared.context import file_in, sweep_argument, workspace_of
 from hpcbench.config.experiment import Experiment, load_experiment
 from hpcbench.config.metrics import Metric
-from hpcbench.config.options.extract_option import HELP, METAVAR, metric_of
+from hpcbench.config.options.extract_option import HELP, METAVAR, metrics_of
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.validation.experiment_checks import check_metrics
 from hpcbench.config.validation.findings import Findings
@@ -97,7 +97,7 @@ def _definitions(sweep: Sweep, workspace: Workspace, experiment: str | None, ext
     """Return the definitions that the options name. Raise UserError if they are not valid, or contain a secret."""
     if extracts:
         current = _current(sweep)
-        metrics = {**current.metrics, **{name: _spec(each) for name, each in map(metric_of, extracts)}}
+        metrics = {**current.metrics, **{name: _spec(each) for name, each in metrics_of(extracts).items()}}
         checked = {name: Metric.model_validate(_as_yaml(spec)) for name, spec in metrics.items()}
         findings = Findings(Document("--extract", {}, {}, ""))
         check_metrics(checked, list(current.expect), findings)
@@ -135,7 +135,7 @@ def _experiment(sweep: Sweep, workspace: Workspace, name: str | None) -> Experim
     source = Path(sweep.description.get("source") or "")
     if not source.is_file():
         what = f"experiment file '{source}' not found" if source.name else "the experiment file is unknown"
-        hint = f"name the file: hpcbench reparse {sweep.paths.name} EXPERIMENT"
+        hint = f"name the file: hpcbench reparse {sweep.paths.name} EXPERIMENT, or define a metric with --extract"
         raise UserError(what, where=sweep.paths.name, hint=hint)
     try:
         settings = SweepOptions.of(sweep.description).settings

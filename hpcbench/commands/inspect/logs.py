@@ -15,7 +15,7 @@ from hpcbench.core.status import COMPLETED, SKIPPED, UNSUPPORTED
 from hpcbench.errors import UserError
 from hpcbench.report.terminal.status_summary import from_workspace, log_path, named
 from hpcbench.slurm.states import RUNNING
-from hpcbench.status.progress import Progress, RunProgress
+from hpcbench.status.progress import UNKNOWN, Progress, RunProgress
 from hpcbench.status.query import or_records, query
 from hpcbench.store.journal import Journal
 from hpcbench.store.logs import Follower, last_lines
@@ -184,7 +184,10 @@ def _print_new(log: Follower) -> None:
 
 
 def _ending(sweep: Sweep, run: RunProgress) -> Callable[[], bool]:
-    """Return a function that returns whether a run is no longer running, and asks only from time to time."""
+    """Return a function that returns whether a run has stopped running, and asks only from time to time.
+
+    While Slurm does not respond, the run counts as running.
+    """
     pause_s = LOCAL_QUERY_S if sweep.scheduler == "local" else SLURM_QUERY_S
     asked_at = time.monotonic()
 
@@ -194,7 +197,7 @@ def _ending(sweep: Sweep, run: RunProgress) -> Callable[[], bool]:
             return False
         states = {(each.job, each.element): each.state for each in or_records(query, sweep).runs}
         asked_at = time.monotonic()
-        return states[run.job, run.element] != RUNNING
+        return states[run.job, run.element] not in (RUNNING, UNKNOWN)
 
     return has_ended
 

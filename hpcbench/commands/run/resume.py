@@ -22,6 +22,7 @@ from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
 from hpcbench.config.slurm_options import time_text
 from hpcbench.core.start_rules import failure_limit
+from hpcbench.core.start_rules.failure_limit import FailureLimit
 from hpcbench.core.status import UNSUPPORTED
 from hpcbench.environments.resolve import check_still_there
 from hpcbench.errors import UserError
@@ -98,16 +99,16 @@ def resume_command(
             )
             raise UserError(what, hint=hint)
         return resume_search(found, workspace, here=here, wait=wait, in_json=as_json)
-    limit = failure_limit_of(fail_fast, max_failures, found.scheduler)
+    # A continuation job keeps the limit of the sweep.
+    limit = None if missing else failure_limit_of(fail_fast, max_failures, found.scheduler)
     with locked(paths.jobs) as lease:
-        if not missing:  # a continuation job keeps the limit of the sweep
-            failure_limit.begin(limit, str(paths.results))
         if found.scheduler == "local":
             runs = _to_run(reconcile(found), workspace, interference, missing, force)
+            _set_limit(found, limit)
             with resumable(paths.name):
                 status = run_here(found, runs, lease)
         else:
-            _submit(found, workspace, interference, missing, force, lease)
+            _submit(found, workspace, interference, missing, force, lease, limit)
             status = SUCCESS
     if wait and found.scheduler != "local":
         status = wait_for(found)
@@ -118,7 +119,21 @@ def resume_command(
     return status
 
 
-def _submit(sweep: Sweep, workspace: Workspace, interference: bool, missing: bool, force: bool, lease: Lease) -> None:
+def _set_limit(sweep: Sweep, limit: FailureLimit | None) -> None:
+    """Set the limit of the failures of a sweep, and forget those so far; do nothing if it is None."""
+    if limit is not None:
+        failure_limit.begin(limit, str(sweep.paths.results))
+
+
+def _submit(
+    sweep: Sweep,
+    workspace: Workspace,
+    interference: bool,
+    missing: bool,
+    force: bool,
+    lease: Lease,
+    limit: FailureLimit | None,
+) -> None:
     from hpcbench.commands.shared.submit import submit_with_progress
     from hpcbench.submit.slurm_executor import adopt_orphans, check_available
 
@@ -133,6 +148,7 @@ def _submit(sweep: Sweep, workspace: Workspace, interference: bool, missing: boo
             f"runs may already be in the queue, because squeue did not list all jobs: {progress.complaint}",
             hint=f"to submit them anyway: hpcbench resume {sweep.paths.name} --force",
         )
+    _set_limit(sweep, limit)
     if runs:
         _give_up([run for run in runs if run.state == UNKNOWN], journal)
         with resumable(sweep.paths.name):

@@ -17,7 +17,7 @@ from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, p
 from hpcbench.commands.shared.start_sweep import print_size, start
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.options.command_experiment import Invocation, axes_of, document_of
-from hpcbench.config.options.extract_option import HELP, METAVAR, metric_of
+from hpcbench.config.options.extract_option import HELP, METAVAR, metrics_of
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.yaml_document import Document
 from hpcbench.config.yaml_writer import yaml_text
@@ -110,11 +110,13 @@ def run_command(
     PROGRAM runs in the current folder: on Slurm if it responds, otherwise on this machine. The results are a sweep like
     any other, in ./results; its jobs are in ./jobs.
     """
-    if not program:
+    if not program or not program[0].strip():
         raise click.UsageError("missing PROGRAM, e.g. hpcbench run -- python train.py", context)
     constants = {key: value for key, value in resources.items() if value is not None}
-    metrics = dict(map(metric_of, extracts))
+    metrics = metrics_of(extracts)
     source = document_of(Invocation(program, axes_of(parameters, constants), constants, metrics, repetitions, metric))
+    if saved is not None and dry_run:
+        raise UserError("--save cannot be used with --dry-run", hint="to print the experiment: --save -")
     if saved is not None:
         return _save(apply_overrides(source, list(settings)), saved)
     workspace = workspace_of(context)

@@ -10,7 +10,7 @@ from rich import filesize
 
 from hpcbench.commands.shared.context import confirm, sweep_argument, workspace_of, yes_option
 from hpcbench.errors import UserError
-from hpcbench.status.progress import ACTIVE, UNKNOWN, Progress
+from hpcbench.status.progress import Progress
 from hpcbench.status.query import query
 from hpcbench.status.tuning_state import search_state
 from hpcbench.store import ownership, removal
@@ -95,9 +95,8 @@ def _check_at_rest(paths: SweepPaths) -> Progress:
         raise UserError(
             f"not deleted, because its jobs may be active: {error.what}", where=paths.name, hint=hint
         ) from error
-    active = sum(run.in_queue or run.state in (*ACTIVE, UNKNOWN) for run in progress.runs)
-    if active or searching or progress.follow_on or progress.complaint:
-        what = plural(active, "run") if active else "a job"
+    if progress.active_runs or searching or progress.follow_on or progress.complaint:
+        what = plural(progress.active_runs, "run") if progress.active_runs else "a job"
         why = progress.complaint or f"{what} may be pending or running"
         is_local = sweep.scheduler == "local" and sweep.tuning is None
         how = "press Ctrl-C in its terminal" if is_local else f"hpcbench cancel {paths.name}"

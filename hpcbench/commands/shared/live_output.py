@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from hpcbench.store.logs import Follower
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.console import err
 from hpcbench.util.text import printable
@@ -17,7 +17,6 @@ from hpcbench.util.text import printable
 _POLL_S = 0.5  # more often would take time from what is measured
 _OF_DRIVER = "hpcbench: "
 _END = "hpcbench: case "  # the last line of a run
-_CHUNK = 65536  # bytes
 
 
 @contextmanager
@@ -47,16 +46,15 @@ def _follow(logs: Path, stop: threading.Event) -> None:
 
 def _lines(log: Path, stop: threading.Event) -> Iterator[str]:
     """Yield the lines of a file that grows, without their ends; after `stop`, those that are there."""
-    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    follower = Follower(log)
     rest = ""
-    with log.open("rb") as opened:
-        while True:
-            last = stop.is_set()
-            while chunk := opened.read(_CHUNK):
-                *lines, rest = (rest + decode(chunk)).replace("\r", "\n").split("\n")
-                yield from lines
-            if last:
-                break
-            stop.wait(_POLL_S)
+    while True:
+        last = stop.is_set()
+        for text in follower.new():
+            *lines, rest = (rest + text).split("\n")
+            yield from lines
+        if last:
+            break
+        stop.wait(_POLL_S)
     if rest:
         yield rest

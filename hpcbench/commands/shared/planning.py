@@ -45,9 +45,9 @@ def planned(
 
 
 def placed(
-    plan: Plan, workspace: Workspace, name: str | None, *, only_shown: bool, replace: bool = False
+    plan: Plan, workspace: Workspace, name: str | None, *, only_shown: bool, replace: bool | None = None
 ) -> tuple[SweepPaths, dict[str, Resolved], list[str]]:
-    """Return the paths of a new sweep, its environments, and warnings.
+    """Return the paths of a new sweep, its environments, and warnings; `replace` is None without the option --replace.
 
     Raises UserError if the name exists, unless with `replace`, or if the workspace or an environment cannot be used.
     """
@@ -62,7 +62,7 @@ def placed(
     return paths, environments, [each for each in (*warnings, warning(submissions, os.environ)) if each]
 
 
-def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, replace: bool = False) -> str:
+def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, replace: bool | None = None) -> str:
     """Return the name of a new sweep: the given or a generated one.
 
     Raises UserError if it is invalid, if it exists unless with `replace`, or if it is missing with `replace`.
@@ -78,7 +78,8 @@ def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, repl
     except ValueError as error:
         raise UserError(f"'{given}' is not a valid name: {error}", where="--name") from error
     if workspace.paths(given).jobs.exists() and not replace:
-        hint = f"to continue it: hpcbench resume {given}; otherwise choose another name, or add --replace"
+        other = "choose another name" if replace is None else "choose another name, or add --replace"
+        hint = f"to continue it: hpcbench resume {given}; otherwise {other}"
         raise UserError(f"sweep '{given}' already exists", where=str(workspace.paths(given).jobs), hint=hint)
     return given
 

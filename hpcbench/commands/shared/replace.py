@@ -8,12 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 import click
 
 from hpcbench.errors import UserError
-from hpcbench.status.progress import ACTIVE, UNKNOWN, Progress
 from hpcbench.status.query import query
 from hpcbench.status.tuning_state import search_state
 from hpcbench.store.journal import locked
 from hpcbench.store.set_aside import restore, set_aside
-from hpcbench.store.sweep import load
+from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.text import plural
 
@@ -32,21 +31,24 @@ def replacing(paths: SweepPaths, origin: SweepPaths | None, *, yes: bool) -> Abs
         raise UserError("--replace cannot be used with --from for the same sweep", hint=hint)
     sweep = load(paths)
     sweep.check_writable()
-    with locked(paths.jobs):
-        progress = query(sweep)
-    active = _active(progress)
-    if active or (sweep.tuning is not None and search_state(sweep).goes_on):
-        what = f"the sweep '{paths.name}' has {plural(active, 'active run')}" if active else "its search is active"
-        hint = f"wait until they have ended, or cancel them: hpcbench cancel {paths.name}"
-        raise UserError(what, where=f"--replace --name {paths.name}", hint=hint)
-    _confirm(paths.name, sum(run.ended for run in progress.runs), yes=yes)
+    _confirm(paths.name, _records_at_rest(sweep), yes=yes)
+    _records_at_rest(sweep)  # again: it may have been resumed while the question was open
     return set_aside(paths)
 
 
-def _active(progress: Progress) -> int:
-    """Return the number of runs that Slurm has or may have, and of continuation jobs."""
-    runs = sum(run.in_queue or run.state in (*ACTIVE, UNKNOWN) for run in progress.runs)
-    return runs + len(progress.follow_on)
+def _records_at_rest(sweep: Sweep) -> int:
+    """Return the number of records of a sweep. Raise UserError if its runs, its search or its jobs may be active."""
+    name = sweep.paths.name
+    with locked(sweep.paths.jobs):
+        progress = query(sweep)
+    searching = sweep.tuning is not None and search_state(sweep).goes_on
+    if progress.active_runs or searching or progress.follow_on or progress.complaint:
+        other = "its search is active" if searching else progress.complaint or "its continuation job is active"
+        active = plural(progress.active_runs, "active run")
+        what = f"the sweep '{name}' has {active}" if progress.active_runs else other
+        hint = f"wait until they have ended, or cancel them: hpcbench cancel {name}"
+        raise UserError(what, where=f"--replace --name {name}", hint=hint)
+    return sum(run.ended for run in progress.runs)
 
 
 def _confirm(name: str, records: int, *, yes: bool) -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from hpcbench.config.expressions import RESERVED
 from hpcbench.config.names import NAME_PATTERN
-from hpcbench.config.parameters import NAMES
+from hpcbench.config.parameters import NAMES, NOT_OF_COMMANDS
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.yaml_document import Document, parse_value
 from hpcbench.config.yaml_writer import yaml_text
@@ -20,10 +21,12 @@ from hpcbench.errors import UserError, nearest
 
 _RANGE = re.compile(r"(?P<first>[-+\w.]+?)\.\.(?P<last>[-+\w.]+?)(?::(?P<step>.+))?\Z")
 _LOG_STEP = "*10"
-_IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
+IN_BRACES = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)\}")  # ${NAME} is a variable of bash
 RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 # Parameters that take effect although the command does not use them.
 _EFFECTIVE = {*RESOURCES, "launch", "device", "environment", "oversubscribe", *(setting.name for setting in SETTINGS)}
+# Parameters of hpcbench whose names -P cannot give to parameters of a program.
+_NOT_OF_PROGRAMS = ("framework", "command", "strategy", *NOT_OF_COMMANDS)
 _SCRIPT = re.compile(r"[\w./+-]+\.(?:py|sh|jl|R|lua)\Z")
 
 Axis = list[Any] | dict[str, Any]
@@ -117,6 +120,9 @@ def _data(invocation: Invocation) -> dict[str, Any]:
 
 def _check_used(given: Iterable[str], used: set[str]) -> None:
     for name in given:
+        _check_name(name)
+        if name in RESERVED:
+            raise _other_name(name, f"'{name}' has a meaning in expressions, so it cannot be a parameter")
         if name not in used and name not in _EFFECTIVE:
             hint = f"write {{{name}}} in the command where the program takes the value"
             raise UserError(f"the command does not use '{name}'", where=f"-P {name}", hint=hint)
@@ -126,7 +132,8 @@ def command_of(program: Sequence[str], names: Iterable[str]) -> tuple[str, set[s
     """Return the command of an experiment for a program and its arguments, and the parameters that it uses.
 
     `{NAME}` becomes an expression of the parameter, as one word. A single argument with spaces is a line of bash.
-    Other braces remain as they are. Raise UserError if a name in braces is a parameter without a value.
+    Other braces remain as they are, also those of `${NAME}`. Raise UserError if a name in braces is a parameter without
+    a value, or of the built-in models.
     """
     known = set(names)
     is_line = len(program) == 1 and not program[0].isspace() and len(program[0].split()) > 1
@@ -134,7 +141,7 @@ def command_of(program: Sequence[str], names: Iterable[str]) -> tuple[str, set[s
     words = []
     for word in program:
         text = ""
-        for index, part in enumerate(_IN_BRACES.split(word)):
+        for index, part in enumerate(IN_BRACES.split(word)):
             if index % 2 and part in known:
                 used.add(part)
                 text += f"{{{{ {part} | quote }}}}"
@@ -156,7 +163,18 @@ def _literal(text: str) -> str:
     return re.sub(r"\{(?=[{%#]|\Z)", "{{ '{' }}", text)
 
 
+def _check_name(name: str) -> None:
+    if name in _NOT_OF_PROGRAMS:
+        raise _other_name(name, f"'{name}' is a parameter of hpcbench that a program cannot have")
+
+
+def _other_name(name: str, what: str) -> UserError:
+    hint = f"use another name, e.g. -P my_{name}=... and {{my_{name}}} in the command"
+    return UserError(what, where=COMMAND, hint=hint)
+
+
 def _check_literal(name: str, known: set[str]) -> None:
+    _check_name(name)
     if name in NAMES:
         what = f"the command uses {{{name}}}, which has no value"
         raise UserError(what, where=COMMAND, hint=f"add e.g. -P {name}=1,2")

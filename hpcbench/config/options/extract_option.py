@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +19,18 @@ HELP = (
 )
 _EXAMPLE = "for example: --extract 'rate:higher=rate: ([0-9.]+)'"
 _FORM = re.compile(r"(?P<name>[^:=]*)(?::(?P<better>[^=]*))?=(?P<regex>.*)\Z", re.DOTALL)
+
+
+def metrics_of(options: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the definitions of metrics by name. Raise UserError for an invalid one, or a name that is given twice."""
+    metrics: dict[str, dict[str, Any]] = {}
+    for option in options:
+        name, definition = metric_of(option)
+        if name in metrics:
+            what = f"the metric '{name}' is also defined by another --extract"
+            raise UserError(what, where=f"--extract {option}", hint="rename one of them")
+        metrics[name] = definition
+    return metrics
 
 
 def metric_of(text: str) -> tuple[str, dict[str, Any]]:

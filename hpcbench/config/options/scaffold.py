@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hpcbench.config.options.command_experiment import RESOURCES, Axis, Invocation, document_of
+from hpcbench.config.options.command_experiment import IN_BRACES, RESOURCES, Axis, Invocation, document_of
 from hpcbench.config.yaml_writer import yaml_text
 from hpcbench.errors import UserError
 
-_PARAMETER = re.compile(r"(?<![${])\{([A-Za-z_]\w*)\}")  # ${NAME} is a variable of bash
 _EMPTY = re.compile(r"^( +\w+): \[\]$", re.MULTILINE)
 _MORE = """\
 measure: {repetitions: 6}       # runs of each case
@@ -38,7 +37,7 @@ def scaffold(command: str, axes: Mapping[str, Axis]) -> Scaffold:
     """
     if not command.strip():
         raise UserError("the command is empty", where="--command", hint='e.g. --command "python train.py"')
-    used = [name for name in dict.fromkeys(_PARAMETER.findall(command)) if name not in {*axes, *RESOURCES}]
+    used = [name for name in dict.fromkeys(IN_BRACES.findall(command)) if name not in {*axes, *RESOURCES}]
     document = document_of(Invocation((command,), {**axes, **{name: [] for name in used}}, {}, {}))
     text = _EMPTY.sub(r"\1: []  # add the values to compare", yaml_text(document.data))
     return Scaffold(document.data["name"], text + _MORE, used, command.split())

@@ -76,7 +76,7 @@ def test_the_experiment_file_of_the_sweep_is_the_default(sweeps: CommandLine) ->
     (sweeps.workspace / "trial.yaml").unlink()
     refused = sweeps("reparse", "one", expect=2).stderr
     assert "trial.yaml' not found" in refused
-    assert "name the file: hpcbench reparse one EXPERIMENT" in refused
+    assert "name the file: hpcbench reparse one EXPERIMENT, or define a metric with --extract" in refused
 
 
 def test_an_unexpected_output_becomes_a_completed_run_with_its_time(sweeps: CommandLine) -> None:
@@ -84,6 +84,8 @@ def test_an_unexpected_output_becomes_a_completed_run_with_its_time(sweeps: Comm
     write(sweeps, "new.yaml", {**EXPERIMENT, "expect": ["done"], "metrics": {"loss": {"regex": "loss: (.*)"}}})
     sweeps("reparse", "two", "new.yaml")
     assert sweeps.states("two") == {"completed": 4}
+    listed = {each["name"]: each["runs"] for each in json.loads(sweeps("list", "sweeps", "--json").stdout)}
+    assert listed["two"] == {"completed": 4}
     assert all(float(row["time_median_s"]) > 0 for row in sweeps.report("two"))
     write(sweeps, "new.yaml", {**EXPERIMENT, "expect": ["loss: 0.1"]})
     done = sweeps("reparse", "two", "new.yaml", expect=1)

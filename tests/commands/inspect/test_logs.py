@@ -7,9 +7,12 @@ import re
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from hpcbench.commands.inspect import logs
 from hpcbench.store.logs import Follower
 from tests.conftest import CommandLine
 
@@ -83,6 +86,17 @@ def test_a_running_run_is_followed_to_its_end(command_line: CommandLine, wait_un
         sweep.communicate(timeout=60)
     assert "begun\n" in done.stdout
     assert "ended\n" in done.stdout
+
+
+@pytest.mark.parametrize(("state", "ended"), [("running", False), ("unknown", False), ("completed", True)])
+def test_a_run_is_followed_also_while_slurm_does_not_respond(
+    monkeypatch: pytest.MonkeyPatch, state: str, ended: bool
+) -> None:
+    run: Any = SimpleNamespace(job="job-001", element=0, state=state)
+    sweep: Any = SimpleNamespace(scheduler="slurm")
+    monkeypatch.setattr(logs, "or_records", lambda *_: SimpleNamespace(runs=[run]))
+    monkeypatch.setattr(logs, "SLURM_QUERY_S", 0.0)
+    assert logs._ending(sweep, run)() is ended
 
 
 def test_what_is_added_to_a_log_is_read_once_and_a_new_log_from_its_beginning(tmp_path: Path) -> None:

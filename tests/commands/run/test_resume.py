@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from hpcbench.commands.run.resume import resume_command
+from hpcbench.core.start_rules import failure_limit
+from hpcbench.core.start_rules.failure_limit import FailureLimit
 from hpcbench.errors import UserError
 from hpcbench.store.sweep import Sweep
 from tests.status.queued_sweep import queued, submit
@@ -54,6 +56,17 @@ def test_a_resume_without_slurm_is_repeated_with_a_fake_scontrol(
         resume(sweep)
     assert caught.value.hint == "nothing was submitted; when Slurm responds, run: hpcbench resume study-1"
     assert capsys.readouterr().err == ""
+
+
+def test_a_resume_without_slurm_keeps_the_limit_of_failures_with_a_fake_scontrol(
+    make_sweep: Callable[..., Sweep], fake_commands: Callable[..., Path]
+) -> None:
+    sweep = make_sweep("matrix: {seed: [1, 2]}")
+    failure_limit.begin(FailureLimit(max_failures=1), str(sweep.paths.results))
+    fake_commands(sbatch="", srun="", scancel="", squeue="", scontrol=DOWN)
+    with pytest.raises(UserError, match="Unable to contact"):
+        resume(sweep)
+    assert (sweep.paths.results / failure_limit.FOLDER / "limit.json").is_file()
 
 
 def test_jobs_that_will_not_start_are_reported_with_fake_slurm_commands(

@@ -92,6 +92,8 @@ def test_a_program_that_fails_is_status_1_with_its_reason(command_line) -> None:
     ("arguments", "message"),
     [
         ([], "PROGRAM"),
+        (["--", "", "train.py"], "missing PROGRAM"),
+        (["--save", "bench.yaml", "--dry-run", "--", "true"], "--save cannot be used with --dry-run"),
         (["-P", "a=1", "--", "true"], "the command does not use 'a'"),
         (["-P", "a=1", "-P", "a=2", "--", "echo", "{a}"], "'a' is also set by -P"),
         (["--nodes", "2", "-P", "nodes=2", "--", "true"], "'nodes' is also set by --nodes"),

@@ -122,6 +122,23 @@ def test_a_sweep_with_active_runs_is_not_replaced(
     assert "hpcbench cancel main" in told
 
 
+def test_a_sweep_that_is_resumed_while_the_question_is_open_is_not_replaced(
+    invoke, trial: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace(invoke, trial)
+    query = module.query
+
+    def resumed(*_: object, **__: object) -> bool:
+        complaint = "squeue did not list all jobs"
+        monkeypatch.setattr(module, "query", lambda sweep: dataclasses.replace(query(sweep), complaint=complaint))
+        return True
+
+    monkeypatch.setattr(module, "_is_terminal", lambda: True)
+    monkeypatch.setattr("hpcbench.commands.shared.replace.click.confirm", resumed)
+    assert "squeue did not list all jobs" in replace(invoke, trial, expect=2)
+    assert len(invoke.records()) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -69,8 +69,10 @@ def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(sou
     assert (paths.name, list(environments)) == ("mine", ["command"])
     assert warnings == [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
     paths.jobs.mkdir(parents=True)
-    with pytest.raises(UserError, match=r"sweep '.*' already exists"):
-        placed(plan, workspace, "mine", only_shown=True)
+    for replace, hint in ((None, "or choose another name"), (False, "choose another name, or replace it: --replace")):
+        with pytest.raises(UserError, match=r"sweep '.*' already exists") as caught:
+            placed(plan, workspace, "mine", only_shown=True, replace=replace)
+        assert caught.value.hint.endswith(hint)
 
 
 def test_a_workspace_whose_path_no_script_can_hold_is_refused(source: Document, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import json
+import os
 import signal
 import subprocess
 import time
@@ -210,6 +211,22 @@ def test_a_search_that_ends_while_slurm_is_asked_is_not_interrupted(
 
     monkeypatch.setattr(tuning_state, "searching", no_job)
     assert tuning_state.search_state(sweep).words == "ended; for its result: hpcbench resume sweep-1"
+
+
+def test_a_search_is_asked_for_at_the_cluster_of_its_site(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = world.planned(0)
+    sweep.description["tuning"] = {"metric": "throughput", "scheduler": "slurm"}
+    sweep.description["site"]["slurm_conf"] = "/own/slurm.conf"
+    asked: list[str | None] = []
+
+    def no_job(*_: object) -> dict[str, object]:
+        asked.append(os.environ.get("SLURM_CONF"))
+        return {}
+
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(tuning_state, "searching", no_job)
+    assert "interrupted" in tuning_state.search_state(sweep).words
+    assert asked == ["/own/slurm.conf"]
 
 
 def test_a_search_that_nobody_goes_on_with_is_not_watched_for_ever(

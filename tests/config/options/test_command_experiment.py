@@ -64,8 +64,11 @@ def resolved(command: str, **values: Any) -> str:
         (["train", "--bs={bs}x{n}"], {"bs": 32, "n": "a b"}, ["train", "--bs=32xa b"]),
         (["train", "a b", "", "it's"], {}, ["train", "a b", "", "it's"]),
         (["awk", "{print}", "{{x}}", "{%x%}", "{#x#}"], {}, ["awk", "{print}", "{{x}}", "{%x%}", "{#x#}"]),
+        (["awk", "{max}{in}"], {}, ["awk", "{max}{in}"]),
         (["train", '{"a": {"b": {bs}}}'], {"bs": 1}, ["train", '{"a": {"b": 1}}']),
         (["train", "{{bs}}"], {"bs": 1}, ["train", "{1}"]),
+        (["train", "${bs} {bs}"], {"bs": 1}, ["train", "${bs} 1"]),
+        (["bash", "-c", "echo ${threads}"], {}, ["bash", "-c", "echo ${threads}"]),
         (["train", "$HOME", "`ls`", "a;b"], {}, ["train", "$HOME", "`ls`", "a;b"]),
     ],
 )
@@ -113,6 +116,11 @@ def test_an_experiment_has_what_was_asked_for_and_can_be_written_and_read() -> N
         (["train"], {"batch_size": [1]}, "the command does not use 'batch_size'"),
         (["train", "{batch_size}"], {}, "the command uses {batch_size}, which has no value"),
         (["train", "{sizes} {size}"], {"size": [1]}, "the command uses {sizes}, which is not a parameter"),
+        (["train", "{model}"], {"model": ["a"]}, "'model' is a parameter of hpcbench that a program cannot have"),
+        (["train", "{threads}"], {}, "'threads' is a parameter of hpcbench that a program cannot have"),
+        (["train"], {"command": ["ls"]}, "'command' is a parameter of hpcbench that a program cannot have"),
+        (["train", "{max}"], {"max": [1, 2]}, "'max' has a meaning in expressions, so it cannot be a parameter"),
+        (["train", "{in}"], {"in": ["a"]}, "'in' has a meaning in expressions, so it cannot be a parameter"),
     ],
 )
 def test_parameters_that_do_not_reach_the_program_are_refused(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.config.options.extract_option import metric_of
+from hpcbench.config.options.extract_option import metric_of, metrics_of
 from hpcbench.errors import UserError
 
 
@@ -47,3 +47,10 @@ def test_other_texts_are_errors(text: str, what: str) -> None:
         metric_of(text)
     assert what in caught.value.what
     assert caught.value.where == f"--extract {text}"
+
+
+def test_a_name_is_given_once() -> None:
+    assert list(metrics_of(["rate=(.)", "loss=(.)"])) == ["rate", "loss"]
+    with pytest.raises(UserError) as caught:
+        metrics_of(["rate=(.)", "rate:higher=r=(.)"])
+    assert caught.value.what == "the metric 'rate' is also defined by another --extract"

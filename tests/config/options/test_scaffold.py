@@ -28,6 +28,12 @@ def test_an_experiment_with_all_values_is_valid() -> None:
     assert (made.missing, experiment.all_user_parameters, list(experiment.matrix)) == ([], ("size",), ["size"])
 
 
+def test_a_variable_of_bash_is_not_a_parameter() -> None:
+    made = scaffold("for threads in 1 2; do ./solve {size} ${threads}; done", {"size": [1]})
+    assert made.missing == []
+    assert yaml.safe_load(made.text)["parameters"]["command"].endswith("${threads}; done")
+
+
 @pytest.mark.parametrize(("command", "axes"), [(" ", {}), ("./solve", {"size": [1]})])
 def test_an_empty_command_and_an_unused_parameter_are_refused(command: str, axes: dict[str, list[int]]) -> None:
     with pytest.raises(UserError):
