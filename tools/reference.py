@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from reference_parts import catalog, commands, limits, record
+from reference_parts import catalog, commands, gallery, limits, record
 from reference_parts.schemas import MODELS, keys_of
 from slurm_versions import version_table
 
@@ -29,6 +29,7 @@ PARTS: dict[str, Callable[[], list[str]]] = {
     "variables of options": commands.variables,
     "frameworks": catalog.frameworks,
     "models": catalog.models,
+    "comparison of frameworks": gallery.framework_comparison,
     "recipes": catalog.recipes,
     "fields of records": record.record_fields,
     "columns of records": record.record_columns,

@@ -50,7 +50,7 @@ class SmallJob:
 
     @property
     def in_words(self) -> str:
-        """Return the state of the job, e.g. `gpu: waiting, it waits for free nodes`."""
+        """Return the state of the job, e.g. `gpu: waiting, not enough power is available`."""
         phase = "done" if self.ended else f"running on {self.host}" if self.started else "waiting"
         return f"{self.name}: {phase}" + (f", {self.reason}" if phase == "waiting" and self.reason else "")
 

@@ -78,16 +78,16 @@ _REASONS = {
     "BlockFreeAction": Reason("a block of nodes is being freed", _WAIT),
     "BlockMaxError": Reason("a block of nodes has too many errors", _NOT_YOURS),
     "BurstBufferOperation": Reason("an operation of its burst buffer failed", "check its burst buffer options"),
-    "BurstBufferResources": Reason("it waits for space in the burst buffer", _WAIT),
+    "BurstBufferResources": Reason("the burst buffer has no free space", _WAIT),
     "BurstBufferStageIn": Reason("its data are being copied into the burst buffer", "wait"),
     "Cleaning": Reason("its earlier run is still being cleaned up", "wait"),
     "Constraints": Reason("nodes with the requested features are not available now", "wait, or check slurm.constraint"),
     "DeadLine": Reason("it cannot end before its deadline", "request a later deadline or a shorter slurm.time"),
-    "Dependency": Reason("it waits for another job", "wait"),
+    "Dependency": Reason("it depends on another job", "wait"),
     "DependencyNeverSatisfied": Reason(
-        "it waits for a job that failed: it will never start", "`hpcbench cancel`, then `hpcbench resume`", never=True
+        "it depends on a job that failed: it will never start", "`hpcbench cancel`, then `hpcbench resume`", never=True
     ),
-    "FedJobLock": Reason("it waits for the other clusters of the federation", "wait"),
+    "FedJobLock": Reason("the clusters of the federation have not agreed yet which of them starts it", "wait"),
     "FrontEndDown": Reason("no front-end node is up", _NOT_YOURS),
     "InactiveLimit": Reason("its sbatch was inactive for too long", _AGAIN),
     "InvalidAccount": Reason("the account does not exist or may not be used", _ACCOUNT, never=True),
@@ -97,7 +97,7 @@ _REASONS = {
     "JobHeldUser": Reason("it is held", _RELEASE, never=True),
     "JobHoldMaxRequeue": Reason("it was requeued too often, and is held", f"check its log; {_RELEASE}", never=True),
     "JobLaunchFailure": Reason("it could not be launched", _AGAIN),
-    "Licenses": Reason("it waits for a licence", "wait; `scontrol show licenses` shows how many are free"),
+    "Licenses": Reason("its licences are not free", "wait; `scontrol show licenses` shows how many are free"),
     "MaxMemPerLimit": Reason("it requests more memory per CPU or node than is allowed", "check slurm.mem", never=True),
     "MaxPoweredUpNodes": Reason("the limit of powered-up nodes is reached", _WAIT),
     "MpiPortsBusy": Reason("the ports for its MPI are in use", "wait"),
@@ -117,7 +117,7 @@ _REASONS = {
         "request a shorter slurm.time: start a new sweep",
         never=True,
     ),
-    "PowerNotAvail": Reason("it waits for power", _WAIT),
+    "PowerNotAvail": Reason("not enough power is available", _WAIT),
     "PowerReserved": Reason("the power that it needs is reserved", _WAIT),
     "Priority": Reason("jobs of higher priority come first", _WAIT),
     "Prolog": Reason("the site's prolog prepares its nodes", "wait"),
@@ -133,11 +133,11 @@ _REASONS = {
         "a node it needs is down, drained or reserved",
         f"wait; {_WHY_DOWN}; a shorter slurm.time may end before a reservation begins: `scontrol show reservation`",
     ),
-    "Reservation": Reason("it waits for its reservation", _RESERVATION),
+    "Reservation": Reason("its reservation has not started", _RESERVATION),
     "ReservationDeleted": Reason("its reservation was deleted: it will not start", _RESERVATION, never=True),
     "ReservationInvalid": Reason("its reservation is no longer valid: it will not start", _RESERVATION, never=True),
     "Resources": Reason(
-        "it waits for free nodes, CPUs, memory or GPUs", f"{_WAIT}; a shorter slurm.time fits into more gaps"
+        "the nodes, CPUs, memory or GPUs it needs are not free", f"{_WAIT}; a shorter slurm.time fits into more gaps"
     ),
     "SchedDefer": Reason("Slurm defers scheduling on this cluster", "wait"),
     "SystemFailure": Reason("Slurm, a file system or the network failed", _NOT_YOURS),

@@ -37,6 +37,18 @@ def hide(paths: SweepPaths) -> None:
         raise UserError(f"cannot be deleted: {error.strerror}", where=str(paths.results)) from error
 
 
+def discard(paths: SweepPaths) -> None:
+    """Delete what exists of the folders of a sweep, which no longer counts as one. What cannot be deleted stays hidden.
+
+    jobs/SWEEP is hidden first, so that an interrupted call leaves no sweep without records.
+    """
+    for folder in (paths.jobs, paths.results):
+        with suppress(FileNotFoundError):
+            folder.rename(_hidden(folder))
+    with suppress(UserError):  # the next `rm` names the folder
+        delete_hidden(Workspace(paths.jobs.parents[1]))
+
+
 def delete_hidden(workspace: Workspace) -> None:
     """Delete all hidden folders of this user's sweeps, also of an interrupted removal. Links are not followed.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hpcbench.errors import UserError
+from hpcbench.store.removal import discard
 from hpcbench.store.workspace import SweepPaths
 
 
@@ -17,7 +18,7 @@ def set_aside(paths: SweepPaths) -> Iterator[None]:
     If the block fails, the sweep is back in its place. Raise UserError if it cannot be moved.
     """
     kept = _kept(paths)
-    _delete(kept)  # it is of a process that was killed while it deleted an earlier sweep
+    discard(kept)  # it is of a process that was killed before it deleted an earlier sweep
     try:
         # The folder of jobs goes first and comes back last: a sweep exists if and only if it is there.
         paths.jobs.rename(kept.jobs)
@@ -31,7 +32,7 @@ def set_aside(paths: SweepPaths) -> Iterator[None]:
     except BaseException:
         restore(paths)
         raise
-    _delete(kept)
+    discard(kept)
 
 
 def restore(paths: SweepPaths) -> None:
@@ -48,8 +49,3 @@ def restore(paths: SweepPaths) -> None:
 def _kept(paths: SweepPaths) -> SweepPaths:
     jobs, results = (folder.with_name(f".{paths.name}.replaced") for folder in (paths.jobs, paths.results))
     return SweepPaths(paths.name, jobs, results)
-
-
-def _delete(kept: SweepPaths) -> None:
-    for folder in (kept.results, kept.jobs):
-        shutil.rmtree(folder, ignore_errors=True)

@@ -125,6 +125,7 @@ def test_a_bad_name_is_refused_with_its_place() -> None:
         ("zip: [{seed: [1]}, {seed: [1]}]", "duplicate axis 'seed', also in zip[0]"),
         ("user_parameters: [nodes]", "'nodes' is a standard parameter"),
         ("user_parameters: [run of the week]", "must be a plain word"),
+        ("user_parameters: [max]", "'max' has a meaning in expressions"),
     ],
 )
 def test_axes_and_tags_that_mean_nothing_are_refused(text: str, words: str, load: Load) -> None:

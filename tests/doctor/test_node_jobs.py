@@ -73,7 +73,7 @@ def test_a_job_that_does_not_start_is_cancelled_and_told_with_fake_slurm_command
     (host,) = looked_at(tmp_path, site)
     (finding,) = host.results
     assert finding.level == WARNING
-    assert finding.found.startswith("the job did not start in 0 s; cancelled: it waits for free nodes")
+    assert finding.found.startswith("the job did not start in 0 s; cancelled: the nodes, CPUs, memory or GPUs it needs")
     assert (commands / "scancel.called").read_text() == "71\n"
 
 

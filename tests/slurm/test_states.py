@@ -63,7 +63,7 @@ def test_a_state_that_nobody_heard_of_is_no_end(state: str) -> None:
     ("reason", "words"),
     [
         ("Priority", "jobs of higher priority come first (Priority)"),
-        ("(Resources)", "it waits for free nodes, CPUs, memory or GPUs (Resources)"),
+        ("(Resources)", "the nodes, CPUs, memory or GPUs it needs are not free (Resources)"),
         (
             "(ReqNodeNotAvail, UnavailableNodes:n1)",
             "a node it needs is down, drained or reserved (ReqNodeNotAvail)",

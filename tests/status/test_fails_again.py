@@ -101,7 +101,7 @@ def test_a_request_that_slurm_never_grants_is_not_resumed_after_a_cancel(progres
 
 
 def test_a_job_whose_dependency_failed_is_resumed(progress: MakeProgress) -> None:
-    words = "Slurm never started it: it waits for another job (Dependency)"
+    words = "Slurm never started it: it depends on another job (Dependency)"
     found = progress((0, [("never_started", {**KILLED, "message": words})]))
     assert how_to_continue(found) == "to resume 1 run: hpcbench resume sweep-1"
 

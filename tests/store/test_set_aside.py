@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.errors import UserError
+from hpcbench.store.removal import hide
 from hpcbench.store.set_aside import restore, set_aside
 from hpcbench.store.workspace import SweepPaths, Workspace
 
@@ -65,6 +66,25 @@ def test_the_old_one_comes_back_after_a_kill(paths: SweepPaths, moved: tuple[str
     restore(paths)
     assert contents(paths) == ["old", "old"]
     assert names(paths) == ["main", "main"]
+
+
+def test_a_kill_while_the_old_one_is_deleted_restores_no_part_of_it(paths: SweepPaths, monkeypatch) -> None:
+    def killed(workspace: Workspace) -> None:
+        raise KeyboardInterrupt
+
+    def replace() -> None:
+        with set_aside(paths):
+            write(paths, "new")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("hpcbench.store.removal.delete_hidden", killed)
+        pytest.raises(KeyboardInterrupt, replace)
+    hide(paths)  # as `rm` does
+    restore(paths)
+    assert not paths.jobs.exists()
+    write(paths, "third")
+    replace()
+    assert (contents(paths), names(paths)) == (["new", "new"], ["main", "main"])
 
 
 def test_a_kill_after_the_new_one_was_created_leaves_it_alone(paths: SweepPaths) -> None:

@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 RULES = {
     1: Rule(
         "base case",
-        "speedups are over the case of --baseline-case",
+        "speedups are relative to the case of --baseline-case",
     ),
     2: Rule("subsets", "every case of these sweeps was measured"),
     3: Rule("means", "rates are work over time, not means of rates; only times are averaged"),
@@ -44,7 +44,7 @@ RULES = {
     8: Rule("percentiles", "tail latencies are known"),
     9: Rule("factors", "only requested parameters differ between cases, and the records contain the setup"),
     10: Rule("parallel time", "for synchronized tasks the slowest counts; rates of independent replicas are added"),
-    11: Rule("bounds", "speedups on one kind of device are over the same number of CPUs or GPUs"),
+    11: Rule("bounds", "speedups on one kind of device are relative to the same number of CPUs or GPUs"),
     12: Rule("plots", "figures show medians with intervals and units, and connect only points of one axis"),
 }
 

@@ -161,7 +161,9 @@ def _print_interference(records: list[Record], sweep: str) -> bool:
 def _update(paths: SweepPaths, file: Path, status: int, *, is_new: bool) -> None:
     """Write the sweep as the new baseline if the verdict passed; otherwise print that nothing was written."""
     if status != SUCCESS:
-        err.print(f"the baseline {file} was not {'created' if is_new else 'updated'}", soft_wrap=True, markup=False)
+        what = f"the baseline {file} was not {'created' if is_new else 'updated'}"
+        hint = "" if is_new else "; to accept the new results, delete the file and repeat the command"
+        err.print(what + hint, soft_wrap=True, markup=False)
         return
     with shown_after_a_while("archiving") as report:
         write(paths, file, report, replace=True)

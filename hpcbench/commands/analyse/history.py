@@ -27,8 +27,9 @@ from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.history_json import history_json
 from hpcbench.report.load.metrics import DEFAULT_METRIC, default_quantity, named, quantities_of
 from hpcbench.report.terminal.history import History, history_table, print_history
-from hpcbench.store.workspace import Workspace
-from hpcbench.util.console import err, out
+from hpcbench.store.sweep import load
+from hpcbench.store.workspace import SweepPaths, Workspace
+from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import FAILURE, INCONCLUSIVE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
@@ -123,7 +124,7 @@ def history_command(
     if not past.rows:
         err.print("no records could be read; see: hpcbench list sweeps")
         return FAILURE
-    made = _history(past, chosen, _followed(past, metric), intervals=bool(figures or asked))
+    made = _history(past, chosen, _followed(past, metric, chosen[-1].paths), intervals=bool(figures or asked))
     if not any(output.is_stdout for output in asked):
         print_history(made, top, out)
     if len(made.sweeps) == 1:
@@ -141,13 +142,26 @@ def history_command(
     return _status(made, inconclusive)
 
 
-def _followed(past: Past, metric: str | None) -> Quantity:
-    """Return the quantity to follow: the named one, otherwise the one by which a report ranks."""
+def _followed(past: Past, metric: str | None, latest: SweepPaths) -> Quantity:
+    """Return the quantity to follow: the named one, otherwise the one by which a report of the latest sweep ranks."""
     metrics = quantities_of(past.metrics)
     if metric is not None:
         return named(metric, FOLLOWED, metrics, has_direction=False)
+    ranked = _rank_by(latest)
+    if ranked is not None:
+        try:
+            return named(ranked, FOLLOWED, metrics, has_direction=False)
+        except UserError as error:
+            print_warnings([f"rank_by: {error.what}, so the default metric is followed"])
     has_rate = any(row["items_per_step"] is not None for row in past.rows)
     return default_quantity(metrics.values(), has_throughput=has_rate)
+
+
+def _rank_by(latest: SweepPaths) -> str | None:
+    try:
+        return load(latest).description["experiment"].get("rank_by")
+    except (UserError, LookupError):  # only the records are kept
+        return None
 
 
 def _status(made: History, inconclusive: int) -> int:

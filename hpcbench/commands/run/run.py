@@ -118,7 +118,8 @@ def run_command(
     if saved is not None and dry_run:
         raise UserError("--save cannot be used with --dry-run", hint="to print the experiment: --save -")
     if saved is not None:
-        return _save(apply_overrides(source, list(settings)), saved)
+        options = _options_given(site=site, local=local, name=name, fail_fast=fail_fast, max_failures=max_failures)
+        return _save(apply_overrides(source, list(settings)), saved, options)
     workspace = workspace_of(context)
     asked = SweepOptions(settings, None, local)
     plan, _ = planned(source, asked, lambda: choose_site(workspace, site, local))
@@ -135,8 +136,23 @@ def run_command(
     return completed if detach and created.scheduler == "slurm" else _report(context, created, completed)
 
 
-def _save(document: Document, file: str) -> int:
-    """Write the experiment to a new file, or to standard output for `-`. Raise UserError if the file exists."""
+def _options_given(**options: str | int | bool | None) -> list[str]:
+    """Return the words of the given options, e.g. ["--site", "mine", "--local"]; those that are not set are left out."""
+    words = []
+    for name, value in options.items():
+        option = name.replace("_", "-")
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            words += [f"--{option}", str(value)]
+        elif value or (value is False and name == "fail_fast"):
+            words.append(f"--{option}" if value else f"--no-{option}")
+    return words
+
+
+def _save(document: Document, file: str, options: list[str]) -> int:
+    """Write the experiment to a new file, or to standard output for `-`; print the command that runs it with `options`.
+
+    Raise UserError if the file exists.
+    """
     load_experiment(document)
     text = schema_comment("experiment", Path(file)) + yaml_text(document.data)
     refuse_secrets(text, document.name)
@@ -148,7 +164,8 @@ def _save(document: Document, file: str) -> int:
             opened.write(text)
     except FileExistsError as error:
         raise UserError(f"'{file}' already exists", where="--save", hint="choose another name") from error
-    err.print(f"wrote {file}; to run it: hpcbench sweep {shlex.quote(file)}", soft_wrap=True, markup=False)
+    command = shlex.join(["hpcbench", "sweep", file, *options])
+    err.print(f"wrote {file}; to run it: {command}", soft_wrap=True, markup=False)
     return 0
 
 

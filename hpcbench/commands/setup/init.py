@@ -110,8 +110,8 @@ def _site_of_cluster(root: Path, files: NewFiles) -> None:
     files.print()
     for missing in found.unknown:
         err.print(f"unknown: {missing}", markup=False)
-    own = f"name its module, container or Python under `environments` in {file}"
-    err.print(f"for a framework: hpcbench env build pytorch; or {own}", soft_wrap=True, markup=False)
+    err.print("to add a framework: hpcbench env build pytorch", soft_wrap=True, markup=False)
+    err.print(f"or name its module, container or Python: {file}, key `environments`", soft_wrap=True, markup=False)
 
 
 def _site_text(site: dict[str, Any], unknown: list[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hpcbench.config.axes import Range, axis_values
+from hpcbench.config.expressions import RESERVED
 from hpcbench.config.metrics import Metric, column_of, interval_columns
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.validation.common_mistakes import hint_for_axis, hint_for_key, range_in
@@ -92,6 +93,9 @@ def _check_declared(experiment: Experiment, standard: Collection[str], findings:
             findings.add(what, ("user_parameters", index), "remove it from user_parameters")
         elif not name.isidentifier():
             what = f"the user parameter {name!r} must be a plain word, e.g. run_of_the_week"
+            findings.add(what, ("user_parameters", index), "rename it")
+        elif name in RESERVED:
+            what = f"'{name}' has a meaning in expressions, so it cannot be a parameter"
             findings.add(what, ("user_parameters", index), "rename it")
 
 

@@ -151,14 +151,14 @@ def test_rule_5_several_runs_may_have_no_interval(command: Command, judged: Judg
 
 def test_rule_5_an_interval_about_a_median_of_0_is_wide(command: Command, judged: Judged) -> None:
     (finding,) = judged(command(0, -1.0, -1.0, 0.0, 0.0, 1.0, 1.0), "metric_rate")
-    assert finding.lacking.startswith("the intervals of 1 of 1 case extend over 5 % from the median")
+    assert finding.lacking.startswith("the CI extends more than 5 % from the median: ")
     assert judged(command(0, *[0.0] * 6), "metric_rate") == []
 
 
 def test_rule_5_wide_intervals_are_counted_and_the_widest_named(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(3, spread=0.03), *case(9, spread=0.1)])
     assert finding.rule == 5
-    assert finding.lacking.startswith("the intervals of 1 of 3 cases extend over 5 % from the median, up to ")
+    assert finding.lacking.startswith("the CIs of 1 of 3 cases extend more than 5 % from the median, up to ")
     assert finding.lacking.endswith("(case-9)")
 
 

@@ -71,7 +71,7 @@ def test_the_baseline_is_created_then_passes_then_fails_and_is_kept(invoke, benc
     first = archive.read_bytes()
     bench(10)
     done = gated(invoke, "--update", "-o", "gate.md", "--json", expect=1)
-    assert "the baseline main.tar.gz was not updated" in done.stderr
+    assert "the baseline main.tar.gz was not updated; to accept the new results, delete the file" in done.stderr
     assert archive.read_bytes() == first
     rows = {row["quantity"]: row["verdict"] for row in json.loads(done.stdout)["comparisons"]}
     assert rows["metric_rate_it_per_s"] == "worse"

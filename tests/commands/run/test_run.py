@@ -55,7 +55,7 @@ def test_an_experiment_is_saved_and_continues_as_a_sweep(command_line, program) 
     arguments = (*options, "--", "python3", "train.py", "{size}")
     done = command_line("run", *ONCE, "--save", "bench.yaml", *arguments)
     saved = command_line.workspace / "bench.yaml"
-    assert "hpcbench sweep bench.yaml" in done.stderr
+    assert "hpcbench sweep bench.yaml --local" in done.stderr
     data = yaml.safe_load(saved.read_text())
     assert (data["name"], data["matrix"], data["same_workload"]) == ("train", {"size": [1, 2]}, ["size"])
     assert data["slurm"] == {"time": "00:05:00"}
@@ -75,6 +75,20 @@ def test_a_found_metric_ranks_and_is_saved(command_line, program) -> None:
     saved = command_line("run", *ONCE, "--save", "-", *asked).stdout
     assert saved.startswith("# yaml-language-server: $schema=")
     assert yaml.safe_load(saved)["rank_by"] == "rate:lower"
+
+
+def test_history_follows_the_metric_that_ranks(command_line, program) -> None:
+    metrics = ("--extract", "rate:higher=rate=([0-9.]+)", "--extract", "epoch:lower=epoch ([0-9]+)")
+    command_line("run", *ONCE, *metrics, "--metric", "epoch", "--", "python3", "train.py", "7")
+    first, *_ = command_line("history", "train", expect=3).stdout.splitlines()
+    assert first.startswith("train on laptop: 1 sweep") and first.endswith(", epoch")
+
+
+def test_a_saved_experiment_is_run_with_the_options_that_a_file_cannot_have(command_line, program) -> None:
+    options = ("--site", "laptop", "--name", "a b", "--no-fail-fast", "--max-failures", "2")
+    done = command_line("run", "--local", *options, "--save", "b.yaml", "--", "python3", "train.py", "7")
+    given = "--site laptop --local --name 'a b' --no-fail-fast --max-failures 2"
+    assert f"hpcbench sweep b.yaml {given}" in " ".join(done.stderr.split())
 
 
 def test_a_report_without_the_metric_of_rank_by_warns_and_ranks_by_the_default(command_line) -> None:
