@@ -59,7 +59,8 @@ Fields = Dict[str, str]  # of one processor, with names in lower case
 def model(root: str = "/") -> str:
     """Return the model of the processors (several if they differ), or the architecture if the model is unknown.
 
-    x86 and LoongArch have `model name`, POWER has `cpu`, Arm has implementer and part numbers, RISC-V has `uarch`.
+    x86 and LoongArch have `model name`; if a hypervisor has shortened it, the numbers of family and model follow it.
+    POWER has `cpu`, Arm has implementer and part numbers, RISC-V has `uarch`.
     """
     found = [name for name in map(_named, _processors(root)) if name]
     return ", ".join(dict.fromkeys(found)) or os.uname().machine
@@ -75,12 +76,18 @@ def computes_in(dtype: str, root: str = "/") -> bool:
 def _named(fields: Fields) -> Optional[str]:
     name = fields.get("model name") or fields.get("cpu model")
     if name:
-        return name
+        return name if any(map(str.isdigit, name)) else name + _generation(fields)
     if "cpu" in fields:  # `POWER9, altivec supported`
         return fields["cpu"].partition(",")[0]
     if "cpu implementer" in fields:
         return _arm(fields["cpu implementer"], fields.get("cpu part", ""))
     return fields.get("uarch")
+
+
+def _generation(fields: Fields) -> str:
+    """Return family and model numbers: hypervisors hide the names of models, e.g. `AMD EPYC` for any generation."""
+    numbers = ["%s %s" % (key.replace("cpu ", ""), fields[key]) for key in ("cpu family", "model") if key in fields]
+    return "".join(" " + number for number in numbers)
 
 
 def _arm(implementer: str, part: str) -> str:

@@ -17,6 +17,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 MODELS = {
     "x86-intel": "Intel(R) Xeon(R) Platinum 8480+",
     "x86-amd": "AMD EPYC 7763 64-Core Processor",
+    "x86-virtual": "AMD EPYC family 25 model 1",
     "arm-graviton2": "Neoverse-N1",
     "arm-grace": "Neoverse-V2",
     "arm-a64fx": "A64FX",
