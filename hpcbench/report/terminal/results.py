@@ -82,6 +82,7 @@ def _print_answers(results: Results, works: list[Workload], console: Console) ->
     for work in measured[:MAX_ANSWERS]:
         name = f"{work.short_title}: " if len(results.workloads) > 1 else ""
         told = sentence(best_case(results, work))
+        told = told if not name else told.replace("No case", "no case", 1)
         console.print(Text.assemble((name, "italic"), (told, "bold")), soft_wrap=False)
     if len(measured) > MAX_ANSWERS:
         more = plural(len(measured) - MAX_ANSWERS, "more workload")

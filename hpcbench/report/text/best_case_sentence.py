@@ -42,7 +42,7 @@ def _beginning(found: BestCase) -> str:
     if found.gain.low is None:
         return f"{best} ({value}) is {gain}, without an interval"
     lucky = found.gain.low > 1
-    chance = f"not significant after correction for {found.cases:,} cases" if lucky else "not significant"
+    chance = f"not significantly after correction for {found.cases:,} cases" if lucky else "not significantly"
     return f"{best} is best ({value}), but {chance}: {gain}"
 
 

@@ -77,7 +77,7 @@ def test_a_gain_that_noise_explains_is_no_gain(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.39, spread=(1.0, 1.2, 0.8))
     assert not answer.is_significant
     said = sentence(answer)
-    assert said.startswith("intra_op_threads=2 is best (82.05 samples/s), but not significant: 1.03x [0.")
+    assert said.startswith("intra_op_threads=2 is best (82.05 samples/s), but not significantly: 1.03x [0.")
     assert "within noise" not in said, "it has been said"
 
 
@@ -168,7 +168,7 @@ def test_the_best_of_many_is_not_certain_where_chance_alone_makes_one_as_good(as
         lucky += answer.gain.low is not None and answer.gain.low > 1
         assert not answer.is_significant
         if answer.gain.low is not None and answer.gain.low > 1:
-            assert ", but not significant after correction for 60 cases: 1.0" in sentence(answer)
+            assert ", but not significantly after correction for 60 cases: 1.0" in sentence(answer)
     assert lucky, "the test shows nothing"
 
 
