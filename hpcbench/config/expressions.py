@@ -65,7 +65,9 @@ def _small(function: Callable[..., Any]) -> Callable[..., Any]:
 
     return filtered
 
+
 _FILTERS = ("abs", "int", "float", "min", "max", "length", "lower", "upper", "string")
+
 
 class _Sandbox(ImmutableSandboxedEnvironment):
     """A sandbox without the operators that can make huge results from short text."""
@@ -84,6 +86,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
             raise jinja2.TemplateRuntimeError("% is the remainder of numbers; join text with ~")
         return super().call_binop(context, operator, left, right)
 
+
 def _environment() -> _Sandbox:
     sandbox = _Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)
     sandbox.globals = dict(_FUNCTIONS)
@@ -91,7 +94,9 @@ def _environment() -> _Sandbox:
     sandbox.filters = {name: _small(function) for name, function in filters.items()}
     return sandbox
 
+
 _SANDBOX = _environment()
+
 
 class ExpressionError(Exception):
     """An expression cannot be evaluated. `where` is the parameter or key that contains it; the caller adds the file."""
@@ -99,6 +104,7 @@ class ExpressionError(Exception):
     def __init__(self, what: str, where: str, hint: str = "") -> None:
         super().__init__(what)
         self.what, self.where, self.hint = what, where, hint
+
 
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
@@ -115,10 +121,12 @@ def _compiled(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
         return TemplateExpression(template, undefined_to_none=False), names
     return _SANDBOX.from_string(text).render, names
 
+
 @lru_cache(maxsize=4096)
 def _once(text: str, *values: tuple[str, type, Any]) -> Any:
     """Return the value of `text`; types are part of the cache key, since 1 == True."""
     return _compiled(text)[0]({name: value for name, _, value in values})
+
 
 def is_expression(value: Any) -> bool:
     """Return whether `value` is or contains an expression."""
@@ -127,6 +135,7 @@ def is_expression(value: Any) -> bool:
     if isinstance(value, Mapping):
         return any(is_expression(item) for item in value.values())
     return isinstance(value, list) and any(is_expression(item) for item in value)
+
 
 def names_in(value: Any) -> frozenset[str]:
     """Return the names of the parameters in the expressions of a value; none of text that is not valid."""
@@ -138,6 +147,7 @@ def names_in(value: Any) -> frozenset[str]:
         return _compiled(value)[1]
     except (jinja2.TemplateSyntaxError, RecursionError, MemoryError, SyntaxError):
         return frozenset()  # evaluating the value names the error
+
 
 class Resolver:
     """Evaluates the expressions of one point, each parameter once, in the order of their dependencies."""
@@ -213,6 +223,7 @@ class Resolver:
             raise ExpressionError(f"{_short(text)} cannot be evaluated: {error}", where, hint) from error
         return _bounded(result, text, where)
 
+
 def _bounded(result: Any, text: str, where: str) -> Any:
     """Return `result`. Raise ExpressionError if JSON or a job script cannot contain it."""
     if isinstance(result, jinja2.Undefined) or not isinstance(result, bool | int | float | str | list | dict | None):
@@ -222,6 +233,7 @@ def _bounded(result: Any, text: str, where: str) -> Any:
     if _is_large(result) or (isinstance(result, int) and result.bit_length() > MAX_BITS):
         raise ExpressionError(f"the value of {_short(text)} is too large", where)
     return result
+
 
 def _is_large(value: Any) -> bool:
     """Return whether a value has more than MAX_SIZE characters and nested values."""
@@ -238,6 +250,7 @@ def _is_large(value: Any) -> bool:
         elif isinstance(item, list | tuple):
             waiting += item
     return False
+
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:77]}...")

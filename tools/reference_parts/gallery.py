@@ -17,13 +17,17 @@ def framework_comparison() -> list[str]:
         cases = list(csv.DictReader(file))
     frameworks = list(dict.fromkeys(f"{case['framework']} {case['framework_version']}" for case in cases))
     works = sorted({f"{case['model']} {case['task']}" for case in cases}, key=_order)
-    found = {(f"{case['framework']} {case['framework_version']}", f"{case['model']} {case['task']}"): case for case in cases}
+    found = {
+        (f"{case['framework']} {case['framework_version']}", f"{case['model']} {case['task']}"): case for case in cases
+    }
     best = {work: max(_rate(found[framework, work]) for framework in frameworks) for work in works}
     rows = []
     for framework in sorted(frameworks):
         cells = [found[framework, work] for work in works]
         execution = cells[0]["execution"]
-        rows.append((f"{framework}, {execution}", *(_cell(case, best[work]) for case, work in zip(cells, works, strict=True))))
+        rows.append(
+            (f"{framework}, {execution}", *(_cell(case, best[work]) for case, work in zip(cells, works, strict=True)))
+        )
     return markdown_table(("framework, execution", *works), rows)
 
 

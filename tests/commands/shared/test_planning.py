@@ -69,7 +69,10 @@ def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(sou
     assert (paths.name, list(environments)) == ("mine", ["command"])
     assert warnings == [*plan.warnings, *(each.warning for each in environments.values() if each.warning)]
     paths.jobs.mkdir(parents=True)
-    for replace, hint in ((None, "otherwise choose another name"), (False, "otherwise choose another name, or add --replace")):
+    for replace, hint in (
+        (None, "otherwise choose another name"),
+        (False, "otherwise choose another name, or add --replace"),
+    ):
         with pytest.raises(UserError, match=r"sweep '.*' already exists") as caught:
             placed(plan, workspace, "mine", only_shown=True, replace=replace)
         assert caught.value.hint.endswith(hint)

@@ -122,9 +122,7 @@ def test_a_gain_that_is_not_certain_is_said_to_be_none() -> None:
     assert "a larger measure.repetitions may decide" in text
     assert "by chance" not in text
     above = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.21, 1.01, 1.45))))
-    assert (
-        "with the default; too few pairs for a verdict; a larger measure.repetitions may decide" in above
-    )
+    assert "with the default; too few pairs for a verdict; a larger measure.repetitions may decide" in above
     small = told(replace(FINDING, answer=replace(unsure, gain=Interval(1.001, 0.999, 1.003))))
     assert "runs" not in small
     assert "outside hpcbench" not in text
@@ -155,9 +153,7 @@ def test_the_full_grid_says_how_good_it_is() -> None:
     better = ConfigurationResult("c2", {"intra_op_threads": 4, "inter_op_threads": None}, Interval(153.0, 150.0, 156.0))
     grid = GridResult(better, Interval(1.02, 1.0, 1.04), 21, 23)
     text = told(replace(FINDING, grid=grid, grid_seconds=3000.0))
-    assert (
-        "full grid  the found configuration costs 1.02x [1.00, 1.04] as much as the grid's choice, and beats" in text
-    )
+    assert "full grid  the found configuration costs 1.02x [1.00, 1.04] as much as the grid's choice, and beats" in text
     assert "beats 21 of 23 other settings" in text
     assert "the full grid took 50 min 00 s" in text
     assert "full grid  same best: intra_op_threads=2: 150 samples/s" in told(
