@@ -91,8 +91,8 @@ class Limits(Model):
     record_delay_s: int = Field(
         default=120,
         ge=0,
-        description="maximum time in s from the end of a job until its record is visible here; must exceed the time for "
-        "which network file systems and Slurm commands cache data",
+        description="maximum time in s from the end of a job until its record is visible here; must exceed the time "
+        "for which network file systems and Slurm commands cache data",
     )
 
 

@@ -78,7 +78,8 @@ def test_a_kill_while_the_old_one_is_deleted_restores_no_part_of_it(paths: Sweep
 
     with monkeypatch.context() as patched:
         patched.setattr("hpcbench.store.removal.delete_hidden", killed)
-        pytest.raises(KeyboardInterrupt, replace)
+        with pytest.raises(KeyboardInterrupt):
+            replace()
     hide(paths)  # as `rm` does
     restore(paths)
     assert not paths.jobs.exists()

@@ -8,31 +8,24 @@ from pathlib import Path
 from reference_parts.tables import markdown_table
 
 COMPARISON = Path(__file__).parents[2] / "docs" / "gallery" / "frameworks.csv"
+MODELS = ("resnet50", "lstm", "transformer")
+TASKS = ("training", "inference")
 Row = dict[str, str]
 
 
 def framework_comparison() -> list[str]:
-    """Return the throughput of each framework in items/s by network and task; the highest of each is bold."""
+    """Return the throughput of each framework in items/s with its 95 % CI, by model and task; the highest is bold."""
     with COMPARISON.open(encoding="utf-8", newline="") as file:
-        cases = list(csv.DictReader(file))
-    frameworks = list(dict.fromkeys(f"{case['framework']} {case['framework_version']}" for case in cases))
-    works = sorted({f"{case['model']} {case['task']}" for case in cases}, key=_order)
-    found = {
-        (f"{case['framework']} {case['framework_version']}", f"{case['model']} {case['task']}"): case for case in cases
-    }
-    best = {work: max(_rate(found[framework, work]) for framework in frameworks) for work in works}
-    rows = []
-    for framework in sorted(frameworks):
-        cells = [found[framework, work] for work in works]
-        execution = cells[0]["execution"]
-        rows.append(
-            (f"{framework}, {execution}", *(_cell(case, best[work]) for case, work in zip(cells, works, strict=True)))
-        )
-    return markdown_table(("framework, execution", *works), rows)
+        cases = {(_name(case), (case["model"], case["task"])): case for case in csv.DictReader(file)}
+    works = [(model, task) for model in MODELS for task in TASKS]
+    names = sorted({name for name, _ in cases})
+    best = {work: max(_rate(cases[name, work]) for name in names) for work in works}
+    rows = ((name, *(_cell(cases[name, work], best[work]) for work in works)) for name in names)
+    return markdown_table(("framework, execution", *map(" ".join, works)), rows)
 
 
-def _order(work: str) -> tuple[int, str]:
-    return ("resnet50", "lstm", "transformer").index(work.split()[0]), work
+def _name(case: Row) -> str:
+    return f"{case['framework']} {case['framework_version']}, {case['execution']}"
 
 
 def _rate(case: Row) -> float:
@@ -40,10 +33,8 @@ def _rate(case: Row) -> float:
 
 
 def _cell(case: Row, best: float) -> str:
-    """Return the throughput with its 95 % CI."""
-    low, high = (float(case[f"throughput_items_per_s_ci_{end}"]) for end in ("low", "high"))
-    rate = _number(_rate(case))
-    return f"{f'**{rate}**' if _rate(case) == best else rate} [{_number(low)}, {_number(high)}]"
+    rate, low, high = (_number(float(case[f"throughput_items_per_s{limit}"])) for limit in ("", "_ci_low", "_ci_high"))
+    return f"{f'**{rate}**' if _rate(case) == best else rate} [{low}, {high}]"
 
 
 def _number(value: float) -> str:

@@ -137,7 +137,7 @@ def run_command(
 
 
 def _options_given(**options: str | int | bool | None) -> list[str]:
-    """Return the words of the given options, e.g. ["--site", "mine", "--local"]; those that are not set are left out."""
+    """Return the words of the given options, e.g. ["--site", "mine", "--local"], without those not set."""
     words = []
     for name, value in options.items():
         option = name.replace("_", "-")

@@ -81,7 +81,8 @@ def test_history_follows_the_metric_that_ranks(command_line, program) -> None:
     metrics = ("--extract", "rate:higher=rate=([0-9.]+)", "--extract", "epoch:lower=epoch ([0-9]+)")
     command_line("run", *ONCE, *metrics, "--metric", "epoch", "--", "python3", "train.py", "7")
     first, *_ = command_line("history", "train", expect=3).stdout.splitlines()
-    assert first.startswith("train on laptop: 1 sweep") and first.endswith(", epoch")
+    assert first.startswith("train on laptop: 1 sweep")
+    assert first.endswith(", epoch")
 
 
 def test_a_saved_experiment_is_run_with_the_options_that_a_file_cannot_have(command_line, program) -> None:
