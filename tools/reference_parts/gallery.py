@@ -14,7 +14,7 @@ Row = dict[str, str]
 
 
 def framework_comparison() -> list[str]:
-    """Return the throughput of each framework in items/s with its 95 % CI, by model and task; the highest is bold."""
+    """Return the throughput of each framework with its 95 % CI, by model and task; the highest is bold."""
     with COMPARISON.open(encoding="utf-8", newline="") as file:
         cases = {(_name(case), (case["model"], case["task"])): case for case in csv.DictReader(file)}
     works = [(model, task) for model in MODELS for task in TASKS]

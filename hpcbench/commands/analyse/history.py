@@ -159,9 +159,10 @@ def _followed(past: Past, metric: str | None, latest: SweepPaths) -> Quantity:
 
 def _rank_by(latest: SweepPaths) -> str | None:
     try:
-        return load(latest).description["experiment"].get("rank_by")
+        ranked: str | None = load(latest).description["experiment"].get("rank_by")
     except (UserError, LookupError):  # only the records are kept
         return None
+    return ranked
 
 
 def _status(made: History, inconclusive: int) -> int:
