@@ -21,7 +21,7 @@ MISTAKES = {
     ),
     "name with slash": ({"name": "a/b"}, ["name", "'a/b' is not valid"]),
     "name with dots": ({"name": "a..b"}, ["name", "no '..'"]),
-    "empty matrix": ({"matrix": {}}, ["matrix", "empty"]),
+    "empty matrix": ({"matrix": {}}, ["matrix", "no axes"]),
     "empty axis": ({"matrix": {"nodes": []}}, ["matrix.nodes", "no values"]),
     "huge matrix": ({"matrix": {"seed": {"range": [1, 1000]}, "batch_size": {"range": [1, 1000]}}}, ["--yes"]),
     "all excluded": ({"matrix": {"nodes": [1]}, "exclude": [{"nodes": 1}]}, ["all points of the matrix are excluded"]),

@@ -126,11 +126,11 @@ NODE = {"nodes": "n7"}
         (JobEntry(CANCELLED, "Priority"), "cancelled", "cancelled before it started"),
         (JobEntry(CANCELLED, "JobHeldUser"), "cancelled", "cancelled before it started"),
         (JobEntry("CANCELLED by 7", "Dependency"), "cancelled", "cancelled before it started"),
-        (JobEntry(CANCELLED, "DependencyNeverSatisfied"), "never_started", "Slurm never started it: it waits"),
+        (JobEntry(CANCELLED, "DependencyNeverSatisfied"), "never_started", "Slurm never started it: it depends"),
         (
             JobEntry(CANCELLED, "Dependency", exit_code="0:0"),
             "never_started",
-            "Slurm never started it: it waits",
+            "Slurm never started it: it depends",
         ),
         (JobEntry(FAILED, "BadConstraints"), "never_started", "no node has the requested features"),
         (

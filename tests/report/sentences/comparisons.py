@@ -90,7 +90,7 @@ def _run(
 
 def false_in_comparison(pair: Pair) -> Iterator[str]:
     metrics = quantities_of(METRICS if pair.has_metrics else {})
-    found = compare(pair.base, pair.new, pair.margin, metrics.values(), ["experiment"])
+    found = compare(pair.base, pair.new, pair.margin, metrics.values(), ["experiment", "framework"])
     columns = [TIME.column, *(METRICS if pair.has_metrics else ())]
     sides = _values(pair.base, columns), _values(pair.new, columns)
     yield from _of_rows(found, pair, sides)

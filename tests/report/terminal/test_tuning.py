@@ -235,7 +235,7 @@ def test_what_the_environment_sets_is_told_beside_the_default() -> None:
     but = "framework defaults, but OMP_NUM_THREADS=4 OMP_PROC_BIND=true from the environment: 100 samples/s [98 - 102]"
     text = told(replace(FINDING, answer=inherited))
     assert f"  default    {but}" in text
-    assert text.count("of the environment") == 1
+    assert text.count("from the environment") == 1
     stays = replace(inherited, best=DEFAULT, winner=DEFAULT, gain=None, certain=False)
     assert f"  best       {but}" in told(replace(FINDING, answer=stays))
     first = replace(inherited, default=replace(DEFAULT, parameters={"workers": 1}))
