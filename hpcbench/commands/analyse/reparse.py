@@ -36,7 +36,7 @@ from hpcbench.util.text import plural
 EPILOG = """\b
 Examples:
   hpcbench reparse latest                              after changing the sweep's experiment file
-  hpcbench reparse latest bench.yaml                   by `metrics` and `expect` of this file
+  hpcbench reparse latest bench.yaml                   with `metrics` and `expect` of this file
   hpcbench reparse latest --extract 'rate:higher=samples/s=([0-9.]+)'
   hpcbench reparse latest --undo
 """ + exit_statuses("a metric or an expected pattern was not found in a run")

@@ -27,7 +27,7 @@ _INCOMPLETE = "some jobs may not have been cancelled and may continue"
 
 @click.command("cancel", epilog=EPILOG)
 @sweep_argument(required=False)
-@yes_option("Do not ask for confirmation if SWEEP is missing.")
+@yes_option("Do not ask for confirmation if SWEEP is omitted.")
 @click.pass_context
 def cancel_command(context: click.Context, sweep: str | None, yes: bool) -> int:
     """Cancel all pending and running Slurm jobs of SWEEP. Completed runs remain.

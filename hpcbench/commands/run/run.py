@@ -107,8 +107,8 @@ def run_command(
 ) -> int:
     """Measure PROGRAM with all combinations of the given parameters.
 
-    PROGRAM runs in the current folder: on Slurm if it responds, otherwise on this machine. The results are a sweep like
-    any other, in ./results; its jobs are in ./jobs.
+    PROGRAM runs in the current folder: in Slurm jobs on a cluster, otherwise on this machine. The results are a sweep
+    like any other, in ./results; its jobs are in ./jobs.
     """
     if not program or not program[0].strip():
         raise click.UsageError("missing PROGRAM, e.g. hpcbench run -- python train.py", context)

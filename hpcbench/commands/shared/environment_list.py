@@ -13,6 +13,7 @@ from hpcbench.util.exit_status import examples
 
 @click.command(
     "environments",
+    short_help="List environments with their states.",
     epilog=examples("hpcbench env list", "hpcbench list environments --json   the same list, as JSON"),
 )
 @site_option()
