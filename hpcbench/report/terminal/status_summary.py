@@ -87,14 +87,16 @@ def _why(run: RunProgress) -> str:
 
 
 def tried_again(runs: Iterable[RunProgress]) -> dict[str, int]:
-    """Return the number of retried attempts by how they ended: `{"node_failure": 2, "interference": 1}`."""
-    earlier: Counter[str] = Counter()
-    for run in runs:
-        if run.record is None or len(run.attempts) < 2:
-            continue
-        ended = Counter("interference" if has_interference(attempt) else attempt.status for attempt in run.attempts)
-        ended["interference" if has_interference(run.record) else run.state] -= 1
-        earlier += ended
+    """Return the number of retried attempts by how they ended: `{"node_failure": 2, "interference": 1}`.
+
+    All but the last attempt of a run were retried, also if the run counts by an earlier one.
+    """
+    earlier = Counter(
+        "interference" if has_interference(attempt) else attempt.status
+        for run in runs
+        if run.record is not None
+        for attempt in run.attempts[:-1]
+    )
     return dict(earlier.most_common())
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from hpcbench.commands.shared.displays import JsonLines
 from hpcbench.config.parameters import Parameters
-from hpcbench.core.record import Error
+from hpcbench.core.record import Error, Interference
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.report.export.status_json import as_json
 from hpcbench.report.terminal import status_groups, status_summary
@@ -320,6 +320,14 @@ def test_attempts_that_do_not_count_are_told_by_how_they_ended() -> None:
     assert as_json(progress, NOW)["tried_again_after"] == {"node_failure": 2, "failed": 1}
     assert "retried      3 times, after 2 node_failure, 1 failed\n" in printed(progress)
     assert "retried" not in printed(progress_of(attempted(2, "completed"), make(3, "planned")))
+
+
+def test_a_retry_that_was_cancelled_is_after_the_interference_of_the_attempt_that_counts() -> None:
+    run = make(0, "completed")
+    assert run.record is not None
+    noisy = replace(run.record, interference=Interference(verdict="interference"))
+    again = replace(run, record=noisy, attempts=(noisy, replace(run.record, status="cancelled")))
+    assert as_json(progress_of(again), NOW)["tried_again_after"] == {"interference": 1}
 
 
 def test_json_has_every_repetition_and_all_that_the_view_shows() -> None:
