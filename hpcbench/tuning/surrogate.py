@@ -20,6 +20,7 @@ from hpcbench.errors import UserError
 from hpcbench.tuning.ask_tell import Search, Trials
 from hpcbench.tuning.block_model import Effects
 from hpcbench.tuning.fidelity import Stage
+from hpcbench.util.extras import install_hint
 
 MAX_UNSAMPLED = 64  # configurations that are all measured
 BATCH = 8
@@ -160,5 +161,5 @@ def check_installed() -> None:
         raise UserError(
             f"more than {MAX_UNSAMPLED} configurations are searched with Optuna, which is not installed",
             where=sys.executable,
-            hint="pip install 'hpcbench-dl[tune]', in a checkout pip install '.[tune]'; or use a smaller matrix",
+            hint=f"{install_hint('tune')}\nor use a smaller matrix",
         )

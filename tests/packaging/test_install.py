@@ -67,7 +67,7 @@ class Installed(NamedTuple):
         self._ends(0, arguments, shown)
 
     def refuses(self, *arguments: str, shown: str) -> None:
-        self._ends(2, arguments, shown, "pip install 'hpcbench-dl[report]'")
+        self._ends(2, arguments, shown, "pip install '.[report]'")
 
     def _ends(self, status: int, arguments: Sequence[str], *shown: str) -> None:
         """Run the command, which may keep the bytecode of what it imports."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from hpcbench.commands.options.outputs import Output
 from hpcbench.errors import UserError
+from hpcbench.util.extras import install_hint
 
 _PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python", "pyarrow": "pyarrow"}  # by module
 _CHARTS = ("altair", "vl_convert")
@@ -17,8 +18,13 @@ def require_packages(outputs: Iterable[Output], figures: str | None) -> None:
     """Raise UserError if a package is missing that one of the documents requires, or the option `--figures`."""
     asked = [(output.format, output.option) for output in outputs]
     for name, option in [*asked, *([("figures", "--figures")] if figures else [])]:
-        missing = [_PACKAGES[each] for each in _REQUIRED.get(name, ()) if importlib.util.find_spec(each) is None]
+        missing = missing_packages(name)
         if missing:
             verb = "is" if len(missing) == 1 else "are"
             what = f"{option} requires {' and '.join(missing)}, which {verb} not installed"
-            raise UserError(what, hint="pip install 'hpcbench-dl[report]', or in a checkout: pip install '.[report]'")
+            raise UserError(what, hint=install_hint("report"))
+
+
+def missing_packages(document: str) -> list[str]:
+    """Return the packages that a kind of document requires, e.g. `html`, and that are not installed."""
+    return [_PACKAGES[each] for each in _REQUIRED.get(document, ()) if importlib.util.find_spec(each) is None]

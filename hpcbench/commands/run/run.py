@@ -10,6 +10,7 @@ import click
 
 from hpcbench.commands.options.dry_run import dry_run_options
 from hpcbench.commands.options.failure_options import failure_limit_of, failure_options
+from hpcbench.commands.options.extras import missing_packages
 from hpcbench.commands.options.parameter_option import parameter_option
 from hpcbench.commands.shared.context import choose_site, set_option, site_option, workspace_of
 from hpcbench.commands.shared.json_schema import schema_comment
@@ -21,11 +22,13 @@ from hpcbench.config.options.extract_option import HELP, METAVAR, metrics_of
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.yaml_document import Document
 from hpcbench.config.yaml_writer import yaml_text
+from hpcbench.core import status
 from hpcbench.core.run_spec import LAUNCHERS
 from hpcbench.errors import UserError
 from hpcbench.report.terminal.dry_run import show
 from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
+from hpcbench.store.run_states import run_states
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.create_sweep import create
 from hpcbench.util.console import err, out, print_warnings
@@ -176,5 +179,13 @@ def _report(context: click.Context, sweep: Sweep, completed: int) -> int:
     name = sweep.paths.name
     with report_command.make_context("report", ["--", name], parent=context.parent) as inner:
         reported = int(report_command.invoke(inner))
-    err.print(f"next: hpcbench report {name} --html report.html", soft_wrap=True, markup=False)
+    err.print(f"next: {_next(sweep)}", soft_wrap=True, markup=False)
     return max(completed, reported)
+
+
+def _next(sweep: Sweep) -> str:
+    """Return the command that shows more about a sweep: why its runs failed, or its results in a file."""
+    name = shlex.quote(sweep.paths.name)
+    if status.COMPLETED not in run_states(sweep):
+        return f"hpcbench logs {name} --failed"
+    return f"hpcbench report {name} {'-o results.csv' if missing_packages('html') else '--html report.html'}"

@@ -52,7 +52,7 @@ def test_a_missing_package_is_named_before_a_sweep_is_opened(
     done = hpcbench(arguments, tmp_path, {})
     assert done.returncode == 2
     assert message in done.stderr
-    assert "pip install 'hpcbench-dl[report]'" in done.stderr
+    assert "pip install '.[report]'" in done.stderr
 
 
 def test_what_needs_no_extra_runs_without(without: Callable[..., None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,10 @@ from typing import Any
 
 import pytest
 import yaml
+
+from hpcbench.commands.run import run
+from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
 
 pytestmark = pytest.mark.integration
 
@@ -36,7 +41,7 @@ def test_a_program_is_timed_recorded_and_reported(command_line, program) -> None
     assert "train: python3 train.py 7" in done.stdout
     (record,) = command_line.records()
     assert (record["status"], record["parameters"]["command"]) == ("completed", "python3 train.py 7")
-    assert "hpcbench report train-" in done.stderr  # the next step
+    assert re.search(r"next: hpcbench report train-\S+ (--html report.html|-o results.csv)\n", done.stderr)
     assert "1 completed" in command_line("status").stdout
 
 
@@ -101,6 +106,19 @@ def test_a_report_without_the_metric_of_rank_by_warns_and_ranks_by_the_default(c
 def test_a_program_that_fails_is_status_1_with_its_reason(command_line) -> None:
     done = command_line("run", *ONCE, "--", "bash", "-c", "echo no fuel >&2; exit 3", expect=1)
     assert "the command exited with 3: no fuel" in done.stderr
+    assert re.search(r"next: hpcbench logs bash-\S+ --failed\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("missing", "written"), [([], "--html report.html"), (["altair"], "-o results.csv")], ids=["with", "without"]
+)
+def test_the_next_command_writes_a_page_only_if_its_packages_are_installed(
+    missing: list[str], written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "missing_packages", lambda document: missing if document == "html" else [])
+    monkeypatch.setattr(run, "run_states", lambda sweep: {"completed": 1, "failed": 5})
+    sweep = Sweep(Workspace(Path("/work")).paths("a b"), {})
+    assert run._next(sweep) == f"hpcbench report 'a b' {written}"
 
 
 @pytest.mark.parametrize(
