@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from hpcbench.commands.options.dry_run import dry_run_options
-from hpcbench.commands.options.failure_options import failure_limit_of, failure_options
 from hpcbench.commands.options.extras import missing_packages
+from hpcbench.commands.options.failure_options import failure_limit_of, failure_options
 from hpcbench.commands.options.parameter_option import parameter_option
 from hpcbench.commands.shared.context import choose_site, set_option, site_option, workspace_of
 from hpcbench.commands.shared.json_schema import schema_comment

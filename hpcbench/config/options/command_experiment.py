@@ -7,17 +7,23 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hpcbench.config.expressions import RESERVED
+from pydantic import ValidationError
+
+from hpcbench.config.expressions import RESERVED, is_expression
 from hpcbench.config.names import NAME_PATTERN
-from hpcbench.config.parameters import NAMES, NOT_OF_COMMANDS
+from hpcbench.config.parameters import NAMES, NOT_OF_COMMANDS, Parameters
 from hpcbench.config.schema_location import KeyPath
+from hpcbench.config.validation.findings import Findings
 from hpcbench.config.yaml_document import Document, parse_value
 from hpcbench.config.yaml_writer import yaml_text
 from hpcbench.core.frameworks import SETTINGS
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 _RANGE = re.compile(r"(?P<first>[-+\w.]+?)\.\.(?P<last>[-+\w.]+?)(?::(?P<step>.+))?\Z")
 _LOG_STEP = "*10"
@@ -97,7 +103,34 @@ def document_of(invocation: Invocation) -> Document:
     places |= {("matrix", name): f"-P {name}" for name in invocation.axes}
     places |= {("metrics", name): f"--extract {name}" for name in invocation.metrics}
     places |= {("rank_by",): f"--metric {invocation.rank_by}"}
-    return Document("hpcbench run", data, places, yaml_text(data))
+    document = Document("hpcbench run", data, places, yaml_text(data))
+    _check_values(document, invocation.axes)
+    return document
+
+
+def _check_values(document: Document, axes: Mapping[str, Axis]) -> None:
+    """Raise UserError for a value that a parameter of hpcbench cannot have: the program may have its own parameter."""
+    for name in (name for name in axes if name in NAMES):
+        section = "parameters" if name in document.data["parameters"] else "matrix"
+        axis, findings = axes[name], Findings(document)
+        for value in axis if isinstance(axis, list) else axis["range"][:1]:
+            for details in _refusals(name, value):
+                findings.add_details(details, Parameters, (section,))
+                found = findings.error()
+                own = f"'{name}' is a parameter of hpcbench; for one of your program, {_use_another_name(name)}"
+                hint = f"{found.hint}\n{own}" if found.hint else own
+                raise UserError(found.what, where=found.where, hint=hint)
+
+
+def _refusals(name: str, value: Any) -> list[ErrorDetails]:
+    """Return why a parameter cannot have a value, whatever values the other parameters have."""
+    if is_expression(value):
+        return []
+    try:
+        Parameters.model_validate({"framework": COMMAND, "command": COMMAND, name: value})
+    except ValidationError as error:
+        return [details for details in error.errors(include_url=False) if details["loc"][:1] == (name,)]
+    return []
 
 
 def _data(invocation: Invocation) -> dict[str, Any]:
@@ -165,12 +198,15 @@ def _literal(text: str) -> str:
 
 def _check_name(name: str) -> None:
     if name in _NOT_OF_PROGRAMS:
-        raise _other_name(name, f"'{name}' is a parameter of hpcbench that a program cannot have")
+        raise _other_name(name, f"hpcbench reserves the name '{name}'")
 
 
 def _other_name(name: str, what: str) -> UserError:
-    hint = f"use another name, e.g. -P my_{name}=... and {{my_{name}}} in the command"
-    return UserError(what, where=COMMAND, hint=hint)
+    return UserError(what, where=COMMAND, hint=_use_another_name(name))
+
+
+def _use_another_name(name: str) -> str:
+    return f"use another name, e.g. -P my_{name}=... and {{my_{name}}} in the command"
 
 
 def _check_literal(name: str, known: set[str]) -> None:

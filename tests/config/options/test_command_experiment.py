@@ -116,9 +116,9 @@ def test_an_experiment_has_what_was_asked_for_and_can_be_written_and_read() -> N
         (["train"], {"batch_size": [1]}, "the command does not use 'batch_size'"),
         (["train", "{batch_size}"], {}, "the command uses {batch_size}, which has no value"),
         (["train", "{sizes} {size}"], {"size": [1]}, "the command uses {sizes}, which is not a parameter"),
-        (["train", "{model}"], {"model": ["a"]}, "'model' is a parameter of hpcbench that a program cannot have"),
-        (["train", "{threads}"], {}, "'threads' is a parameter of hpcbench that a program cannot have"),
-        (["train"], {"command": ["ls"]}, "'command' is a parameter of hpcbench that a program cannot have"),
+        (["train", "{model}"], {"model": ["a"]}, "hpcbench reserves the name 'model'"),
+        (["train", "{threads}"], {}, "hpcbench reserves the name 'threads'"),
+        (["train"], {"command": ["ls"]}, "hpcbench reserves the name 'command'"),
         (["train", "{max}"], {"max": [1, 2]}, "'max' has a meaning in expressions, so it cannot be a parameter"),
         (["train", "{in}"], {"in": ["a"]}, "'in' has a meaning in expressions, so it cannot be a parameter"),
     ],
@@ -130,6 +130,32 @@ def test_parameters_that_do_not_reach_the_program_are_refused(
         document_of(invocation(*program, axes=axes))
     assert caught.value.what == message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "what", "first"),
+    [
+        ("device", ["cpu", "tpu"], "'tpu' is not valid: should be 'cpu' or 'gpu'", "did you mean 'gpu'?\n"),
+        ("batch_size", [8, "abc"], "'abc' is not valid: should be a valid integer", ""),
+        ("seed", ["x"], "'x' is not valid: should be a valid integer", ""),
+        ("batch_size", {"range": [0, 4]}, "0 is not valid: should be greater than or equal to 1", ""),
+    ],
+)
+def test_a_value_that_hpcbench_refuses_may_be_of_a_parameter_of_the_program(
+    name: str, values: Any, what: str, first: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        document_of(invocation("train", f"{{{name}}}", axes={name: values}))
+    other = f"use another name, e.g. -P my_{name}=... and {{my_{name}}} in the command"
+    hint = f"{first}'{name}' is a parameter of hpcbench; for one of your program, {other}"
+    assert (caught.value.what, caught.value.hint) == (what, hint)
+    assert caught.value.where.startswith(f"-P {name}: ")
+
+
+def test_a_value_that_other_parameters_allow_is_not_refused() -> None:
+    assert document_of(invocation("train", axes={"device": ["gpu", "cpu"]})).data["matrix"] == {
+        "device": ["gpu", "cpu"]
+    }
 
 
 def test_resources_take_effect_without_being_in_the_command() -> None:
