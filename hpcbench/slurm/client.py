@@ -18,6 +18,7 @@ MAX_QUOTED = 300  # characters of a message
 _KEPT = ("SLURM_CONF", "SLURM_JWT")  # select the controller, and authenticate the user
 # scontrol ping prints these lines if slurmctld is down.
 _NOISE = re.compile(r"\*+( RESTORE SLURMCTLD DAEMON TO SERVICE \*+)?")
+_NO_SLURM_CONF = "DNS SRV lookup failed"  # after no slurm.conf was found, the commands look for a controller in the DNS
 _DROPPED = ("SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SCONTROL_", "SINFO_", "SLURM_")
 
 
@@ -106,6 +107,9 @@ def output_of(command: list[str], cluster: str | None = None, timeout_s: float |
 def failure(program: str, reply: Reply) -> NoAnswerError:
     """Return the error for a command that failed, with its message. scontrol prints some to standard output."""
     said = quoted(reply.errors) or quoted(reply.lines) or f"exit status {reply.status}"
+    if _NO_SLURM_CONF in said:
+        hint = "write the path of the cluster's slurm.conf as `slurm_conf:` in the site file, or set SLURM_CONF to it"
+        return NoAnswerError(f"{program} found no slurm.conf: {said}", hint=hint)
     return NoAnswerError(f"{program} failed: {said}")
 
 

@@ -99,6 +99,38 @@ def test_nothing_is_submitted_if_the_slurm_conf_is_missing_with_fake_slurm_comma
     assert not (slurm.workspace / "jobs").exists()
 
 
+def test_nothing_is_created_if_no_slurm_conf_is_found_with_fake_slurm_commands(slurm, fake_commands):
+    said = "scontrol: error: fetch_config: DNS SRV lookup failed"
+    fake_commands(scontrol=f"echo '{said}' >&2; exit 1")
+    slurm.site(scheduler="slurm")
+    done = slurm("sweep", slurm.experiment(parameters=PROGRAM), "--site", "here-site.yaml", expect=2)
+    assert f"scontrol found no slurm.conf: {said}" in done.stderr
+    assert "hint: nothing was submitted; write the path of the cluster's slurm.conf as `slurm_conf:`" in done.stderr
+    assert "hpcbench resume" not in done.stderr
+    assert not (slurm.workspace / "jobs").exists()
+
+
+@pytest.mark.parametrize(
+    ("sites", "warns"),
+    [
+        ({"big": "{name: big, scheduler: slurm}"}, True),
+        ({"big": "{name: big, scheduler: slurm}", "mine": "{name: mine, scheduler: local}"}, False),
+        ({"big": "{name: big"}, False),
+        ({}, False),
+    ],
+    ids=["slurm", "both", "invalid", "none"],
+)
+def test_a_run_on_this_machine_warns_if_the_workspace_is_for_a_cluster(invoke, sites, warns):
+    folder = invoke.workspace / "configs" / "sites"
+    folder.mkdir(parents=True)
+    for name, text in sites.items():
+        (folder / f"{name}.yaml").write_text(text)
+    said = invoke("run", "--dry-run", "--", "hostname", env={"PATH": "/nowhere"}).stderr
+    warning = "Slurm is not configured in this shell, so this machine is used; to use the site of "
+    assert (f"warning: {warning}{folder / 'big.yaml'}: --site big" in said) == warns
+    assert "warning" not in invoke("run", "--local", "--dry-run", "--", "hostname", env={"PATH": "/nowhere"}).stderr
+
+
 def test_a_manual_sbatch_names_the_slurm_conf_with_fake_slurm_commands(slurm, conf):
     sweep(slurm)
     case = json.loads((slurm.workspace / "jobs/study/job-001.jsonl").read_text())["case_id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -104,14 +105,24 @@ def _slurm_responds(directory: str) -> bool:
 
 def _site_of_cluster(root: Path, files: NewFiles) -> None:
     found = cluster_query.probe()
-    Site.model_validate(found.site)
-    file = root / "configs" / "sites" / f"{found.site['name']}.yaml"
-    files.write(file, schema_comment("site", file) + _site_text(found.site, found.unknown))
+    site = {**found.site, **_slurm_conf_of_shell()}
+    Site.model_validate(site)
+    file = root / "configs" / "sites" / f"{site['name']}.yaml"
+    files.write(file, schema_comment("site", file) + _site_text(site, found.unknown))
     files.print()
     for missing in found.unknown:
         err.print(f"unknown: {missing}", markup=False)
     err.print("to add a framework: hpcbench env build pytorch", soft_wrap=True, markup=False)
     err.print(f"or name its module, container or Python: {file}, key `environments`", soft_wrap=True, markup=False)
+
+
+def _slurm_conf_of_shell() -> dict[str, str]:
+    """Return SLURM_CONF as a key of the site file, since later shells may not set it; nothing within a job of Slurm.
+
+    Slurm sets the variable in its jobs, and it may name a copy that exists only on the node.
+    """
+    conf = os.environ.get("SLURM_CONF")
+    return {"slurm_conf": str(Path(conf).absolute())} if conf and "SLURM_JOB_ID" not in os.environ else {}
 
 
 def _site_text(site: dict[str, Any], unknown: list[str]) -> str:

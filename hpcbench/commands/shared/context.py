@@ -22,7 +22,7 @@ from hpcbench.store.archive.pack import SUFFIX
 from hpcbench.store.archive.unpack import unpacked
 from hpcbench.store.sweep import Sweep, load
 from hpcbench.store.workspace import SweepPaths, Workspace
-from hpcbench.util.console import err
+from hpcbench.util.console import err, print_warning
 from hpcbench.util.exit_status import SUCCESS
 from hpcbench.util.package_data import shipped
 
@@ -196,11 +196,28 @@ def _found_site(workspace: Workspace) -> Site:
     from hpcbench.slurm import cluster_query
 
     if not cluster_query.slurm_responds():
+        _warn_of_slurm_sites(workspace)
         return _site_in(workspace, file_in(workspace, "sites", "laptop"))
     own = workspace.root / "configs" / "sites" / f"{cluster_query.cluster_name()}.yaml"
     if own.is_file():
         return _site_in(workspace, own)
     return Site.model_validate(cluster_query.probe().site)
+
+
+def _warn_of_slurm_sites(workspace: Workspace) -> None:
+    """Print a warning if all site files of the workspace are for Slurm, which this shell does not find."""
+    files = sorted((workspace.root / "configs" / "sites").glob("*.yaml"))
+    if files and all(map(_is_of_slurm, files)):
+        what = "Slurm is not configured in this shell, so this machine is used"
+        print_warning(f"{what}; to use the site of {files[0]}: --site {files[0].stem}")
+
+
+def _is_of_slurm(file: Path) -> bool:
+    """Return whether a site file is for Slurm; False if it cannot be read, since it may not be needed."""
+    try:
+        return load_yaml(file).data.get("scheduler") == "slurm"
+    except UserError:
+        return False
 
 
 def _site_in(workspace: Workspace, file: Path) -> Site:

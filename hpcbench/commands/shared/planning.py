@@ -15,7 +15,8 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
-from hpcbench.slurm.cluster_config import query_config
+from hpcbench.slurm.client import NoAnswerError
+from hpcbench.slurm.cluster_config import config_of, query_config
 from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import SweepPaths, Workspace, check_root
@@ -85,11 +86,16 @@ def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, repl
 
 
 def check_slurm(plan: Plan) -> None:
-    """Raises UserError if the plan is for Slurm, and sbatch is not available."""
+    """Raises UserError if the plan is for Slurm, and sbatch is not available or Slurm does not respond."""
     from hpcbench.submit.slurm_executor import check_available  # submitit, which a dry run does not need
 
     if plan.site.scheduler == "slurm":
         check_available(plan.site.cluster, plan.site.slurm_conf)
+        try:
+            config_of(plan.site.cluster)
+        except NoAnswerError as error:
+            hint = f"nothing was submitted; {error.hint or 'when Slurm responds, try again'}"
+            raise NoAnswerError(error.what, hint=hint) from error
 
 
 def cluster_of(site: Site) -> str | None:

@@ -36,6 +36,25 @@ def test_init_writes_valid_files_with_fake_slurm_commands(invoke, fake_commands,
     assert {f"sites/{site}.yaml", "experiments/quickstart.yaml"} <= check(invoke.workspace / "study")
 
 
+@pytest.mark.parametrize(
+    ("shell", "written"),
+    [
+        ({}, None),
+        ({"SLURM_CONF": "/opt/own.conf"}, "/opt/own.conf"),
+        ({"SLURM_CONF": "own.conf"}, "{here}/own.conf"),
+        ({"SLURM_CONF": "/run/copy.conf", "SLURM_JOB_ID": "7"}, None),
+    ],
+    ids=["unset", "absolute", "relative", "in a job"],
+)
+def test_init_writes_the_slurm_conf_of_the_shell_with_fake_slurm_commands(
+    invoke, fake_commands, monkeypatch, shell, written
+):
+    path = str(fake_commands(scontrol=UP, sinfo=SINFO, sacctmgr="exit 1"))
+    invoke("init", "study", env={"PATH": path, **shell})
+    site = load_yaml(invoke.workspace / "study" / "configs" / "sites" / "big.yaml").data
+    assert site.get("slurm_conf") == (written and written.format(here=invoke.workspace))
+
+
 def test_init_replaces_the_schemas_of_another_version_and_nothing_else(invoke):
     schema, own = (invoke.workspace / "configs" / name for name in ("schemas/site.json", "sites/laptop.yaml"))
     for file in (schema, own):
