@@ -174,6 +174,7 @@ class Site(Model):
     cost: Cost = Field(default_factory=Cost, description="prices")
     carbon: Carbon = Field(default_factory=Carbon, description="emissions of electricity")
     _from_shell: frozenset[str] = PrivateAttr(default=frozenset())
+    _file: str | None = PrivateAttr(default=None)
 
     @field_validator("name", "cluster")
     @classmethod
@@ -216,6 +217,11 @@ class Site(Model):
         known = [self.partitions[name].max_time_s for name in names if name in self.partitions]
         return min((limit for limit in known if limit is not None), default=None)
 
+    @property
+    def file(self) -> str | None:
+        """Return the path of the site file, or None for a site that was read from Slurm or a sweep."""
+        return self._file
+
     def with_shell_defaults(self, options: Mapping[str, str]) -> Site:
         """Return the site with defaults of the slurm section that variables of the user's shell define."""
         site = self.model_copy(update={"slurm": self.slurm.model_copy(update=options)})
@@ -257,7 +263,9 @@ def load_site(document: Document, recipes: Collection[str] = ()) -> Site:
     site = findings.validated(Site, document.data)
     environments = document.data.get("environments")
     _check_environment_names(environments if isinstance(environments, dict) else {}, recipes, findings)
-    return findings.checked(site)
+    checked = findings.checked(site)
+    checked._file = document.name
+    return checked
 
 
 def _key_hint(key: str, section: str) -> str:

@@ -17,6 +17,7 @@ from hpcbench.environments.locations import EnvironmentDir, environment_dir
 from hpcbench.environments.recipes import recipe_files
 from hpcbench.errors import UserError, nearest
 from hpcbench.store.workspace import Workspace
+from hpcbench.util.package_data import shipped
 
 
 class NotBuiltError(UserError):
@@ -111,6 +112,16 @@ def _half_built(there: EnvironmentDir, dispensable: bool) -> NotBuiltError:
     return NotBuiltError(f"the environment '{there.name}' is incomplete", there, hint)
 
 
+def naming_hint(site: Site, what: str, workspace: Workspace) -> str:
+    """Return the hint to name `what` in the site file, with its path; a shipped file has to be copied first."""
+    if site.file is None:
+        return f"or name {what} in the site file, key `environments` (hpcbench init writes one)"
+    folder, own = Path(site.file).absolute().parent, workspace.root / "configs" / "sites"
+    if folder == shipped("configs") / "sites" and folder != own:
+        return f"or name {what} in a copy of {site.file} in {own}/, key `environments`"
+    return f"or name {what} in {site.file}, key `environments`"
+
+
 def _not_there(name: str, there: EnvironmentDir, recipe: Recipe | None, site: Site, workspace: Workspace) -> UserError:
     if recipe is None:
         known = {*site.environments, *recipe_files(workspace)}
@@ -118,7 +129,7 @@ def _not_there(name: str, there: EnvironmentDir, recipe: Recipe | None, site: Si
         return UserError(
             what, hint=f"{nearest(name, known)}\nto use your own, add it to `environments:` in the site file"
         )
-    hint = f"build it: hpcbench env build {name}; or add its Python to `environments:` in the site file"
+    hint = f"build it: hpcbench env build {name}; {naming_hint(site, 'its module, container or Python', workspace)}"
     return NotBuiltError(f"the environment '{name}' is not built", there, hint)
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import hpcbench
+from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import Document
 from hpcbench.environments.packages import ask, keep
-from hpcbench.environments.resolve import NotBuiltError, Resolved, resolve
+from hpcbench.environments.resolve import NotBuiltError, Resolved, naming_hint, resolve
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
 from hpcbench.store import ownership, packs
@@ -139,17 +140,18 @@ def resolved(plan: Plan, workspace: Workspace, *, only_shown: bool = False) -> d
             missing.append(error)
             found[name] = Resolved(plan.site.environment(name), error.python, f"{error.what}; {error.hint}")
     if missing and not only_shown:
-        raise _not_built(missing)
+        raise _not_built(missing, plan.site, workspace)
     return found
 
 
-def _not_built(missing: list[NotBuiltError]) -> UserError:
+def _not_built(missing: list[NotBuiltError], site: Site, workspace: Workspace) -> UserError:
     """Return one error for all environments, with the command that builds them."""
     if len(missing) == 1:
         return missing[0]
     names = [error.name for error in missing]
-    hint = f"hpcbench env build {' '.join(names)}; or add their Pythons to `environments:` in the site file"
-    return UserError(f"these environments are not built: {', '.join(names)}", hint=f"build them: {hint}")
+    named = naming_hint(site, "their modules, containers or Pythons", workspace)
+    hint = f"build them: hpcbench env build {' '.join(names)}; {named}"
+    return UserError(f"these environments are not built: {', '.join(names)}", hint=hint)
 
 
 def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str], source: Document) -> dict[str, Any]:

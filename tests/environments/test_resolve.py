@@ -13,6 +13,7 @@ from hpcbench.environments.build_commands import ProgramError
 from hpcbench.environments.resolve import check_still_there, resolve
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace
+from hpcbench.util.package_data import shipped
 
 TINY = {"install": ["tiny==1.0"]}
 
@@ -102,6 +103,24 @@ def test_what_is_not_built_is_refused_with_the_command_that_builds_it(bench, env
     with pytest.raises(UserError, match="the environment 'demo' is not built") as caught:
         resolve(site(**environments), "demo", bench.workspace)
     assert "hpcbench env build demo" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("{own}/mine.yaml", "in {own}/mine.yaml, "),
+        ("{shipped}/local-slurm.yaml", "in a copy of {shipped}/local-slurm.yaml in {own}/, "),
+        (None, "in the site file, key `environments` (hpcbench init writes one)"),
+    ],
+    ids=["own", "shipped", "none"],
+)
+def test_the_hint_names_the_site_file(bench, file, place):
+    bench.recipe("demo", TINY)
+    folders = {"own": bench.workspace.root / "configs" / "sites", "shipped": shipped("configs") / "sites"}
+    here = load_site(parse_yaml("{name: a, scheduler: local}", file.format(**folders))) if file else site()
+    with pytest.raises(UserError) as caught:
+        resolve(here, "demo", bench.workspace)
+    assert f"or name its module, container or Python {place.format(**folders)}" in caught.value.hint
 
 
 def test_what_is_half_built_is_refused(bench, build):

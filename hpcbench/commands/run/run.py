@@ -23,13 +23,16 @@ from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.yaml_document import Document
 from hpcbench.config.yaml_writer import yaml_text
 from hpcbench.core import status
-from hpcbench.core.run_spec import LAUNCHERS
+from hpcbench.core.run_spec import COMMAND, LAUNCHERS
+from hpcbench.environments.locations import environment_dirs
 from hpcbench.errors import UserError
 from hpcbench.report.terminal.dry_run import show
 from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
+from hpcbench.store.records import read_records
 from hpcbench.store.run_states import run_states
 from hpcbench.store.sweep import Sweep
+from hpcbench.store.workspace import Workspace
 from hpcbench.submit.create_sweep import create
 from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import exit_statuses
@@ -136,7 +139,7 @@ def run_command(
     print_size(created, plan)
     limit = failure_limit_of(fail_fast, max_failures, created.scheduler)
     completed = start(created, plan, workspace, wait=not detach, live=True, limit=limit)
-    return completed if detach and created.scheduler == "slurm" else _report(context, created, completed)
+    return completed if detach and created.scheduler == "slurm" else _report(context, created, workspace, completed)
 
 
 def _options_given(**options: str | int | bool | None) -> list[str]:
@@ -172,15 +175,28 @@ def _save(document: Document, file: str, options: list[str]) -> int:
     return 0
 
 
-def _report(context: click.Context, sweep: Sweep, completed: int) -> int:
+def _report(context: click.Context, sweep: Sweep, workspace: Workspace, completed: int) -> int:
     """Print the results, and the next steps."""
     from hpcbench.commands.analyse.report import report_command  # imports pandas
 
     name = sweep.paths.name
     with report_command.make_context("report", ["--", name], parent=context.parent) as inner:
         reported = int(report_command.invoke(inner))
+    if found := _environments(sweep, workspace):
+        what = "a Python module was not found; to use an environment that may have it, add --environment"
+        err.print(f"{what} {' or '.join(found)}", soft_wrap=True, markup=False)
     err.print(f"next: {_next(sweep)}", soft_wrap=True, markup=False)
     return max(completed, reported)
+
+
+def _environments(sweep: Sweep, workspace: Workspace) -> list[str]:
+    """Return the environments of the site and the workspace if a program in none of them lacks a Python module."""
+    in_shell = all(sweep.environment(job)[0] == COMMAND for job in sweep.job_names)
+    errors = (record.error for record in read_records(sweep.paths).records if record.error)
+    if not in_shell or not any("No module named" in error.message for error in errors):
+        return []
+    names = {*sweep.site.environments, *(each.name for each in environment_dirs(workspace))}
+    return sorted(names - {COMMAND})
 
 
 def _next(sweep: Sweep) -> str:

@@ -109,6 +109,16 @@ def test_a_program_that_fails_is_status_1_with_its_reason(command_line) -> None:
     assert re.search(r"next: hpcbench logs bash-\S+ --failed\n", done.stderr)
 
 
+@pytest.mark.parametrize("offered", [{}, {"mine": {}, "command": {}, "other": {}}], ids=["none", "two"])
+def test_a_missing_python_module_has_the_hint_to_use_an_environment(command_line, offered) -> None:
+    site = command_line.site(environments=offered)
+    words = ("--site", site, "--local", "--repetitions", "1", "--", "python3", "-c", "import no_such_module")
+    said = command_line("run", *words, expect=1).stderr
+    assert "No module named 'no_such_module'" in said
+    hint = "to use an environment that may have it, add --environment mine or other\n"
+    assert (hint in said, "--environment" in said) == (bool(offered), bool(offered))
+
+
 @pytest.mark.parametrize(
     ("missing", "written"), [([], "--html report.html"), (["altair"], "-o results.csv")], ids=["with", "without"]
 )
