@@ -119,7 +119,7 @@ audit: $(VENV)/.dev
 
 cluster:
 	tools/cluster up
-	@echo "Next, in any shell, after make demo: $(BIN)/hpcbench sweep quickstart --site local-slurm"
+	@echo "Next, in a workspace: hpcbench env build pytorch && hpcbench sweep quickstart --site local-slurm"
 	@echo "Stop it: make cluster-down"
 
 cluster-down:

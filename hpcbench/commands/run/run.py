@@ -39,14 +39,14 @@ from hpcbench.util.exit_status import exit_statuses
 
 EPILOG = """\b
 Examples:
-  hpcbench run -- python train.py
-  hpcbench run -P batch_size=32,64 -- python train.py --bs {batch_size}
+  hpcbench run -- python3 train.py
+  hpcbench run -P batch_size=32,64 -- python3 train.py --bs {batch_size}
   hpcbench run -P workers=1..8 --extract 'rate:higher=samples/s=([0-9.]+)' \\
-      -- python train.py --workers {workers}
-  hpcbench run --site mine --nodes 2 --tasks-per-node 4 --gpus-per-task 1 -- python train.py
-  hpcbench run --launch torchrun --tasks-per-node 2 -- python ddp.py
-  hpcbench run -- 'python train.py | tee log.txt'     a line of bash, in quotes
-  hpcbench run --save bench.yaml -- python train.py   write an experiment file to extend
+      -- python3 train.py --workers {workers}
+  hpcbench run --site mine --nodes 2 --tasks-per-node 4 --gpus-per-task 1 -- python3 train.py
+  hpcbench run --launch torchrun --tasks-per-node 2 -- python3 ddp.py
+  hpcbench run -- 'python3 train.py | tee log.txt'     a line of bash, in quotes
+  hpcbench run --save bench.yaml -- python3 train.py   write an experiment file to extend
 """ + exit_statuses("a run did not complete, or lacks a metric")
 
 
@@ -117,7 +117,7 @@ def run_command(
     like any other, in ./results; its jobs are in ./jobs.
     """
     if not program or not program[0].strip():
-        raise click.UsageError("missing PROGRAM, e.g. hpcbench run -- python train.py", context)
+        raise click.UsageError("missing PROGRAM, e.g. hpcbench run -- python3 train.py", context)
     constants = {key: value for key, value in resources.items() if value is not None}
     metrics = metrics_of(extracts)
     source = document_of(Invocation(program, axes_of(parameters, constants), constants, metrics, repetitions, metric))

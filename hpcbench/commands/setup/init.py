@@ -28,7 +28,7 @@ EPILOG = """\b
 Examples:
   hpcbench init my-study
   cd my-study && hpcbench sweep quickstart
-  hpcbench init --command 'python train.py --bs {batch_size}' -P batch_size=32,64
+  hpcbench init --command 'python3 train.py --bs {batch_size}' -P batch_size=32,64
 """ + exit_statuses()
 
 
@@ -47,7 +47,7 @@ def init_command(directory: str, command: str | None, parameters: tuple[str, ...
     Existing files are not changed, except the schemas for editors in configs/schemas.
     """
     if parameters and command is None:
-        raise UserError("-P requires --command", hint='e.g. --command "python train.py --bs {batch_size}"')
+        raise UserError("-P requires --command", hint='e.g. --command "python3 train.py --bs {batch_size}"')
     program = None if command is None else scaffold(command, axes_of(parameters))
     root = Path(directory).absolute()
     for folder in ("jobs", "results", "configs/sites", "configs/experiments", SCHEMAS):
@@ -105,7 +105,8 @@ def _slurm_responds(directory: str) -> bool:
 
 def _site_of_cluster(root: Path, files: NewFiles) -> None:
     found = cluster_query.probe()
-    site = {**found.site, **_slurm_conf_of_shell()}
+    first = {"name": found.site["name"], "scheduler": found.site["scheduler"]}
+    site = {**first, **_slurm_conf_of_shell(), **found.site}
     Site.model_validate(site)
     file = root / "configs" / "sites" / f"{site['name']}.yaml"
     files.write(file, schema_comment("site", file) + _site_text(site, found.unknown))

@@ -36,7 +36,7 @@ def scaffold(command: str, axes: Mapping[str, Axis]) -> Scaffold:
     empty, or does not use a parameter of `axes`.
     """
     if not command.strip():
-        raise UserError("the command is empty", where="--command", hint='e.g. --command "python train.py"')
+        raise UserError("the command is empty", where="--command", hint='e.g. --command "python3 train.py"')
     used = [name for name in dict.fromkeys(IN_BRACES.findall(command)) if name not in {*axes, *RESOURCES}]
     document = document_of(Invocation((command,), {**axes, **{name: [] for name in used}}, {}, {}))
     text = _EMPTY.sub(r"\1: []  # add the values to compare", yaml_text(document.data))

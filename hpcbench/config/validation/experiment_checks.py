@@ -132,7 +132,7 @@ def _parameter_hint(name: str, known: Collection[str], sections: Sections, runs_
     if runs_command:
         own = f"for a parameter of your own program, use it in `command`, or add user_parameters: [{name}]"
     else:
-        example = f'`command: "python train.py --{name} {{{{ {name} }}}}"`'
+        example = f'`command: "python3 train.py --{name} {{{{ {name} }}}}"`'
         own = f"for a parameter of your own program, add `framework: {COMMAND}` and {example}"
     return f"{near}\n{own}" if near else own
 

@@ -118,7 +118,7 @@ def test_all_wrong_values_of_a_case_are_reported(load: Load) -> None:
 def test_a_parameter_of_a_program_needs_a_command_that_uses_it(load: Load) -> None:
     assert hint(lambda: load("  workers: 4")) == (
         "for a parameter of your own program, add `framework: command` and "
-        '`command: "python train.py --workers {{ workers }}"`'
+        '`command: "python3 train.py --workers {{ workers }}"`'
     )
     assert hint(lambda: load("  bs: 4")).startswith("did you mean 'batch_size'?\nfor a parameter of your own program, ")
     assert hint(lambda: load("matrix: {framework: [command]}\ninclude: [{workers: 4}]")) == (
