@@ -63,3 +63,15 @@ def closest(word: str, known: Iterable[str]) -> str:
         return f"did you mean one of {', '.join(names[name] for name in begun)}?"
     close = begun if len(begun) == 1 else difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"did you mean '{names[close[0]]}'?" if close else ""
+
+
+def is_misspelt(word: str, name: str) -> bool:
+    """Return whether `word` is `name` with one letter left out or added, or with two neighbours swapped.
+
+    Names that differ in a digit, such as p50 and p5, or in another letter, such as loss_d and loss_g, are both correct.
+    """
+    short, long = sorted((word, name), key=len)
+    fewer = {long[:place] + long[place + 1 :] for place, letter in enumerate(long) if not letter.isdigit()}
+    pairs = [place for place in range(len(long) - 1) if long[place : place + 2].isalpha()]
+    swapped = {long[:place] + long[place + 1] + long[place] + long[place + 2 :] for place in pairs}
+    return word != name and len(short) > 2 and short in fewer | swapped

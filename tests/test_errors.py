@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbench.errors import nearest
+from hpcbench.errors import is_misspelt, nearest
 
 KNOWN = {"keras-jax", "keras-torch", "pytorch", "mxnet", "Frameworks", "frameworks-scaling"}
 
@@ -32,3 +32,23 @@ def test_many_that_begin_alike_are_no_question() -> None:
 
 def test_where_nothing_is_known_nothing_is_said() -> None:
     assert nearest("a", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "misspelt"),
+    [
+        ("rat", "rate", True),
+        ("raate", "rate", True),
+        ("rtae", "rate", True),
+        ("train_los", "train_loss", True),
+        ("rate", "rate", False),
+        ("loss", "val_loss", False),
+        ("loss_d", "loss_g", False),
+        ("top5", "top1", False),
+        ("p9", "p99", False),
+        ("time", "mite", False),
+        ("ab", "abc", False),
+    ],
+)
+def test_a_misspelt_name_is_told_from_another_name(word: str, name: str, misspelt: bool) -> None:
+    assert is_misspelt(word, name) == is_misspelt(name, word) == misspelt

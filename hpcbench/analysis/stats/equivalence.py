@@ -80,9 +80,7 @@ def false_discovery_adjusted(p_values: Sequence[float]) -> list[float]:
 def _verdict(pair: Pair, ratio: Ratio, p_value: float | None, margin: float) -> Verdict:
     """Return a verdict; `margin` is a difference of logarithms, so that it is symmetric in BASE and NEW."""
     if ratio.low is None or ratio.high is None or p_value is None:
-        reason = (
-            f"{_counts(pair)}: an interval requires two per side, and a verdict of faster or slower {MIN_REPETITIONS}"
-        )
+        reason = f"{_counts(pair)}: a CI needs 2 runs per side; a verdict of faster or slower needs {MIN_REPETITIONS}"
         return Verdict(INCONCLUSIVE, ratio, reason=reason, runs_needed=MIN_REPETITIONS)
     if -margin <= _log(ratio.low) and _log(ratio.high) <= margin:
         return Verdict(SAME, ratio, p_value)

@@ -40,13 +40,14 @@ _COLUMNS = ("quantity", "verdict", *_NUMBERS, *_WHOLE, "base_status", "new_statu
 
 
 class _Side(NamedTuple):
-    """One sweep: its cases by id, and the values of the runs, one each, by case and quantity."""
+    """One sweep: its cases by id, the values of the runs by case and quantity, and how to repeat its runs."""
 
     cases: dict[str, Row]
     values: dict[tuple[str, str], Floats]
+    again: str
 
     @classmethod
-    def of(cls, repetitions: pd.DataFrame) -> _Side:
+    def of(cls, repetitions: pd.DataFrame, again: str) -> _Side:
         found: dict[tuple[str, str], list[float]] = {}
         for (_, case), rows in by_case(repetitions).items():
             for row in valid_rows(rows):
@@ -54,7 +55,7 @@ class _Side(NamedTuple):
                     found.setdefault((case, quantity), []).append(value)
         table = case_table(repetitions)
         cases = {case["case"]: case for case in table.to_dict("records")}
-        return cls(cases, {key: np.array(values) for key, values in found.items()})
+        return cls(cases, {key: np.array(values) for key, values in found.items()}, again)
 
 
 class _Row(NamedTuple):
@@ -100,12 +101,14 @@ def compare(
     margin: float,
     metrics: Collection[Quantity] = (),
     carried: Sequence[str] = (),
+    again: tuple[str, str] = ("", ""),
 ) -> Comparison:
     """Compare the run tables of two sweeps by the time and by `metrics` of commands.
 
-    `carried` are columns of a case to copy to the result; `margin` is relative (see equivalence.evaluate).
+    `carried` are columns of a case to copy to the result; `margin` is relative (see equivalence.evaluate). `again` says
+    for each side how to repeat runs with interference.
     """
-    sides = _Side.of(base), _Side.of(new)
+    sides = _Side.of(base, again[0]), _Side.of(new, again[1])
     rows = [row for case in dict.fromkeys([*sides[0].cases, *sides[1].cases]) for row in _rows(case, *sides, metrics)]
     judged = iter(equivalence.evaluate([row.pair for row in rows if row.pair], margin))
     made = [_as_row(row, next(judged) if row.pair else None, *sides, carried) for row in rows]
@@ -193,7 +196,7 @@ def _measured(row: Row) -> Iterator[tuple[str, float]]:
 
 def _rows(case: str, base: _Side, new: _Side, metrics: Collection[Quantity]) -> Iterator[_Row]:
     """Yield a row per quantity of a case, or a single row if the whole case cannot be compared."""
-    refused = _refused(base.cases.get(case), new.cases.get(case))
+    refused = _refused(case, base, new)
     if refused:
         yield _Row(case, TIME.column, None, *refused)
         return
@@ -216,8 +219,9 @@ def _row(case: str, quantity: Quantity, old: Floats, now: Floats) -> _Row:
     return _Row(case, quantity.column, Pair(old, now, quantity.more_is_better))
 
 
-def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
+def _refused(key: str, old: _Side, now: _Side) -> tuple[str, str] | None:
     """Return verdict and reason if a case is missing, unmeasured or noisy in a sweep, or its workload differs."""
+    base, new = old.cases.get(key), now.cases.get(key)
     if new is None or base is None:
         return (NOT_COMPARED, "only in NEW") if base is None else (MISSING, "only in BASE")
     if pd.isna(base[TIME.column]):
@@ -225,15 +229,11 @@ def _refused(base: Row | None, new: Row | None) -> tuple[str, str] | None:
         return NOT_COMPARED, f"not measured in BASE{both} ({_ending(base)})"
     if pd.isna(new[TIME.column]):
         return MISSING, f"not measured in NEW ({_ending(new)})"
-    with_interference = {
-        side: case for side, case in (("BASE", base), ("NEW", new)) if case["interference"] == INTERFERENCE
-    }
-    if with_interference:
-        causes = ", ".join(
-            dict.fromkeys(", ".join(case["interference_causes"] for case in with_interference.values()).split(", "))
-        )
-        cause = f"interference in every run of {' and of '.join(with_interference)} ({causes})"
-        return NOT_COMPARED, f"{cause}; measure again: hpcbench resume SWEEP --interference (of a search: search again)"
+    noisy = [each for each in (("BASE", base, old), ("NEW", new, now)) if each[1]["interference"] == INTERFERENCE]
+    if noisy:
+        causes = ", ".join(dict.fromkeys(", ".join(case["interference_causes"] for _, case, _ in noisy).split(", ")))
+        cause = f"interference in every run of {' and of '.join(name for name, _, _ in noisy)} ({causes})"
+        return NOT_COMPARED, "; ".join([cause, *(side.again for _, _, side in noisy if side.again)])
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"different workload: {'; '.join(other)}") if other else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hpcbench.commands.shared.context import archives_of_anybody, open_sweep, sweep_argument, workspace_of
-from hpcbench.commands.shared.verdicts import Shown, compared, show_verdicts, verdict_options
+from hpcbench.commands.shared.verdicts import Shown, compared, how_to_repeat, show_verdicts, verdict_options
 from hpcbench.errors import UserError
 from hpcbench.report.load.records import latest_records
 from hpcbench.util.exit_status import exit_statuses
@@ -20,7 +20,7 @@ Examples:
   hpcbench compare main latest -o compare.md -o compare.json
   hpcbench compare --json main latest | jq .verdicts
 
-A verdict of faster or slower requires at least five runs of the case in each sweep.
+A verdict of faster or slower requires at least five runs without interference of the case in each sweep.
 """ + exit_statuses(
     "a case is slower or worse, or was measured only in BASE",
     "inconclusive: no case is slower or worse, but at least one is inconclusive or not compared",
@@ -52,4 +52,5 @@ def compare_command(
     old, now = (open_sweep(context, workspace, name) for name in (base, new))
     if old.name == now.name and old.archive == now.archive:
         raise UserError(f"BASE and NEW are the same sweep, {old.name}", hint="name two different sweeps")
-    return show_verdicts(compared(latest_records(old), latest_records(now), margin), shown, inconclusive)
+    again = how_to_repeat(old), how_to_repeat(now)
+    return show_verdicts(compared(latest_records(old), latest_records(now), margin, again), shown, inconclusive)

@@ -22,6 +22,8 @@ from hpcbench.commands.shared.start_sweep import check_schedules, print_size, st
 from hpcbench.commands.shared.verdicts import (
     Shown,
     compared,
+    few_runs,
+    how_to_repeat,
     nothing_compared,
     show_verdicts,
     verdict_options,
@@ -50,7 +52,9 @@ Examples:
   hpcbench gate main.tar.gz bench.yaml --margin 3% --junit gate.xml --on-inconclusive pass
   hpcbench gate main bench.yaml --local            the baseline is the sweep `main` of this workspace
 
-A verdict of faster or slower requires at least five runs of each case (`measure: {repetitions: 5}`).
+A verdict of faster or slower requires at least five runs without interference of each case in each sweep. Set
+`measure: {repetitions: 10}` or more. A baseline with fewer than five is created with a warning, and the exit status
+stays 0. If interference affects all runs of a case, it is not created, and the exit status is 3.
 """ + exit_statuses(
     "a run failed, a case is slower or worse, or a case is missing",
     "inconclusive: no case is slower or worse, but at least one is inconclusive or not compared",
@@ -91,17 +95,18 @@ def gate_command(
     workspace = workspace_of(context)
     source = load_yaml(file_in(workspace, "experiments", experiment))
     base = _baseline(context, workspace, baseline, experiment, update=update)
-    before = latest_records(base) if base else None
+    before = (latest_records(base), how_to_repeat(base)) if base else None
     sweep, ran = _measured(workspace, source, site, SweepOptions(settings, None, local))
     now = latest_records(sweep.paths)
-    noisy = _print_interference(now, sweep.paths.name)
+    noisy = _print_interference(now, sweep.paths.name, baseline)
     if before is None:
         write_documents(nothing_compared(now, baseline, margin), shown, inconclusive)
         status = worst(ran, inconclusive if noisy else SUCCESS)
     else:
-        status = worst(ran, show_verdicts(compared(before, now, margin), shown, inconclusive))
-    if update:
-        _update(sweep.paths, Path(baseline), status, is_new=base is None)
+        made = compared(before[0], now, margin, (before[1], how_to_repeat(sweep.paths)))
+        status = worst(ran, show_verdicts(made, shown, inconclusive))
+    if update and _update(sweep.paths, Path(baseline), status, is_new=base is None):
+        print_warnings(few_runs(now, baseline))
     return status
 
 
@@ -144,7 +149,7 @@ def _measured(workspace: Workspace, source: Document, site: str | None, asked: S
     return created, start(created, plan, workspace, wait=True)
 
 
-def _print_interference(records: list[Record], sweep: str) -> bool:
+def _print_interference(records: list[Record], sweep: str, baseline: str) -> bool:
     """Print how many cases have only runs with interference; return whether there are any."""
     by_case: dict[str, list[bool]] = {}
     for record in records:
@@ -153,19 +158,20 @@ def _print_interference(records: list[Record], sweep: str) -> bool:
     noisy = sum(all(each) for each in by_case.values())
     if noisy:
         what = f"interference made all runs of {plural(noisy, 'case')} unusable"
-        again = f"hpcbench resume {sweep} --interference, then hpcbench compare BASELINE {sweep}"
-        err.print(f"{what}; to measure them again: {again}", soft_wrap=True)
+        again = f"hpcbench resume {sweep} --interference, then hpcbench compare {baseline} {sweep}"
+        err.print(f"{what}; to measure them again: {again}", soft_wrap=True, markup=False)
     return bool(noisy)
 
 
-def _update(paths: SweepPaths, file: Path, status: int, *, is_new: bool) -> None:
-    """Write the sweep as the new baseline if the verdict passed; otherwise print that nothing was written."""
+def _update(paths: SweepPaths, file: Path, status: int, *, is_new: bool) -> bool:
+    """Write the sweep as the new baseline if the verdict passed, and return whether it did; print the result."""
     if status != SUCCESS:
         what = f"the baseline {file} was not {'created' if is_new else 'updated'}"
         hint = "" if is_new else "; to accept the new results, delete the file and repeat the command"
         err.print(what + hint, soft_wrap=True, markup=False)
-        return
+        return False
     with shown_after_a_while("archiving") as report:
         write(paths, file, report, replace=True)
     done = "created" if is_new else "updated"
     err.print(f"{done} the baseline {file} from {paths.name}", soft_wrap=True, markup=False)
+    return True

@@ -26,6 +26,7 @@ from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.history_json import history_json
 from hpcbench.report.load.metrics import DEFAULT_METRIC, default_quantity, named, quantities_of
+from hpcbench.report.load.rank_by import place_of
 from hpcbench.report.terminal.history import History, history_table, print_history
 from hpcbench.store.sweep import load
 from hpcbench.store.workspace import SweepPaths, Workspace
@@ -147,22 +148,23 @@ def _followed(past: Past, metric: str | None, latest: SweepPaths) -> Quantity:
     metrics = quantities_of(past.metrics)
     if metric is not None:
         return named(metric, FOLLOWED, metrics, has_direction=False)
-    ranked = _rank_by(latest)
+    ranked, place = _rank_by(latest)
     if ranked is not None:
         try:
             return named(ranked, FOLLOWED, metrics, has_direction=False)
         except UserError as error:
-            print_warnings([f"rank_by: {error.what}, so the default metric is followed"])
+            print_warnings([f"{place}: {error.what}, so the default metric is followed"])
     has_rate = any(row["items_per_step"] is not None for row in past.rows)
     return default_quantity(metrics.values(), has_throughput=has_rate)
 
 
-def _rank_by(latest: SweepPaths) -> str | None:
+def _rank_by(latest: SweepPaths) -> tuple[str | None, str]:
+    """Return the metric by which a report of a sweep ranks, if one is set, and where the user has set it."""
     try:
-        ranked: str | None = load(latest).description["experiment"].get("rank_by")
+        sweep = load(latest)
+        return sweep.description["experiment"].get("rank_by"), place_of(sweep)
     except (UserError, LookupError):  # only the records are kept
-        return None
-    return ranked
+        return None, ""
 
 
 def _status(made: History, inconclusive: int) -> int:

@@ -18,6 +18,7 @@ from hpcbench.status.run_local import run_repetition
 from hpcbench.store.records import has_interference, interference_causes
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.local_executor import LocalExecutor
+from hpcbench.util.causes import cause
 from hpcbench.util.console import err, print_error
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c
@@ -42,6 +43,7 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
     if any(run.planned.measure["idle_node"] == "wait" for run in ordered):
         err.print("each run waits until this machine is idle, for up to half of its time limit", soft_wrap=True)
     with_interference = lacking = 0
+    printed: set[str] = set()  # causes of metrics not found
     stopped: str | None = None
     with ended_like_ctrl_c(), progress as bar, LocalExecutor(sweep.paths, lease.fileno()) as executor:
         task = bar.add_task(sweep.paths.name, total=len(ordered), failed="")
@@ -55,19 +57,15 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
             bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
             lacking += bool(record.metrics_not_found)
             stopped = failure_limit.reached(str(sweep.paths.results))
-            if not err.is_terminal or record.status != status.COMPLETED or record.metrics_not_found:
-                err.print(_line(sweep, run, record, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
+            words = _words(record, printed)
+            is_new = bool(record.metrics_not_found) and words == record.in_words
+            if not err.is_terminal or record.status != status.COMPLETED or is_new:
+                err.print(_line(sweep, run, record, words, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
             if stopped:
                 break
     if stopped:
         _print_stopped(sweep, stopped, len(ordered) - sum(counts.values()))
-    if with_interference:
-        had = f"{plural(with_interference, 'run')} had interference"
-        message = f"{had}; to rerun them: hpcbench resume {sweep.paths.name}"
-        err.print(f"{message} --interference", soft_wrap=True)
-    if lacking:
-        message = f"{plural(lacking, 'run')} completed, metric not found; reasons: hpcbench status"
-        err.print(f"{message} {sweep.paths.name}", soft_wrap=True)
+    _print_counts(sweep.paths.name, with_interference, lacking)
     return int(counts[status.COMPLETED] != len(ordered) or lacking > 0)
 
 
@@ -79,8 +77,29 @@ def _print_stopped(sweep: Sweep, why: str, left: int) -> None:
     print_error(Finding(what, "", hint))
 
 
-def _line(sweep: Sweep, run: RunProgress, record: Record, times: int, place: str) -> Text:
+def _print_counts(name: str, with_interference: int, lacking: int) -> None:
+    """Print how many runs of a sweep had interference, and how many lack a metric."""
+    if with_interference:
+        had = f"{plural(with_interference, 'run')} had interference"
+        err.print(f"{had}; to rerun them: hpcbench resume {name} --interference", soft_wrap=True)
+    if lacking:
+        lack = f"{plural(lacking, 'run')} completed, metric not found"
+        err.print(f"{lack}; reasons: hpcbench status {name}", soft_wrap=True)
+
+
+def _words(record: Record, printed: set[str]) -> str:
+    """Return the status with the message; without it if a metric was not found for a cause in `printed`, or add it."""
+    if record.status != status.COMPLETED or not record.metrics_not_found:
+        return record.in_words
+    why = cause(record.message)
+    if why in printed:
+        return f"{record.status}, {status.METRIC_NOT_FOUND}"
+    printed.add(why)
+    return record.in_words
+
+
+def _line(sweep: Sweep, run: RunProgress, record: Record, words: str, times: int, place: str) -> Text:
     causes = interference_causes(record)
     reason = f", interference: {causes}" if causes and not record.message else ""
     again = f", measured {times} times" if times > 1 else ""
-    return Text(f"{place} {named(sweep, run.planned)}: {record.in_words}{reason}{again}")
+    return Text(f"{place} {named(sweep, run.planned)}: {words}{reason}{again}")

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 import click
 import pandas as pd
 
+from hpcbench.analysis.cases.labels import label, telling_apart
 from hpcbench.analysis.stats.equivalence import MARGIN
+from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS
 from hpcbench.analysis.studies import comparison as studies
 from hpcbench.analysis.studies.comparison import Comparison
 from hpcbench.collect.table import identifying_columns, metric_columns, repetition_table
@@ -29,11 +31,14 @@ from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.junit import junit
 from hpcbench.report.load.metrics import quantities_of
 from hpcbench.report.terminal.comparison import Metrics, print_comparison
+from hpcbench.store.sweep import load
+from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.console import err, out
 from hpcbench.util.exit_status import FAILURE, INCONCLUSIVE, SUCCESS
 from hpcbench.util.text import plural
 
 FORMATS = ("json", "csv", "parquet", "md")
+RECOMMENDED_REPETITIONS = 10  # enough for a verdict even if interference makes half of the runs unusable
 _ON_INCONCLUSIVE = {"fail": FAILURE, "pass": SUCCESS}
 
 
@@ -119,12 +124,21 @@ def _fraction(_: click.Context, __: click.Parameter, value: str) -> float:
     return part
 
 
-def compared(base: list[Record], new: list[Record], margin: float) -> Compared:
-    """Return the comparison of the records of two sweeps."""
+def how_to_repeat(paths: SweepPaths) -> str:
+    """Return how to measure runs with interference again."""
+    if paths.archive:
+        return f"measure {paths.archive} again on an idle machine"
+    if load(paths).tuning is not None:
+        return "search again: hpcbench tune"
+    return f"measure again: hpcbench resume {paths.name} --interference"
+
+
+def compared(base: list[Record], new: list[Record], margin: float, again: tuple[str, str] = ("", "")) -> Compared:
+    """Return the comparison of the records of two sweeps; `again` says how to repeat the runs of each."""
     tables = repetition_table(base), repetition_table(new)
     metrics = quantities_of(metric_columns([*base, *new]))
     describing = identifying_columns(pd.concat(tables))
-    found = studies.compare(*tables, margin, metrics.values(), ["experiment", *describing])
+    found = studies.compare(*tables, margin, metrics.values(), ["experiment", *describing], again)
     return Compared(found, describing, metrics)
 
 
@@ -133,6 +147,23 @@ def nothing_compared(new: list[Record], base: str, margin: float) -> Compared:
     made = compared(new, new, margin)
     warning = f"{base} did not exist: nothing was compared"
     return replace(made, found=made.found._replace(base=base, rows=made.found.rows.head(0), warnings=[warning]))
+
+
+def few_runs(records: list[Record], baseline: str) -> list[str]:
+    """Return a warning if a case of a new baseline has too few usable runs for a verdict of faster or slower."""
+    made = compared(records, records, MARGIN)
+    rows = made.found.rows
+    few = rows[rows["ratio"].notna() & (rows["new_runs"] < MIN_REPETITIONS)].sort_values("new_runs", kind="stable")
+    if few.empty:
+        return []
+    fewest, cases = few.iloc[0], few["case"].nunique()
+    runs = plural(int(fewest["new_runs"]), "usable run") + (f" ({cases} such cases)" if cases > 1 else "")
+    planned = sum(record.case_id == fewest["case"] for record in records)
+    enough = max(RECOMMENDED_REPETITIONS, 2 * planned)
+    shown = telling_apart(rows, made.describing)
+    what = f"{label(fewest, shown) if shown else 'the only case'} has {runs}"
+    again = f"delete {baseline}, then repeat the command with --set measure.repetitions={enough}"
+    return [f"{what}, but a verdict of faster or slower needs {MIN_REPETITIONS}; to measure more: {again}"]
 
 
 def show_verdicts(made: Compared, shown: Shown, inconclusive: int) -> int:

@@ -45,7 +45,7 @@ def metric_of(text: str) -> tuple[str, dict[str, Any]]:
         raise UserError(f"write --extract as {METAVAR}", where=where, hint=_EXAMPLE)
     name, better = form["name"], form["better"]
     if not name.isidentifier() or not name.isascii():
-        raise UserError(f"the metric {name!r} must be a plain word, e.g. step_rate", where=where)
+        raise UserError(f"the metric {name!r} must be a plain word, e.g. step_rate", where=where, hint=_EXAMPLE)
     if better not in (None, "higher", "lower"):
         raise UserError(f"'{better}' is neither higher nor lower", where=where, hint=_EXAMPLE)
     definition = {"regex": form["regex"], "reduce": "last", **({"better": better} if better else {})}

@@ -13,7 +13,7 @@ from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.validation.common_mistakes import hint_for_axis, hint_for_key, range_in
 from hpcbench.config.validation.findings import Findings
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.errors import closest, nearest
+from hpcbench.errors import closest, is_misspelt, nearest
 
 if TYPE_CHECKING:
     from hpcbench.config.experiment import Experiment
@@ -175,9 +175,9 @@ def check_metrics(wanted: Mapping[str, Metric], expect: list[str], findings: Fin
 
 
 def check_rank_by(asked: str | None, metrics: Mapping[str, Metric], findings: Findings) -> None:
-    """Add an error if the better direction of the metric is unknown, or not a direction.
+    """Add an error if the better direction of the metric is unknown, or not a direction, or if its name is misspelt.
 
-    A name that is not in `metrics` may be in the output of the runs.
+    Any other name that is not in `metrics` may be in the output of the runs.
     """
     if asked is None:
         return
@@ -187,3 +187,5 @@ def check_rank_by(asked: str | None, metrics: Mapping[str, Metric], findings: Fi
     elif not colon and name in metrics and not (metrics[name].better or metrics[name].unit):
         what = f"the better direction of '{name}' is unknown"
         findings.add(what, ("rank_by",), f"write {name}:higher or {name}:lower, or add `better` to the metric")
+    elif name not in metrics and any(is_misspelt(name, known) for known in metrics):
+        findings.add(f"unknown metric '{name}'", ("rank_by",), f"use one of: {', '.join(metrics)}")

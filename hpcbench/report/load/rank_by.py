@@ -30,6 +30,11 @@ def ranked_by(asked: str | None, sweeps: Sequence[Sweep], records: Sequence[Reco
         if metric is not None:
             named(metric, QUANTITIES, quantities_of(metric_columns(found)))
     except UserError as error:
-        print_warnings([f"rank_by: {error.what}, so the default metric ranks the cases"])
+        print_warnings([f"{place_of(sweeps[0])}: {error.what}, so the default metric ranks the cases"])
         return None, list(records)
     return metric, found
+
+
+def place_of(sweep: Sweep) -> str:
+    """Return where the user has written the metric of a sweep: in an experiment file, or on the command line."""
+    return "rank_by" if sweep.description.get("source") else "--metric of hpcbench run"

@@ -43,7 +43,8 @@ def sweep(repetition: Rep, table: Table) -> Callable[..., pd.DataFrame]:
 @pytest.fixture
 def compared(sweep: Callable[..., pd.DataFrame]) -> Callable[..., Comparison]:
     def make(base: Row, new: Row, metrics: tuple[Quantity, ...] = (), margin: float = 0.01) -> Comparison:
-        return compare(sweep("base", **base), sweep("new", **new), margin, metrics, ["batch_size"])
+        again = "repeat base", "repeat new"
+        return compare(sweep("base", **base), sweep("new", **new), margin, metrics, ["batch_size"], again)
 
     return make
 
@@ -284,11 +285,10 @@ def test_repetitions_that_nobody_watched_are_compared_and_it_is_said(compared: C
 def test_a_case_of_which_every_repetition_was_disturbed_is_not_compared_and_it_is_said(compared: Compared) -> None:
     found = compared({"a": 1.0}, {"a": {"each": with_interference}})
     assert only(found)["verdict"] == "not compared"
-    again = "measure again: hpcbench resume SWEEP --interference (of a search: search again)"
-    assert only(found)["reason"] == f"interference in every run of NEW (cpu); {again}"
+    assert only(found)["reason"] == "interference in every run of NEW (cpu); repeat new"
     assert found.warnings == []
     found = compared({"a": {"each": with_interference}}, {"a": {"each": with_interference}})
-    assert only(found)["reason"] == f"interference in every run of BASE and of NEW (cpu); {again}"
+    assert only(found)["reason"] == "interference in every run of BASE and of NEW (cpu); repeat base; repeat new"
 
 
 def test_whole_numbers_stay_whole_beside_cases_that_have_none(compared: Compared) -> None:

@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,10 +17,12 @@ import pytest
 from click.testing import CliRunner
 
 from hpcbench import cli
+from hpcbench.commands.analyse import compare
 from hpcbench.core import run_spec
-from hpcbench.core.record import Record, RecordKey
+from hpcbench.core.record import Evidence, Interference, Record, RecordKey
 from hpcbench.node.results import record_writer
 from hpcbench.node.results.outcome import Outcome
+from hpcbench.store.workspace import SweepPaths
 from tests.conftest import CommandLine
 
 SAMPLES = 20
@@ -167,6 +170,25 @@ def test_a_comparison_of_nothing_is_no_success(invoke, sweep: Sweep):
     (suite,) = ElementTree.parse(invoke.workspace / "compare.xml").getroot()  # noqa: S314 - written by us
     assert suite.get("failures") == "1"
     assert json.loads((invoke.workspace / "compare.json").read_text())["compared"] == 0
+
+
+def test_runs_with_interference_are_repeated_by_a_command_with_the_name_of_their_sweep(
+    invoke, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+):
+    def noisy(paths: SweepPaths) -> list[Record]:
+        found = [Evidence(["cpu"], "another process", 1, 1.0)]
+        return [replace(record, interference=Interference("interference", found=found)) for record in latest(paths)]
+
+    latest = compare.latest_records
+    monkeypatch.setattr(compare, "latest_records", noisy)
+    sweep("main", {4: 0.01})
+    sweep("next", {4: 0.01})
+    told = invoke("compare", "main", "next", "--on-inconclusive", "pass", expect=None).stdout
+    again = "; ".join(f"measure again: hpcbench resume {name} --interference" for name in ("main", "next"))
+    assert f"interference in every run of BASE and of NEW (cpu); {again}\n" in told
+    invoke("archive", "main", "-o", "main.tar.gz")
+    told = invoke("compare", "main.tar.gz", "next", "--on-inconclusive", "pass", expect=None).stdout
+    assert "(cpu); measure main.tar.gz again on an idle machine; measure again: hpcbench resume next" in told
 
 
 def test_other_work_behind_the_same_parameters_is_not_compared(invoke, sweep: Sweep):

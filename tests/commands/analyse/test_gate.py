@@ -115,10 +115,13 @@ def test_a_failed_run_and_a_missing_case_fail(invoke, bench: Measured, changes: 
 
 
 @pytest.mark.usefixtures("clean")
-def test_too_few_runs_are_inconclusive(invoke, bench: Measured) -> None:
-    bench(100, repetitions=2)
-    gated(invoke, "--update")
-    bench(90, repetitions=2)
+def test_too_few_runs_are_told_when_a_baseline_is_created_and_inconclusive_later(invoke, bench: Measured) -> None:
+    bench(100, repetitions=2, sizes=(1, 2))
+    told = gated(invoke, "--update").stderr
+    assert "created the baseline main.tar.gz" in told
+    assert "warning: size=1 has 2 usable runs (2 such cases), but a verdict of faster or slower needs 5" in told
+    assert "delete main.tar.gz, then repeat the command with --set measure.repetitions=10" in told
+    bench(90, repetitions=2, sizes=(1, 2))
     assert "inconclusive: exit status 3" in gated(invoke, "--margin", "1%", expect=3).stderr
 
 
@@ -129,6 +132,7 @@ def test_interference_in_all_runs_is_told_and_inconclusive(
     bench(100)
     done = gated(invoke, "--update", expect=3)
     assert "interference made all runs of 1 case unusable; to measure them again: hpcbench resume bench-" in done.stderr
+    assert "--interference, then hpcbench compare main.tar.gz bench-" in done.stderr
     assert "the baseline main.tar.gz was not created" in done.stderr
     assert not (invoke.workspace / "main.tar.gz").exists()
 

@@ -71,6 +71,14 @@ def test_an_experiment_is_saved_and_continues_as_a_sweep(command_line, program) 
     assert "already exists" in again.stderr
 
 
+def test_a_pattern_that_matches_nothing_is_told_once_with_the_number_of_runs(command_line) -> None:
+    asked = ("--repetitions", "2", "-P", "n=1,2", "--extract", "rate:higher=rate=([0-9]+)")
+    done = command_line("run", *ONCE, *asked, "--", "echo", "size", "{n}", expect=1)
+    assert done.stderr.count("the pattern 'rate=([0-9]+)' was not found in the output") == 1
+    assert done.stderr.count("run 2: completed, metric not found\n") == 2
+    assert "4 runs completed, metric not found; reasons: hpcbench status echo-" in done.stderr
+
+
 def test_a_found_metric_ranks_and_is_saved(command_line, program) -> None:
     asked = ("-P", "size=1,3", "--metric", "rate:lower", "--", "python3", "train.py", "{size}")
     done = command_line("run", *ONCE, *asked)
@@ -99,8 +107,12 @@ def test_a_saved_experiment_is_run_with_the_options_that_a_file_cannot_have(comm
 
 def test_a_report_without_the_metric_of_rank_by_warns_and_ranks_by_the_default(command_line) -> None:
     done = command_line("run", *ONCE, "--metric", "rate:lower", "--", "echo", "7")
-    assert "rank_by: unknown metric 'rate:lower', so the default metric ranks the cases" in done.stderr
+    told = "unknown metric 'rate:lower', so the default metric ranks the cases"
+    assert f"--metric of hpcbench run: {told}" in done.stderr
     assert "echo 7" in done.stdout
+    command_line("run", "--save", "echo.yaml", "--metric", "rate:lower", "--repetitions", "1", "--", "echo", "7")
+    command_line("sweep", "echo.yaml", "--local", "--name", "saved")
+    assert f"warning: rank_by: {told}" in command_line("report", "saved").stderr
 
 
 def test_a_program_that_fails_is_status_1_with_its_reason(command_line) -> None:
@@ -143,6 +155,7 @@ def test_the_next_command_writes_a_page_only_if_its_packages_are_installed(
         (["--extract", "rate", "--", "true"], "NAME[:higher|:lower]=REGEX"),
         (["--metric", "rate:best", "--", "true"], "'rate:best' is not NAME, NAME:higher or NAME:lower"),
         (["--metric", "a", "--extract", "a=(1)", "--", "true"], "the better direction of 'a' is unknown"),
+        (["--metric", "rat", "--extract", "rate=(1)", "--", "true"], "--metric rat: rank_by: unknown metric 'rat'"),
         (["--extract", "rate=x", "--", "true"], "needs a group for the number"),
         (["--launch", "ssh", "--", "true"], "ssh"),
     ],

@@ -32,6 +32,7 @@ def test_a_metric_is_a_name_a_direction_and_a_pattern(text: str, name: str, defi
         ("rate:higher", "write --extract as NAME"),
         ("=(.)", "the metric '' must be a plain word"),
         ("step rate=(.)", "the metric 'step rate' must be a plain word"),
+        ("samples/s=([0-9.]+)", "the metric 'samples/s' must be a plain word"),
         ("größe=(.)", "must be a plain word"),
         ("rate:up=(.)", "'up' is neither higher nor lower"),
         ("rate:=(.)", "'' is neither higher nor lower"),
@@ -47,6 +48,7 @@ def test_other_texts_are_errors(text: str, what: str) -> None:
         metric_of(text)
     assert what in caught.value.what
     assert caught.value.where == f"--extract {text}"
+    assert caught.value.hint == "for example: --extract 'rate:higher=rate: ([0-9.]+)'"
 
 
 def test_a_name_is_given_once() -> None:
