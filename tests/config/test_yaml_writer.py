@@ -46,5 +46,5 @@ def test_a_site_keeps_what_looks_like_something_else(value: str) -> None:
     text = f"name: c\nscheduler: slurm\n{slurm}\n{variables}\n"
     site = load_site(parse_yaml(text, "site"))
     again = load_site(parse_yaml(yaml_text(site.model_dump(mode="json", exclude_unset=True)), "again"))
-    assert again == site
+    assert again.model_dump() == site.model_dump()
     assert again.slurm.model_fields_set == site.slurm.model_fields_set
