@@ -24,7 +24,7 @@ MAX_COMPARED = 1000  # cases that are compared with the best one; lower ranks ar
 
 
 class Named(NamedTuple):
-    """The key of a case and its name in sentences, which need not be unique."""
+    """The key of a case and its name in sentences, which need not be unique; empty if its workload identifies it."""
 
     key: Key
     name: str
@@ -183,7 +183,7 @@ def key_of(case: pd.Series[Any]) -> Key:
 
 def _named(case: pd.Series[Any], work: Workload) -> Named:
     is_lone = len(work.cases) == 1 and not work.shown
-    return Named(key_of(case), work.title if is_lone else phrase(case, work.shown))
+    return Named(key_of(case), "" if is_lone else phrase(case, work.shown))
 
 
 def _limit(case: pd.Series[Any], column: str) -> float | None:

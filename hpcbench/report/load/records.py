@@ -49,7 +49,9 @@ def _print_missing(progress: Progress) -> None:
     unknown = 0 if paths.archive else sum(run.state == UNKNOWN for run in progress.runs)
     missing = sum(not run.ended for run in progress.runs) - unknown
     if missing:
-        err.print(f"{paths.name}: {missing} {of_all} have not ended yet", soft_wrap=True)
+        not_started = "was not started" if missing == 1 else "were not started"
+        state = "have not ended yet" if progress.active_runs or progress.follows_on else not_started
+        err.print(f"{paths.name}: {missing} {of_all} {state}", soft_wrap=True)
     if unknown:
         see = f"see: hpcbench status {paths.name}"
         err.print(f"{paths.name}: {unknown} {of_all} are in an unknown state; {see}", soft_wrap=True)
