@@ -252,7 +252,7 @@ def few_runs(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(few, evidence.measured, "has", "have")
     lacking = f"{share} fewer than {MIN_TO_RESAMPLE} runs: the CI assumes a log-normal distribution"
-    remedy = f"{_more_runs(evidence, few, MIN_TO_RESAMPLE)}; a CI of {MIN_TO_RESAMPLE} runs assumes no distribution"
+    remedy = f"{_more_runs(evidence, few, MIN_TO_RESAMPLE)}; {MIN_TO_RESAMPLE} or more assume none"
     return RuleViolation(6, lacking, remedy)
 
 
