@@ -113,7 +113,5 @@ class Results:
     @cached_property
     def _workload_of(self) -> dict[Key, Workload]:
         return {
-            key: work
-            for work in self.workloads
-            for key in zip(work.cases["sweep"], work.cases["case"], strict=True)
+            key: work for work in self.workloads for key in zip(work.cases["sweep"], work.cases["case"], strict=True)
         }

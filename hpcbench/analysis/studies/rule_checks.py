@@ -165,13 +165,14 @@ def wide_intervals(evidence: Evidence) -> RuleViolation | None:
     if wide.empty:
         return None
     # Tables do not show the limits of these.
-    unknown = [index for index in wide.index if says_nothing(*intervals.loc[index, ["low", "high"]])]
+    limits = zip(wide.index, *(intervals.loc[wide.index, name] for name in ("low", "high")), strict=True)
+    unknown = [index for index, low, high in limits if says_nothing(low, high)]
     remedy = "use more or longer runs, or an idle machine"
     bound, largest = f"{100 * WIDE:.0f} % from the median", f"{100 * wide.max():.0f} %"
     if len(evidence.measured) == 1:
         lacking = f"the CI extends more than {bound}: {largest}"
         return RuleViolation(5, "the CI is unknown, because the runs differ too much" if unknown else lacking, remedy)
-    widest = wide.loc[unknown or wide.index].idxmax()
+    widest = wide[wide.index.isin(unknown)].idxmax() if unknown else wide.idxmax()
     several = f"the CIs of {_share(wide, evidence.measured)} extend more than {bound}"
     extent = " or are unknown" if unknown else f", up to {largest}"
     named = evidence.results.full_label(evidence.measured.loc[widest])

@@ -50,7 +50,8 @@ def _print_missing(progress: Progress) -> None:
     missing = sum(not run.ended for run in progress.runs) - unknown
     if missing:
         not_started = "was not started" if missing == 1 else "were not started"
-        state = "have not ended yet" if progress.active_runs or progress.follows_on else not_started
+        may_end = paths.archive or progress.active_runs or progress.follows_on  # an archive may be of a running sweep
+        state = "have not ended yet" if may_end else not_started
         err.print(f"{paths.name}: {missing} {of_all} {state}", soft_wrap=True)
     if unknown:
         see = f"see: hpcbench status {paths.name}"

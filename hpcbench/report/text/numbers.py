@@ -81,7 +81,8 @@ def formatter(quantity: Quantity) -> Callable[[float], str]:
 def column_format(quantity: Quantity, values: pd.Series[float]) -> tuple[str, Callable[[float], str]]:
     """Return the unit and the formatter of a column of values: one unit, and decimals by the smallest value.
 
-    Values of very different magnitudes, and tiny ones, have the same number of significant digits instead. Times and sizes have the unit of the median. The unit is empty for ratios.
+    Values of very different magnitudes, and tiny ones, have the same number of significant digits instead. Times and
+    sizes have the unit of the median. The unit is empty for ratios.
     """
     known = values.dropna().astype(float).abs()
     known = known[(known > 0) & (known < math.inf)]
