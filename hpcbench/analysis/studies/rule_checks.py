@@ -172,10 +172,10 @@ def wide_intervals(evidence: Evidence) -> RuleViolation | None:
     if len(evidence.measured) == 1:
         lacking = f"the CI extends more than {bound}: {largest}"
         return RuleViolation(5, "the CI is unknown, because the runs differ too much" if unknown else lacking, remedy)
-    widest = wide[wide.index.isin(unknown)].idxmax() if unknown else wide.idxmax()
+    widest = wide[wide.index.isin(unknown)] if unknown else wide
     several = f"the CIs of {_share(wide, evidence.measured)} extend more than {bound}"
     extent = " or are unknown" if unknown else f", up to {largest}"
-    named = evidence.results.full_label(evidence.measured.loc[widest])
+    named = evidence.results.full_label(evidence.measured.loc[widest.nlargest(1).index].iloc[0])
     return RuleViolation(5, f"{several}{extent} ({named})", remedy)
 
 
