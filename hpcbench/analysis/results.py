@@ -100,12 +100,18 @@ class Results:
 
     def label(self, case: pd.Series[Any]) -> str:
         """Return the label of a case: the columns that identify it in its workload, or all if it was not measured."""
-        return labels.label(case, self._reported.get((case["sweep"], case["case"]), list(self.shown)))
+        work = self._workload_of.get((case["sweep"], case["case"]))
+        return labels.label(case, work.shown if work else list(self.shown))
+
+    def full_label(self, case: pd.Series[Any]) -> str:
+        """Return the label of a measured case, after the short title of its workload if there are several."""
+        if len(self.workloads) == 1:
+            return self.label(case)
+        work = self._workload_of[case["sweep"], case["case"]]
+        return f"{work.short_title}: {self.label(case)}" if work.shown else work.short_title
 
     @cached_property
-    def _reported(self) -> dict[tuple[str, str], list[str]]:
+    def _workload_of(self) -> dict[Key, Workload]:
         return {
-            key: work.shown
-            for work in self.workloads
-            for key in zip(work.cases["sweep"], work.cases["case"], strict=True)
+            key: work for work in self.workloads for key in zip(work.cases["sweep"], work.cases["case"], strict=True)
         }

@@ -18,13 +18,13 @@ from hpcbench.analysis.cases.speedup import same_problem
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.distributions import normal_quantile
 from hpcbench.analysis.stats.intervals import LEVEL, Interval
-from hpcbench.core.samples import INTERFERENCE, UNMONITORED
+from hpcbench.core.samples import INTERFERENCE
 
 MAX_COMPARED = 1000  # cases that are compared with the best one; lower ranks are assumed to be worse
 
 
 class Named(NamedTuple):
-    """The key of a case and its name in sentences, which need not be unique."""
+    """The key of a case and its name in sentences, which need not be unique; empty if its workload identifies it."""
 
     key: Key
     name: str
@@ -101,9 +101,14 @@ def best_case(results: Results, work: Workload) -> BestCase:
         _those(best, base, work, lambda case: bool(case["runs"] == 1)),
         _those(best, base, work, lambda case: bool(case["interference"] == INTERFERENCE)),
         int((measured["interference"] == INTERFERENCE).sum()),
-        _those(best, base, work, lambda case: bool(case["interference"] == UNMONITORED and case["interference_runs"])),
+        _those(best, base, work, _has_only_unmonitored),
         _is_significant(gained, len(measured) - 1),
     )
+
+
+def _has_only_unmonitored(case: pd.Series[Any]) -> bool:
+    """Return whether all runs that count are unmonitored, and others had interference."""
+    return bool(case["unmonitored"] == case["runs"] and case["interference_runs"])
 
 
 def _is_significant(interval: Interval, rivals: int) -> bool:
@@ -178,7 +183,7 @@ def key_of(case: pd.Series[Any]) -> Key:
 
 def _named(case: pd.Series[Any], work: Workload) -> Named:
     is_lone = len(work.cases) == 1 and not work.shown
-    return Named(key_of(case), work.title if is_lone else phrase(case, work.shown))
+    return Named(key_of(case), "" if is_lone else phrase(case, work.shown))
 
 
 def _limit(case: pd.Series[Any], column: str) -> float | None:

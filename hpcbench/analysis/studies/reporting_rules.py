@@ -76,6 +76,11 @@ class Evidence:
         cases = self.results.cases.assign(**{WORK: work_groups(self.results.cases)})
         return cases[cases[WORK] >= 0]
 
+    @property
+    def used_slurm(self) -> bool:
+        """Return whether a measured run was in a job of Slurm."""
+        return bool(self.measured["job_id"].notna().any())
+
     @cached_property
     def valid(self) -> pd.DataFrame:
         """Return the valid runs (see case_table.py) of the measured cases, with the number of their workload."""

@@ -13,8 +13,10 @@ from hpcbench.analysis.cases.latency import AVERAGED_OVER, INSTANCES, STEPS, TAS
 from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
+from hpcbench.analysis.stats.ratio_text import says_nothing
 from hpcbench.analysis.studies.reporting_rules import Evidence, RuleViolation
 from hpcbench.core.frameworks import FORWARD_TASKS
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.status import COMPLETED, UNSUPPORTED
 from hpcbench.util.text import plural
@@ -74,7 +76,9 @@ def _more_runs(evidence: Evidence, cases: pd.DataFrame, required: int) -> str:
     left_out = cases["interference_runs"].where(cases["interference"] != INTERFERENCE, 0)
     if ((left_out > 0) & (cases["runs"] + left_out >= required)).any():
         return f"{_resume(cases)} --interference reruns those with interference"
-    return f"set measure.repetitions to {MIN_TO_RESAMPLE} or more"
+    of_commands = cases["framework"].eq(COMMAND).all()
+    option = "--repetitions (measure.repetitions)" if of_commands else "measure.repetitions"
+    return f"set {option} to {MIN_TO_RESAMPLE} or more"
 
 
 def interference_rule(evidence: Evidence) -> RuleViolation | None:
@@ -86,13 +90,21 @@ def interference_rule(evidence: Evidence) -> RuleViolation | None:
     lost = cases[cases["interference"] == INTERFERENCE]
     left_out = int(cases["interference_runs"].sum()) - int(lost["interference_runs"].sum())
     kept = [f"{left_out:,} left out"] if left_out else []
-    kept += [f"{lost['interference_runs'].sum():,} used, because their cases have no clean ones"] if len(lost) else []
+    kept += [_used(lost)] if len(lost) else []
     completed = int(evidence.measured["runs"].sum()) + left_out
     runs = f"{cases['interference_runs'].sum():,} of {completed:,} runs, in {_share(cases, evidence.measured)}"
     lacking = f"interference in {runs} ({causes}), in all attempts; {', '.join(kept)}"
     again = "a new search" if evidence.were_searched(cases) else f"{_resume(cases)} --interference, or a new sweep"
-    remedy = f"{again} on whole nodes (exclusive: true) or with measure.idle_node"
+    place = "on whole nodes (exclusive: true)" if evidence.used_slurm else "on an idle machine"
+    remedy = f"{again} {place} or with measure.idle_node"
     return RuleViolation(9, lacking, remedy)
+
+
+def _used(cases: pd.DataFrame) -> str:
+    """Return that the runs of cases with interference in all runs count."""
+    count = int(cases["interference_runs"].sum())
+    whose = "this case has" if len(cases) == 1 else "these cases have"
+    return f"{count:,} {'was' if count == 1 else 'were'} used, because {whose} no clean runs"
 
 
 def _resume(cases: pd.DataFrame) -> str:
@@ -152,13 +164,19 @@ def wide_intervals(evidence: Evidence) -> RuleViolation | None:
     wide = reach[reach > WIDE]
     if wide.empty:
         return None
+    # Tables do not show the limits of these.
+    limits = zip(wide.index, *(intervals.loc[wide.index, name] for name in ("low", "high")), strict=True)
+    unknown = [index for index, low, high in limits if says_nothing(low, high)]
     remedy = "use more or longer runs, or an idle machine"
     bound, largest = f"{100 * WIDE:.0f} % from the median", f"{100 * wide.max():.0f} %"
     if len(evidence.measured) == 1:
-        return RuleViolation(5, f"the CI extends more than {bound}: {largest}", remedy)
-    widest = evidence.results.label(evidence.measured.loc[wide.nlargest(1).index].iloc[0])
+        lacking = f"the CI extends more than {bound}: {largest}"
+        return RuleViolation(5, "the CI is unknown, because the runs differ too much" if unknown else lacking, remedy)
+    widest = wide[wide.index.isin(unknown)] if unknown else wide
     several = f"the CIs of {_share(wide, evidence.measured)} extend more than {bound}"
-    return RuleViolation(5, f"{several}, up to {largest} ({widest})", remedy)
+    extent = " or are unknown" if unknown else f", up to {largest}"
+    named = evidence.results.full_label(evidence.measured.loc[widest.nlargest(1).index].iloc[0])
+    return RuleViolation(5, f"{several}{extent} ({named})", remedy)
 
 
 def uncertain_order(evidence: Evidence) -> RuleViolation | None:
@@ -177,8 +195,9 @@ def uncertain_order(evidence: Evidence) -> RuleViolation | None:
     if not uncertain.any():
         return None
     missing = "" if known.equals(neighbours) else " or are missing"
-    counts = f"{uncertain.sum():,} of {neighbours.sum():,}"
-    lacking = f"the intervals of {counts} pairs of neighbours in the ranking overlap{missing}"
+    pairs = f"{uncertain.sum():,} of {plural(int(neighbours.sum()), 'pair')} of neighbours in the ranking"
+    have = "has" if uncertain.sum() == 1 else "have"
+    lacking = f"{pairs} {have} intervals that overlap{missing}"
     return RuleViolation(7, lacking, "ignore their order, or narrow the intervals with more runs")
 
 
@@ -222,7 +241,7 @@ def unstated_base(evidence: Evidence) -> RuleViolation | None:
     if bases is None:
         return None
     first = bases.iloc[0]
-    over = f"the first case, {evidence.results.label(first)} ({first['time_median_s']:.3g} s)"
+    over = f"the first case, {evidence.results.full_label(first)} ({first['time_median_s']:.3g} s)"
     if len(bases) > 1:
         over = f"the first case of each of {len(bases):,} workloads or problem sizes (1.00x)"
     return RuleViolation(1, f"without a base case, speedups are relative to {over}", "set one with --baseline-case")
@@ -233,10 +252,9 @@ def few_runs(evidence: Evidence) -> RuleViolation | None:
     if few is None:
         return None
     share = _share(few, evidence.measured, "has", "have")
-    lacking = f"{share} fewer than {MIN_TO_RESAMPLE} runs, which are assumed to be log-normal"
-    return RuleViolation(
-        6, lacking, f"{_more_runs(evidence, few, MIN_TO_RESAMPLE)}; {MIN_TO_RESAMPLE} or more require no assumption"
-    )
+    lacking = f"{share} fewer than {MIN_TO_RESAMPLE} runs: the CI assumes a log-normal distribution"
+    remedy = f"{_more_runs(evidence, few, MIN_TO_RESAMPLE)}; {MIN_TO_RESAMPLE} or more assume none"
+    return RuleViolation(6, lacking, remedy)
 
 
 def missing_bounds(evidence: Evidence) -> RuleViolation | None:
@@ -258,9 +276,10 @@ def unknown_factors(evidence: Evidence) -> RuleViolation | None:
     unknown = confounders.unknown(evidence.valid)
     if not unknown:
         return None
-    return RuleViolation(
-        9, f"unknown for some runs: {', '.join(unknown)}", "ask the administrators, and report the value"
-    )
+    remedy = "ask the administrators, and report the value"
+    if not evidence.used_slurm:
+        remedy = "find the values on the machine, and report them"
+    return RuleViolation(9, f"unknown for some runs: {', '.join(unknown)}", remedy)
 
 
 def uncommitted_changes(evidence: Evidence) -> RuleViolation | None:

@@ -150,7 +150,7 @@ def _standing(case: pd.Series[Any], place: int, answer: BestCase | None) -> page
 def _failures(results: Results) -> Iterable[page_model.Failure]:
     found = failures_of(results)
     for failure in found[:MAX_FAILURES]:
-        named = failure.cases[:MAX_NAMED]
+        named = () if failure.is_only_case else failure.cases[:MAX_NAMED]
         yield page_model.Failure(failure.status, failure.error or "", len(failure.cases), named, failure.log or "")
     more = found[MAX_FAILURES:]
     if more:

@@ -49,7 +49,10 @@ def _print_missing(progress: Progress) -> None:
     unknown = 0 if paths.archive else sum(run.state == UNKNOWN for run in progress.runs)
     missing = sum(not run.ended for run in progress.runs) - unknown
     if missing:
-        err.print(f"{paths.name}: {missing} {of_all} have not ended yet", soft_wrap=True)
+        not_started = "was not started" if missing == 1 else "were not started"
+        may_end = paths.archive or progress.active_runs or progress.follows_on  # an archive may be of a running sweep
+        state = "have not ended yet" if may_end else not_started
+        err.print(f"{paths.name}: {missing} {of_all} {state}", soft_wrap=True)
     if unknown:
         see = f"see: hpcbench status {paths.name}"
         err.print(f"{paths.name}: {unknown} {of_all} are in an unknown state; {see}", soft_wrap=True)

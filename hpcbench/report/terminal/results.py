@@ -93,7 +93,7 @@ def _print_failures(results: Results, console: Console) -> None:
     """Print one line per kind of failure: cases and reason."""
     found = failures_of(results)
     for failure in found[:MAX_FAILURES]:
-        console.print(Text.assemble((failure.status, "red"), f" {failure.in_words}"), soft_wrap=True)
+        console.print(Text.assemble((failure.status, "red"), failure.in_words), soft_wrap=True)
     if len(found) > MAX_FAILURES:
         more = sum(len(failure.cases) for failure in found[MAX_FAILURES:])
         console.print(f"... and {more:,} more for other reasons: hpcbench status, or --html FILE")

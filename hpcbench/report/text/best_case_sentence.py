@@ -9,6 +9,7 @@ from hpcbench.analysis.studies.best_case import Base, BestCase
 from hpcbench.report.text.numbers import value_in_words
 
 MAX_NAMED = 3  # named cases that may be as good as the best
+_ALONE = "no other case to compare with"
 
 
 def sentence(found: BestCase) -> str:
@@ -31,7 +32,7 @@ def _beginning(found: BestCase) -> str:
     value = value_in_words(found.quantity, found.value.estimate)
     better = found.quantity.better
     if found.cases == 1:
-        return f"{best}: {value}; no other case to compare with"
+        return f"{best}: {value}; {_ALONE}" if best else f"{value}; {_ALONE}"
     if found.best_is_base:
         return f"No case is {better} than {base} ({value})"
     if math.isnan(found.gain.estimate):
@@ -49,18 +50,21 @@ def _beginning(found: BestCase) -> str:
 def _base(base: Base) -> str:
     """Return `the first case, NAME`, `the base case, NAME` or `the first case of its problem size, NAME`."""
     kind = "base case" if base.is_given else "first case" if base.is_first else "first case of its problem size"
-    return f"the {kind}, {base.case.name}" + ("" if base.same_problem else " (another problem size)")
+    return f"the {kind}, {base.case.name}" + ("" if base.same_problem else ", which has a different problem size")
 
 
 def _interference(found: BestCase) -> str:
     """Return sentences on runs that count although they had interference, or were not monitored."""
-    named = " and of ".join(each.name for each in found.with_interference)
-    text = f" All runs of {named} had interference; the result may be due to it." if named else ""
+    text = ""
+    if found.with_interference:
+        named = " and".join(f" of {each.name}" if each.name else "" for each in found.with_interference)
+        text = f" All runs{named} had interference; the result may be due to it."
     if found.all_with_interference > len(found.with_interference):
         text += f" All runs of {found.all_with_interference:,} of {found.cases:,} cases had interference."
-    unmonitored = " and ".join(each.name for each in found.unmonitored)
-    if unmonitored:
-        text += f" For {unmonitored}, only unmonitored runs count: the others had interference."
+    if found.unmonitored:
+        unmonitored = " and ".join(each.name for each in found.unmonitored)
+        only = f"For {unmonitored}, only" if unmonitored else "Only"
+        text += f" {only} unmonitored runs count: the others had interference."
     return text
 
 

@@ -24,14 +24,20 @@ class Failure:
     log: str | None
     cases: tuple[str, ...]
     is_example: bool = False  # whether other cases have another message
+    is_only_case: bool = False  # of the report, which needs no name
 
     @property
     def in_words(self) -> str:
-        """Return `2 cases (nodes=2; nodes=4): REASON (log: ...)`, or `nodes=2: REASON (log: ...)` for one case."""
-        named = "; ".join(self.cases[:MAX_NAMED])
+        """Return what follows the status: ` 2 cases (nodes=2; nodes=4): REASON (log: ...)`.
+
+        This is ` nodes=2: REASON (log: ...)` for one case among several, and `: REASON (log: ...)` for the only case.
+        """
+        named = " " + "; ".join(self.cases[:MAX_NAMED])
         if len(self.cases) > 1:
             more = "; ..." if len(self.cases) > MAX_NAMED else ""
-            named = f"{len(self.cases):,} cases ({named}{more})"
+            named = f" {len(self.cases):,} cases ({named[1:]}{more})"
+        elif self.is_only_case:
+            named = ""
         log = f" (log: {self.log})" if self.log else ""
         example = "for example: " if self.is_example else ""
         return f"{named}: {example}{self.error}{log}" if self.error else named
@@ -67,4 +73,7 @@ def _failure(cases: pd.DataFrame, results: Results, status: str, errors: pd.Seri
     named = tuple(results.label(case) for _, case in cases.iterrows())
     several = errors.nunique(dropna=False) > 1
     error = errors.iloc[0]
-    return Failure(status, None if pd.isna(error) else error, log, named, is_example=bool(several))
+    is_only = len(results.cases) == 1
+    return Failure(
+        status, None if pd.isna(error) else error, log, named, is_example=bool(several), is_only_case=is_only
+    )

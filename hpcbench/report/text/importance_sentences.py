@@ -50,10 +50,6 @@ def _sentences(found: Importance) -> Iterator[str]:
     if unclear:
         yield f"Possibly only noise in the {found.quantity.title}: {', '.join(unclear)}."
     yield f"Noise between runs is {percent(found.noise)} of the variation {of}."
-    if found.changes_work:
-        changes = "changes" if len(found.changes_work) == 1 else "change"
-        names = " and ".join(found.changes_work)
-        yield f"Only cases of the same workload are compared; {names} {changes} the workload."
     if found.left_out:
         yield f"Left out: {_left_out(found)}."
 

@@ -16,6 +16,8 @@ _SCALES = {
     "B": ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB")),
 }
 _MOST_DECIMALS = 6
+_DIGITS = 4  # significant digits of values of very different magnitudes
+_WIDE = 1000.0  # ratio of the largest to the smallest value of such a column
 SCALED = ("s", "B", "")  # units that formatted values include
 
 
@@ -79,7 +81,8 @@ def formatter(quantity: Quantity) -> Callable[[float], str]:
 def column_format(quantity: Quantity, values: pd.Series[float]) -> tuple[str, Callable[[float], str]]:
     """Return the unit and the formatter of a column of values: one unit, and decimals by the smallest value.
 
-    Times and sizes have the unit of the median. The unit is empty for ratios.
+    Values of very different magnitudes, and tiny ones, have the same number of significant digits instead. Times and
+    sizes have the unit of the median. The unit is empty for ratios.
     """
     known = values.dropna().astype(float).abs()
     known = known[(known > 0) & (known < math.inf)]
@@ -87,8 +90,19 @@ def column_format(quantity: Quantity, values: pd.Series[float]) -> tuple[str, Ca
         return "" if quantity.unit in SCALED else quantity.unit, formatter(quantity)
     scales = _SCALES.get(quantity.unit, ((1.0, quantity.unit),))
     factor, unit = next((each for each in scales if known.median() >= 0.9995 * each[0]), scales[-1])
-    decimals = min(_MOST_DECIMALS, max(0, 2 - math.floor(math.log10(known.min() / factor))))
+    decimals = max(0, 2 - math.floor(math.log10(known.min() / factor)))
+    if known.max() > _WIDE * known.min() or decimals > _MOST_DECIMALS:
+        return unit, lambda value: _significant(value / factor)
     return unit, lambda value: "-" if pd.isna(value) else f"{value / factor:,.{decimals}f}"
+
+
+def _significant(value: float) -> str:
+    """Return a number with _DIGITS significant digits: `0.0002510`, `260.8`, `12,346`; `-` for NaN."""
+    if pd.isna(value):
+        return "-"
+    text = f"{value:.{_DIGITS - 1}e}"
+    decimals = _DIGITS - 1 - int(text.partition("e")[2]) if value and math.isfinite(value) else 0
+    return f"{value:,.{max(0, decimals)}f}" if decimals < _DIGITS + _MOST_DECIMALS else text
 
 
 def value_in_words(quantity: Quantity, value: float) -> str:

@@ -14,7 +14,7 @@ from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import FORWARD_TASKS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.core.samples import INTERFERENCE, UNMONITORED
+from hpcbench.core.samples import INTERFERENCE
 from hpcbench.report.text.numbers import SCALED, between, column_format, memory
 from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
@@ -98,7 +98,7 @@ def _interval(cases: pd.DataFrame, limits: tuple[str, str], written: Callable[[f
 def _counts(cases: pd.DataFrame) -> list[Column]:
     """Return a column with the number of runs and, if any had interference, a second one on these.
 
-    Cells of the second column are `2 left out`, `6 used`, or, if only unmonitored runs are left,
+    Cells of the second column are `2 left out`, `6 used`, or, if runs that count are unmonitored,
     `4 left out, 1 unmonitored`.
     """
     columns = [Column("n", _cells(cases["runs"], str))]
@@ -112,7 +112,7 @@ def _interference(count: int, unmonitored: int, interference: str) -> str:
     if not count:
         return ""
     text = f"{count} {'used' if interference == INTERFERENCE else 'left out'}"
-    return f"{text}, {unmonitored} unmonitored" if unmonitored and interference == UNMONITORED else text
+    return f"{text}, {unmonitored} unmonitored" if unmonitored else text
 
 
 def _is_text(values: pd.Series[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -156,7 +157,14 @@ def test_one_run_each_says_nothing_of_the_next(ask: Ask) -> None:
 
 
 def test_a_single_case_is_compared_with_nothing(ask: Ask) -> None:
-    assert "no other case to compare with" in sentence(ask(0.4)[0])
+    assert sentence(ask(0.4)[0]).endswith("no other case to compare with.")
+
+
+def test_the_only_case_of_a_command_is_not_named() -> None:
+    lone = {"framework": "command", "model": None, "task": None, "command": "./bench", "items_per_step": None}
+    (answer,) = best_cases(results(made_up(0.4, **lone, interference="interference", interference_causes="cpu")))
+    said = "All runs had interference; the result may be due to it."
+    assert re.fullmatch(rf"[^:]+ ms; no other case to compare with\. {said}", sentence(answer))
 
 
 def test_the_best_of_many_is_not_certain_where_chance_alone_makes_one_as_good(ask: Ask) -> None:
@@ -181,7 +189,7 @@ def test_the_base_has_the_problem_size_of_the_best(ask: Ask) -> None:
 
 def test_a_batch_without_another_case_is_compared_with_the_first_and_the_sentence_says_so(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.8, batch_size=[1, 64], items_per_step=[1, 64])
-    assert "faster than the first case, intra_op_threads=1 (another problem size)" in sentence(answer)
+    assert "faster than the first case, intra_op_threads=1, which has a different problem size." in sentence(answer)
 
 
 def test_a_headline_over_runs_with_interference_says_so(ask: Ask) -> None:

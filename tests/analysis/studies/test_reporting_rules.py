@@ -146,7 +146,7 @@ def test_rule_5_several_runs_may_have_no_interval(command: Command, judged: Judg
     found = judged([*command(0, 0.0, 1.0), *command(1, 10.0, 10.0)], "metric_rate")
     assert [finding.rule for finding in found] == [5, 7, 6]
     assert found[0].lacking == "1 of 2 cases has no interval: one value, or few values that are not all above 0"
-    assert found[1].lacking == "the intervals of 1 of 1 pairs of neighbours in the ranking overlap or are missing"
+    assert found[1].lacking == "1 of 1 pair of neighbours in the ranking has intervals that overlap or are missing"
 
 
 def test_rule_5_an_interval_about_a_median_of_0_is_wide(command: Command, judged: Judged) -> None:
@@ -179,7 +179,7 @@ def test_rule_7_neighbours_whose_intervals_overlap_are_counted(case: Case, judge
     twin = [{**row, "case": "case-9", "case_index": 9} for row in case(0)]
     (finding,) = judged([*case(0), *case(1), *twin, *case(5, model="lstm")])
     assert finding.rule == 7
-    assert finding.lacking == "the intervals of 1 of 2 pairs of neighbours in the ranking overlap"
+    assert finding.lacking == "1 of 2 pairs of neighbours in the ranking has intervals that overlap"
 
 
 def test_rule_7_cases_of_other_batch_sizes_are_held_against_each_other_by_item(case: Case, judged: Judged) -> None:
@@ -210,7 +210,7 @@ def test_rule_7_commands_are_held_against_each_other_by_the_metric_that_ranks_th
 def test_rule_7_what_has_no_interval_is_in_no_certain_order(command: Command, judged: Judged) -> None:
     found = judged([*command(0, 100.0), *command(1, 200.0)], "metric_rate")
     assert [finding.rule for finding in found] == [5, 7]
-    assert found[1].lacking == "the intervals of 1 of 1 pairs of neighbours in the ranking overlap or are missing"
+    assert found[1].lacking == "1 of 1 pair of neighbours in the ranking has intervals that overlap or are missing"
 
 
 def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(case: Case, judged: Judged) -> None:
@@ -325,7 +325,7 @@ def test_rule_9_what_others_disturbed_is_said_and_whether_it_is_used(case: Case,
     (finding, *_) = [found for found in judged([*some, *all_of_it, *case(2)]) if found.rule == 9]
     assert finding.lacking == (
         "interference in 7 of 18 runs, in 2 of 3 cases (cpu, memory), in all attempts; "
-        "1 left out, 6 used, because their cases have no clean ones"
+        "1 left out, 6 were used, because this case has no clean runs"
     )
     assert finding.remedy.startswith("hpcbench resume sweep-1 --interference, or a new sweep")
 
@@ -397,3 +397,36 @@ def test_rule_2_resume_is_not_recommended_for_what_would_fail_again(
     assert first.remedy == f"{change}, or explain why they are left out"
     (first, *_) = check(Evidence(results(*rows, fails_again=keys[:1])))
     assert first.remedy.startswith(f"hpcbench resume sweep-1; 1 case would fail again: {change}, or explain")
+
+
+def test_rule_5_an_interval_that_tables_do_not_show_has_no_width(case: Case, judged: Judged) -> None:
+    def found(*rows: dict[str, Any]) -> str:
+        return next(each.lacking for each in judged([*rows]) if each.rule == 5)
+
+    apart = [{**row, "times_s": row["times_s"] * (1 + 2 * row["run"])} for row in case(3, runs=2)]
+    assert found(*apart) == "the CI is unknown, because the runs differ too much"
+    of_two = "the CIs of 1 of 2 cases extend more than 5 % from the median or are unknown (case-3)"
+    assert found(*case(0), *apart) == of_two
+
+
+def test_rule_5_names_the_workload_of_the_widest_if_there_are_several(case: Case, judged: Judged) -> None:
+    def threads(number: int, **changes: Any) -> Rows:
+        return case(number, intra_op_threads=1 + number % 2, **changes)
+
+    rows = [*threads(0), *threads(3), *threads(4, task="inference"), *threads(9, task="inference", spread=0.1)]
+    (finding,) = [each for each in judged(rows, shown=("task", "intra_op_threads")) if each.rule == 5]
+    assert finding.lacking.endswith("(inference: intra_op_threads=2)")
+
+
+def test_advice_without_slurm_names_no_administrators_and_no_slurm_options(case: Case, judged: Judged) -> None:
+    noisy = {"interference": "interference", "interference_causes": "cpu", "cpu_turbo": None}
+    for job, words in (("12_0", ("whole nodes", "administrators")), (None, ("an idle machine", "on the machine"))):
+        found = [each.remedy for each in judged([*case(0, **noisy, job_id=job), *case(1, job_id=job)])]
+        text = "; ".join(found)
+        assert [word in text for word in ("whole nodes", "administrators")] == [job is not None] * 2
+        assert all(word in text for word in words)
+
+
+def test_advice_for_commands_names_the_option_of_hpcbench_run(command: Command, judged: Judged) -> None:
+    found = judged([*command(0, 1.0)], "metric_rate")
+    assert found[0].remedy == "set --repetitions (measure.repetitions) to 6 or more"

@@ -16,6 +16,7 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome
 from hpcbench.report.load.records import latest_records, surveyed
+from hpcbench.slurm.states import PENDING
 from hpcbench.status.progress import PLANNED, UNKNOWN
 from hpcbench.status.query import query
 from hpcbench.store.sweep import SCHEMA, load
@@ -119,7 +120,11 @@ def test_where_slurm_does_not_answer_the_records_are_read_without_with_a_fake_sa
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [(PLANNED, "1 of 2 runs have not ended yet"), (UNKNOWN, "1 of 2 runs are in an unknown state")],
+    [
+        (PLANNED, "1 of 2 runs was not started"),
+        (PENDING, "1 of 2 runs have not ended yet"),
+        (UNKNOWN, "1 of 2 runs are in an unknown state"),
+    ],
 )
 def test_what_is_unknown_is_not_said_to_run_with_a_fake_sacct(
     measured: Callable[..., SweepPaths],
@@ -139,4 +144,4 @@ def test_what_is_unknown_is_not_said_to_run_with_a_fake_sacct(
     told = capsys.readouterr().err
     assert words in told
     assert ("hpcbench status sweep-1" in told) == (state == UNKNOWN)
-    assert ("have not ended yet" in told) == (state == PLANNED)
+    assert ("have not ended yet" in told) == (state == PENDING)

@@ -46,12 +46,12 @@ def _of_runs(found: BestCase, text: str, truth: Truth, values: dict[Key, float])
     with_interference = [key for key in values if truth.all_disturbed(key)]
     if {key for key in (best, base) if key in with_interference} != {each.key for each in found.with_interference}:
         yield f"interference in all runs of {with_interference}: {text}"
-    if bool(with_interference) != ("had interference" in text.split("only unmonitored")[0]):
+    if bool(with_interference) != ("had interference" in text.split("nly unmonitored")[0]):
         yield f"interference in all runs of {with_interference} is not in: {text}"
     told = re.search(r"All runs of ([\d,]+) of ([\d,]+) cases had", text)
     if told and (int(told[1]), int(told[2])) != (len(with_interference), len(values)):
         yield f"interference in {len(with_interference)} of {len(values)} cases: {text}"
-    if any(truth.only_unmonitored(key) for key in (best, base)) != ("only unmonitored runs count" in text):
+    if any(truth.only_unmonitored(key) for key in (best, base)) != ("nly unmonitored runs count" in text):
         yield f"unmonitored runs: {text}"
     if ("one run: the variation" in text) != (
         len(values) > 1 and any(len(truth.valid[key]) == 1 for key in (best, base))
@@ -75,7 +75,7 @@ def _of_base(found: BestCase, text: str, truth: Truth, made: Made, values: dict[
     if found.cases > 1 and words not in text:
         yield f"{base} is not called {words}: {text}"
     other = found.cases > 1 and not truth.same_problem(best, base)
-    if other != ("(another problem size)" in text):
+    if other != (", which has a different problem size" in text):
         yield f"problem size of {base}: {text}"
 
 

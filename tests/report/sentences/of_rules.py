@@ -24,7 +24,7 @@ def of_failures(results: Results, truth: Truth, made: Made) -> Iterator[str]:
     if len(found) != len(expected) or told != expected:
         yield f"failures {told}, not {expected}"
     for failure in found:
-        count = re.match(r"([\d,]+) cases \(", failure.in_words)
+        count = re.match(r" ([\d,]+) cases \(", failure.in_words)
         if len(failure.cases) > 1 and (count is None or int(count[1].replace(",", "")) != len(failure.cases)):
             yield f"number of cases: {failure.in_words}"
 
@@ -82,7 +82,7 @@ def _of_interference(texts: list[str], truth: Truth) -> Iterator[str]:
     if bool(told) != bool(expected[0]) or (told and tuple(map(int, told[0].groups())) != expected):
         yield f"interference {expected}: {[match.string for match in told]}"
     for match in told:
-        left_out, kept = (re.search(rf"(\d+) {word}", match.string) for word in ("left out", "used, because"))
+        left_out, kept = (re.search(rf"(\d+) {word}", match.string) for word in ("left out", "w(?:as|ere) used,"))
         if [int(each[1]) if each else 0 for each in (left_out, kept)] != [expected[0] - used, used]:
             yield f"{used} of {expected[0]} runs with interference are used: {match.string}"
 

@@ -50,6 +50,10 @@ def _turned_round(base: Any, new: Any) -> Any:
     return two_samples.ratio_of_medians(new, base)
 
 
+def _any_unmonitored(case: Any) -> bool:
+    return bool(case["unmonitored"] and case["interference_runs"])
+
+
 def _twice_the_bytes(*work: Any) -> Any:
     found = arithmetic_intensity.step_work(*work)
     return found._replace(moved_bytes=2 * found.moved_bytes)
@@ -83,6 +87,7 @@ MUTATIONS = [
     Mutation("any gain is significant", f"{_STUDIES}.best_case._is_significant", lambda gain, _: gain.estimate > 1, 12),
     Mutation("a base of another problem size", "analysis.cases.speedup._references", _first_case, 4),
     Mutation("a headline hides interference", "report.text.best_case_sentence._interference", _same, 7),
+    Mutation("some runs are all", f"{_STUDIES}.best_case._has_only_unmonitored", _any_unmonitored, 12),
     Mutation("one cause is several", "report.text.failures.cause", _as_written, 92),
     Mutation("several causes are one", "report.text.failures.cause", _same, 4),
     Mutation("a law that is off is named", f"{_STUDIES}.scaling.MAX_ERROR", 0.3, 37),

@@ -122,8 +122,7 @@ class Truth:
     def only_unmonitored(self, key: Key) -> bool:
         used, all_of = self.valid[key], self.runs[key]
         lost = (all_of["interference"] == "interference") & (all_of["status"] == "completed")
-        known = set(used["interference"])
-        return bool("unmonitored" in known and "interference" not in known and lost.any())
+        return bool((used["interference"] == "unmonitored").all() and lost.any())
 
     def per_item(self, key: Key, column: str) -> Values:
         """The values of runs_of, of quantities that are made of the time for one item."""

@@ -55,8 +55,8 @@ def test_a_command_is_shown_with_its_metrics_and_the_time_that_it_took(make_case
     text = words(printed(make_cases(command(12.5, batch_size=1), command(25_000.0, batch_size=2))))
     assert "study: ./bench batch size" in text
     assert "batch size rate (it/s) 95 % CI wall time (ms) n" in text
-    assert "1 12.5 11.5 - 13.5 29.1 3" in text
-    assert "2 25,000.0 24,999.0 - 25,001.0 29.1 3" in text
+    assert "1 12.50 11.50 - 13.50 29.1 3" in text
+    assert "2 25,000 24,999 - 25,001 29.1 3" in text
     assert "loss" not in text, "no case of these has it"
 
 
