@@ -52,7 +52,7 @@ Examples:
   hpcbench gate main.tar.gz bench.yaml --margin 3% --junit gate.xml --on-inconclusive pass
   hpcbench gate main bench.yaml --local            the baseline is the sweep `main` of this workspace
 
-A verdict of faster or slower requires at least five runs without interference of each case in each sweep. Set
+A verdict of faster or slower requires at least five runs without interference of each case in each sweep. Use
 `measure: {repetitions: 10}` or more. A baseline with fewer than five is created with a warning, and the exit status
 stays 0. If interference affects all runs of a case, it is not created, and the exit status is 3.
 """ + exit_statuses(
