@@ -124,7 +124,8 @@ def run_command(
     if saved is not None and dry_run:
         raise UserError("--save cannot be used with --dry-run", hint="to print the experiment: --save -")
     if saved is not None:
-        options = _options_given(site=site, local=local, name=name, fail_fast=fail_fast, max_failures=max_failures)
+        limits = {"fail_fast": fail_fast, "max_failures": max_failures}
+        options = _options_given(site=site, local=local or None, name=name, **limits)
         return _save(apply_overrides(source, list(settings)), saved, options)
     workspace = workspace_of(context)
     asked = SweepOptions(settings, None, local)
@@ -143,14 +144,14 @@ def run_command(
 
 
 def _options_given(**options: str | int | bool | None) -> list[str]:
-    """Return the words of the given options, e.g. ["--site", "mine", "--local"], without those not set."""
+    """Return the words of options, e.g. ["--site", "mine", "--no-fail-fast"]; None is an option that was not given."""
     words = []
     for name, value in options.items():
         option = name.replace("_", "-")
-        if isinstance(value, str | int) and not isinstance(value, bool):
-            words += [f"--{option}", str(value)]
-        elif value or (value is False and name == "fail_fast"):
+        if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
+        elif value is not None:
+            words += [f"--{option}", str(value)]
     return words
 
 
