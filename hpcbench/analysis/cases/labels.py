@@ -13,6 +13,7 @@ from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
+IDENTITY = ("sweep", "case")
 MAX_NAMED = 6  # columns that a sentence names
 # Columns that distinguish workloads, with their units.
 _COUNTS = {
@@ -134,8 +135,11 @@ def plain(column: str) -> str:
 
 
 def column_called(name: str, cases: pd.DataFrame) -> str:
-    """Return the column that a user calls `name`: a user parameter without its prefix comes first."""
-    return USER_PARAMETER + name if USER_PARAMETER + name in cases else name
+    """Return the column that a user calls `name`: a user parameter without its prefix, otherwise the column itself.
+
+    The columns that identify a case, `sweep` and `case`, come before user parameters with these names.
+    """
+    return USER_PARAMETER + name if name not in IDENTITY and USER_PARAMETER + name in cases else name
 
 
 def cell(value: Any) -> str:
