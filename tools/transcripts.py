@@ -25,7 +25,13 @@ from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "getting-started").glob("*.md"))]
-CLUSTER = {"CLUSTER_NAME": "mycluster", "CLUSTER_DIR": "/var/lib/hpcbench-transcripts", "CLUSTER_PORT": "16000"}
+CLUSTER = {
+    "CLUSTER_NAME": "mycluster",
+    "CLUSTER_NODES": "1",  # several nodes would share the CPUs of this machine
+    "CLUSTER_DIR": "/var/lib/hpcbench-transcripts",
+    "CLUSTER_PORT": "16000",
+}
+COLUMNS = 100
 REPOSITORY = "https://github.com/hpcbench/hpcbench"
 BLOCK = re.compile(
     r"(?P<marks>(?:^ *<!-- .* -->\n)*)"
@@ -74,7 +80,7 @@ def variables(home: Path) -> dict[str, str]:
     return kept | {
         "HOME": str(home),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), str(home / ".local" / "bin"), os.environ["PATH"]]),
-        "COLUMNS": "100",
+        "COLUMNS": str(COLUMNS),
         "HPCBENCH_ENVS": os.environ.get("HPCBENCH_ENVS", str(cache / "hpcbench" / "environments")),
         "PIP_CACHE_DIR": str(cache / "pip"),
         "UV_CACHE_DIR": str(cache / "uv"),
@@ -120,12 +126,21 @@ def commands(lines: list[str]) -> list[str]:
 
 
 def shown(output: list[str], pattern: str) -> list[str]:
-    """Return the lines that match, with `...` in place of others between them."""
-    matching = [number for number, line in enumerate(output) if re.search(pattern, line)]
+    """Return the lines that match, and what was wrapped of them, with `...` in place of others between them."""
     kept: list[str] = []
-    for before, number in zip([None, *matching], matching, strict=False):
-        kept += [output[number]] if before is None or number == before + 1 else ["...", output[number]]
+    last = None
+    for number, line in enumerate(output):
+        goes_on = number > 0 and last == number - 1 and wrapped(output[last], line)
+        if goes_on or re.search(pattern, line):
+            kept += [line] if last in (None, number - 1) else ["...", line]
+            last = number
     return kept
+
+
+def wrapped(before: str, line: str) -> bool:
+    """Return whether a line is the rest of the one before, where its first word did not fit; no row of a table is."""
+    full = len(before) <= COLUMNS < len(f"{before} {line.split()[0]}")
+    return full and not before.startswith(" ") and not line.startswith(" ")
 
 
 def write_file(path: Path, lines: list[str]) -> None:
