@@ -25,7 +25,7 @@ def test_each_command_reaches_the_cluster_of_the_site_in_a_new_shell(new_shell, 
     new_shell("sweep", new_shell.experiment("long", parameters=parameters), "--site", "own-site.yaml")
     wait_until(lambda: new_shell.states() == {"running": 1})
     assert "0 runs to resume" in new_shell("resume", "long").stderr
-    assert "1 of 1 runs have not ended" in new_shell("report", "long", expect=None).stderr
+    assert "1 of 1 runs has not ended" in new_shell("report", "long", expect=None).stderr
     assert "cancelled 1 run" in new_shell("cancel", "long").stderr
     wait_until(lambda: new_shell.states("long") == {"cancelled": 1})
     said = new_shell("doctor", "--site", "own-site.yaml", "--on-node", "--partition", "none", expect=2).stderr

@@ -48,6 +48,7 @@ Examples:
   hpcbench run -- 'python3 train.py | tee log.txt'     a line of bash, in quotes
   hpcbench run --save bench.yaml -- python3 train.py   write an experiment file to extend
 """ + exit_statuses("a run did not complete, or lacks a metric")
+_NOT_DETACHED = "--detach has no effect without Slurm: the runs are executed in the foreground"
 
 
 @click.command("run", epilog=EPILOG, context_settings={"allow_interspersed_args": False})
@@ -131,7 +132,8 @@ def run_command(
     asked = SweepOptions(settings, None, local)
     plan, _ = planned(source, asked, lambda: choose_site(workspace, site, local))
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run)
-    print_warnings(warnings)
+    in_foreground = plan.site.scheduler != "slurm"
+    print_warnings([*warnings, *([_NOT_DETACHED] if detach and in_foreground else [])])
     if dry_run:
         show(plan, workspace, paths, environments, with_script=show_script)
         return 0
@@ -140,7 +142,7 @@ def run_command(
     print_size(created, plan)
     limit = failure_limit_of(fail_fast, max_failures, created.scheduler)
     completed = start(created, plan, workspace, wait=not detach, live=True, limit=limit)
-    return completed if detach and created.scheduler == "slurm" else _report(context, created, workspace, completed)
+    return completed if detach and not in_foreground else _report(context, created, workspace, completed)
 
 
 def _options_given(**options: str | int | bool | None) -> list[str]:

@@ -49,13 +49,14 @@ def _print_missing(progress: Progress) -> None:
     unknown = 0 if paths.archive else sum(run.state == UNKNOWN for run in progress.runs)
     missing = sum(not run.ended for run in progress.runs) - unknown
     if missing:
-        not_started = "was not started" if missing == 1 else "were not started"
         may_end = paths.archive or progress.active_runs or progress.follows_on  # an archive may be of a running sweep
-        state = "have not ended yet" if may_end else not_started
+        verbs, what = (("has", "have"), "not ended yet") if may_end else (("was", "were"), "not started")
+        state = f"{verbs[missing > 1]} {what}"
         err.print(f"{paths.name}: {missing} {of_all} {state}", soft_wrap=True)
     if unknown:
         see = f"see: hpcbench status {paths.name}"
-        err.print(f"{paths.name}: {unknown} {of_all} are in an unknown state; {see}", soft_wrap=True)
+        verb = "is" if unknown == 1 else "are"
+        err.print(f"{paths.name}: {unknown} {of_all} {verb} in an unknown state; {see}", soft_wrap=True)
 
 
 def records_of(progress: Progress) -> list[Record]:

@@ -45,6 +45,12 @@ def test_a_program_is_timed_recorded_and_reported(command_line, program) -> None
     assert "1 completed" in command_line("status").stdout
 
 
+def test_detach_without_slurm_warns_and_waits(command_line, program) -> None:
+    done = command_line("run", *ONCE, "--detach", "--", "python3", program.name, "7")
+    assert "warning: --detach has no effect without Slurm" in done.stderr
+    assert "1 completed" in command_line("status").stdout
+
+
 def test_parameters_reach_the_program_and_the_first_metric_ranks(command_line, program) -> None:
     asked = ("-P", "size=1..3:2", "-P", "seed=1", "--extract", "rate:higher=rate=([0-9.]+)")
     done = command_line("run", *ONCE, *asked, "--", "python3", "train.py", "{size}", "{seed}")

@@ -122,8 +122,8 @@ def test_where_slurm_does_not_answer_the_records_are_read_without_with_a_fake_sa
     ("state", "words"),
     [
         (PLANNED, "1 of 2 runs was not started"),
-        (PENDING, "1 of 2 runs have not ended yet"),
-        (UNKNOWN, "1 of 2 runs are in an unknown state"),
+        (PENDING, "1 of 2 runs has not ended yet"),
+        (UNKNOWN, "1 of 2 runs is in an unknown state"),
     ],
 )
 def test_what_is_unknown_is_not_said_to_run_with_a_fake_sacct(
@@ -144,4 +144,4 @@ def test_what_is_unknown_is_not_said_to_run_with_a_fake_sacct(
     told = capsys.readouterr().err
     assert words in told
     assert ("hpcbench status sweep-1" in told) == (state == UNKNOWN)
-    assert ("have not ended yet" in told) == (state == PENDING)
+    assert ("has not ended yet" in told) == (state == PENDING)
