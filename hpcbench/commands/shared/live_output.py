@@ -33,10 +33,12 @@ def live_output(paths: SweepPaths) -> Iterator[None]:
 
 
 def _follow(logs: Path, stop: threading.Event) -> None:
-    """Print the first log that appears until its first run has ended, or until `stop` is set."""
+    """Print the first log that appears until its first run has ended; after `stop`, what is there."""
+    last = False
     while (log := next(logs.glob("*/*_log.out"), None)) is None:
-        if stop.wait(_POLL_S):
+        if last:
             return
+        last = stop.wait(_POLL_S)
     for line in _lines(log, stop):
         if line.startswith(_END):
             return
