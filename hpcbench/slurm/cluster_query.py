@@ -179,7 +179,7 @@ def _query_nodes(cluster: str | None) -> dict[str, Nodes]:
 
 def _describe(config: Mapping[str, str], cluster: str | None) -> Probe:
     name = _plain(config.get("ClusterName", ""))
-    result = Probe({"name": name, "scheduler": "slurm", "partitions": {}, "limits": {}, "environments": {}})
+    result = Probe({"name": name, "scheduler": "slurm", "partitions": {}, "limits": {}})
     if not config:
         result.unknown.append("limits of the cluster: scontrol show config failed")
     _add_array_limit(config, result)

@@ -22,6 +22,10 @@ from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.package_data import shipped
 
+_ENVIRONMENTS = """# Modules, a container or a Python of each framework, for example:
+# environments:
+#   pytorch: {modules: [pytorch/2.13]}
+"""
 IGNORED = "jobs/\nresults/\nenvs/\n"
 
 EPILOG = """\b
@@ -129,9 +133,8 @@ def _slurm_conf_of_shell() -> dict[str, str]:
 def _site_text(site: dict[str, Any], unknown: list[str]) -> str:
     lines = [f"# The cluster {site['name']}, as sinfo, scontrol and sacctmgr describe it."]
     lines += [f"# Unknown: {missing}" for missing in unknown]
-    lines += ["# environments: frameworks that `hpcbench env build` does not build, for example"]
-    lines += ["#   pytorch: {modules: [python/3.11], python: /home/me/envs/pytorch/bin/python}", ""]
-    return "\n".join(lines) + yaml.safe_dump(site, sort_keys=False, default_flow_style=None, width=100)
+    written = yaml.safe_dump(site, sort_keys=False, default_flow_style=None, width=100)
+    return "\n".join([*lines, written + _ENVIRONMENTS])
 
 
 def _update_schemas(root: Path, files: NewFiles) -> None:
