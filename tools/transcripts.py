@@ -128,12 +128,13 @@ def commands(lines: list[str]) -> list[str]:
 def shown(output: list[str], pattern: str) -> list[str]:
     """Return the lines that match, and what was wrapped of them, with `...` in place of others between them."""
     kept: list[str] = []
-    last = None
-    for number, line in enumerate(output):
-        goes_on = number > 0 and last == number - 1 and wrapped(output[last], line)
-        if goes_on or re.search(pattern, line):
-            kept += [line] if last in (None, number - 1) else ["...", line]
-            last = number
+    before, gap = "", False  # the line before if it was kept; whether lines were left out after the last one kept
+    for line in output:
+        if re.search(pattern, line) or wrapped(before, line):
+            kept += ["...", line] if kept and gap else [line]
+            before, gap = line, False
+        else:
+            before, gap = "", True
     return kept
 
 

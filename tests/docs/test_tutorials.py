@@ -84,6 +84,12 @@ def test_a_page_is_written_with_the_output_of_its_commands(run, tmp_path):
     assert (tmp_path / "bench.yaml").read_text() == "a: 1\nd:\n  e: 5\nb: [3]\n"
 
 
+def test_a_sentence_that_a_terminal_wrapped_is_shown_whole_and_a_row_of_a_table_is_not():
+    sentence = [f"best: {'a' * 90}", "nodes=2.", "case: done"]
+    table = [f"  1 {'#' * 95}", "  2 ####"]
+    assert transcripts.shown([*sentence, *table], "^best|^  1") == [*sentence[:2], "...", table[0]]
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("block", "reason"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -119,11 +120,12 @@ def _baseline(
     """
     is_archive = name.endswith(SUFFIX)
     if update and not is_archive:
-        hint = f"name a file *{SUFFIX}; to replace a sweep: hpcbench sweep {experiment} --name {name} --replace"
+        replace = shlex.join(["hpcbench", "sweep", experiment, "--name", name, "--replace"])
+        hint = f"name a file *{SUFFIX}; to replace a sweep: {replace}"
         raise UserError(f"--update requires an archive, but '{name}' is not one", hint=hint)
     if is_archive and not Path(name).exists():
         if not update:
-            hint = f"create it: hpcbench gate {name} {experiment} --update"
+            hint = f"create it: {shlex.join(['hpcbench', 'gate', name, experiment, '--update'])}"
             raise UserError(f"baseline '{name}' not found", hint=hint)
         if not Path(name).absolute().parent.is_dir():
             raise UserError(f"directory '{Path(name).parent}' not found", hint="create the directory first")
@@ -133,7 +135,7 @@ def _baseline(
     except UserError as error:
         if is_archive or any(sweep.startswith(name) for sweep in workspace.sweeps()):
             raise
-        hint = f"create it: hpcbench sweep {experiment} --name {name}"
+        hint = f"create it: {shlex.join(['hpcbench', 'sweep', experiment, '--name', name])}"
         raise UserError(error.what, where=error.where, hint=hint) from error
 
 
@@ -158,7 +160,7 @@ def _print_interference(records: list[Record], sweep: str, baseline: str) -> boo
     noisy = sum(all(each) for each in by_case.values())
     if noisy:
         what = f"interference made all runs of {plural(noisy, 'case')} unusable"
-        again = f"hpcbench resume {sweep} --interference, then hpcbench compare {baseline} {sweep}"
+        again = f"hpcbench resume {sweep} --interference, then hpcbench compare {shlex.quote(baseline)} {sweep}"
         err.print(f"{what}; to measure them again: {again}", soft_wrap=True, markup=False)
     return bool(noisy)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from hpcbench.config.site import load_site
 from hpcbench.config.yaml_document import load_yaml
 
 UP = """case $1 in
@@ -53,6 +54,15 @@ def test_init_writes_the_slurm_conf_of_the_shell_with_fake_slurm_commands(
     invoke("init", "study", env={"PATH": path, **shell})
     site = load_yaml(invoke.workspace / "study" / "configs" / "sites" / "big.yaml").data
     assert site.get("slurm_conf") == (written and written.format(here=invoke.workspace))
+
+
+def test_the_example_of_an_environment_is_valid_with_fake_slurm_commands(invoke, fake_commands):
+    path = str(fake_commands(scontrol=UP, sinfo=SINFO, sacctmgr="exit 1"))
+    invoke("init", "study", env={"PATH": path})
+    file = invoke.workspace / "study" / "configs" / "sites" / "big.yaml"
+    *_, key, pytorch = file.read_text().splitlines()
+    file.write_text(file.read_text() + "\n".join([key.removeprefix("# "), pytorch.removeprefix("# ")]))
+    assert load_site(load_yaml(file)).environment("pytorch").modules == ["pytorch/2.13"]
 
 
 def test_init_replaces_the_schemas_of_another_version_and_nothing_else(invoke):
