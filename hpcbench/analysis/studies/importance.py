@@ -36,7 +36,7 @@ from hpcbench.analysis.stats.intervals import Floats
 from hpcbench.analysis.stats.paired_effects import Contrast, Effect, effects, largest_contrast
 
 SIGNIFICANCE = 0.01
-_ROUNDING = 1e-9  # fraction of the total sum of squares
+_ROUNDING = 1e-9  # relative error of sums of squares and of p-values
 MIN_REPEATS = 4  # fewest degrees of freedom of the noise
 MAX_FACTORS = 8  # factors of the joint model
 
@@ -195,7 +195,8 @@ def _explained(data: _Data, found: list[Factor], left_out: list[tuple[str, str]]
             seen = effects(data.costs, data.values, data.alike_but_for(factor), factor, rises=rises(data.quantity))
             part, chance = ranks.part(effect.sum), effect.chance(len(found))
             beyond = effect._replace(noise=ranks.noise).chance(len(found)) <= SIGNIFICANCE
-            enough = len(found) * _smallest_p_value(factor.codes[cases], data.work[cases]) <= SIGNIFICANCE
+            smallest = _smallest_p_value(factor.codes[cases], data.work[cases])
+            enough = len(found) * smallest <= SIGNIFICANCE * (1 + _ROUNDING)
             shares.append(Share((factor,), part, chance, tuple(seen), beyond_noise=beyond, enough_repetitions=enough))
         else:
             left_out.append((factor.name, "determined by the other parameters"))

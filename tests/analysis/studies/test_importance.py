@@ -275,6 +275,19 @@ def test_too_few_repetitions_are_not_called_noise(matrix: Matrix) -> None:
         assert (few in sentences(found)) is not enough
 
 
+def test_runs_are_enough_if_the_smallest_p_value_is_just_significant(matrix: Matrix) -> None:
+    """Of 3, 1 and 1 runs, and of 3 and 3 runs, 2 of 400 orders separate the levels: 0.01 for two factors."""
+    runs = {"mlp": {1: 3, 2: 1, 4: 1}, "vgg16": {2: 3, 4: 3}}
+    tables = matrix(
+        lambda model, intra_op_threads: [1.0] * runs[model].get(intra_op_threads, 0) or None,
+        model=list(runs),
+        intra_op_threads=[1, 2, 4],
+    )
+    found = importance(*tables, ["intra_op_threads", "model"])
+    assert found.changes_work == ("model",)
+    assert [share.enough_repetitions for share in found.factors] == [True]
+
+
 def test_sentences_tell_shares_ratios_and_noise(matrix: Matrix) -> None:
     axes = {"intra_op_threads": [1, 2], "batch_size": list(range(1, 13)), "inter_op_threads": [1, 2]}
     tables = matrix(noisy(lambda **p: p["batch_size"] ** 0.1 / (1 + 0.34 * (p["intra_op_threads"] - 1))), **axes)

@@ -200,7 +200,7 @@ def _refusal(case: str, column: str, pair: Pair, sides: tuple[Any, Any]) -> tupl
         return "not compared", f"interference in every run of {' and of '.join(noisy)} "
     work = [rows["flops_per_item"].iloc[0] for rows in valid]
     if work[0] != work[1]:
-        return "not compared", f"other workload: flops_per_item {work[0]} in BASE, {work[1]} in NEW"
+        return "not compared", f"different workload: flops_per_item {work[0]} in BASE, {work[1]} in NEW"
     values = [side.get((case, column)) for side in sides]
     if values[0] is None or values[1] is None:
         return ("missing", "not measured in NEW") if values[1] is None else ("not compared", "not measured in BASE")

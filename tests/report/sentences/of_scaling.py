@@ -37,7 +37,7 @@ def of_scaling(found: Scaling, cases: pd.DataFrame, truth: Truth) -> Iterator[st
     base = max((rates[key], key) for key in keys if counts[key] == fewest)
     rate, _, fastest = max((rates[key], -counts[key], key) for key in keys)
     best = rate, fastest
-    if "is faster than" in text:
+    if "no larger number of" in text:
         if best[0] > base[0] * (1 + 1e-9):
             yield f"{best} is faster than {base}: {text}"
         return
@@ -55,6 +55,8 @@ def of_scaling(found: Scaling, cases: pd.DataFrame, truth: Truth) -> Iterator[st
     tops = [max(rates[key] for key in keys if counts[key] == count) for count in sorted({*counts.values()})]
     if "each larger number is faster" in text and any(after <= before for before, after in pairwise(tops)):
         yield f"not each step is faster, {tops}: {text}"
+    if "the maximum, is faster than all smaller" in text and tops[-1] <= max(tops[:-1]):
+        yield f"the maximum is not the fastest, {tops}: {text}"
     beyond = re.search(r"beyond ([\d,]+) (?:CPUs|GPUs), no number", text)
     if beyond:
         yield from _of_beyond(int(beyond[1].replace(",", "")), text, rates, counts, truth)
