@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hpcbench.collect.sweep_output import NOT_KEPT
+from hpcbench.collect.sweep_output import NOT_KEPT, is_command
 from hpcbench.core.metrics.error import MetricError
 from hpcbench.core.metrics.kept_output import AttemptKey, key_of
 from hpcbench.core.metrics.of_command import WARNING, measured, not_found
 from hpcbench.core.record import Error, MetricValue, Record
-from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.status import COMPLETED, FAILED, LAST_LINES, UNEXPECTED
 from hpcbench.core.typed_json import from_json
 from hpcbench.store.kept_output import KeptOutput, outputs
@@ -23,7 +22,7 @@ _OF_METRIC = WARNING.partition("%")[0]  # begins the warnings about metrics
 def can_be_reparsed(record: Record) -> bool:
     """Return whether a record is of a command that ended without an error, apart from an unexpected output."""
     ended = record.status == COMPLETED or record.error_type == UNEXPECTED
-    return ended and record.parameters.get("framework") == COMMAND
+    return ended and is_command(record)
 
 
 def reparsed(

@@ -26,7 +26,7 @@ def found_in_sweep(paths: SweepPaths, records: Iterable[Record]) -> tuple[FoundM
 
     Parameters that a program repeats, and numbers that a defined metric has found, are left out.
     """
-    completed = [record for record in records if _is_command(record) and record.status == COMPLETED]
+    completed = [record for record in records if is_command(record) and record.status == COMPLETED]
     latest = max(completed, key=lambda record: record.ended_at, default=None)
     if latest is None:
         return ()
@@ -55,7 +55,7 @@ def with_metric(paths: SweepPaths, records: Sequence[Record], name: str, spec: S
 
     A run in whose output the metric is not found has the reason instead of a value.
     """
-    wanted = {key_of(record) for record in records if _is_command(record) and record.status == COMPLETED}
+    wanted = {key_of(record) for record in records if is_command(record) and record.status == COMPLETED}
     attempts = [record for record in records if key_of(record) in wanted]
     found: dict[object, MetricValue] = {}
     for kept in outputs(paths, attempts, {record.batch for record in attempts}):
@@ -70,5 +70,6 @@ def with_metric(paths: SweepPaths, records: Sequence[Record], name: str, spec: S
     ]
 
 
-def _is_command(record: Record) -> bool:
+def is_command(record: Record) -> bool:
+    """Return whether a record is of a command of the user, not of a model."""
     return record.parameters.get("framework") == COMMAND

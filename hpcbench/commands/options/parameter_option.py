@@ -17,7 +17,7 @@ def parameter_option() -> Callable[[Command], Command]:
         "parameters",
         multiple=True,
         metavar="NAME=VALUES",
-        help="Measure these values of a parameter: A,B,... or a range A..B, A..B:STEP, A..B:log; may be repeated. "
-        "{NAME} in the command is replaced by the value.",
+        help="Measure these values of a parameter: A,B,... or a range A..B, A..B:STEP, 'A..B:*FACTOR' or A..B:log "
+        "(factors of 10); may be repeated. {NAME} in the command is replaced by the value.",
     )
     return decorate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,16 +20,23 @@ _END = "hpcbench: case "  # the last line of a run
 
 
 @contextmanager
-def live_output(paths: SweepPaths) -> Iterator[None]:
-    """Print the output of the first run of a new sweep inside the `with` block, without the lines of hpcbench."""
+def live_output(paths: SweepPaths) -> Iterator[Callable[[], None]]:
+    """Print the output of the first run of a new sweep inside the `with` block, without the lines of hpcbench.
+
+    The value of the block is a function that prints the rest of the output, for when the first run has ended.
+    """
     stop = threading.Event()
     follower = threading.Thread(target=_follow, args=(paths.jobs / "logs", stop), daemon=True)
     follower.start()
-    try:
-        yield
-    finally:
+
+    def finish() -> None:
         stop.set()
         follower.join()
+
+    try:
+        yield finish
+    finally:
+        finish()
 
 
 def _follow(logs: Path, stop: threading.Event) -> None:

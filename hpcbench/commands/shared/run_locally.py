@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Callable
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
@@ -25,8 +26,13 @@ from hpcbench.util.signals import ended_like_ctrl_c
 from hpcbench.util.text import plural
 
 
-def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
-    """Execute these runs in their planned order; return 0 if all completed with all metrics, otherwise 1."""
+def run_here(
+    sweep: Sweep, runs: list[RunProgress], lease: Lease, after_first: Callable[[], None] = lambda: None
+) -> int:
+    """Execute these runs in their planned order; return 0 if all completed with all metrics, otherwise 1.
+
+    `after_first` is called after the first run, before its result is printed.
+    """
     ordered = sorted(runs, key=lambda run: run.planned.order)
     counts: Counter[str] = Counter()
     columns = (
@@ -50,6 +56,8 @@ def run_here(sweep: Sweep, runs: list[RunProgress], lease: Lease) -> int:
         for run in ordered:
             lease.check()
             record, attempts = run_repetition(sweep, run, executor)
+            if run is ordered[0]:
+                after_first()
             with_interference += has_interference(record)
             counts[record.status] += 1
             done = sum(counts.values())

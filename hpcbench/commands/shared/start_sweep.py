@@ -74,11 +74,11 @@ def start(
 
     paths = created.paths
     failure_limit.begin(limit, str(paths.results))
-    shown = live_output(paths) if live and err.is_terminal else nullcontext()
+    shown = live_output(paths) if live and err.is_terminal else nullcontext(lambda: None)
     with locked(paths.jobs) as lease, resumable(paths.name):
         if created.scheduler != "slurm":
-            with shown:
-                return run_here(created, list(query(created).runs), lease)
+            with shown as finish:
+                return run_here(created, list(query(created).runs), lease, finish)
         first, rest = _arrays(plan.jobs, limit)
         submit_with_progress(created, workspace, first, Journal(paths), lease, rest)
     if not wait:

@@ -164,6 +164,13 @@ def test_a_found_metric_may_need_a_direction(sweeps: CommandLine) -> None:
     assert "did you mean 'loss'?\nhint: found in the output: samples_per_s, loss" in refused
 
 
+def test_the_throughput_of_commands_is_unknown_and_not_silently_replaced(sweeps: CommandLine) -> None:
+    for name in ("throughput", "throughput_items_per_s"):
+        refused = sweeps("report", "one", "--metric", name, expect=2).stderr
+        assert f"unknown metric '{name}'" in refused
+        assert "found in the output: samples_per_s" in refused
+
+
 def test_runs_without_stored_output_lack_a_found_metric(sweeps: CommandLine) -> None:
     (file,) = (sweeps.workspace / "results" / "one" / "output").glob("*/*.gz")
     content = file.read_bytes()

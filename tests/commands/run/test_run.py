@@ -182,11 +182,11 @@ def test_a_dry_run_writes_nothing_and_shows_the_command(invoke) -> None:
     assert not list(invoke.workspace.iterdir())
 
 
-def test_a_terminal_shows_the_output_of_the_first_run_only(command_line, program) -> None:
-    words = ["run", "--local", "--repetitions", "2", "--set", "measure.retries=0", "--", "python3", "train.py", "7"]
+def shown_on_terminal(command_line, *words: str) -> tuple[int, str]:
+    """Return the exit status of `hpcbench run WORDS`, and what it prints on stderr if this is a terminal."""
     parent, child = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "hpcbench", "-C", str(command_line.workspace), *words],
+        [sys.executable, "-m", "hpcbench", "-C", str(command_line.workspace), "run", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=child,
@@ -200,7 +200,19 @@ def test_a_terminal_shows_the_output_of_the_first_run_only(command_line, program
                 break
             shown += part
     os.close(parent)
-    assert process.returncode == 0
-    assert shown.count(b"epoch 2 rate=702 samples/s") == 1
-    assert b"node.pyz" not in shown
-    assert [json.loads(json.dumps(record["status"])) for record in command_line.records()] == ["completed"] * 2
+    return process.returncode, shown.decode()
+
+
+def test_a_terminal_shows_the_output_of_the_first_run_only(command_line, program) -> None:
+    twice = ("--local", "--repetitions", "2", "--set", "measure.retries=0")
+    status, shown = shown_on_terminal(command_line, *twice, "--", "python3", "train.py", "7")
+    assert status == 0
+    assert shown.count("epoch 2 rate=702 samples/s") == 1
+    assert "node.pyz" not in shown
+    assert [record["status"] for record in command_line.records()] == ["completed"] * 2
+
+
+def test_a_terminal_shows_the_output_of_a_failed_first_run_before_its_result(command_line) -> None:
+    status, shown = shown_on_terminal(command_line, *ONCE, "--", "sh", "-c", "sleep 0.6; echo it broke; exit 3")
+    assert status == 1
+    assert shown.index("it broke\x1b") < shown.index("1/1 sh run 1: failed") < shown.index("stopped, because")
