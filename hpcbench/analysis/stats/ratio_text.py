@@ -30,10 +30,18 @@ def says_nothing(low: float, high: float) -> bool:
 
 
 def in_brackets(interval: Interval) -> str:
-    """Return a ratio with its interval: `1.34x [1.29, 1.38]`, `1.34x` without limits, `47x [unknown]` if too wide."""
+    """Return a ratio with its interval: `1.34x [1.29, 1.38]`, `1.34x` without limits, `47x [unknown]` if too wide.
+
+    If all of them are 1.00 otherwise, they have four decimals: `1.0031x [1.0021, 1.0042]`.
+    """
     if interval.low is None or interval.high is None:
         return times(interval.estimate)
     if says_nothing(interval.low, interval.high):
         return f"{times(interval.estimate)} [{UNKNOWN}]"
-    low, high = (times(limit).removesuffix("x") for limit in (interval.low, interval.high))
-    return f"{times(interval.estimate)} [{low}, {high}]"
+    values = (interval.estimate, interval.low, interval.high)
+    shown = [times(value) for value in values]
+    finer = [f"{value:.4f}x" for value in values]
+    if {*shown} == {"1.00x"} and {*finer} != {"1.0000x"}:
+        shown = finer
+    ratio, low, high = shown
+    return f"{ratio} [{low.removesuffix('x')}, {high.removesuffix('x')}]"

@@ -36,6 +36,9 @@ def test_limits_stand_in_brackets_where_they_are_known() -> None:
     assert in_brackets(Interval(1.34, 1.29, 1.38)) == "1.34x [1.29, 1.38]"
     assert in_brackets(Interval(1234.5, 999.6, 2000.0)) == "1,234x [1,000, 2,000]"
     assert in_brackets(Interval(1.34, None, None)) == "1.34x"
+    assert in_brackets(Interval(1.0031, 1.0021, 1.0042)) == "1.0031x [1.0021, 1.0042]"
+    assert in_brackets(Interval(1.0, 1.0, 1.0)) == "1.00x [1.00, 1.00]"
+    assert in_brackets(Interval(1.0031, 1.0021, 1.02)) == "1.00x [1.00, 1.02]"
 
 
 def test_a_part_is_in_whole_percent() -> None:
