@@ -98,7 +98,7 @@ def _of_gain(found: BestCase, text: str, truth: Truth, values: dict[Key, float])
         low, high = (float(limit.replace(",", "")) for limit in (told[2], told[3]))
         if not low * 0.99 - 0.006 <= shown <= high * 1.01 + 0.006:
             yield f"the interval does not contain the ratio: {text}"
-    is_sure = "but" not in text.split(" than ")[0] and "without an interval" not in text
+    is_sure = "but" not in text.split(" than ")[0] and "significance unknown" not in text
     chance = truth.p_value(best, base, column)
     if is_sure and (ratio <= 1 or (chance is not None and chance > SURE)):
         yield f"significant with p = {chance}, ratio {ratio}: {text}"
