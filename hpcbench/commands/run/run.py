@@ -17,9 +17,10 @@ from hpcbench.commands.shared.json_schema import schema_comment
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
 from hpcbench.commands.shared.start_sweep import print_size, start
 from hpcbench.config.experiment import load_experiment
-from hpcbench.config.options.command_experiment import Invocation, axes_of, document_of
+from hpcbench.config.options.command_experiment import Invocation, document_of
 from hpcbench.config.options.extract_option import HELP, METAVAR, metrics_of
 from hpcbench.config.options.overrides import apply_overrides
+from hpcbench.config.options.parameter_values import axes_of
 from hpcbench.config.yaml_document import Document
 from hpcbench.config.yaml_writer import yaml_text
 from hpcbench.core import status

@@ -13,7 +13,7 @@ import yaml
 from hpcbench.commands.options.parameter_option import parameter_option
 from hpcbench.commands.setup.new_files import NewFiles
 from hpcbench.commands.shared.json_schema import KINDS, SCHEMAS, json_schema_text, schema_comment
-from hpcbench.config.options.command_experiment import axes_of
+from hpcbench.config.options.parameter_values import axes_of
 from hpcbench.config.options.scaffold import Scaffold, scaffold
 from hpcbench.config.site import Site
 from hpcbench.errors import UserError

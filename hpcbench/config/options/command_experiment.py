@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,11 @@ from pydantic import ValidationError
 
 from hpcbench.config.expressions import RESERVED, is_expression
 from hpcbench.config.names import NAME_PATTERN
+from hpcbench.config.options.parameter_values import Axis
 from hpcbench.config.parameters import NAMES, NOT_OF_COMMANDS, Parameters
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.validation.findings import Findings
-from hpcbench.config.yaml_document import Document, parse_value
+from hpcbench.config.yaml_document import Document
 from hpcbench.config.yaml_writer import yaml_text
 from hpcbench.core.frameworks import SETTINGS
 from hpcbench.core.run_spec import COMMAND
@@ -25,17 +26,14 @@ from hpcbench.errors import UserError, nearest
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-_RANGE = re.compile(r"(?P<first>[-+\w.]+?)\.\.(?P<last>[-+\w.]+?)(?::(?P<step>.+))?\Z")
-_LOG_STEP = "*10"
 IN_BRACES = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)\}")  # ${NAME} is a variable of bash
+_QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)  # what quotes in a line of bash end
 RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 # Parameters that take effect although the command does not use them.
 _EFFECTIVE = {*RESOURCES, "launch", "device", "environment", "oversubscribe", *(setting.name for setting in SETTINGS)}
 # Parameters of hpcbench whose names -P cannot give to parameters of a program.
 _NOT_OF_PROGRAMS = ("framework", "command", "strategy", *NOT_OF_COMMANDS)
 _SCRIPT = re.compile(r"[\w./+-]+\.(?:py|sh|jl|R|lua)\Z")
-
-Axis = list[Any] | dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,48 +50,6 @@ class Invocation:
     metrics: Mapping[str, Mapping[str, Any]]
     repetitions: int | None = None
     rank_by: str | None = None
-
-
-def axis_of(option: str) -> tuple[str, Axis]:
-    """Return name and values of an option `NAME=VALUES`.
-
-    VALUES are YAML values with commas between them, or a range A..B, A..B:STEP or A..B:log (factors of 10), in which B
-    is included. Raise UserError if it is not written like this.
-    """
-    name, equals, text = option.partition("=")
-    where = f"-P {option}"
-    if not equals or not name.isidentifier():
-        raise UserError("write -P as NAME=VALUES", where=where, hint="e.g. -P batch_size=32,64 or -P workers=1..8")
-    if found := _RANGE.match(text):
-        ends = [parse_value(found[each], where) for each in ("first", "last")]
-        if all(isinstance(end, int | float) for end in ends):
-            return name, {"range": ends, **_step(found["step"])}
-    values = parse_value(text if text.startswith("[") else f"[{text}]", where)
-    if not isinstance(values, list) or not values:
-        raise UserError("the parameter has no values", where=where, hint=f"e.g. -P {name}=1,2")
-    return name, values
-
-
-def axes_of(options: Iterable[str], constants: Collection[str] = ()) -> dict[str, Axis]:
-    """Return the values of each parameter of options `NAME=VALUES`.
-
-    Raise UserError for a name that is given twice, or is one of `constants`, which other options set.
-    """
-    axes: dict[str, Axis] = {}
-    for option in options:
-        name, axis = axis_of(option)
-        if name in axes or name in constants:
-            other = f"--{name.replace('_', '-')}" if name in constants else "-P"
-            raise UserError(f"'{name}' is also set by {other}", where=f"-P {option}", hint="give it once")
-        axes[name] = axis
-    return axes
-
-
-def _step(text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    step = _LOG_STEP if text == "log" else text
-    return {"step": step if step.startswith("*") else parse_value(step, f":{text}")}
 
 
 def document_of(invocation: Invocation) -> Document:
@@ -137,6 +93,8 @@ def _data(invocation: Invocation) -> dict[str, Any]:
     names = [*invocation.axes, *invocation.constants, *RESOURCES]
     command, used = command_of(invocation.program, names)
     _check_used(invocation.axes, used)
+    if _is_line(invocation.program):
+        _check_quotes(invocation.program[0], invocation.axes)
     several = {name: axis for name, axis in invocation.axes.items() if isinstance(axis, dict) or len(axis) != 1}
     single = {name: axis[0] for name, axis in invocation.axes.items() if isinstance(axis, list) and len(axis) == 1}
     own = [name for name in several if name not in NAMES]
@@ -161,6 +119,23 @@ def _check_used(given: Iterable[str], used: set[str]) -> None:
             raise UserError(f"the command does not use '{name}'", where=f"-P {name}", hint=hint)
 
 
+def _check_quotes(line: str, axes: Mapping[str, Axis]) -> None:
+    """Raise UserError for a parameter within quotes with a value that needs quotes: in quotes, these would be text."""
+    for found in IN_BRACES.finditer(line):
+        axis = axes.get(found[1], ())
+        is_open = re.search("['\"]", _QUOTED.sub("", line[: found.start()]))
+        for value in map(str, axis if is_open and isinstance(axis, list) else ()):
+            if shlex.quote(value) != value:
+                what = f"{found[0]} is within quotes, and its value {value!r} needs quotes of its own"
+                hint = f"write {found[0]} without quotes: hpcbench quotes each value as one word"
+                raise UserError(what, where=COMMAND, hint=hint)
+
+
+def _is_line(program: Sequence[str]) -> bool:
+    """Return whether a program is a line of bash: a single argument with spaces."""
+    return len(program) == 1 and not program[0].isspace() and len(program[0].split()) > 1
+
+
 def command_of(program: Sequence[str], names: Iterable[str]) -> tuple[str, set[str]]:
     """Return the command of an experiment for a program and its arguments, and the parameters that it uses.
 
@@ -169,7 +144,7 @@ def command_of(program: Sequence[str], names: Iterable[str]) -> tuple[str, set[s
     a value, or of the built-in models.
     """
     known = set(names)
-    is_line = len(program) == 1 and not program[0].isspace() and len(program[0].split()) > 1
+    is_line = _is_line(program)
     used: set[str] = set()
     words = []
     for word in program:
@@ -216,7 +191,8 @@ def _check_literal(name: str, known: set[str]) -> None:
         raise UserError(what, where=COMMAND, hint=f"add e.g. -P {name}=1,2")
     hint = nearest(name, known)
     if hint.startswith("did you mean"):
-        raise UserError(f"the command uses {{{name}}}, which is not a parameter", where=COMMAND, hint=hint)
+        what, add = f"the command uses {{{name}}}, which is not a parameter", f"to add it: -P {name}=1,2"
+        raise UserError(what, where=COMMAND, hint=f"{hint}\n{add}")
 
 
 def name_of(program: Sequence[str]) -> str:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hpcbench.config.options.command_experiment import IN_BRACES, RESOURCES, Axis, Invocation, document_of
+from hpcbench.config.options.command_experiment import IN_BRACES, RESOURCES, Invocation, document_of
+from hpcbench.config.options.parameter_values import Axis
 from hpcbench.config.yaml_writer import yaml_text
 from hpcbench.errors import UserError
 

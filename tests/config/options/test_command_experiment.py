@@ -10,47 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.config.axes import Range
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.expressions import Resolver
-from hpcbench.config.options.command_experiment import Invocation, axis_of, command_of, document_of, name_of
+from hpcbench.config.options.command_experiment import Invocation, command_of, document_of, name_of
 from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 
 
 def invocation(*program: str, axes: dict[str, Any] | None = None, **more: Any) -> Invocation:
     return Invocation(program, axes or {}, more.pop("constants", {}), more.pop("metrics", {}), **more)
-
-
-@pytest.mark.parametrize(
-    ("option", "values"),
-    [
-        ("bs=32,64", [32, 64]),
-        ("mode=fast", ["fast"]),
-        ("on=true,false", [True, False]),
-        ('text="a,b",c', ["a,b", "c"]),
-        ("text=[1, two]", [1, "two"]),
-        ("path=/a/b.csv,../c", ["/a/b.csv", "../c"]),
-        ("n=1..4", [1, 2, 3, 4]),
-        ("n=1..9:4", [1, 5, 9]),
-        ("n=1..8:*2", [1, 2, 4, 8]),
-        ("lr=1e-4..1e-1:log", [0.0001, 0.001, 0.01, 0.1]),
-        ("x=-1..1", [-1, 0, 1]),
-        ("x=0.1..0.3:0.1", [0.1, 0.2, 0.3]),
-        ("path=a..b", ["a..b"]),
-    ],
-)
-def test_values_are_a_list_or_a_range(option: str, values: list[Any]) -> None:
-    name, axis = axis_of(option)
-    assert name == option.partition("=")[0]
-    assert (Range.model_validate(axis).values() if isinstance(axis, dict) else axis) == values
-
-
-@pytest.mark.parametrize("option", ["bs", "=1", "b s=1", "bs=", "bs=[", "bs={a"])
-def test_an_option_without_values_is_refused(option: str) -> None:
-    with pytest.raises(UserError) as caught:
-        axis_of(option)
-    assert "-P" in str(caught.value)
 
 
 def resolved(command: str, **values: Any) -> str:
@@ -82,6 +50,20 @@ def test_a_single_argument_with_spaces_is_a_line_of_bash() -> None:
     command, _ = command_of(["echo {n} $((1 + 1)) | cat"], ["n"])
     done = subprocess.run(["bash", "-c", resolved(command, n="a  b")], capture_output=True, text=True, check=True)
     assert done.stdout == "a  b 2\n"
+
+
+@pytest.mark.parametrize("line", ['echo "{p}"', "echo '--a={p}'", """echo \\" 'x' "it's" "{p}\"""", 'echo "a\\"{p}"'])
+def test_a_value_that_needs_quotes_is_refused_within_quotes(line: str) -> None:
+    with pytest.raises(UserError) as caught:
+        document_of(invocation(line, axes={"p": [1, "a b"]}))
+    assert caught.value.what == "{p} is within quotes, and its value 'a b' needs quotes of its own"
+    assert document_of(invocation(line, axes={"p": [1, "plain"]}))
+
+
+@pytest.mark.parametrize("line", ["echo {p}", "echo 'x'{p}\"y\"", "echo it\\'s {p}", "echo \"it's\" {p} 'x'"])
+def test_a_value_outside_quotes_may_need_quotes(line: str) -> None:
+    command = document_of(invocation(line, axes={"p": ["a b"]})).data["parameters"]["command"]
+    assert "a b" in " ".join(shlex.split(resolved(command, p="a b")))
 
 
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_characters="\0")), min_size=1, max_size=4))
