@@ -90,7 +90,8 @@ def _split(unit: str) -> List[Tuple[str, float]]:
     """Return each reading of a unit as base and size: 1e6 bits for `Mbit`, 1e6 B for `MB`, or the word itself."""
     readings = [(_singular(unit), 1.0)]
     for prefix, size in sorted(_PREFIXES.items(), key=lambda each: -len(each[0])):  # Ki before K
-        base = _ALIASES.get(unit[len(prefix) :], _singular(unit[len(prefix) :]))
+        word = unit[len(prefix) :].lstrip()  # a space in `k samples`
+        base = _ALIASES.get(word, _singular(word))
         if unit.startswith(prefix) and base:
             readings.append((base, size))
     readings += [("bit", 8 * size) for base, size in readings if base == "B"]
