@@ -33,20 +33,26 @@ def matches(pattern: str, unit: str, decimal: Optional[str], text: str) -> Itera
             value = converter(found.group("unit"), unit)(value)
         elif after and after.group(1) not in checked:
             checked.add(after.group(1))
-            _check_no_inverse(after.group(1), text)
-            _check_no_prefix(after.group(1), pattern, text)
+            _check_no_inverse(after.group(1), unit, text)
+            _check_no_prefix(after.group(1), unit, pattern, text)
         yield value
 
 
-def _check_no_inverse(ratio: str, text: str) -> None:
+def _check_no_inverse(ratio: str, unit: str, text: str) -> None:
     """Raise MetricError if a text also has numbers in the inverse of their unit, as tqdm prints `it/s` and `s/it`."""
     other = inverse(ratio)
     if other and re.search(r"[0-9]\s*%s(?!\w)" % re.escape(other), text):
-        hint = "also match the unit: (?P<unit>%s|%s)" % (re.escape(ratio), re.escape(other))
+        hint = _hint("%s|%s" % (re.escape(ratio), re.escape(other)), unit, other if other.endswith("/s") else ratio)
         raise MetricError("the text has numbers in %s and in %s: %s" % (ratio, other, hint))
 
 
-def _check_no_prefix(ratio: str, pattern: str, text: str) -> None:
+def _hint(pattern: str, unit: str, other: str) -> str:
+    """Return the hint to match units by a pattern; a metric without a unit requires one, for example `other`."""
+    more = "" if unit else ", with `unit: %s` in an experiment file" % other
+    return "also match the unit: (?P<unit>%s)%s" % (pattern, more)
+
+
+def _check_no_prefix(ratio: str, unit: str, pattern: str, text: str) -> None:
     """Raise MetricError if a pattern would match with another prefix of its unit: tqdm prints `it/s` and `kit/s`."""
     base = _PREFIX.sub("", ratio)
     others = r"(?<![^\W\d_])(?!%s)(?:[kKMGTP]i?)?%s" % (ratio, base)
@@ -55,5 +61,5 @@ def _check_no_prefix(ratio: str, pattern: str, text: str) -> None:
     except re.error:  # the unit is in a set of characters
         return
     if found:
-        hint = r"also match the unit: (?P<unit>\w*%s)" % base
+        hint = _hint(r"\w*%s" % base, unit, base)
         raise MetricError("the text has numbers in %s and in other multiples of %s: %s" % (ratio, base, hint))

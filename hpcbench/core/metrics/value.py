@@ -35,8 +35,8 @@ KEPT = 1000  # values that a record holds; a long training logs more
 Spec = Dict[str, Any]  # one metric of the experiment file, by the names of config/metrics.py
 
 
-def value_of(spec: Spec, texts: Iterable[str], place: str) -> Dict[str, Any]:
-    """Return a metric as a record holds it, from all the texts of `place`.
+def value_of(spec: Spec, texts: Iterable[str], place: str, missing: str = "") -> Dict[str, Any]:
+    """Return a metric as a record holds it, from all the texts of `place`; `missing` describes what they lack.
 
     Raise MetricError if the texts have no number, a value that is not a number, or several numbers without `reduce`.
     """
@@ -49,8 +49,8 @@ def value_of(spec: Spec, texts: Iterable[str], place: str) -> Dict[str, Any]:
     except (MetricError, csv.Error) as error:
         raise MetricError("%s in %s: %s" % (looked_for, place, error)) from error
     if not values:
-        ends = "which ends: %s" % last.splitlines()[-1][-SHOWN:] if last else "which is empty"
-        raise MetricError("%s was not found in %s, %s" % (looked_for, place, ends))
+        ends = ", which ends: %s" % last.splitlines()[-1][-SHOWN:] if last else ", which is empty"
+        raise MetricError("%s was not found in %s%s" % (looked_for, place, "; %s" % missing if missing else ends))
     if spec["reduce"] is None and len(values) > 1:
         found = ", ".join("%g" % value for value in values[:5]) + (", ..." if len(values) > 5 else "")
         counted = "%s was found %d times in %s: %s" % (looked_for, len(values), place, found)

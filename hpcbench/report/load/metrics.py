@@ -27,8 +27,8 @@ def named(
 ) -> Quantity:
     """Return the quantity given by `asked`, a column or short name with an optional direction.
 
-    A metric of commands precedes a known quantity of the same name. Raise UserError if the name is unknown or ambiguous,
-    or with `has_direction` if the better direction is unknown.
+    A metric of commands precedes a known quantity of the same name. Raise UserError if the name is unknown or
+    ambiguous, or with `has_direction` if the better direction is unknown.
     """
     name, _, way = asked.partition(":")
     found = [metric for metric in metrics.values() if name in (metric.title, metric.column)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -119,6 +118,13 @@ def test_a_report_without_the_metric_of_rank_by_warns_and_ranks_by_the_default(c
     command_line("run", "--save", "echo.yaml", "--metric", "rate:lower", "--repetitions", "1", "--", "echo", "7")
     command_line("sweep", "echo.yaml", "--local", "--name", "saved")
     assert f"warning: rank_by: {told}" in command_line("report", "saved").stderr
+
+
+def test_a_found_metric_without_a_better_direction_warns_with_the_command_that_ranks_by_it(command_line) -> None:
+    done = command_line("run", *ONCE, "--name", "one", "--metric", "width", "--", "echo", "width=7")
+    hint = "to rank by it: hpcbench report one --metric width:higher or width:lower"
+    told = f"the better direction of 'width' is unknown, so the default metric ranks the cases; {hint}"
+    assert f"warning: --metric of hpcbench run: {told}\n" in done.stderr
 
 
 def test_a_program_that_fails_is_status_1_with_its_reason(command_line) -> None:
