@@ -1,18 +1,25 @@
 """Find numbers, with their units, by a regular expression."""
 
 import re
-from typing import Iterator, Optional, Union
+from typing import Iterator, NamedTuple, Optional, Union
 
 from .error import MetricError
 from .numbers import check_whole, number
 from .syntax import compiled
-from .units import converter, inverse
+from .units import converter, inverse, unit_after
 
 _RATIO = re.compile(r"\s*([^\W\d_]+/[^\W\d_]+)")  # after a number: it/s
 _PREFIX = re.compile(r"\A[kKMGTP]i?(?=[^\W\d_]+/)")
 
 
-def matches(pattern: str, unit: str, decimal: Optional[str], text: str) -> Iterator[float]:
+class Found(NamedTuple):
+    """A number, and the unit that follows it if hpcbench did not convert it."""
+
+    value: float
+    unit: str = ""
+
+
+def matches(pattern: str, unit: str, decimal: Optional[str], text: str) -> Iterator[Found]:
     """Yield the number in each match, converted to `unit` if the pattern has a group `unit`.
 
     Raise MetricError if the group is not a complete number. Without a group `unit`, also raise it if the text has
@@ -30,12 +37,13 @@ def matches(pattern: str, unit: str, decimal: Optional[str], text: str) -> Itera
         value = number(found.group(group), decimal)
         after = _RATIO.match(text, found.end(group))
         if has_unit:
-            value = converter(found.group("unit"), unit)(value)
-        elif after and after.group(1) not in checked:
+            yield Found(converter(found.group("unit"), unit)(value))
+            continue
+        if after and after.group(1) not in checked:
             checked.add(after.group(1))
             _check_no_inverse(after.group(1), unit, text)
             _check_no_prefix(after.group(1), unit, pattern, text)
-        yield value
+        yield Found(value, unit_after(text, found.end(group)))
 
 
 def _check_no_inverse(ratio: str, unit: str, text: str) -> None:
