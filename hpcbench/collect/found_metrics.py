@@ -51,8 +51,10 @@ def found_metrics(*outputs: Printed) -> tuple[FoundMetric, ...]:
     """Return the metrics in the outputs of the ranks of a command, the most informative first, at most MOST.
 
     Rates come first, then losses, accuracies and the like, then other numbers with a unit, then numbers that occur
-    several times. Counters and settings are left out. A metric whose definition does not find its last value again is
-    left out, too. If the outputs are longer than MOST_SEARCHED, only their beginnings and ends are searched.
+    several times. If a name has several forms, the first in this order counts; of equals, the first of JSON, MLPerf
+    logs, tables and pairs. Counters, settings and single letters without a unit are left out. A metric whose definition
+    does not find its last value again is left out, too. If the outputs are longer than MOST_SEARCHED, only their
+    beginnings and ends are searched.
     """
     share = MOST_SEARCHED // max(1, 2 * len(outputs))
     standard = [_ends(output.standard, share) for output in outputs]
@@ -63,7 +65,7 @@ def found_metrics(*outputs: Printed) -> tuple[FoundMetric, ...]:
         *tables(everything),
         *pairs(everything),
     ]
-    useful = [each for each in candidates if each.name and is_result(each.name)]
+    useful = [each for each in candidates if each.name and is_result(each.name) and (each.unit or len(each.name) > 1)]
     found: dict[str, FoundMetric] = {}
     for candidate in sorted(useful, key=_order)[:_MOST_TRIED]:
         if candidate.name not in found and len(found) < MOST:
@@ -101,7 +103,7 @@ def _of_text(candidate: Candidate, texts: Sequence[str]) -> FoundMetric | None:
             made: dict[str, Any] = value_of(spec_of(definition), texts, "the output")
         except (MetricError, ValueError):
             continue
-        if not candidate.last or made["value"] == float(candidate.last.replace(",", "")):
+        if candidate.last is None or made["value"] == candidate.last:
             return _found(candidate, place, made["count"], made["value"])
     return None
 

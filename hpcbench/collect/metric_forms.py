@@ -12,7 +12,7 @@ from typing import Any
 from hpcbench.collect.metric_names import identifier, unit_in
 from hpcbench.core.metrics.error import MetricError
 from hpcbench.core.metrics.json_documents import documents
-from hpcbench.core.metrics.units import short_unit
+from hpcbench.core.metrics.units import converter, short_unit
 
 Definition = dict[str, Any]  # a metric as in YAML
 MOST_NAMES = 2000  # per form
@@ -31,15 +31,20 @@ _UNIT = (
     r"|[kKMGT]?bps|[mkM]?W|[mkM]?J|k?Wh|[kMG]?Hz"
 )
 _VALUE = re.compile(rf"(?P<sep>[:=])(?P<gap>[ \t]*)(?P<value>{_NUMBER})(?![0-9]|[.,:/-][0-9])")
-_UNIT_AFTER = re.compile(rf"[ \t]?(?P<unit>{_UNIT})(?![\w/])")
+_NEXT_NAME = r"[ \t]+[\w./-]{1,60}[ \t]*[=:]"  # such as ` train/accuracy=`, which is no unit
+_SCALE = r"[kKMGT] "  # a prefix apart from its unit, such as `k samples/s`
+_UNIT_AFTER = re.compile(rf"(?!{_NEXT_NAME})[ \t]?(?P<unit>(?:{_SCALE})?[A-Za-z]+/s(?:ec(?:ond)?)?|{_UNIT})(?![\w/])")
+_NO_SCALE = rf"(?!(?!{_NEXT_NAME})[ \t]?[kKMGT](?!\w|/))"  # after a number without unit: `1.2 k` is not 1.2
+_UNSCALED = re.compile(_NO_SCALE)
 _WORD = r"[A-Za-z_][\w./%+-]*"
 _NAME = re.compile(rf"(?P<words>{_WORD}(?: {_WORD})*)(?: ?\((?P<unit>{_UNIT})\))?[ \t]*\Z")
+_LONGEST_URL = 500
 _OBJECT = 500  # characters of an object as Python prints it, before a setting
 _LEVELS = re.compile(r"(?:(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|NOTICE) )+")
 _SETTINGS = re.compile(r"[A-Za-z]\w*\(\w+=")  # Namespace(lr=0.1, ...), as Python prints objects
 _RATE = re.compile(
     rf"(?<![\w.,])(?P<value>{_PLAIN}) ?"
-    r"(?:(?P<scale>[kKMGT]?)(?P<what>(?:it|[A-Za-z]{3,15}))/s(?:ec(?:ond)?)?|(?:[mun]?s)/(?P<per>it|[a-z]{3,15}))(?![\w/])"
+    r"(?:(?:[kKMG] ?)?(?P<what>(?:it|[A-Za-z]{3,15}))/s(?:ec(?:ond)?)?|(?:[mun]?s)/(?P<per>it|[a-z]{3,15}))(?![\w/])"
 )
 _TABLE = re.compile(rf"│ *(?P<name>{_WORD}) *│ *(?P<value>[-+]?{_PLAIN}) *│")
 _COLUMNS = re.compile(rf"^ +(?P<name>{_WORD}) {{2,}}(?P<value>[-+]?{_PLAIN}) *$", re.MULTILINE)
@@ -50,13 +55,13 @@ _GROUPED = r"(?P<value>[-+]?[0-9.,]*[0-9](?:[eE][-+]?[0-9]+)?|nan|[-+]?inf)"
 
 @dataclass
 class Candidate:
-    """A name in an output, the definitions that may find its numbers, and the numbers as they are printed."""
+    """A name in an output, the definitions that may find its numbers, and the numbers."""
 
     name: str
     definitions: Sequence[Definition]  # the first that finds the last number is valid
     unit: str = ""
     numbers: int = 0
-    last: str = ""
+    last: float | None = None
     values: list[float] | None = None  # if the form is read as the metric reads it
 
 
@@ -95,7 +100,8 @@ def pairs(texts: Sequence[str]) -> Iterator[Candidate]:
 def _add_pair(found: dict[tuple[str, str, str], _Pair], text: str, match: re.Match[str], begin: int) -> bool:
     """Add a number to those of its name; return whether it has one.
 
-    The name is searched from `begin` on. A number that looks like a port, a line number or a setting has none.
+    The name is searched from `begin` on. A number that looks like a port, a line number, a setting, a part of a URL or
+    the percentage of a progress bar has none.
     """
     named = _NAME.search(text, begin, match.start())
     if named is None or (named.start() == begin and match.start() - begin == _WINDOW):
@@ -106,10 +112,12 @@ def _add_pair(found: dict[tuple[str, str, str], _Pair], text: str, match: re.Mat
         return False
     words = _LEVELS.sub("", named["words"])
     words = words.rpartition(" ")[2] if match["sep"] == "=" else words
-    if words.count(" ") >= _MOST_WORDS or _is_setting(text, match.start()):
+    if words.count(" ") >= _MOST_WORDS or _is_setting(text, match.start()) or _is_in_url(text, match.start()):
         return False
     after = _UNIT_AFTER.match(text, match.end())
-    if after is None and text[match.end() : match.end() + 1].isalpha():
+    if text.startswith("%|", match.end()):
+        return False
+    if after is None and (text[match.end() : match.end() + 1].isalpha() or not _UNSCALED.match(text, match.end())):
         return False
     key = (words, named["unit"] or "", match["sep"])
     if key not in found and len(found) >= MOST_NAMES:
@@ -135,27 +143,36 @@ def _is_setting(text: str, sep: int) -> bool:
     )
 
 
+def _is_in_url(text: str, sep: int) -> bool:
+    """Return whether a separator is inside a URL, such as `http://host/?page=3`."""
+    begin = text.rfind("://", max(0, sep - _LONGEST_URL), sep)
+    return begin >= 0 and not any(map(str.isspace, text[begin:sep]))
+
+
 def _of_pair(words: str, in_parentheses: str, sep: str, pair: _Pair) -> Candidate:
     """Return the candidate of a name. Another name may end with the same words: only the first pattern excludes it."""
     name = identifier(words)
     printed = pair.units[-1] if pair.units and None not in pair.units else None
-    unit = short_unit(printed or in_parentheses) or unit_in(name)
+    unit = short_unit(re.sub(rf"^{_SCALE}", "", printed or in_parentheses)) or unit_in(name)
     named = re.escape(words).replace("\\ ", " ") + (rf" ?\({re.escape(in_parentheses)}\)" if in_parentheses else "")
     value = _GROUPED if pair.grouped else _FOUND
     if printed == "%":
         value += " ?%"
     elif printed:
-        value += r"[ \t]?(?P<unit>[A-Za-zµμ/]+)"
+        value += rf"[ \t]?(?P<unit>(?:{_SCALE})?[A-Za-zµμ/]+)"
+    else:
+        value += _NO_SCALE
     pattern = rf"(?<![\w./%+-]){named}[ \t]*{sep}[ \t]*{value}"
     patterns = [rf"(?<![A-Za-z] ){pattern}", pattern] if sep == ":" else [pattern]
     more = {"decimal": "."} if pair.grouped else {}
     definitions = [{"regex": each, "unit": unit, "reduce": "last", **more} for each in patterns]
-    return Candidate(name, definitions, unit, pair.count, pair.last)
+    last = float(pair.last.replace(",", ""))
+    return Candidate(name, definitions, unit, pair.count, converter(printed, unit)(last) if printed else last)
 
 
 def _of_rate(what: str, rate: _Pair) -> Candidate:
     """Return the candidate of rates such as `4.8it/s`, `2.0s/it` and `33ms/step`, converted to a rate per second."""
-    unit = rf"(?P<unit>[kKMGT]?{what}/s(?:ec(?:ond)?)?|[mun]?s/{what})(?![\w/])"
+    unit = rf"(?P<unit>(?:[kKMG] ?)?{what}/s(?:ec(?:ond)?)?|[mun]?s/{what})(?![\w/])"
     definition = {"regex": rf"(?<![\w.,])(?P<value>[0-9.]*[0-9]) ?{unit}", "unit": f"{what}/s", "reduce": "last"}
     return Candidate(identifier(f"{what}/s"), [definition], f"{what}/s", rate.count)
 
@@ -174,7 +191,7 @@ def tables(texts: Sequence[str]) -> Iterator[Candidate]:
                 unit = unit_in(name)
                 found[words] = Candidate(name, [{"regex": regex, "unit": unit, "reduce": "last"}], unit)
             if words in found:
-                found[words].numbers, found[words].last = found[words].numbers + 1, match["value"]
+                found[words].numbers, found[words].last = found[words].numbers + 1, float(match["value"])
     yield from found.values()
 
 

@@ -10,6 +10,7 @@ import pytest
 from hpcbench.analysis.cases.quantities import QUANTITIES, short_column
 from hpcbench.collect import metric_names
 from hpcbench.collect.found_metrics import MOST, FoundMetric, Printed, found_metrics
+from hpcbench.core.metrics.error import MetricError
 from hpcbench.core.metrics.plain_text import decoded
 from hpcbench.core.metrics.value import value_of
 
@@ -133,6 +134,18 @@ SAMPLES: dict[str, tuple[str, dict[str, tuple[float, str, int]]]] = {
     "a rate after a step": ("epoch 1: 812.4 samples/s\n", {"samples_per_s": (812.4, "samples/s", 1)}),
     "a rate as a name": ("samples/s: 912\n", {"samples_per_s": (912.0, "samples/s", 1)}),
     "units that vary": ("step time: 2.5 ms\nstep time: 1 s\n", {"step_time": (1.0, "s", 2)}),
+    "a prefix apart from its unit": (
+        "Throughput: 1.2 k samples/s\n",
+        {"printed_throughput": (1200.0, "samples/s", 1)},
+    ),
+    "a prefix at the number": ("speed = 1.5k images/sec\n", {"speed": (1500.0, "images/s", 1)}),
+    "a prefix of a rate without a name": ("trained, 1.2 k samples/s\n", {"samples_per_s": (1200.0, "samples/s", 1)}),
+    "a rate of words that begin like a prefix": ("trained, 5 Tokens/s\n", {"tokens_per_s": (5.0, "Tokens/s", 1)}),
+    "names after numbers, which are no units": (
+        "INFO:root:epoch=3 train/loss=0.25 train/throughput=812.5 h: 0.5 s\n",
+        {"train_loss": (0.25, "", 1), "train_throughput": (812.5, "", 1), "h": (0.5, "s", 1)},
+    ),
+    "a unit before a colon": ("latency=5ms: high\n", {"latency": (5.0, "ms", 1)}),
     "equal numbers": ("loss=0.5\nloss=0.5\n", {"loss": (0.5, "", 2)}),
 }
 
@@ -154,6 +167,26 @@ def test_metrics_are_found_and_their_definitions_find_them_again(sample: str) ->
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("throughput: 900 samples/s", 900.0),
+        ("throughput: 1.2 k samples/s", 1200.0),
+        ("throughput: 1.5k samples/s", 1500),
+    ],
+)
+@pytest.mark.parametrize("latest", ["throughput: 900 samples/s\n", "throughput: 3 k samples/s\n"])
+def test_a_definition_finds_the_numbers_of_other_runs_with_another_prefix(latest: str, text: str, value: float) -> None:
+    (metric,) = found(latest)
+    assert value_of(metric.spec, [text], "the output")["value"] == value
+
+
+def test_a_number_without_unit_is_not_found_in_the_output_of_another_run_with_a_prefix() -> None:
+    (metric,) = found("throughput: 900\n")
+    with pytest.raises(MetricError):
+        value_of(metric.spec, ["throughput: 1.2 k\n"], "the output")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "started 2026-01-01 12:30:01 on host:8080 http://host:8080/ pid: 12\n",
@@ -166,7 +199,11 @@ def test_metrics_are_found_and_their_definitions_find_them_again(sample: str) ->
         '{"a": ["x", 1], "b": null, "c": "5"}\n',
         "elapsed: 0:03:21, address: 10.0.0.1, ratio: 1/3, speed: 3x\n",
         "it is the final value of all of these: 5.0\n",
-        "größe: 5.0\n",
+        "größe: 5.0\ngröße: 5.0 s\n",
+        "rate: 1.2 k, speed = 1.2k, width: 12,5 img/s\n",
+        "training: 100%|####| 10/10\n",
+        "get http://x/?page=1&loss=0.5 and https://host/a/loss=2.5\n",
+        "\x01e=7 x: 0.5\n",
         ':::MLLOG {"key": "eval_accuracy", "val\n',
         "",
     ],
@@ -185,6 +222,22 @@ def test_the_most_informative_are_kept() -> None:
     metrics = found(text)
     assert len(metrics) == MOST
     assert metrics[0].name == "speed"
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ('loss=0.1\nloss: 0.9\n{"loss": 0.5}\nloss=0.2\n', 0.5),
+        ("loss=0.1\nloss: 0.9\nloss=0.2\n", 0.2),
+        ("loss: 0.9\nloss=0.1\nloss=0.2\n", 0.9),
+        ('{"speed": 1.5}\nspeed: 2.5 it/s\n', 2.5),
+        ('{"width": 1.5}\nwidth: 2.5 MB\n', 2.5),
+        ('{"width": 1.5}\nwidth: 2.5\nwidth: 3.5\n', 3.5),
+    ],
+)
+def test_one_form_of_a_name_counts(text: str, last: float) -> None:
+    (metric,) = found(text)
+    assert metric.last == last
 
 
 def test_standard_error_is_searched_for_pairs_but_not_for_json() -> None:

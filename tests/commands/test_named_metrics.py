@@ -40,10 +40,12 @@ def test_a_quantity_by_its_name_or_its_column(asked: str, found: Quantity) -> No
     assert named(asked, QUANTITIES, METRICS) == found
 
 
-def test_a_metric_goes_before_what_is_called_so_in_short() -> None:
-    own = Quantity("metric_time_s", "time", "s", more_is_better=False)
-    assert named("time", QUANTITIES, {own.column: own}) == own
-    assert named("time", QUANTITIES, METRICS) == TIME
+@pytest.mark.parametrize("name", ["time", "speedup", "time_median_s"])
+def test_a_metric_precedes_a_known_quantity_of_the_same_name(name: str) -> None:
+    own = Quantity(f"metric_{name}", name, "s", more_is_better=False)
+    assert named(name, QUANTITIES, {own.column: own}) == own
+    assert named(f"{name}:higher", QUANTITIES, {own.column: own}) == replace(own, more_is_better=True)
+    assert named(name, QUANTITIES, METRICS) in QUANTITIES.values()
 
 
 def test_a_ranking_needs_a_better_direction() -> None:

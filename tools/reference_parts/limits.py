@@ -15,7 +15,7 @@ from hpcbench.core.metrics import kept_output, value
 from hpcbench.doctor import each_node
 from hpcbench.environments import packages, wheel_cache
 from hpcbench.node.checks import peaks
-from hpcbench.node.launch import local_launcher, output_copy, rendezvous, supervisor
+from hpcbench.node.launch import local_launcher, rendezvous, supervisor
 from hpcbench.node.monitor import monitor
 from hpcbench.node.thread_schedule import file as plan_file
 from hpcbench.node.worker import stopping_rules, timing
@@ -98,10 +98,10 @@ def run_limits() -> list[str]:
 
 def output_limits() -> list[str]:
     """Return the limits of output, records and archives."""
-    kept = output_copy.SEGMENT_BYTES
-    ends = f"the first {_bytes(kept)}, and the last {_bytes(kept)} to {_bytes(kept * output_copy.LAST)}, are kept"
+    kept = kept_output.SEGMENT_BYTES
+    ends = f"the first {_bytes(kept)}, and the last {_bytes(kept)} to {_bytes(kept * kept_output.LAST)}, are kept"
     return _table(
-        Limit("output of a task, per stream", _bytes(kept * (1 + output_copy.LAST)), ends),
+        Limit("output of a task, per stream", _bytes(kept * (1 + kept_output.LAST)), ends),
         Limit("kept output of a run", _bytes(kept_output.MOST_BYTES), "the rest is not kept"),
         Limit("size of a `file` with a metric", _bytes(kept_output.MOST_OF_FILE), "the metric is not found"),
         Limit("numbers of a metric in a record", _count(value.KEPT), "the first ones are kept"),

@@ -40,6 +40,7 @@ from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.report_json import report_json
 from hpcbench.report.load.metrics import DEFAULT_METRIC
+from hpcbench.report.load.printed_units import mixed_units
 from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
@@ -50,7 +51,7 @@ from hpcbench.report.terminal.threads import print_threads
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.report.text.insights import insights
 from hpcbench.status.progress import Progress
-from hpcbench.util.console import err, out
+from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
@@ -167,6 +168,7 @@ def report_command(
         err.print("no records found; see: hpcbench status")
         return FAILURE
     metric, records = ranked_by(metric, [progress.sweep for progress in progresses], records)
+    print_warnings(mixed_units(records))
     results = results_of_sweeps(progresses, records, metric, baseline_case, same_workload)
     searched = list(tuning_summaries(progresses))
     if not any(output.is_stdout for output in asked):

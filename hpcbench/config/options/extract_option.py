@@ -18,6 +18,10 @@ HELP = (
     "`lower` is the better direction."
 )
 _EXAMPLE = "for example: --extract 'rate:higher=rate: ([0-9.]+)'"
+_IN_FILE = (
+    "define the metric in an experiment file, with `unit`: hpcbench run --save FILE writes one for hpcbench sweep FILE "
+    "and hpcbench reparse SWEEP FILE"
+)
 _FORM = re.compile(r"(?P<name>[^:=]*)(?::(?P<better>[^=]*))?=(?P<regex>.*)\Z", re.DOTALL)
 
 
@@ -52,5 +56,6 @@ def metric_of(text: str) -> tuple[str, dict[str, Any]]:
     try:
         Metric.model_validate(definition)
     except ValidationError as error:
-        raise UserError(first_message(error), where=where, hint=_EXAMPLE) from error
+        hint = _IN_FILE if "(?P<unit>" in form["regex"] else _EXAMPLE
+        raise UserError(first_message(error), where=where, hint=hint) from error
     return name, definition

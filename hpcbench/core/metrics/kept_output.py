@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SUFFIX = ".txt.gz"
 STANDARD, ERROR = "standard", "error"  # streams
+SEGMENT_BYTES = 8 * 2**20  # of the copy of a stream
+LAST = 2  # segments that are kept from the end, in addition to the first one
 MOST_BYTES = 256 * 2**20  # per run, before compression
 MOST_OF_FILE = 64 * 2**20  # bytes of a file that is searched for metrics
 _LEVEL = 6

@@ -4,13 +4,16 @@ import re
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Protocol, Sequence
 
 from .error import MetricError
-from .kept_output import Part, missing_bytes
+from .kept_output import LAST, SEGMENT_BYTES, Part, missing_bytes
 from .plain_text import decoded
 from .value import Spec, better, value_of
 
 WARNING = "metric '%s': %s"
 _COMPLETE = ("sum",)  # reductions that are impossible without the middle of an output
 _MIDDLE = "%s in the middle of the output of rank %d were not searched"
+_LIMITS = "hpcbench keeps the first %d MiB and the last %d to %d MiB of each stream" % tuple(
+    count * SEGMENT_BYTES // 2**20 for count in (1, LAST - 1, LAST)
+)
 
 
 class Text(NamedTuple):
@@ -82,7 +85,8 @@ def _measured(name: str, spec: Spec, output: Output, warnings: List[str]) -> Dic
     gaps = [text.gap for text in texts if text.gap]
     if gaps and spec["reduce"] in _COMPLETE:
         raise MetricError("%s, and `reduce: %s` requires the whole output" % (gaps[0], spec["reduce"]))
-    found = value_of(spec, [text.content for text in texts], "the output")
+    missing = "%s: %s" % (gaps[0], _LIMITS) if gaps else ""
+    found = value_of(spec, [text.content for text in texts], "the output", missing)
     if gaps and spec["reduce"] not in ("first", "last"):
         warnings.append(WARNING % (name, gaps[0]))
     return found

@@ -1,7 +1,9 @@
 """Convert between units of one quantity: times, rates and their inverse, SI and binary prefixes."""
 
+import itertools
 import re
-from typing import Callable, Dict, List, Optional, Tuple
+from functools import lru_cache
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from .error import MetricError
 
@@ -28,6 +30,11 @@ _PREFIXES.update({"G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18})
 _PREFIXES.update({letter + "i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)})
 _PER_SECOND = re.compile(r"(?P<amount>.*?)(?P<base>FLOPS|flops|Flops|bps)\Z")  # GFLOPS, Mbps
 
+_QUANTITIES = ("B", "bit", "FLOP")  # whose multiples are units without a time
+_AFTER_NUMBER = re.compile(
+    r"[ \t]?(?P<unit>(?:[kKMGT] )?[^\W\d_]{1,20}/[^\W\d_]{1,20}|[^\W\d_]{1,20})(?![\w/]|[ \t]*[=:])"
+)
+
 Convert = Callable[[float], float]
 
 
@@ -52,6 +59,31 @@ def short_unit(unit: str) -> str:
     """Return a unit with the short names of its words: `images/s` for `images/sec`, `GFLOP/s` for `GFLOPS`."""
     above, below = _parsed(unit)
     return _ALIASES.get(above, above) + ("/" + _ALIASES.get(below, below) if below else "")
+
+
+def unit_after(text: str, end: int) -> str:
+    """Return the unit that follows a number which ends at `end`; empty if the text has none there."""
+    found = _AFTER_NUMBER.match(text, end)
+    return found.group("unit") if found and _is_unit(found.group("unit")) else ""
+
+
+@lru_cache(maxsize=1000)
+def _is_unit(word: str) -> bool:
+    above, below = _parsed(word)
+    if below or above in TIMES or above in _ALIASES:
+        return True
+    return any(base in _QUANTITIES for base, _ in _split(above))
+
+
+def differ(units: Sequence[str]) -> bool:
+    """Return whether two of the units are different units of one quantity, such as `MB/s` and `GB/s`."""
+    for first, second in itertools.combinations(units, 2):
+        try:
+            if converter(first, second)(2.0) != 2.0:
+                return True
+        except MetricError:  # of different quantities
+            continue
+    return False
 
 
 def inverse(unit: str) -> Optional[str]:
@@ -90,7 +122,8 @@ def _split(unit: str) -> List[Tuple[str, float]]:
     """Return each reading of a unit as base and size: 1e6 bits for `Mbit`, 1e6 B for `MB`, or the word itself."""
     readings = [(_singular(unit), 1.0)]
     for prefix, size in sorted(_PREFIXES.items(), key=lambda each: -len(each[0])):  # Ki before K
-        base = _ALIASES.get(unit[len(prefix) :], _singular(unit[len(prefix) :]))
+        word = unit[len(prefix) :].lstrip()  # a space in `k samples`
+        base = _ALIASES.get(word, _singular(word))
         if unit.startswith(prefix) and base:
             readings.append((base, size))
     readings += [("bit", 8 * size) for base, size in readings if base == "B"]

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 from .error import SHOWN, MetricError
 from .json_documents import at_path, of_mllog
 from .numbers import number
-from .patterns import matches
+from .patterns import Found, matches
 from .tables import column
 from .units import TIMES
 
@@ -35,25 +35,26 @@ KEPT = 1000  # values that a record holds; a long training logs more
 Spec = Dict[str, Any]  # one metric of the experiment file, by the names of config/metrics.py
 
 
-def value_of(spec: Spec, texts: Iterable[str], place: str) -> Dict[str, Any]:
-    """Return a metric as a record holds it, from all the texts of `place`.
+def value_of(spec: Spec, texts: Iterable[str], place: str, missing: str = "") -> Dict[str, Any]:
+    """Return a metric as a record holds it, from all the texts of `place`; `missing` describes what they lack.
 
     Raise MetricError if the texts have no number, a value that is not a number, or several numbers without `reduce`.
     """
-    values: List[float] = []
+    found: List[Found] = []
     looked_for, last = described(spec), ""
     try:
         for text in texts:
-            values += found_in(spec, text)
+            found += found_in(spec, text)
             last = text.strip() or last
     except (MetricError, csv.Error) as error:
         raise MetricError("%s in %s: %s" % (looked_for, place, error)) from error
+    values = [each.value for each in found]
     if not values:
-        ends = "which ends: %s" % last.splitlines()[-1][-SHOWN:] if last else "which is empty"
-        raise MetricError("%s was not found in %s, %s" % (looked_for, place, ends))
+        ends = ", which ends: %s" % last.splitlines()[-1][-SHOWN:] if last else ", which is empty"
+        raise MetricError("%s was not found in %s%s" % (looked_for, place, "; %s" % missing if missing else ends))
     if spec["reduce"] is None and len(values) > 1:
-        found = ", ".join("%g" % value for value in values[:5]) + (", ..." if len(values) > 5 else "")
-        counted = "%s was found %d times in %s: %s" % (looked_for, len(values), place, found)
+        shown = ", ".join("%g" % value for value in values[:5]) + (", ..." if len(values) > 5 else "")
+        counted = "%s was found %d times in %s: %s" % (looked_for, len(values), place, shown)
         raise MetricError("%s; set `reduce` to combine them" % counted)
     used = {"first": values[:1], "last": values[-1:]}.get(spec["reduce"] or "first", values)
     if any(map(math.isnan, used)):
@@ -63,7 +64,8 @@ def value_of(spec: Spec, texts: Iterable[str], place: str) -> Dict[str, Any]:
     except (OverflowError, ValueError) as error:  # for numbers near the largest float
         raise MetricError("`reduce: %s` is impossible: %s" % (spec["reduce"], error)) from error
     kept = {"count": len(values), "values": [each for each in values if not math.isnan(each)][:KEPT]}
-    return {"value": value, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], **kept}
+    units = {"printed_unit": found[-1].unit} if found[-1].unit else {}
+    return {"value": value, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], **kept, **units}
 
 
 def described(spec: Spec) -> str:
@@ -82,7 +84,7 @@ def better(spec: Spec) -> Optional[str]:
     return given or ("higher" if unit.endswith("/s") else "lower" if unit in TIMES else None)
 
 
-def found_in(spec: Spec, text: str) -> Iterator[float]:
+def found_in(spec: Spec, text: str) -> Iterator[Found]:
     """Yield the numbers that a metric finds in a text. Raise MetricError if a value is not a number."""
     decimal: Optional[str] = spec["decimal"]
     if spec["regex"] is not None:
@@ -91,4 +93,4 @@ def found_in(spec: Spec, text: str) -> Iterator[float]:
         values: Iterator[Any] = at_path(spec["json_path"], text)
     else:
         values = of_mllog(spec["mllog"], text) if spec["mllog"] else column(spec["csv"], text)
-    return (number(value, decimal) for value in values)
+    return (Found(number(value, decimal)) for value in values)

@@ -7,10 +7,7 @@ import os
 from typing import List
 
 from ...core.files import no_link
-from ...core.metrics.kept_output import Part
-
-SEGMENT_BYTES = 8 * 2**20
-LAST = 2  # segments that are kept from the end, in addition to the first one
+from ...core.metrics.kept_output import LAST, SEGMENT_BYTES, Part
 
 
 class OutputCopy:

@@ -27,14 +27,15 @@ def named(
 ) -> Quantity:
     """Return the quantity given by `asked`, a column or short name with an optional direction.
 
-    Raise UserError if the name is unknown or ambiguous, or with `has_direction` if the better direction is unknown.
+    A metric of commands precedes a known quantity of the same name. Raise UserError if the name is unknown or
+    ambiguous, or with `has_direction` if the better direction is unknown.
     """
     name, _, way = asked.partition(":")
-    if all(metric.title != name for metric in metrics.values()):
-        name = next((column for column in known if short_column(column) == name), name)
-    if name in known and way in ("", HIGHER if known[name].more_is_better else LOWER):
-        return known[name]
     found = [metric for metric in metrics.values() if name in (metric.title, metric.column)]
+    if not found:
+        column = next((column for column in known if name in (column, short_column(column))), None)
+        if column is not None and way in ("", HIGHER if known[column].more_is_better else LOWER):
+            return known[column]
     if len(found) != 1 or way not in ("", HIGHER, LOWER):
         columns = [metric.column for metric in found]
         names = [*known, *map(short_column, known), *(metric.title for metric in metrics.values())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from hpcbench.analysis.cases.quantities import QUANTITIES
@@ -9,7 +10,7 @@ from hpcbench.collect.table import metric_columns
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError
 from hpcbench.report.load.found_metrics import with_found_metric
-from hpcbench.report.load.metrics import named, quantities_of
+from hpcbench.report.load.metrics import HIGHER, LOWER, named, quantities_of
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.console import print_warnings
 
@@ -17,8 +18,8 @@ from hpcbench.util.console import print_warnings
 def ranked_by(asked: str | None, sweeps: Sequence[Sweep], records: Sequence[Record]) -> tuple[str | None, list[Record]]:
     """Return the metric to rank by, None for the default, and the records, with this metric if it was only found.
 
-    Sweeps with different `rank_by` are ranked by the default. If no run has the metric of `rank_by`, warn, and return
-    the default. Raise UserError if no run has the metric `asked`.
+    Sweeps with different `rank_by` are ranked by the default. If no run has the metric of `rank_by`, or its better
+    direction is unknown, warn, and return the default. Raise UserError if no run has the metric `asked`.
     """
     paths = [sweep.paths for sweep in sweeps]
     if asked is not None:
@@ -27,12 +28,22 @@ def ranked_by(asked: str | None, sweeps: Sequence[Sweep], records: Sequence[Reco
     metric = wanted.pop() if len(wanted) == 1 else None
     try:
         found = with_found_metric(metric, paths, records)
-        if metric is not None:
-            named(metric, QUANTITIES, quantities_of(metric_columns(found)))
+        known = quantities_of(metric_columns(found))
+        quantity = None if metric is None else named(metric, QUANTITIES, known, has_direction=False)
     except UserError as error:
-        print_warnings([f"{place_of(sweeps[0])}: {error.what}, so the default metric ranks the cases"])
+        _warn(sweeps, error.what)
+        return None, list(records)
+    if quantity is not None and quantity.more_is_better is None:
+        command = shlex.join(["hpcbench", "report", *(each.name for each in paths), "--metric", f"{metric}:{HIGHER}"])
+        _warn(
+            sweeps, f"the better direction of '{metric}' is unknown", f"; to rank by it: {command} or {metric}:{LOWER}"
+        )
         return None, list(records)
     return metric, found
+
+
+def _warn(sweeps: Sequence[Sweep], what: str, more: str = "") -> None:
+    print_warnings([f"{place_of(sweeps[0])}: {what}, so the default metric ranks the cases{more}"])
 
 
 def place_of(sweep: Sweep) -> str:

@@ -120,6 +120,27 @@ def test_a_report_without_the_metric_of_rank_by_warns_and_ranks_by_the_default(c
     assert f"warning: rank_by: {told}" in command_line("report", "saved").stderr
 
 
+def test_a_found_metric_without_a_better_direction_warns_with_the_command_that_ranks_by_it(command_line) -> None:
+    done = command_line("run", *ONCE, "--name", "one", "--metric", "width", "--", "echo", "width=7")
+    hint = "to rank by it: hpcbench report one --metric width:higher or width:lower"
+    told = f"the better direction of 'width' is unknown, so the default metric ranks the cases; {hint}"
+    assert f"warning: --metric of hpcbench run: {told}\n" in done.stderr
+
+
+def test_runs_with_different_units_are_a_warning_until_the_pattern_matches_them(command_line, tmp_path) -> None:
+    program = ("bash", "-c", "echo speed: 900 $0", "{unit}")
+    pattern = "speed:higher=speed: ([0-9.]+)"
+    done = command_line("run", *ONCE, "--name", "one", "-P", "unit=MB/s,GB/s", "--extract", pattern, "--", *program)
+    warned = "warning: the runs print 'speed' in different units (MB/s, GB/s), which are not converted: add a group"
+    assert warned in done.stderr
+    command_line("run", "--save", "one.yaml", "-P", "unit=MB/s,GB/s", "--extract", pattern, "--", *program)
+    saved = tmp_path / "one.yaml"
+    unit = "'speed: (?P<value>[0-9.]+) (?P<unit>\\w+/s)'\n    unit: MB/s"
+    saved.write_text(saved.read_text().replace("'speed: ([0-9.]+)'", unit))
+    assert "speed: found in 2 of 2 runs, 900 to 900000 MB/s" in command_line("reparse", "one", "one.yaml").stdout
+    assert "different units" not in command_line("report", "one").stderr
+
+
 def test_a_program_that_fails_is_status_1_with_its_reason(command_line) -> None:
     done = command_line("run", *ONCE, "--", "bash", "-c", "echo no fuel >&2; exit 3", expect=1)
     assert "the command exited with 3: no fuel" in done.stderr

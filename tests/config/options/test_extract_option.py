@@ -38,8 +38,7 @@ def test_a_metric_is_a_name_a_direction_and_a_pattern(text: str, name: str, defi
         ("rate:=(.)", "'' is neither higher nor lower"),
         ("rate=(", "is not a regular expression"),
         ("rate=a", "needs a group for the number"),
-        ("rate=(.)(.)", "needs a group for the number"),
-        ("rate=(?P<value>.)(?P<unit>.)", "requires the `unit`"),
+        ("rate=(.)(.)", "'(.)(.)' has 2 groups: name that of the number `value`"),
         ("rate=(" + "x" * 1000 + ")", "at most 1000 characters"),
     ],
 )
@@ -49,6 +48,15 @@ def test_other_texts_are_errors(text: str, what: str) -> None:
     assert what in caught.value.what
     assert caught.value.where == f"--extract {text}"
     assert caught.value.hint == "for example: --extract 'rate:higher=rate: ([0-9.]+)'"
+
+
+def test_a_unit_needs_an_experiment_file() -> None:
+    with pytest.raises(UserError) as caught:
+        metric_of("rate=(?P<value>.)(?P<unit>it/s|s/it)")
+    assert "requires the `unit`" in caught.value.what
+    assert caught.value.hint.startswith(
+        "define the metric in an experiment file, with `unit`: hpcbench run --save FILE"
+    )
 
 
 def test_a_name_is_given_once() -> None:

@@ -224,7 +224,11 @@ def test_the_examples_of_the_documentation_are_tested() -> None:
             "numbers in it/s and in s/it: also match the unit",
         ),
         (r"{regex: '([0-9.]+)s/it', unit: s, reduce: last}", TQDM, "numbers in s/it and in it/s: also match the unit"),
-        (r"{regex: '([0-9.]+)(?:it/s|s/it)', reduce: last}", TQDM, "also match the unit"),
+        (
+            r"{regex: '([0-9.]+)(?:it/s|s/it)', reduce: last}",
+            TQDM,
+            "also match the unit: (?P<unit>s/it|it/s), with `unit: it/s` in an experiment file",
+        ),
         ("{regex: 'time: ([0-9.]+)'}", "time: 3,14 s", "'3' is only part of the number in 'time: 3,14 s'"),
         (r"{regex: '([0-9.]+)it/s', reduce: mean}", TQDM_IN_MULTIPLES, r"also match the unit: (?P<unit>\w*it/s)"),
         ("{regex: '([0-9.]+) GB/s'}", DD, "numbers in GB/s and in other multiples of B/s"),

@@ -15,6 +15,7 @@ from hpcbench.config.metrics import Metric
 from hpcbench.core.metrics import value as metrics
 from hpcbench.core.metrics.error import MetricError
 from hpcbench.core.metrics.syntax import path_steps
+from hpcbench.core.metrics.units import differ
 from hpcbench.core.metrics.value import value_of
 
 
@@ -45,6 +46,46 @@ RATES = "epoch 1 rate: 10.5\nnoise\nepoch 2 rate: 30\nepoch 3 rate: 2e1 \n"
 )
 def test_several_matches_are_reduced_as_asked(reduce: str, value: float) -> None:
     assert found(RATES, regex=r"rate: (?P<value>\S+)", reduce=reduce) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("rate: 900 MB/s", "MB/s"),
+        ("rate: 1.5GB", "GB"),
+        ("rate: 1 s, rate: 2 ms", "ms"),
+        ("rate: 1.2 k samples/s", "k samples/s"),
+        ("rate: 5 loss: 3", None),
+        ("rate: 5 s: 3", None),
+        ("rate: 5 apples", None),
+        ("rate: 5", None),
+    ],
+)
+def test_the_unit_after_the_last_number_is_kept(text: str, unit: str | None) -> None:
+    made = value_of(spec(regex=r"rate: ([0-9.]+)", reduce="last"), [text], "the output")
+    assert made.get("printed_unit") == unit
+
+
+def test_a_unit_that_the_pattern_matches_is_not_kept() -> None:
+    made = value_of(spec(regex=r"(?P<value>[0-9.]+) (?P<unit>\w+/s)", unit="MB/s"), ["1.5 GB/s"], "the output")
+    assert (made["value"], "printed_unit" in made) == (1500.0, False)
+
+
+@pytest.mark.parametrize(
+    ("units", "expected"),
+    [
+        (["MB/s", "GB/s"], True),
+        (["it/s", "s/it"], True),
+        (["samples/s", "k samples/s"], True),
+        (["MB/s", "MB/s"], False),
+        (["images/s", "images/sec"], False),
+        (["MB/s", "s"], False),
+        (["s", "MB", "ms"], True),
+        ([], False),
+    ],
+)
+def test_units_of_one_quantity_differ_if_a_number_would_change(units: list[str], expected: bool) -> None:
+    assert differ(units) == expected
 
 
 def test_numbers_whose_sum_no_float_holds_fail() -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from hpcbench.config.metrics import Metric
+from hpcbench.core.metrics.kept_output import SEGMENT_BYTES
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.node.launch.output_copy import SEGMENT_BYTES
 from tests.node.conftest import RECORD
 
 pytestmark = pytest.mark.integration
@@ -94,7 +94,7 @@ def test_a_command_becomes_a_record_with_its_elapsed_time_and_metrics(run: Run) 
     (elapsed_s,) = made["measurements"]["times_s"]
     assert elapsed_s >= 0.3
     rate = {"value": 5.0, "unit": "it/s", "better": "higher", "count": 1, "values": [5.0]}
-    rate |= {"reduce": None, "reason": None}
+    rate |= {"reduce": None, "reason": None, "printed_unit": None}
     assert made["metrics"]["rate"] == rate
     assert made["_printed"] == ("rate: 5\n", "now what\n"), "it goes to the log as it came"
     assert made["work"] is None
@@ -236,6 +236,7 @@ def test_of_a_longer_output_the_beginning_and_the_end_are_searched_and_kept(
         "first": {"regex": "rate: ([0-9]+)$", "reduce": "first"},
         "mean": {"regex": "rate: ([0-9]+)$", "reduce": "mean"},
         "sum": {"regex": "rate: ([0-9]+)$", "reduce": "sum"},
+        "lost": {"regex": "loss: ([0-9]+)$", "reduce": "last"},
     }
     trial = make_trial("echo rate: 1; head -c 40M /dev/zero | tr '\\0' 'x'; echo; echo rate: 3", metrics=metrics)
     trial.rank(clean_environment)
@@ -245,9 +246,13 @@ def test_of_a_longer_output_the_beginning_and_the_end_are_searched_and_kept(
         "first": 1.0,
         "mean": 2.0,
         "sum": None,
+        "lost": None,
     }
     missing = "24.0 MiB in the middle of the output of rank 0 were not searched"
     assert made["metrics"]["sum"]["reason"] == f"{missing}, and `reduce: sum` requires the whole output"
+    limits = "hpcbench keeps the first 8 MiB and the last 8 to 16 MiB of each stream"
+    lost = f"the pattern 'loss: ([0-9]+)$' was not found in the output; {missing}: {limits}"
+    assert made["metrics"]["lost"]["reason"] == lost
     assert made["warnings"] == [f"metric 'mean': {missing}"]
     (start, head), (end, tail), (errors, nothing) = kept_of(trial)
     assert (start["stream"], start["offset"], len(head)) == ("standard", 0, SEGMENT_BYTES)
