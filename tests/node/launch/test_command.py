@@ -356,7 +356,11 @@ def test_two_tasks_are_one_repetition_and_last_as_long_as_the_slower(
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
-    [({"nodes": 2}, "requests 2 nodes, but this is a single machine"), ({"cpus_per_task": 4096}, "requests 4096 CPUs")],
+    [
+        ({"nodes": 2}, "requests 2 nodes, but this is a single machine"),
+        ({"cpus_per_task": 4096}, "requests 4096 CPUs"),
+        ({"gpus_per_task": 64}, "requests 64 GPUs, but the driver of this machine shows "),
+    ],
 )
 def test_what_this_machine_lacks_makes_a_command_unsupported(
     parameters: dict[str, int], words: str, make_trial: Make, clean_environment: dict[str, str], tmp_path: Path
