@@ -28,7 +28,7 @@ from hpcbench.util.text import plural
 
 # A program that was not found or is not executable: all other runs would end in the same way.
 _NOT_STARTED = re.compile(r"the command exited with 12[67]\b|the command cannot be started")
-_REST = "hpcbench resume %s --no-fail-fast"
+_NEW = "correct the command, then start a new sweep"
 
 
 def run_here(
@@ -86,7 +86,7 @@ def _print_stopped(sweep: Sweep, why: str, left: int) -> None:
     """Print why the sweep has stopped, and what to do. The failure itself has been printed."""
     name = shlex.quote(sweep.paths.name)
     what = f"stopped, because {why}; {plural(left, 'run')} not started"
-    rest = "correct it, then start a new sweep" if _NOT_STARTED.search(why) else f"to run the rest: {_REST % name}"
+    rest = _NEW if _NOT_STARTED.search(why) else f"to run the rest: hpcbench resume {name} --no-fail-fast"
     print_error(Finding(what, "", f"read the log: hpcbench logs {name} --failed\n{rest}"))
 
 

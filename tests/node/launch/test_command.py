@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -380,6 +381,18 @@ def test_an_environment_without_bash_says_so(make_trial: Make, clean_environment
     made = trial.record(done.returncode, clean_environment)
     assert made["status"] == "failed"
     assert "cannot be started: [Errno 2] No such file or directory: 'bash'" in made["error"]["message"]
+
+
+def test_an_environment_without_torchrun_says_what_has_it(
+    make_trial: Make, clean_environment: dict[str, str], tmp_path: Path
+) -> None:
+    trial = make_trial("true", launch="torchrun")
+    bash = shutil.which("bash")
+    assert bash
+    (tmp_path / "bash").symlink_to(bash)
+    done = trial.rank({**clean_environment, "PATH": str(tmp_path)}, "--launcher", "torchrun")
+    message = trial.record(done.returncode, clean_environment)["error"]["message"]
+    assert "'torchrun' (part of PyTorch: use an environment that has it, --environment NAME)" in message
 
 
 def test_a_command_that_hangs_is_ended_at_its_time_limit_with_all_that_it_started(
