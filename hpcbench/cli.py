@@ -6,13 +6,14 @@ import errno
 import importlib
 import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
 from hpcbench.commands.options.option_conventions import PREFIX, apply_conventions, one_of
 from hpcbench.errors import Finding, UserError
+from hpcbench.util.closed_pipe import end_quietly
 
 # By folder of hpcbench.commands. The one-line descriptions are here so that `hpcbench --help` imports no command.
 GROUPS = {
@@ -74,6 +75,19 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"hpcbench.commands.{FOLDERS[name]}.{name}")
         command: click.Command = getattr(module, f"{name}_command")
         return apply_conventions(command, name)
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run the command. An error in the words of its options names the command; a closed pipe ends it quietly."""
+        try:
+            return super().invoke(context)
+        except click.UsageError as error:
+            name = context.invoked_subcommand
+            command = self.get_command(context, name) if name and error.ctx is None else None
+            if command:
+                error.ctx = click.Context(command, info_name=name, parent=context)
+            raise
+        except BrokenPipeError:  # click would exit with 1, which means that a run failed
+            end_quietly()
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return commands and options that begin with a word, without importing the commands."""
@@ -173,9 +187,6 @@ def main() -> None:
         _fail_with_usage(error)
     except UserError as error:
         _fail(error, 2)
-    except BrokenPipeError:  # the reader of the output has closed it, for example `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except OSError as error:
         _fail(_of_system(error), 2)
     sys.exit(status if isinstance(status, int) else 0)

@@ -49,7 +49,7 @@ class UserError(Exception):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a hint with the known names that begin with `word`, otherwise the closest one, otherwise all."""
-    names = sorted(known)
+    names = sorted(set(known))
     return closest(word, names) or (f"use one of: {', '.join(names)}" if names else "")
 
 

@@ -25,6 +25,10 @@ def test_the_hint_names_what_may_be_meant(word: str, hint: str) -> None:
     assert nearest(word, KNOWN) == hint
 
 
+def test_a_name_that_is_known_twice_is_listed_once() -> None:
+    assert nearest("zzz", ["speedup", "time", "speedup"]) == "use one of: speedup, time"
+
+
 def test_many_that_begin_alike_are_no_question() -> None:
     many = [f"run-{number}" for number in range(9)]
     assert nearest("ru", many).startswith("use one of: run-0")

@@ -17,6 +17,7 @@ STATUSES = (
 )
 # Outcomes that another run would not change.
 FINAL = (COMPLETED, UNSUPPORTED)
+NOT_FAILED = (COMPLETED, SKIPPED, UNSUPPORTED)
 
 # The exit status of a shell whose program was ended by SIGKILL or SIGTERM.
 KILLED, TERMINATED = 128 + 9, 128 + 15

@@ -25,6 +25,7 @@ from hpcbench.plan.compatibility import incompatibility
 from hpcbench.plan.matrix import Point, points
 from hpcbench.plan.problem_size import NotANumberError, Size, nothing_to_skip, size_of
 from hpcbench.util.limits import OutOfTimeError, deadline
+from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
     from hpcbench.config.experiment import Experiment
@@ -120,7 +121,7 @@ def expand(experiment: Experiment, document: Document, site_slurm: SlurmOptions,
     _check_metrics_used(experiment, document, cases.values())
     warnings = [f"exclude[{index}] matches no point" for index, count in enumerate(excluded) if not count]
     if repeated:
-        warnings.append(f"{repeated} duplicate points were removed")
+        warnings.append(f"{plural(repeated, 'duplicate point')} {'was' if repeated == 1 else 'were'} removed")
     if experiment.skip_larger_on_oom and nothing_to_skip(case.size for case in cases.values()):
         names = ", ".join(experiment.skip_larger_on_oom)
         what = f"no two cases differ only in {names}, so no case can be skipped; also name what depends on it"

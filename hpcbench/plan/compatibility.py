@@ -72,5 +72,5 @@ def _too_many(parameters: Parameters, blamed: str, kind: str) -> Incompatibility
     if instances > 1:
         asked = f"{instances} instances, and {asked}" if asked else f"{instances} instances"
     needed = instances * (threads or 1)
-    hint = f"set cpus_per_task: {needed}, or oversubscribe: true"
+    hint = f"set cpus_per_task: {needed} (--set cpus_per_task={needed}), or oversubscribe: true"
     return Incompatibility(blamed, f"{asked}: this exceeds cpus_per_task, {parameters.cpus_per_task}", hint)

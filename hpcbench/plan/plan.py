@@ -10,11 +10,14 @@ from hpcbench.config.pricing import Price, price_per_hour, total
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
 from hpcbench.config.yaml_document import Document
-from hpcbench.core.run_spec import MPIRUN, NO_LAUNCHER
+from hpcbench.core.run_spec import COMMAND, MPIRUN, NO_LAUNCHER
 from hpcbench.errors import UserError, nearest
 from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.case import Case, expand, where_written
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
+
+# The options of `measure` about the steps of a built-in model.
+_OF_STEPS = ("precision", "min_measurements", "min_time_s", "max_time_s", "max_warmup_s")
 
 MANY_JOBS = 10_000  # default MaxJobCount, for all users (slurm.conf(5))
 
@@ -56,7 +59,12 @@ def make_plan(experiment: Experiment, document: Document, site: Site, limit: int
     if site.scheduler == "slurm":
         for job in jobs:
             _check_partition(job, site, document)
-    warnings = (*expansion.warnings, *_queue_warnings(jobs, site), *_time_warnings(jobs, experiment))
+    warnings = (
+        *expansion.warnings,
+        *_queue_warnings(jobs, site),
+        *_time_warnings(jobs, experiment),
+        *_unused(cases, experiment),
+    )
     return Plan(experiment, site, cases, jobs, warnings)
 
 
@@ -86,6 +94,16 @@ def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
         return []
     what = f"measure.max_time_s ({most:g} s) exceeds the time limit per run ({shortest:g} s)"
     return [f"{what}: its measurements may be lost"]
+
+
+def _unused(cases: tuple[Case, ...], experiment: Experiment) -> list[str]:
+    """Return a warning about options of `measure` that have no effect, because the only cases are commands."""
+    unused = [name for name in _OF_STEPS if name in experiment.measure.model_fields_set]
+    if not unused or any(case.parameters.framework != COMMAND for case in cases):
+        return []
+    verb = "has" if len(unused) == 1 else "have"
+    what = f"{', '.join(f'measure.{name}' for name in unused)} {verb} no effect on commands"
+    return [f"{what}, which run to their end; to limit the time of a run: --set slurm.time=00:10:00"]
 
 
 def budget(jobs: tuple[Job, ...], site: Site) -> Budget:

@@ -11,6 +11,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from hpcbench.errors import Finding, UserError
+from hpcbench.util.closed_pipe import end_quietly
 from hpcbench.util.text import printable
 
 
@@ -25,6 +26,10 @@ class PrintableConsole(Console):
         """Yield the segments of a renderable, with control characters and unencodable characters replaced."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else self._encodable(printable(text)), style, control)
+
+    def on_broken_pipe(self) -> None:
+        """Exit quietly: the reader of the output, for example `head`, has closed it."""
+        end_quietly()
 
     def use_color(self, when: str) -> None:
         """Print colours and styles `always` or `never`, also in a pipe or if NO_COLOR is set."""

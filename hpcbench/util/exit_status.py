@@ -7,6 +7,7 @@ FAILURE = 1
 USAGE_ERROR = 2
 INCONCLUSIVE = 3
 INTERRUPTED = 130
+CLOSED_PIPE = 141  # 128 + SIGPIPE, as for other programs
 
 MEANINGS = {
     SUCCESS: "success",

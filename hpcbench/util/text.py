@@ -17,6 +17,12 @@ def _shown(character: str) -> str:
     return " " if character.isspace() else "?"
 
 
+def percent_above(bound: float, percent: float) -> str:
+    """Return a percentage above `bound` with as many decimals as show that it is above."""
+    decimals = next((places for places in range(6) if round(percent, places) > bound), 6)
+    return f"{percent:.{decimals}f} %"
+
+
 def plural(count: int, word: str) -> str:
     """Return a count with its noun: `1 case`, `2,000 cases`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +38,14 @@ def test_what_and_where_and_what_to_do(
     told = capsys.readouterr().err
     assert told.startswith(said)
     assert ("free space" in told) == (number != errno.EACCES)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("arguments", [["list", "models"], ["schema", "experiment"], ["completion", "bash"]])
+def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(arguments: list[str], tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "hpcbench", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")

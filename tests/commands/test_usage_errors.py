@@ -20,7 +20,7 @@ GROUP = "usage: hpcbench [OPTIONS] COMMAND [ARGS]...\nhint: hpcbench --help\n"
         (["sweep", "--limit", "0", "a"], f"error: --limit: 0 is not in the range x>=1\n{SWEEP}"),
         (["sweep", "a", "b", "c"], f"error: unexpected argument 'b c'\n{SWEEP}"),
         (["sweep"], f"error: give either EXPERIMENT or --from SWEEP\n{SWEEP}"),
-        (["sweep", "a", "--limit"], "error: '--limit' requires an argument\nhint: hpcbench --help\n"),
+        (["sweep", "a", "--limit"], f"error: '--limit' requires an argument\n{SWEEP}"),
         (["swep"], f"error: unknown command 'swep'; did you mean 'sweep'?\n{GROUP}"),
         (["plot"], f"error: unknown command 'plot'; did you mean 'report'?\n{GROUP}"),
         (["-C", "nowhere", "Submit"], f"error: unknown command 'Submit'; did you mean 'sweep'?\n{GROUP}"),

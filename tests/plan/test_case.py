@@ -163,6 +163,7 @@ def test_a_point_that_repeats_a_case_is_dropped_and_told(plan: MakePlan) -> None
     made = plan("matrix: {batch_size: [1, 1, 2]}\ninclude: [{batch_size: 2}]")
     assert [case.parameters.batch_size for case in made.cases] == [1, 2]
     assert made.warnings == ("2 duplicate points were removed",)
+    assert plan("matrix: {batch_size: [1, 1, 2]}").warnings == ("1 duplicate point was removed",)
 
 
 def test_an_excluded_point_need_not_be_valid(cases: Callable[..., list[Case]]) -> None:

@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused_at_its_file_line_and_key(
 
 def test_too_many_threads_come_with_what_to_do(refused: Callable[[str], UserError]) -> None:
     hint = refused("  cpus_per_task: 4\n  instances: 3\n  intra_op_threads: 2\n").hint
-    assert "cpus_per_task: 6" in hint
+    assert "cpus_per_task: 6 (--set cpus_per_task=6)" in hint
     assert "oversubscribe: true" in hint
 
 

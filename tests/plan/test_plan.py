@@ -183,3 +183,14 @@ def test_a_command_takes_no_samples_and_is_not_warned_of_their_time(plan: MakePl
     command = "include: [{framework: command, command: 'true', model: null}]\n"
     made = plan(command + "slurm: {time: 00:00:05}", site="  command: {}\n")
     assert made.warnings == ()
+
+
+def test_options_about_steps_are_warned_of_if_the_only_cases_are_commands(plan: MakePlan) -> None:
+    command = "{framework: command, command: 'true', model: null}"
+    measure = "measure: {precision: 2 %, max_time_s: 5, repetitions: 2}\n"
+    (warning,) = plan(f"{measure}include: [{command}]", site="  command: {}\n").warnings
+    assert warning.startswith("measure.precision, measure.max_time_s have no effect on commands")
+    assert "--set slurm.time=" in warning
+    (warning,) = plan(f"include: [{command}]", "measure.max_time_s=5", site="  command: {}\n").warnings
+    assert warning.startswith("measure.max_time_s has no effect on commands")
+    assert plan(f"{measure}include: [{command}, {{batch_size: 4}}]", site="  command: {}\n").warnings == ()

@@ -19,6 +19,7 @@ from hpcbench.analysis.stats.intervals import Floats, median_of
 from hpcbench.config.metrics import PREFIX
 from hpcbench.core.samples import INTERFERENCE, SAMPLES
 from hpcbench.core.status import COMPLETED
+from hpcbench.util.text import plural
 
 BETTER, WORSE = "better", "worse"  # verdicts on metrics, instead of faster and slower
 MISSING, NOT_COMPARED = "missing", "not compared"
@@ -124,7 +125,7 @@ def compare(
         _differing(base, new, MACHINE),
         _differing(base, new, VERSIONS),
         _differing_settings(base, new),
-        [*_warnings("BASE", *sides), *_warnings("NEW", *reversed(sides))],
+        [*_changed_commands(*sides, carried), *_warnings("BASE", *sides), *_warnings("NEW", *reversed(sides))],
     )
 
 
@@ -168,6 +169,27 @@ def _differing_settings(base: pd.DataFrame, new: pd.DataFrame) -> dict[str, tupl
 
 def _distinct(column: pd.Series[Any]) -> list[str]:
     return sorted(map(str, column.dropna().unique()))
+
+
+def _changed_commands(base: _Side, new: _Side, parameters: Sequence[str]) -> list[str]:
+    """Return a warning if cases have no counterpart only because their commands differ."""
+    names = [name for name in parameters if name not in ("command", "experiment")]
+
+    def unmatched(side: _Side, other: _Side) -> dict[tuple[str, ...], Any]:
+        cases = [case for key, case in side.cases.items() if key not in other.cases]
+        return {tuple(_text(case.get(name)) for name in names): case.get("command") for case in cases}
+
+    old, now = unmatched(base, new), unmatched(new, base)
+    changed = [(old[key], now[key]) for key in old if key in now and not _equal(old[key], now[key])]
+    if not changed:
+        return []
+    (was, becomes), verb = changed[0], "is" if len(changed) == 1 else "are"
+    cases = plural(len(changed), "case")
+    return [f"{cases} {verb} not compared, because the command differs: {was} in BASE, {becomes} in NEW"]
+
+
+def _text(value: Any) -> str:
+    return "" if pd.isna(value) is True else str(value)
 
 
 def _warnings(name: str, side: _Side, other: _Side) -> list[str]:

@@ -19,7 +19,7 @@ from hpcbench.core.frameworks import FORWARD_TASKS
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.status import COMPLETED, UNSUPPORTED
-from hpcbench.util.text import plural
+from hpcbench.util.text import percent_above, plural
 
 WIDE = 0.05  # fraction of the median to either side; the paper's example after rule 5
 TAIL = "time_p99_s"
@@ -168,7 +168,7 @@ def wide_intervals(evidence: Evidence) -> RuleViolation | None:
     limits = zip(wide.index, *(intervals.loc[wide.index, name] for name in ("low", "high")), strict=True)
     unknown = [index for index, low, high in limits if says_nothing(low, high)]
     remedy = "use more or longer runs, or an idle machine"
-    bound, largest = f"{100 * WIDE:.0f} % from the median", f"{100 * wide.max():.0f} %"
+    bound, largest = f"{100 * WIDE:.0f} % from the median", percent_above(100 * WIDE, 100 * wide.max())
     if len(evidence.measured) == 1:
         lacking = f"the CI extends more than {bound}: {largest}"
         return RuleViolation(5, "the CI is unknown, because the runs differ too much" if unknown else lacking, remedy)

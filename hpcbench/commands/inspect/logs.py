@@ -11,7 +11,7 @@ import click
 
 from hpcbench.commands.options.case_argument import NamedCase, sweep_and_case, sweep_and_case_argument
 from hpcbench.commands.shared.context import archives_of_anybody
-from hpcbench.core.status import COMPLETED, SKIPPED, UNSUPPORTED
+from hpcbench.core.status import NOT_FAILED
 from hpcbench.errors import UserError
 from hpcbench.report.terminal.status_summary import from_workspace, log_path, named
 from hpcbench.slurm.states import RUNNING
@@ -117,7 +117,7 @@ def _of_case(progress: Progress, given: NamedCase) -> list[RunProgress]:
 
 
 def _has_failed(run: RunProgress) -> bool:
-    return run.ended and run.state not in (COMPLETED, SKIPPED, UNSUPPORTED)
+    return run.ended and run.state not in NOT_FAILED
 
 
 def _failed_first(runs: Iterable[RunProgress]) -> list[RunProgress]:

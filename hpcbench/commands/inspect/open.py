@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from hpcbench.commands.options.extras import require
 from hpcbench.commands.shared.context import archives_of_anybody, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.shared.report_page import write_page_of
 from hpcbench.report.load.records import surveyed
@@ -41,6 +42,7 @@ def open_command(context: click.Context, sweep: str) -> int:
     The page is the one of `hpcbench report --html`, with the results so far. Without a display, print the path of the
     page and the command that copies it.
     """
+    require("html", "hpcbench open")
     workspace = workspace_of(context)
     paths = open_sweep(context, workspace, sweep)
     progress = surveyed(paths)

@@ -16,13 +16,19 @@ _REQUIRED = {"html": _CHARTS, "figures": _CHARTS, "parquet": ("pyarrow",)}
 
 def require_packages(outputs: Iterable[Output], figures: str | None) -> None:
     """Raise UserError if a package is missing that one of the documents requires, or the option `--figures`."""
-    asked = [(output.format, output.option) for output in outputs]
-    for name, option in [*asked, *([("figures", "--figures")] if figures else [])]:
-        missing = missing_packages(name)
-        if missing:
-            verb = "is" if len(missing) == 1 else "are"
-            what = f"{option} requires {' and '.join(missing)}, which {verb} not installed"
-            raise UserError(what, hint=install_hint("report"))
+    for output in outputs:
+        require(output.format, output.option)
+    if figures:
+        require("figures", "--figures")
+
+
+def require(document: str, asked_by: str) -> None:
+    """Raise UserError if a package is missing that a kind of document requires, which an option or command writes."""
+    missing = missing_packages(document)
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        what = f"{asked_by} requires {' and '.join(missing)}, which {verb} not installed"
+        raise UserError(what, hint=install_hint("report"))
 
 
 def missing_packages(document: str) -> list[str]:

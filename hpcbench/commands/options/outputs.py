@@ -10,6 +10,7 @@ import click
 
 from hpcbench.commands.shared.context import Command, not_empty
 from hpcbench.errors import UserError
+from hpcbench.report.export.atomic_files import check_target
 from hpcbench.util.console import err
 
 STDOUT = "-"
@@ -67,7 +68,7 @@ def requested(
 ) -> list[Output]:
     """Return the documents of the options with FILE, of the flags for standard output, and of `-o`.
 
-    Raise UserError if several of them are for standard output.
+    Raise UserError if several of them are for standard output, or if a file cannot be written.
     """
     found = [
         *(Output(name, file, f"--{name} {file}") for name, file in files.items() if file),
@@ -78,6 +79,9 @@ def requested(
     if len(to_stdout) > 1:
         hint = "use one of them, or write to files"
         raise UserError(f"{to_stdout[0]} cannot be used with {to_stdout[1]}", hint=hint)
+    for output in found:
+        if not output.is_stdout:
+            check_target(output.file)
     return found
 
 

@@ -105,7 +105,7 @@ def resume_command(
         if found.scheduler == "local":
             runs = _to_run(reconcile(found), workspace, interference, missing, force)
             _set_limit(found, limit)
-            with resumable(paths.name):
+            with resumable(paths.name, here=True):
                 status = run_here(found, runs, lease)
         else:
             _submit(found, workspace, interference, missing, force, lease, limit)

@@ -204,8 +204,9 @@ def _environments(sweep: Sweep, workspace: Workspace) -> list[str]:
 
 
 def _next(sweep: Sweep) -> str:
-    """Return the command that shows more about a sweep: why its runs failed, or its results in a file."""
-    name = shlex.quote(sweep.paths.name)
-    if status.COMPLETED not in run_states(sweep):
-        return f"hpcbench logs {name} --failed"
+    """Return the command that shows more about a sweep: its results in a file, or why no run completed."""
+    name, states = shlex.quote(sweep.paths.name), run_states(sweep)
+    if status.COMPLETED not in states:
+        has_failed = any(state in status.STATUSES and state not in status.NOT_FAILED for state in states)
+        return f"hpcbench logs {name} --failed" if has_failed else f"hpcbench status {name}"
     return f"hpcbench report {name} {'-o results.csv' if missing_packages('html') else '--html report.html'}"

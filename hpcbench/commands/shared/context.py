@@ -38,14 +38,20 @@ def workspace_of(context: click.Context) -> Workspace:
 
 
 @contextmanager
-def resumable(sweep: str) -> Iterator[None]:
-    """Print how to resume the sweep if its command is interrupted or fails."""
+def resumable(sweep: str, *, here: bool = False) -> Iterator[None]:
+    """Print how to resume the sweep, which runs `here` or on Slurm, if its command is interrupted or fails."""
     try:
         yield
     except (KeyboardInterrupt, OSError, UserError) as stopped:
         if "hpcbench resume" in str(stopped):
             raise
-        err.print(f"runs and submitted jobs are kept; to continue: hpcbench resume {sweep}", soft_wrap=True)
+        is_interrupted = isinstance(stopped, KeyboardInterrupt)
+        if is_interrupted and err.is_terminal:
+            err.print()  # the terminal has printed ^C
+        kept = "completed runs" if here else "runs and submitted jobs"
+        err.print(f"{kept} are kept; to continue: hpcbench resume {sweep}", soft_wrap=True)
+        if is_interrupted:  # click would print an empty line
+            raise click.exceptions.Abort from stopped
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable
@@ -24,6 +25,10 @@ from hpcbench.util.console import err, print_error
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c
 from hpcbench.util.text import plural
+
+# A program that was not found or is not executable: all other runs would end in the same way.
+_NOT_STARTED = re.compile(r"the command exited with 12[67]\b|the command cannot be started")
+_NEW = "correct the command, then start a new sweep"
 
 
 def run_here(
@@ -81,8 +86,8 @@ def _print_stopped(sweep: Sweep, why: str, left: int) -> None:
     """Print why the sweep has stopped, and what to do. The failure itself has been printed."""
     name = shlex.quote(sweep.paths.name)
     what = f"stopped, because {why}; {plural(left, 'run')} not started"
-    hint = f"read the log: hpcbench logs {name} --failed\nto run the rest: hpcbench resume {name} --no-fail-fast"
-    print_error(Finding(what, "", hint))
+    rest = _NEW if _NOT_STARTED.search(why) else f"to run the rest: hpcbench resume {name} --no-fail-fast"
+    print_error(Finding(what, "", f"read the log: hpcbench logs {name} --failed\n{rest}"))
 
 
 def _print_counts(name: str, with_interference: int, lacking: int) -> None:

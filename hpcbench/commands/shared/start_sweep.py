@@ -75,8 +75,9 @@ def start(
     paths = created.paths
     failure_limit.begin(limit, str(paths.results))
     shown = live_output(paths) if live and err.is_terminal else nullcontext(lambda: None)
-    with locked(paths.jobs) as lease, resumable(paths.name):
-        if created.scheduler != "slurm":
+    here = created.scheduler != "slurm"
+    with locked(paths.jobs) as lease, resumable(paths.name, here=here):
+        if here:
             with shown as finish:
                 return run_here(created, list(query(created).runs), lease, finish)
         first, rest = _arrays(plan.jobs, limit)

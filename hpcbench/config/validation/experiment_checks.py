@@ -10,7 +10,7 @@ from hpcbench.config.axes import Range, axis_values
 from hpcbench.config.expressions import RESERVED
 from hpcbench.config.metrics import Metric, column_of, interval_columns
 from hpcbench.config.schema_location import KeyPath
-from hpcbench.config.validation.common_mistakes import hint_for_axis, hint_for_key, range_in
+from hpcbench.config.validation.common_mistakes import canonical, hint_for_axis, hint_for_key, range_in
 from hpcbench.config.validation.findings import Findings
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import closest, is_misspelt, nearest
@@ -74,7 +74,8 @@ def check_parameter_names(experiment: Experiment, sections: Sections, findings: 
                 findings.add("the list has no values", (*path, name), "add a value, or remove the key")
             if name not in known and name not in reported:
                 reported.add(name)
-                hint = _parameter_hint(name, known, sections, experiment.runs_command)
+                by_set = findings.document.where((*path, name)).startswith("--set ")
+                hint = _parameter_hint(name, known, sections, experiment.runs_command, by_set=by_set)
                 findings.add(f"unknown parameter '{name}'", (*path, name), hint)
     for index, name in enumerate(experiment.same_workload):
         if name not in own:
@@ -126,9 +127,13 @@ def _options(sections: Sections) -> set[str]:
     return {f"model_options.{name}" for name in sections["model_options"]}
 
 
-def _parameter_hint(name: str, known: Collection[str], sections: Sections, runs_command: bool) -> str:
+def _parameter_hint(name: str, known: Collection[str], sections: Sections, runs_command: bool, *, by_set: bool) -> str:
     others = {key: names for key, names in sections.items() if key != "parameters"}
+    meant = canonical(name)
+    section = next((key for key, names in others.items() if by_set and meant in names), None)
     near = hint_for_key(name, "parameters", known, others) or closest(name, known)
+    if section:
+        near = f"use --set {section}.{meant}=..."
     if runs_command:
         own = f"for a parameter of your own program, use it in `command`, or add user_parameters: [{name}]"
     else:

@@ -1,4 +1,4 @@
-"""Check that this machine has the libraries and CPUs for a case and, with the local launcher, the nodes."""
+"""Check that this machine has the libraries and CPUs for a case and, with the local launcher, the nodes and GPUs."""
 
 import math
 import os
@@ -6,7 +6,8 @@ from typing import Optional
 
 from ...core import ranges
 from ...core.frameworks import THREAD_COUNTS
-from ...core.run_spec import PlannedRun
+from ...core.run_spec import COMMAND, PlannedRun
+from ..host import gpus
 from ..host.cpu_quota import tightest
 from ..host.hardware import usable_cpus
 from ..host.sysfs import System, counted, this_system
@@ -24,11 +25,14 @@ def what_is_missing(planned: PlannedRun) -> Optional[str]:
 
 
 def _of_the_machine(planned: PlannedRun) -> Optional[str]:
-    """Return which nodes or CPUs the local launcher lacks; None under srun, because Slurm has allocated them."""
+    """Return which nodes, GPUs or CPUs the local launcher lacks; None under srun, because Slurm has allocated them."""
     if "HPCBENCH_RANK" not in os.environ:
         return None
     if planned.parameters["nodes"] > 1:
         return "the case requests %d nodes, but this is a single machine" % planned.parameters["nodes"]
+    too_few_gpus = _too_few_gpus(planned, this_system())
+    if too_few_gpus:
+        return too_few_gpus
     if "HPCBENCH_CPUS" not in os.environ:
         asked, usable = planned.tasks * planned.parameters["cpus_per_task"], len(usable_cpus())
         message = "the case requests %d CPUs, but may use %s of this machine" % (asked, counted(usable, "CPU"))
@@ -41,6 +45,21 @@ def _of_the_machine(planned: PlannedRun) -> Optional[str]:
             " ".join("--set %s=%d" % (name, each) for name in ("cpus_per_task", *threads)),
         )
     return None
+
+
+def _too_few_gpus(planned: PlannedRun, system: System) -> Optional[str]:
+    """Return why the GPUs do not suffice for a command; None if they do. The adapters of frameworks check their own.
+
+    The number of AMD's and Intel's GPUs is unknown if only the environment of the command has their libraries.
+    """
+    asked = planned.tasks * planned.parameters["gpus_per_task"]
+    if not asked or planned.parameters["framework"] != COMMAND:
+        return None
+    found = gpus.count()
+    is_unknown = not found and (system.matching("dev/kfd") or system.matching("dev/dri/renderD*"))
+    if found >= asked or is_unknown:
+        return None
+    return "the case requests %s, but the driver of this machine shows %s" % (counted(asked, "GPU"), found or "none")
 
 
 def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:

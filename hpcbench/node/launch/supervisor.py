@@ -18,7 +18,7 @@ from ...core import redaction
 from ...core.files import no_link
 from ...core.metrics.plain_text import plain
 from ...core.rank_command import RankTask
-from ...core.run_spec import PlannedRun
+from ...core.run_spec import TORCHRUN, PlannedRun
 from ...core.status import LAST_LINES, TIME_LIMIT
 from ...core.variables import performance
 from ...core.variables.worker import for_worker
@@ -111,7 +111,10 @@ def _run_command(
 
 
 def _not_started(error: Exception, stopper: "_Stopper") -> Dict[str, Any]:
-    ending = _ending(1, time.time(), stopper, [b"the command cannot be started: %s" % os.fsencode(str(error))])
+    message = str(error)
+    if getattr(error, "filename", None) == TORCHRUN:
+        message += " (part of PyTorch: use an environment that has it, --environment NAME)"
+    ending = _ending(1, time.time(), stopper, [b"the command cannot be started: %s" % os.fsencode(message)])
     return {**ending, "facts": command.facts(ending, 0.0, time.monotonic(), True, None, ending["last_lines"][-1])}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -32,12 +33,30 @@ def made_folder(folder: Path) -> None:
         ) from error
 
 
+def check_target(target: str) -> None:
+    """Raise UserError if a file cannot be written because its folder is missing or read-only, or it is a folder."""
+    path = Path(os.path.realpath(target))
+    _refuse_folder(path, target)
+    if not path.parent.is_dir():
+        raise _not_written(target, os.strerror(errno.ENOENT))
+    if not path.exists() and not os.access(path.parent, os.W_OK):
+        raise _not_written(target, os.strerror(errno.EACCES))
+
+
+def _refuse_folder(path: Path, target: str) -> None:
+    if path.is_dir():
+        raise UserError(f"'{target}' is a directory", hint="name a file")
+
+
+def _not_written(target: str, why: str) -> UserError:
+    return UserError(f"'{target}' cannot be written: {why}", hint="name another file")
+
+
 @contextlib.contextmanager
 def replacing(target: str) -> Iterator[Path]:
     """Yield a temporary path that replaces `target` on success. Raise UserError if the file cannot be written."""
     path = Path(os.path.realpath(target))
-    if path.is_dir():
-        raise UserError(f"'{target}' is a directory", hint="name a file")
+    _refuse_folder(path, target)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
@@ -46,7 +65,7 @@ def replacing(target: str) -> Iterator[Path]:
         yield part
         part.replace(path)
     except OSError as error:
-        raise UserError(f"'{target}' cannot be written: {error.strerror or error}", hint="name another file") from error
+        raise _not_written(target, error.strerror or str(error)) from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

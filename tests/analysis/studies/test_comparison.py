@@ -115,6 +115,17 @@ def test_what_was_not_measured_on_both_sides_is_listed_with_the_reason(
     assert found.compared == 1
 
 
+def test_cases_without_counterpart_whose_commands_differ_are_warned_of(compared: Compared) -> None:
+    old, new = ({"command": command, "batch_size": 8} for command in ("python3 a.py", "python3 b.py"))
+    (warning,) = compared({"a": old}, {"b": new}).warnings
+    differs = "not compared, because the command differs: python3 a.py in BASE, python3 b.py in NEW"
+    assert warning == f"1 case is {differs}"
+    several = compared({"a": old, "c": {**old, "batch_size": 4}}, {"b": new, "d": {**new, "batch_size": 4}}).warnings
+    assert several == [f"2 cases are {differs}"]
+    assert compared({"a": old}, {"b": {**new, "batch_size": 4}}).warnings == []
+    assert compared({"a": old}, {"a": new}).warnings == []
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

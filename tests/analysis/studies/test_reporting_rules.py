@@ -19,6 +19,7 @@ from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation, not_applicable
 from hpcbench.analysis.studies.rule_checks import CHECKS, check
+from hpcbench.util.text import percent_above
 from tests.examples import examples
 
 Rep = Callable[..., dict[str, Any]]
@@ -153,6 +154,11 @@ def test_rule_5_an_interval_about_a_median_of_0_is_wide(command: Command, judged
     (finding,) = judged(command(0, -1.0, -1.0, 0.0, 0.0, 1.0, 1.0), "metric_rate")
     assert finding.lacking.startswith("the CI extends more than 5 % from the median: ")
     assert judged(command(0, *[0.0] * 6), "metric_rate") == []
+
+
+@pytest.mark.parametrize(("percent", "shown"), [(63.4, "63 %"), (5.2, "5.2 %"), (5.004, "5.004 %"), (5.6, "6 %")])
+def test_rule_5_an_extent_above_the_bound_is_never_rounded_to_the_bound(percent: float, shown: str) -> None:
+    assert percent_above(5.0, percent) == shown
 
 
 def test_rule_5_wide_intervals_are_counted_and_the_widest_named(case: Case, judged: Judged) -> None:

@@ -155,3 +155,12 @@ def test_a_baseline_in_no_folder_is_told_before_anything_runs(invoke, bench: Mea
     told = invoke("gate", "nowhere/main.tar.gz", "bench.yaml", "--local", "--update", expect=2).stderr
     assert "directory 'nowhere' not found" in told
     assert not (invoke.workspace / "jobs").exists()
+
+
+@pytest.mark.parametrize("option", ["-o", "--junit"])
+def test_a_document_that_cannot_be_written_is_told_before_anything_runs(option: str, invoke, bench: Measured) -> None:
+    bench(100)
+    words = ("main.tar.gz", "bench.yaml", "--local", "--update", option, "nowhere/gate.md")
+    told = invoke("gate", *words, expect=2).stderr
+    assert "'nowhere/gate.md' cannot be written: No such file or directory" in told
+    assert not (invoke.workspace / "jobs").exists()

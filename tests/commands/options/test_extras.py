@@ -36,6 +36,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             ("pyarrow",),
             "--parquet a.parquet requires pyarrow, which is not installed",
         ),
+        (("open",), ("altair", "vl_convert"), "hpcbench open requires altair and vl-convert-python, which are not"),
         (("history", "nightly", "--html", "-"), ("altair",), "--html - requires altair, which is not installed"),
         (
             ("history", "nightly", "--figures", "plots"),

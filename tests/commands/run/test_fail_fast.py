@@ -38,6 +38,19 @@ def test_the_first_run_that_fails_stops_the_sweep_and_resume_continues(command_l
     assert [record["status"] for record in command_line.records()][-2:] == ["completed", "completed"]
 
 
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        ("no-such-program", "hint: correct the command, then start a new sweep\n"),
+        ("exit 3", "hint: to run the rest: hpcbench resume one --no-fail-fast\n"),
+    ],
+)
+def test_a_command_that_is_not_found_has_no_hint_to_run_the_rest(
+    command: str, hint: str, command_line: Any, trial: Any
+) -> None:
+    assert hint in command_line("sweep", trial(command), "--local", "--name", "one", expect=1).stderr
+
+
 def test_each_workload_starts_with_one_run(command_line: Any, trial: Any) -> None:
     file = trial("exit {{ code }}", matrix={"code": [0, 1], "cpus_per_task": [1], "seed": [1, 2, 3]})
     done = command_line("sweep", file, "--local", expect=1)

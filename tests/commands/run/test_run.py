@@ -170,6 +170,22 @@ def test_the_next_command_writes_a_page_only_if_its_packages_are_installed(
 
 
 @pytest.mark.parametrize(
+    ("states", "command"),
+    [
+        ({"failed": 1, "skipped": 5}, "logs 'a b' --failed"),
+        ({"timeout": 1}, "logs 'a b' --failed"),
+        ({"unsupported": 6}, "status 'a b'"),
+        ({"skipped": 1, "without result": 5}, "status 'a b'"),
+    ],
+)
+def test_the_next_command_shows_logs_only_if_a_run_failed(
+    states: dict[str, int], command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "run_states", lambda sweep: states)
+    assert run._next(Sweep(Workspace(Path("/work")).paths("a b"), {})) == f"hpcbench {command}"
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "PROGRAM"),

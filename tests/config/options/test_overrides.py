@@ -53,6 +53,21 @@ def test_fixing_a_parameter_fixes_it_in_included_points_too(load: Load) -> None:
     assert load("include: [{seed: [1, 2], nodes: 2}]", "seed=3").include == [{"seed": 3, "nodes": 2}]
 
 
+@pytest.mark.parametrize(
+    ("setting", "hint"),
+    [
+        ("timeout=3", "use --set slurm.time=..."),
+        ("repetitions=3", "use --set measure.repetitions=..."),
+        ("hidden_size=3", "use --set model_options.hidden_size=..."),
+        ("batchsize=3", "did you mean 'batch_size'?"),
+    ],
+)
+def test_a_key_of_a_section_is_hinted_at_as_an_option(setting: str, hint: str, load: Load) -> None:
+    with pytest.raises(UserError) as caught:
+        load("", setting)
+    assert caught.value.findings[0].hint.splitlines()[0] == hint
+
+
 def test_the_last_of_two_settings_wins(load: Load) -> None:
     assert load("", "seed=1", "seed=2").parameters["seed"] == 2
 

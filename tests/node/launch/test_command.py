@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -361,7 +362,11 @@ def test_two_tasks_are_one_repetition_and_last_as_long_as_the_slower(
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
-    [({"nodes": 2}, "requests 2 nodes, but this is a single machine"), ({"cpus_per_task": 4096}, "requests 4096 CPUs")],
+    [
+        ({"nodes": 2}, "requests 2 nodes, but this is a single machine"),
+        ({"cpus_per_task": 4096}, "requests 4096 CPUs"),
+        ({"gpus_per_task": 64}, "requests 64 GPUs, but the driver of this machine shows "),
+    ],
 )
 def test_what_this_machine_lacks_makes_a_command_unsupported(
     parameters: dict[str, int], words: str, make_trial: Make, clean_environment: dict[str, str], tmp_path: Path
@@ -381,6 +386,18 @@ def test_an_environment_without_bash_says_so(make_trial: Make, clean_environment
     made = trial.record(done.returncode, clean_environment)
     assert made["status"] == "failed"
     assert "cannot be started: [Errno 2] No such file or directory: 'bash'" in made["error"]["message"]
+
+
+def test_an_environment_without_torchrun_says_what_has_it(
+    make_trial: Make, clean_environment: dict[str, str], tmp_path: Path
+) -> None:
+    trial = make_trial("true", launch="torchrun")
+    bash = shutil.which("bash")
+    assert bash
+    (tmp_path / "bash").symlink_to(bash)
+    done = trial.rank({**clean_environment, "PATH": str(tmp_path)}, "--launcher", "torchrun")
+    message = trial.record(done.returncode, clean_environment)["error"]["message"]
+    assert "'torchrun' (part of PyTorch: use an environment that has it, --environment NAME)" in message
 
 
 def test_a_command_that_hangs_is_ended_at_its_time_limit_with_all_that_it_started(

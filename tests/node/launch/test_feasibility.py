@@ -1,4 +1,4 @@
-"""Whether there are CPUs for the threads of a case, on made-up machines."""
+"""Whether there are CPUs for the threads of a case, and GPUs for a command, on made-up machines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hpcbench.node.launch.feasibility import room_for_threads
+from hpcbench.node.host import gpus
+from hpcbench.node.launch.feasibility import _too_few_gpus, room_for_threads
 
 V2 = {"proc/self/cgroup": "0::/job\n"}
 
@@ -59,3 +60,31 @@ def test_who_says_so_may_have_more(lay: Callable[..., Any], make_planned: Callab
 
 def test_the_frameworks_own_choice_is_not_judged(lay: Callable[..., Any], make_planned: Callable[..., Any]) -> None:
     assert room_for_threads(make_planned(), lay(quota(0.1), cpus=[0])) is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "found", "device", "told"),
+    [
+        ({"gpus_per_task": 1}, 0, None, "the case requests 1 GPU, but the driver of this machine shows none"),
+        ({"gpus_per_task": 2, "tasks_per_node": 2}, 3, None, "requests 4 GPUs, but the driver of this machine shows 3"),
+        ({"gpus_per_task": 2}, 2, None, None),
+        ({"gpus_per_task": 0}, 0, None, None),
+        ({"gpus_per_task": 1}, 0, "dev/kfd", None),
+        ({"gpus_per_task": 1, "framework": "pytorch", "device": "gpu"}, 0, None, None),
+    ],
+)
+def test_more_gpus_than_the_driver_shows_are_refused_for_a_command(
+    parameters: dict[str, Any],
+    found: int,
+    device: str | None,
+    told: str | None,
+    lay: Callable[..., Any],
+    make_planned: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gpus, "count", lambda: found)
+    system = lay({device: ""} if device else {}, cpus=[0])
+    planned = make_planned()
+    given = {"framework": "command", "gpus_per_task": 0, **parameters}
+    said = _too_few_gpus(planned._replace(parameters={**planned.parameters, **given}), system)
+    assert said is None if told is None else told in (said or "")
