@@ -28,12 +28,12 @@ from ..host import hardware
 from ..host.sysfs import this_system
 from ..monitor.processes import MARK
 from . import command, command_launcher, feasibility, preload
+from .line_blocks import line_blocks
 from .output_copy import OutputCopy
 from .rank_files import output_of
 from .ranks import Ranks
 
 LINE_LENGTH = 500
-LONGEST_LINE = 65536  # bytes; longer lines are passed on in pieces
 TERMINATE_GRACE_S = 2.0
 DRAIN_S = 2.0  # for the rest of a pipe after its writer has ended
 MOMENT_S = 0.001  # a timer of 0 s would never fire
@@ -236,7 +236,7 @@ class _Reader(threading.Thread):
 
 
 class _Echo(threading.Thread):
-    """Pass a stream on line by line, without secrets; store its last lines and, if requested, a copy."""
+    """Pass a stream on in whole lines, without secrets; store its last lines and, if requested, a copy."""
 
     def __init__(
         self, pipe: Optional[IO[bytes]], descriptor: int, last: Sequence[Deque[bytes]], copy: Optional[str] = None
@@ -256,21 +256,21 @@ class _Echo(threading.Thread):
         return (self._copy is None or self._copy.is_whole) and not self.is_alive()
 
     def run(self) -> None:
-        for line in iter(lambda: self._pipe.readline(LONGEST_LINE), b""):
-            self._pass_on(self._redactor.fed(line))
+        for block in line_blocks(self._pipe):
+            self._pass_on(self._redactor.fed(block))
         self._pass_on(self._redactor.rest())
         if self._copy:
             self._copy.close()
 
-    def _pass_on(self, line: bytes) -> None:
-        if not line:
+    def _pass_on(self, block: bytes) -> None:
+        if not block:
             return
         for lines in self._last:
-            lines.append(line)
+            lines.extend(block[:-1].split(b"\n") if block.endswith(b"\n") else block.split(b"\n"))
         if self._copy:
-            self._copy.write(line)
+            self._copy.write(block)
         with contextlib.suppress(OSError):  # full disk or closed pipe: continue to read, or the program would block
-            os.write(self._descriptor, line)
+            os.write(self._descriptor, block)
 
 
 def _signal_name(number: int) -> str:
