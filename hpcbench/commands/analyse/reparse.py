@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -159,10 +160,13 @@ def _reparse(sweep: Sweep, definitions: Definitions) -> int:
         raise UserError("no completed run of a command found", where=paths.name, hint="see: hpcbench status")
     kept = {output.key for output in outputs(paths)}
     outcomes = reparsed(paths, records, definitions, _original(sweep))
+    before = {key_of(record): record.status for record in read_records(paths).records}
     write(paths, definitions, outcomes)
     overlay = Overlay(definitions, {outcome.key: outcome for outcome in outcomes})
     counted = records_that_count(overlay.applied(records))
-    for line in summary(counted, definitions.metrics):
+    changes = Counter((before[key_of(record)], record.status) for record in counted)
+    changed = [f"{plural(n, 'run')} changed from {old} to {new}" for (old, new), n in changes.items() if old != new]
+    for line in [*summary(counted, definitions.metrics), *changed]:
         out.print(line, soft_wrap=True, markup=False)
     unkept = sum(key_of(record) not in kept for record in counted)
     if unkept:

@@ -82,7 +82,7 @@ def test_the_experiment_file_of_the_sweep_is_the_default(sweeps: CommandLine) ->
 def test_an_unexpected_output_becomes_a_completed_run_with_its_time(sweeps: CommandLine) -> None:
     assert sweeps.states("two") == {"failed": 4}
     write(sweeps, "new.yaml", {**EXPERIMENT, "expect": ["done"], "metrics": {"loss": {"regex": "loss: (.*)"}}})
-    sweeps("reparse", "two", "new.yaml")
+    assert "4 runs changed from failed to completed" in sweeps("reparse", "two", "new.yaml").stdout
     assert sweeps.states("two") == {"completed": 4}
     listed = {each["name"]: each["runs"] for each in json.loads(sweeps("list", "sweeps", "--json").stdout)}
     assert listed["two"] == {"completed": 4}
@@ -90,6 +90,7 @@ def test_an_unexpected_output_becomes_a_completed_run_with_its_time(sweeps: Comm
     write(sweeps, "new.yaml", {**EXPERIMENT, "expect": ["loss: 0.1"]})
     done = sweeps("reparse", "two", "new.yaml", expect=1)
     assert done.stdout.splitlines()[0] == "expect: not found in 2 of 4 runs"
+    assert "2 runs changed from completed to failed" in done.stdout
     assert "  2 runs: the expected pattern 'loss: 0.1' was not found in the output" in done.stdout
     assert sweeps.states("two") == {"completed": 2, "failed": 2}
 
