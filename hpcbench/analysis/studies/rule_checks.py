@@ -205,19 +205,21 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
     """Check that tail latencies are known: those of inference, or of all cases if the ranking is by a percentile."""
     asked = evidence.results.quantity in LATENCIES
     column = evidence.results.quantity.column if asked else TAIL
-    cases = evidence.measured[[column, AVERAGED_OVER, "task"]]
+    cases = evidence.measured[[column, AVERAGED_OVER, "task", "framework"]]
     cases = cases if asked else cases[cases["task"].isin(FORWARD_TASKS)]
     unknown = cases[cases[column].isna()]
     if unknown.empty:
         return None
     fewest = f"{minimum_samples(PERCENTILES[column]):,}"
+    only_commands = (unknown["framework"] == COMMAND).all()  # with one measurement per run
+    by_runs, by_steps = f"set measure.repetitions to {fewest}", f"increase min_measurements and max_time_s: {fewest}"
     causes = {
         STEPS: ("timed in blocks of steps", "increase batch_size until single steps can be timed"),
         TASKS: ("means over tasks", "use a single task"),
         INSTANCES: ("means over instances", "run a single instance"),
         _NOTHING: (
             f"with fewer than {fewest} measurements",
-            f"increase min_measurements and max_time_s: {fewest} in all runs",
+            by_runs if only_commands else f"{by_steps} in all runs",
         ),
     }
     counts = unknown[AVERAGED_OVER].fillna(_NOTHING).value_counts()

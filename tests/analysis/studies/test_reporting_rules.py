@@ -243,6 +243,11 @@ def test_rule_8_the_tail_of_training_matters_where_somebody_asks_for_it(case: Ca
     ]
 
 
+def test_rule_8_the_percentiles_of_a_command_need_runs(command: Command, judged: Judged) -> None:
+    (found,) = [each for each in judged([*command(0, 100.0), *command(1, 200.0)], "time_p99_s") if each.rule == 8]
+    assert found.remedy == "set measure.repetitions to 299"
+
+
 def test_rule_9_a_factor_that_nobody_asked_for_is_told_with_its_levels(case: Case, judged: Judged) -> None:
     (finding,) = judged([*case(0), *case(1, cpu_model="another CPU", kernel="5.14.0")])
     assert finding.rule == 9
