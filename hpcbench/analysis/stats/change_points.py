@@ -34,7 +34,7 @@ from hpcbench.analysis.stats.rank_sum import rank_sum_tail
 LEVEL = 0.01
 SHORTEST = 5  # values between two changes; equal to MIN_REPETITIONS of a verdict
 MIN_VALUES = 2 * SHORTEST  # fewest values of a single series with a detectable change; several series need more
-_EXACT = 10  # values on the smaller side; above, the normal approximation is close or conservative
+_EXACT = 20  # values on the smaller side; above, the normal approximation is close or conservative
 
 Whole = NDArray[np.int32]
 
@@ -91,7 +91,7 @@ def _changes(values: Floats, families: int, level: float, margin: float) -> list
     for change in _beyond(_between(splits, values.size), values, margin):
         begun = change._replace(start=placed[-1].place if placed else 0)
         placed.append(_Split(_placed(begun, values), change.p_value))
-    return _between(placed, values.size)
+    return _beyond(_between(placed, values.size), values, margin)
 
 
 def _between(splits: list[_Split], end: int) -> list[Change]:

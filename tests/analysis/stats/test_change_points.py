@@ -117,6 +117,20 @@ def test_a_step_within_the_margin_is_none() -> None:
     assert len(places(values, margin=0.005)) == 1
 
 
+def test_each_change_is_beyond_the_margin_at_its_final_place() -> None:
+    for seed in range(200):
+        values = 1 + (in_steps((26, 1.0), (14, 1.1), seed=seed) - 1) / 10  # a step of 1 % in noise of 0.1 %
+        (changes,) = change_points([values], margin=0.01)
+        for change in changes:
+            before, after = map(np.median, change.sides(values))
+            assert max(before / after, after / before) > 1.01
+
+
+def test_a_clear_step_of_few_values_is_found_in_one_of_several_series() -> None:
+    step, flat = np.repeat([4.0, 4.8], 11), np.ones(22)
+    assert [[change.place for change in each] for each in change_points([step, flat, flat, flat])] == [[11], [], [], []]
+
+
 def test_a_slow_drift_has_changes_only_as_far_apart_as_the_margin() -> None:
     values = np.linspace(1.0, 1.05, 300)
     (found,) = change_points([values], margin=0.01)

@@ -163,11 +163,12 @@ def _of_gain(gain: float, more: str, pairs: list[_Pair], whole: str) -> Iterator
 
 
 def _of_kept(chosen: Case, default: Case, search: Search, whole: str) -> Iterator[str]:
-    """A default that is kept is not clearly slower in every pair with the best candidate."""
+    """A default that is kept is not clearly slower in every pair of its final comparison with the best candidate."""
     if chosen.id != default.id or search.result.answer is None or "had interference;" in whole:
         return
+    told = re.search(r"in (\d+) pairs? with the default", whole)
     for other in search.cases[1:]:
-        pairs = _pairs(search.runs[: search.result.measurements], other, default)
+        pairs = _pairs(search.runs[: search.result.measurements], other, default)[: int(told[1]) if told else 0]
         if len(pairs) >= 4 and min(pair.default_s / pair.chosen_s for pair in pairs) > 1.5:
             yield f"{_name(other)} is faster in each pair: {whole}"
 
