@@ -109,12 +109,18 @@ def _model(name: str) -> ListedModel:
 
 
 def built_in_metrics() -> list[ListedMetric]:
-    """Return the quantities by which every report can rank."""
-    from hpcbench.analysis.cases.quantities import QUANTITIES, short_column  # pandas, which nothing else here needs
+    """Return the quantities by which every report can rank, except by the throughput if it is of commands."""
+    # They need pandas, which nothing else here needs.
+    from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, short_column
 
+    described = {**{each: each.title for each in QUANTITIES.values()}, THROUGHPUT: "throughput; unknown for commands"}
     return [
         ListedMetric(
-            short_column(each.column), each.unit, "higher" if each.more_is_better else "lower", "built-in", each.title
+            short_column(each.column),
+            each.unit,
+            "higher" if each.more_is_better else "lower",
+            "built-in",
+            described[each],
         )
         for each in QUANTITIES.values()
     ]
