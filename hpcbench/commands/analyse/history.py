@@ -144,17 +144,21 @@ def history_command(
 
 
 def _followed(past: Past, metric: str | None, latest: SweepPaths) -> Quantity:
-    """Return the quantity to follow: the named one, otherwise the one by which a report of the latest sweep ranks."""
+    """Return the quantity to follow: the named one, otherwise the one by which a report of the latest sweep ranks.
+
+    Raise UserError for an unknown name; the throughput is unknown if no run has items, as those of commands.
+    """
     metrics = quantities_of(past.metrics)
+    has_rate = any(row["items_per_step"] is not None for row in past.rows)
+    known = {column: each for column, each in FOLLOWED.items() if has_rate or each != THROUGHPUT}
     if metric is not None:
-        return named(metric, FOLLOWED, metrics, has_direction=False)
+        return named(metric, known, metrics, has_direction=False)
     ranked, place = _rank_by(latest)
     if ranked is not None:
         try:
-            return named(ranked, FOLLOWED, metrics, has_direction=False)
+            return named(ranked, known, metrics, has_direction=False)
         except UserError as error:
             print_warnings([f"{place}: {error.what}, so the default metric is followed"])
-    has_rate = any(row["items_per_step"] is not None for row in past.rows)
     return default_quantity(metrics.values(), has_throughput=has_rate)
 
 

@@ -69,13 +69,13 @@ def _values(name: str, text: str, where: str) -> list[Any]:
     if pieces == [""]:
         raise UserError("the parameter has no values", where=where, hint=f"e.g. -P {name}=1,2")
     _check(name, pieces, where)
-    is_own = name not in NAMES
-    as_text = is_own and any(_NUMBER.fullmatch(piece) and isinstance(_number(piece), str) for piece in pieces)
+    of_program = name not in NAMES
+    as_text = of_program and any(_NUMBER.fullmatch(piece) and isinstance(_number(piece), str) for piece in pieces)
     values: list[Any] = []
     for piece in pieces:
         if piece.startswith(_EXPRESSION):
             values.append(piece)
-        elif piece.startswith(_YAML) or not is_own:
+        elif piece.startswith(_YAML) or not of_program:
             values.append(_yaml(piece, name, where))
         else:
             values.append(piece if as_text else _number(piece))

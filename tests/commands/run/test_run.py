@@ -103,6 +103,14 @@ def test_history_follows_the_metric_that_ranks(command_line, program) -> None:
     assert first.endswith(", epoch")
 
 
+def test_history_does_not_follow_the_throughput_of_commands(command_line, program) -> None:
+    command_line("run", *ONCE, "--metric", "throughput", "--", "python3", "train.py", "7")
+    done = command_line("history", "train", expect=3)
+    assert "unknown metric 'throughput', so the default metric is followed" in done.stderr
+    assert done.stdout.splitlines()[0].endswith(", wall time")
+    assert "unknown metric 'throughput'" in command_line("history", "train", "--metric", "throughput", expect=2).stderr
+
+
 def test_a_saved_experiment_is_run_with_the_options_that_a_file_cannot_have(command_line, program) -> None:
     options = ("--site", "laptop", "--name", "a b", "--no-fail-fast", "--max-failures", "2")
     done = command_line("run", "--local", *options, "--save", "b.yaml", "--", "python3", "train.py", "7")
