@@ -76,8 +76,15 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, f"{name}_command")
         return apply_conventions(command, name)
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Parse the options; a closed pipe ends the help quietly."""
+        try:
+            return super().make_context(*args, **options)
+        except BrokenPipeError:
+            end_quietly()
+
     def invoke(self, context: click.Context) -> Any:
-        """Run the command. An error in the words of its options names the command; a closed pipe ends it quietly."""
+        """Run the command. A usage error in its options names the command; a closed pipe ends it quietly."""
         try:
             return super().invoke(context)
         except click.UsageError as error:

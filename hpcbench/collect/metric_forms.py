@@ -31,7 +31,7 @@ _UNIT = (
     r"|[kKMGT]?bps|[mkM]?W|[mkM]?J|k?Wh|[kMG]?Hz"
 )
 _VALUE = re.compile(rf"(?P<sep>[:=])(?P<gap>[ \t]*)(?P<value>{_NUMBER})(?![0-9]|[.,:/-][0-9])")
-_NEXT_NAME = r"[ \t]+[\w./-]{1,60}[ \t]*[=:]"  # such as ` train/accuracy=`, which is no unit
+_NEXT_NAME = r"[ \t]+[\w./-]{1,60}[ \t]*[=:]"  # such as ` train/accuracy=`, which is not a unit
 _SCALE = r"[kKMGT] "  # a prefix apart from its unit, such as `k samples/s`
 _UNIT_AFTER = re.compile(rf"(?!{_NEXT_NAME})[ \t]?(?P<unit>(?:{_SCALE})?[A-Za-z]+/s(?:ec(?:ond)?)?|{_UNIT})(?![\w/])")
 _NO_SCALE = rf"(?!(?!{_NEXT_NAME})[ \t]?[kKMGT](?!\w|/))"  # after a number without unit: `1.2 k` is not 1.2
@@ -43,8 +43,8 @@ _OBJECT = 500  # characters of an object as Python prints it, before a setting
 _LEVELS = re.compile(r"(?:(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|NOTICE) )+")
 _SETTINGS = re.compile(r"[A-Za-z]\w*\(\w+=")  # Namespace(lr=0.1, ...), as Python prints objects
 _RATE = re.compile(
-    rf"(?<![\w.,])(?P<value>{_PLAIN}) ?"
-    r"(?:(?:[kKMG] ?)?(?P<what>(?:it|[A-Za-z]{3,15}))/s(?:ec(?:ond)?)?|(?:[mun]?s)/(?P<per>it|[a-z]{3,15}))(?![\w/])"
+    rf"(?<![\w.,])(?P<value>{_PLAIN})(?:(?: ?[kKMG] | ?[kKMG](?=it/)|(?P<attached>[kKMG])| )?"
+    r"(?P<what>it|[A-Za-z]{3,15})/s(?:ec(?:ond)?)?| ?[mun]?s/(?P<per>it|[a-z]{3,15}))(?![\w/])"
 )
 _TABLE = re.compile(rf"│ *(?P<name>{_WORD}) *│ *(?P<value>[-+]?{_PLAIN}) *│")
 _COLUMNS = re.compile(rf"^ +(?P<name>{_WORD}) {{2,}}(?P<value>[-+]?{_PLAIN}) *$", re.MULTILINE)
@@ -88,6 +88,8 @@ def pairs(texts: Sequence[str]) -> Iterator[Candidate]:
                 taken.add(match.start("value"))
         for match in _RATE.finditer(text):
             what = match["what"] or match["per"]
+            if match["attached"] and not _is_scaled(text, match.start(), what):
+                what = match["attached"] + what
             if match.start("value") in taken:
                 rates[what] = _Pair(grouped=True)  # a pattern without a name would find the named numbers, too
             elif len(rates) < MOST_NAMES or what in rates:
@@ -98,7 +100,7 @@ def pairs(texts: Sequence[str]) -> Iterator[Candidate]:
 
 
 def _add_pair(found: dict[tuple[str, str, str], _Pair], text: str, match: re.Match[str], begin: int) -> bool:
-    """Add a number to those of its name; return whether it has one.
+    """Store a number under its name; return whether it has a name.
 
     The name is searched from `begin` on. A number that looks like a port, a line number, a setting, a part of a URL or
     the percentage of a progress bar has none.
@@ -143,6 +145,12 @@ def _is_setting(text: str, sep: int) -> bool:
     )
 
 
+def _is_scaled(text: str, begin: int, what: str) -> bool:
+    """Return whether a progress bar prints prefixes: `4.8ksamples/s` is 4800 samples/s, but `4.8keys/s` is 4.8."""
+    line = text[max(0, begin - _WINDOW) : begin].splitlines()[-1:]
+    return any(re.search(rf"[0-9][kKMGT](?:/| ?\[|{what})", each) for each in line)
+
+
 def _is_in_url(text: str, sep: int) -> bool:
     """Return whether a separator is inside a URL, such as `http://host/?page=3`."""
     begin = text.rfind("://", max(0, sep - _LONGEST_URL), sep)
@@ -167,7 +175,14 @@ def _of_pair(words: str, in_parentheses: str, sep: str, pair: _Pair) -> Candidat
     more = {"decimal": "."} if pair.grouped else {}
     definitions = [{"regex": each, "unit": unit, "reduce": "last", **more} for each in patterns]
     last = float(pair.last.replace(",", ""))
-    return Candidate(name, definitions, unit, pair.count, converter(printed, unit)(last) if printed else last)
+    return Candidate(name, definitions, unit, pair.count, _converted(last, printed, unit))
+
+
+def _converted(value: float, printed: str | None, unit: str) -> float | None:
+    try:
+        return converter(printed, unit)(value) if printed else value
+    except MetricError:  # a time per time with a prefix, such as `k s/s`
+        return None
 
 
 def _of_rate(what: str, rate: _Pair) -> Candidate:

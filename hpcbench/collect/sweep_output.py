@@ -71,5 +71,5 @@ def with_metric(paths: SweepPaths, records: Sequence[Record], name: str, spec: S
 
 
 def is_command(record: Record) -> bool:
-    """Return whether a record is of a command of the user, not of a model."""
+    """Return whether a record belongs to a command of the user, not to a built-in model."""
     return record.parameters.get("framework") == COMMAND

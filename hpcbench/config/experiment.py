@@ -26,7 +26,7 @@ from hpcbench.config.validation.experiment_checks import (
 )
 from hpcbench.config.validation.findings import Findings
 from hpcbench.config.yaml_document import Document, Model
-from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.run_spec import COMMAND, MOST_RUNS
 
 
 class Measure(Model):
@@ -46,7 +46,7 @@ class Measure(Model):
     max_warmup_s: float = Field(
         default=10.0, ge=0, description="maximum warm-up in seconds; it ends earlier if the step time is steady"
     )
-    repetitions: int = Field(default=6, ge=1, le=1000, description="runs of each case, each in new processes")
+    repetitions: int = Field(default=6, ge=1, le=MOST_RUNS, description="runs of each case, each in new processes")
     idle_node: Literal["ignore", "wait", "require"] = Field(
         default="ignore",
         description="check first whether other processes use the node: `wait` until it is idle, for at most half of "

@@ -87,7 +87,9 @@ class MetricValue:
     count: Optional[int] = described("how many numbers were found", default=None)
     values: Sequence[float] = described("the numbers that were found, at most 1,000", default=())
     reason: Optional[str] = described("why the metric was not found", default=None)
-    printed_unit: Optional[str] = described("unit after the last number, unless the pattern matches it", default=None)
+    printed_unit: Optional[str] = described(
+        "units after the numbers, with commas, if `regex` has no group `unit`", default=None
+    )
 
 
 @dataclass(frozen=True)

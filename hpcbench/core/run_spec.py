@@ -9,6 +9,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 COMMAND = "command"  # the `framework` of a case that runs a program of the user
 SRUN, TORCHRUN, MPIRUN, NO_LAUNCHER = "srun", "torchrun", "mpirun", "none"
 LAUNCHERS = (SRUN, TORCHRUN, MPIRUN, NO_LAUNCHER)  # of the processes of a command
+MOST_RUNS = 1000  # of a case
 
 Pack = Tuple[int, ...]
 """The elements of a job that one index of its array runs."""

@@ -97,13 +97,13 @@ def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:
 
 
 def _unused(cases: tuple[Case, ...], experiment: Experiment) -> list[str]:
-    """Return a warning about options of `measure` that have no effect, because the only cases are commands."""
+    """Return a warning about options of `measure` that have no effect, because all cases are commands."""
     unused = [name for name in _OF_STEPS if name in experiment.measure.model_fields_set]
     if not unused or any(case.parameters.framework != COMMAND for case in cases):
         return []
     verb = "has" if len(unused) == 1 else "have"
-    what = f"{', '.join(f'measure.{name}' for name in unused)} {verb} no effect on commands"
-    return [f"{what}, which run to their end; to limit the time of a run: --set slurm.time=00:10:00"]
+    what = f"{' and '.join(f'measure.{name}' for name in unused)} {verb} no effect on commands"
+    return [f"{what}; to limit the time of a run: --set slurm.time=00:10:00"]
 
 
 def budget(jobs: tuple[Job, ...], site: Site) -> Budget:

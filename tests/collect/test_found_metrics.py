@@ -141,6 +141,17 @@ SAMPLES: dict[str, tuple[str, dict[str, tuple[float, str, int]]]] = {
     "a prefix at the number": ("speed = 1.5k images/sec\n", {"speed": (1500.0, "images/s", 1)}),
     "a prefix of a rate without a name": ("trained, 1.2 k samples/s\n", {"samples_per_s": (1200.0, "samples/s", 1)}),
     "a rate of words that begin like a prefix": ("trained, 5 Tokens/s\n", {"tokens_per_s": (5.0, "Tokens/s", 1)}),
+    "words that begin like a prefix": ("trained, 500 keys/s\n", {"keys_per_s": (500.0, "keys/s", 1)}),
+    "such a word after a blank": ("trained, 5 Messages/s\n", {"messages_per_s": (5.0, "Messages/s", 1)}),
+    "a bar without prefixes, and such a word": (
+        "100%|####| 90/90 [00:12<00:00, 7.50keys/s]\n",
+        {"keys_per_s": (7.5, "keys/s", 1)},
+    ),
+    "a bar with prefixes of unknown length": (
+        "4.80ksamples [00:01, 4.80ksamples/s]\n",
+        {"samples_per_s": (4800.0, "samples/s", 1)},
+    ),
+    "a prefix of a time per time": ("speed: 1.2 k s/s\nloss=0.5\n", {"loss": (0.5, "", 1)}),
     "names after numbers, which are no units": (
         "INFO:root:epoch=3 train/loss=0.25 train/throughput=812.5 h: 0.5 s\n",
         {"train_loss": (0.25, "", 1), "train_throughput": (812.5, "", 1), "h": (0.5, "s", 1)},

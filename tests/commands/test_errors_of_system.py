@@ -41,7 +41,9 @@ def test_what_and_where_and_what_to_do(
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("arguments", [["list", "models"], ["schema", "experiment"], ["completion", "bash"]])
+@pytest.mark.parametrize(
+    "arguments", [["list", "models"], ["schema", "experiment"], ["completion", "bash"], ["--help"]]
+)
 def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(arguments: list[str], tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -26,7 +26,7 @@ def test_metrics_are_read_by_name(load: Load) -> None:
     [
         ("{regex: '('}", "metrics.m.regex: '(' is not a regular expression: missing )"),
         ("{regex: 'rate: .*'}", "metrics.m.regex: 'rate: .*' needs a group for the number"),
-        ("{regex: '(.)(.)'}", "metrics.m.regex: '(.)(.)' has 2 groups: name that of the number `value`"),
+        ("{regex: '(.)(.)'}", "metrics.m.regex: '(.)(.)' has 2 groups; name the group of the number `value`"),
         ("{regex: '(.) (?P<unit>.)'}", "metrics.m.regex"),
         (
             "{regex: '(?P<value>.) (?P<unit>.)'}",

@@ -70,7 +70,7 @@ def test_a_budget_of_packs_is_that_of_all_turns_and_of_all_that_stand_side_by_si
         (5, "false", []),
     ],
 )
-def test_more_jobs_than_the_queue_takes_are_warned_of_with_how_the_rest_is_submitted(
+def test_more_jobs_than_the_queue_takes_cause_a_warning_with_how_the_rest_is_submitted(
     plan: MakePlan, most: int, follow_on: str, words: list[str]
 ) -> None:
     made = plan(
@@ -80,7 +80,7 @@ def test_more_jobs_than_the_queue_takes_are_warned_of_with_how_the_rest_is_submi
     assert [warning[: len(start)] for warning, start in zip(made.warnings, words, strict=True)] == words
 
 
-def test_a_job_for_each_of_very_many_repetitions_is_warned_of(plan: MakePlan) -> None:
+def test_a_job_for_each_of_very_many_runs_causes_a_warning(plan: MakePlan) -> None:
     text = "matrix: {seed: {range: [1, 1700]}}\nslurm: {time: 10"
     (warning,) = plan(text + "}").warnings
     assert warning.startswith("the sweep has 10200 jobs in 11 arrays; slurm.pack_walltime combines runs")
@@ -173,23 +173,23 @@ def test_fixing_the_only_axis_keeps_the_case_beside_the_included_points(plan: Ma
 
 
 @pytest.mark.parametrize(("time", "warned"), [("00:01:40", True), ("00:01:41", False)])
-def test_samples_that_may_take_the_whole_wall_time_are_warned_of(plan: MakePlan, time: str, warned: bool) -> None:
+def test_samples_that_may_take_the_whole_wall_time_cause_a_warning(plan: MakePlan, time: str, warned: bool) -> None:
     made = plan(f'measure: {{max_time_s: 100}}\nslurm: {{time: "{time}"}}')
     said = ["measure.max_time_s (100 s) exceeds the time limit per run (100 s): its measurements may be lost"]
     assert list(made.warnings) == (said if warned else [])
 
 
-def test_a_command_takes_no_samples_and_is_not_warned_of_their_time(plan: MakePlan) -> None:
+def test_a_command_takes_no_samples_and_causes_no_warning_of_their_time(plan: MakePlan) -> None:
     command = "include: [{framework: command, command: 'true', model: null}]\n"
     made = plan(command + "slurm: {time: 00:00:05}", site="  command: {}\n")
     assert made.warnings == ()
 
 
-def test_options_about_steps_are_warned_of_if_the_only_cases_are_commands(plan: MakePlan) -> None:
+def test_options_about_steps_cause_a_warning_if_all_cases_are_commands(plan: MakePlan) -> None:
     command = "{framework: command, command: 'true', model: null}"
     measure = "measure: {precision: 2 %, max_time_s: 5, repetitions: 2}\n"
     (warning,) = plan(f"{measure}include: [{command}]", site="  command: {}\n").warnings
-    assert warning.startswith("measure.precision, measure.max_time_s have no effect on commands")
+    assert warning.startswith("measure.precision and measure.max_time_s have no effect on commands")
     assert "--set slurm.time=" in warning
     (warning,) = plan(f"include: [{command}]", "measure.max_time_s=5", site="  command: {}\n").warnings
     assert warning.startswith("measure.max_time_s has no effect on commands")

@@ -64,7 +64,7 @@ def test_a_gap_is_reported_and_lines_at_it_are_left_out(paths: SweepPaths, file:
     file.write_bytes(entry(b"tail\nend\n", offset=2**20) + entry(b"begin\ncut"))
     (text,) = read(paths)[KEY].texts(0, with_errors=False)
     assert text.content == "begin\nend\n"
-    assert text.gap == "1.0 MiB in the middle of the output of rank 0 were not searched"
+    assert text.gap == "1.0 MiB in the middle of the output of rank 0 was not searched"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from hpcbench.analysis.stats.intervals import Floats, median_of
 from hpcbench.config.metrics import PREFIX
 from hpcbench.core.samples import INTERFERENCE, SAMPLES
 from hpcbench.core.status import COMPLETED
-from hpcbench.util.text import plural
 
 BETTER, WORSE = "better", "worse"  # verdicts on metrics, instead of faster and slower
 MISSING, NOT_COMPARED = "missing", "not compared"
@@ -175,17 +174,22 @@ def _changed_commands(base: _Side, new: _Side, parameters: Sequence[str]) -> lis
     """Return a warning if cases have no counterpart only because their commands differ."""
     names = [name for name in parameters if name not in ("command", "experiment")]
 
-    def unmatched(side: _Side, other: _Side) -> dict[tuple[str, ...], Any]:
-        cases = [case for key, case in side.cases.items() if key not in other.cases]
-        return {tuple(_text(case.get(name)) for name in names): case.get("command") for case in cases}
+    def unmatched(side: _Side, other: _Side) -> dict[tuple[str, ...], list[Any]]:
+        commands: dict[tuple[str, ...], list[Any]] = {}
+        for case in (case for key, case in side.cases.items() if key not in other.cases):
+            commands.setdefault(tuple(_text(case.get(name)) for name in names), []).append(case.get("command"))
+        return commands
 
     old, now = unmatched(base, new), unmatched(new, base)
-    changed = [(old[key], now[key]) for key in old if key in now and not _equal(old[key], now[key])]
+    pairs = [(old[key][0], now[key][0]) for key in old if len(old[key]) == len(now.get(key, ())) == 1]
+    changed = [(was, becomes) for was, becomes in pairs if not _equal(was, becomes)]
     if not changed:
         return []
-    (was, becomes), verb = changed[0], "is" if len(changed) == 1 else "are"
-    cases = plural(len(changed), "case")
-    return [f"{cases} {verb} not compared, because the command differs: {was} in BASE, {becomes} in NEW"]
+    was, becomes = changed[0]
+    example = f"{was} in BASE and {becomes} in NEW"
+    if len(changed) == 1:
+        return [f"1 case is not compared, because its command differs: {example}"]
+    return [f"{len(changed):,} cases are not compared, because their commands differ, for example {example}"]
 
 
 def _text(value: Any) -> str:

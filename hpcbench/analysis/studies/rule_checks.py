@@ -16,7 +16,7 @@ from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import says_nothing
 from hpcbench.analysis.studies.reporting_rules import Evidence, RuleViolation
 from hpcbench.core.frameworks import FORWARD_TASKS
-from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.run_spec import COMMAND, MOST_RUNS
 from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.status import COMPLETED, UNSUPPORTED
 from hpcbench.util.text import percent_above, plural
@@ -210,17 +210,16 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
     unknown = cases[cases[column].isna()]
     if unknown.empty:
         return None
-    fewest = f"{minimum_samples(PERCENTILES[column]):,}"
-    only_commands = (unknown["framework"] == COMMAND).all()  # with one measurement per run
-    by_runs, by_steps = f"set measure.repetitions to {fewest}", f"increase min_measurements and max_time_s: {fewest}"
+    fewest = minimum_samples(PERCENTILES[column])
+    more = f"increase min_measurements and max_time_s: {fewest:,} in all runs"
+    if (unknown["framework"] == COMMAND).all():  # with one measurement per run
+        lower = f"rank by a lower percentile: a case has at most {MOST_RUNS:,} runs"
+        more = f"set measure.repetitions to {fewest}" if fewest <= MOST_RUNS else lower
     causes = {
         STEPS: ("timed in blocks of steps", "increase batch_size until single steps can be timed"),
         TASKS: ("means over tasks", "use a single task"),
         INSTANCES: ("means over instances", "run a single instance"),
-        _NOTHING: (
-            f"with fewer than {fewest} measurements",
-            by_runs if only_commands else f"{by_steps} in all runs",
-        ),
+        _NOTHING: (f"with fewer than {fewest:,} measurements", more),
     }
     counts = unknown[AVERAGED_OVER].fillna(_NOTHING).value_counts()
     causes = {cause: reason for cause, reason in causes.items() if cause in counts}

@@ -113,7 +113,7 @@ def history_command(
     Print a row per case, and a line per change of its median, with the differences in the setup.
     """
     wanted = formats_of(context, figures, formats)
-    asked = requested({"json": as_json}, {"csv": csv_file, "html": html_file}, outputs)
+    asked = requested({"json": as_json}, {"csv": csv_file, "html": html_file}, outputs, figures)
     require_packages(asked, figures)
     workspace = workspace_of(context)
     name = _name(workspace, experiment)
@@ -146,7 +146,7 @@ def history_command(
 def _followed(past: Past, metric: str | None, latest: SweepPaths) -> Quantity:
     """Return the quantity to follow: the named one, otherwise the one by which a report of the latest sweep ranks.
 
-    Raise UserError for an unknown name; the throughput is unknown if no run has items, as those of commands.
+    Raise UserError for an unknown name; the throughput is unknown if no run has items per step, as with commands.
     """
     metrics = quantities_of(past.metrics)
     has_rate = any(row["items_per_step"] is not None for row in past.rows)

@@ -156,7 +156,7 @@ def report_command(
     """
     wanted = formats_of(context, figures, formats)
     flags = {"json": as_json, **({f"tables {tables_for}": True} if tables_for else {})}
-    asked = requested(flags, {"csv": csv_file, "parquet": parquet_file, "html": html_file}, outputs)
+    asked = requested(flags, {"csv": csv_file, "parquet": parquet_file, "html": html_file}, outputs, figures)
     _check_options(asked, level, plot, bool(figures), all_rules)
     require_packages(asked, figures)
     workspace = workspace_of(context)

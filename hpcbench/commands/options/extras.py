@@ -23,7 +23,7 @@ def require_packages(outputs: Iterable[Output], figures: str | None) -> None:
 
 
 def require(document: str, asked_by: str) -> None:
-    """Raise UserError if a package is missing that a kind of document requires, which an option or command writes."""
+    """Raise UserError if a package required for a kind of document is missing; an option or command asked for it."""
     missing = missing_packages(document)
     if missing:
         verb = "is" if len(missing) == 1 else "are"

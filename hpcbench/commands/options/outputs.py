@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,11 +65,15 @@ def _suffixes(formats: Collection[str]) -> str:
 
 
 def requested(
-    flags: Mapping[str, bool], files: Mapping[str, str | None], outputs: Collection[tuple[str, str]]
+    flags: Mapping[str, bool],
+    files: Mapping[str, str | None],
+    outputs: Collection[tuple[str, str]],
+    figures: str | None = None,
 ) -> list[Output]:
     """Return the documents of the options with FILE, of the flags for standard output, and of `-o`.
 
-    Raise UserError if several of them are for standard output, or if a file cannot be written.
+    The command creates the folder `figures` before it writes documents. Raise UserError if several of them are for
+    standard output, or if a file cannot be written.
     """
     found = [
         *(Output(name, file, f"--{name} {file}") for name, file in files.items() if file),
@@ -80,7 +85,9 @@ def requested(
         hint = "use one of them, or write to files"
         raise UserError(f"{to_stdout[0]} cannot be used with {to_stdout[1]}", hint=hint)
     for output in found:
-        if not output.is_stdout:
+        folder = Path(os.path.realpath(output.file)).parent
+        is_made = figures and not folder.exists() and Path(os.path.realpath(figures)).is_relative_to(folder)
+        if not output.is_stdout and not is_made:
             check_target(output.file)
     return found
 

@@ -18,6 +18,6 @@ def parameter_option() -> Callable[[Command], Command]:
         multiple=True,
         metavar="NAME=VALUES",
         help="Measure these values of a parameter: A,B,... or a range A..B, A..B:STEP, 'A..B:*FACTOR' or A..B:log "
-        "(factors of 10); may be repeated. {NAME} in the command is replaced by the value.",
+        "(each value is 10 times the previous one); may be repeated. {NAME} in the command is replaced by the value.",
     )
     return decorate

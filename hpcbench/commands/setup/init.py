@@ -22,7 +22,7 @@ from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import exit_statuses
 from hpcbench.util.package_data import shipped
 
-_ENVIRONMENTS = """# Modules, a container or a Python of each framework, for example:
+_ENVIRONMENTS = """# The environment of each framework: modules, a container or a Python interpreter, for example:
 # environments:
 #   pytorch: {modules: [pytorch/2.13]}
 """

@@ -109,7 +109,7 @@ def _model(name: str) -> ListedModel:
 
 
 def built_in_metrics() -> list[ListedMetric]:
-    """Return the quantities by which every report can rank, except by the throughput if it is of commands."""
+    """Return the built-in quantities to rank by. Commands have no throughput."""
     # They need pandas, which nothing else here needs.
     from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, short_column
 

@@ -40,7 +40,7 @@ def live_output(paths: SweepPaths) -> Iterator[Callable[[], None]]:
 
 
 def _follow(logs: Path, stop: threading.Event) -> None:
-    """Print the first log that appears until its first run has ended; after `stop`, what is there."""
+    """Print the first log that appears until its first run has ended. If `stop` is set, print what is already there."""
     last = False
     while (log := next(logs.glob("*/*_log.out"), None)) is None:
         if last:

@@ -26,9 +26,8 @@ from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c
 from hpcbench.util.text import plural
 
-# A program that was not found or is not executable: all other runs would end in the same way.
+# A program that was not found or is not executable.
 _NOT_STARTED = re.compile(r"the command exited with 12[67]\b|the command cannot be started")
-_NEW = "correct the command, then start a new sweep"
 
 
 def run_here(
@@ -86,7 +85,9 @@ def _print_stopped(sweep: Sweep, why: str, left: int) -> None:
     """Print why the sweep has stopped, and what to do. The failure itself has been printed."""
     name = shlex.quote(sweep.paths.name)
     what = f"stopped, because {why}; {plural(left, 'run')} not started"
-    rest = _NEW if _NOT_STARTED.search(why) else f"to run the rest: hpcbench resume {name} --no-fail-fast"
+    rest = f"to run the rest: hpcbench resume {name} --no-fail-fast"
+    if _NOT_STARTED.search(why):
+        rest = f"correct the command and start a new sweep, or install the program; {rest}"
     print_error(Finding(what, "", f"read the log: hpcbench logs {name} --failed\n{rest}"))
 
 

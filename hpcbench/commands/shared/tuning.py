@@ -78,7 +78,7 @@ def resume_search(
         tuner = Tuner(
             searched, experiment, objective, lambda *plan: save_schedule(sweep.paths, *plan), exhaustive=exhaustive
         )
-        with locked(sweep.paths.jobs, LOCK_TIMEOUT_S if here else 0) as lease, resumable(sweep.paths.name):
+        with locked(sweep.paths.jobs, LOCK_TIMEOUT_S if here else 0) as lease, resumable(sweep.paths.name, here=True):
             found = _run(tuner, sweep, experiment, objective, lease)
     if in_json:
         click.echo(as_json(found))

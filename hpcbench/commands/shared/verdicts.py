@@ -30,6 +30,7 @@ from hpcbench.report.export.comparison_markdown import comparison_markdown
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.junit import junit
 from hpcbench.report.load.metrics import quantities_of
+from hpcbench.report.load.printed_units import mixed_units
 from hpcbench.report.terminal.comparison import Metrics, print_comparison
 from hpcbench.store.sweep import load
 from hpcbench.store.workspace import SweepPaths
@@ -139,7 +140,8 @@ def compared(base: list[Record], new: list[Record], margin: float, again: tuple[
     metrics = quantities_of(metric_columns([*base, *new]))
     describing = identifying_columns(pd.concat(tables))
     found = studies.compare(*tables, margin, metrics.values(), ["experiment", *describing], again)
-    return Compared(found, describing, metrics)
+    warnings = [*found.warnings, *mixed_units([*base, *new])]
+    return Compared(found._replace(warnings=warnings), describing, metrics)
 
 
 def nothing_compared(new: list[Record], base: str, margin: float) -> Compared:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 IN_BRACES = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)\}")  # ${NAME} is a variable of bash
+_ENDED = re.compile(r"\$\([^()]*\)|`[^`]*`")
+_INNER_SHELL = re.compile(r'\$\(|`|(?:\s-[a-z]*c|\beval)\s+"[^"]*\Z')  # it reads the quotes within double quotes
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)  # what quotes in a line of bash end
 RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 # Parameters that take effect although the command does not use them.
@@ -123,10 +125,15 @@ def _check_quotes(line: str, axes: Mapping[str, Axis]) -> None:
     """Raise UserError for a parameter within quotes with a value that needs quotes: in quotes, these would be text."""
     for found in IN_BRACES.finditer(line):
         axis = axes.get(found[1], ())
-        is_open = re.search("['\"]", _QUOTED.sub("", line[: found.start()]))
-        for value in map(str, axis if is_open and isinstance(axis, list) else ()):
-            if shlex.quote(value) != value:
-                what = f"{found[0]} is within quotes, and its value {value!r} needs quotes of its own"
+        before = _QUOTED.sub("_", line[: found.start()])
+        quote = re.search("['\"]", before)
+        if quote is None or isinstance(axis, dict):
+            continue
+        if quote[0] == '"' and _INNER_SHELL.search(_ENDED.sub("", before)):
+            continue
+        for value in map(str, axis):
+            if shlex.quote(value) != value and not is_expression(value):
+                what = f"'{found[0]}' is inside quotes, but its value {value!r} must be quoted itself"
                 hint = f"write {found[0]} without quotes: hpcbench quotes each value as one word"
                 raise UserError(what, where=COMMAND, hint=hint)
 

@@ -19,8 +19,7 @@ HELP = (
 )
 _EXAMPLE = "for example: --extract 'rate:higher=rate: ([0-9.]+)'"
 _IN_FILE = (
-    "define the metric in an experiment file, with `unit`: hpcbench run --save FILE writes one for hpcbench sweep FILE "
-    "and hpcbench reparse SWEEP FILE"
+    "remove the group `unit` from --extract and add --save FILE; then set `regex` and `unit` of the metric in FILE"
 )
 _FORM = re.compile(r"(?P<name>[^:=]*)(?::(?P<better>[^=]*))?=(?P<regex>.*)\Z", re.DOTALL)
 

@@ -14,9 +14,10 @@ from hpcbench.errors import UserError
 _RANGE = re.compile(r"(?P<first>[-+\w.]+?)\.\.(?P<last>[-+\w.]+?)(?::(?P<step>.+))?\Z")
 _ONE_END = re.compile(r"[-+\d.]*\d\.\.|\.\.[-+]?\d[\d.]*")
 _LOG_STEP = "*10"
+_NAME = "use letters, digits and _; the first character must not be a digit"
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?P<exponent>[eE][-+]?\d+)?")
-_LARGEST = 1e15  # whole numbers below are exact, and short
-_YAML, _EXPRESSION = ('"', "'", "[", "{"), "{{"
+_LARGEST, _LARGEST_INTEGER = 1e15, 2**63 - 1  # with an exponent, and without
+_YAML, _EXPRESSION = {'"': '"', "'": "'", "[": "]", "{": "}"}, "{{"  # first and last characters of YAML
 
 Axis = list[Any] | dict[str, Any]
 
@@ -39,17 +40,17 @@ def axes_of(options: Iterable[str], constants: Collection[str] = ()) -> dict[str
 def axis_of(option: str) -> tuple[str, Axis]:
     """Return name and values of an option `NAME=VALUES`.
 
-    VALUES are values with commas between them, or a range A..B, A..B:STEP or A..B:log (factors of 10), in which B is
-    included. A value of a program's parameter reaches the program as typed; it is a number only if it can be written
-    as one without a change. Values of hpcbench's own parameters, in quotes or in brackets are YAML. Raise UserError if
-    the option is not written like this.
+    VALUES are values with commas between them, or a range A..B, A..B:STEP or A..B:log (each value is 10 times the
+    previous one), in which B is included. A value of a program's parameter reaches the program as typed; it is a number
+    only if it can be written as one without a change. Values of hpcbench's own parameters, in quotes or in brackets are
+    YAML. Raise UserError if the option is not written like this.
     """
     name, equals, text = option.partition("=")
     where, example = f"-P {option}", "e.g. -P batch_size=32,64 or -P workers=1..8"
     if not equals or not name:
         raise UserError("write -P as NAME=VALUES", where=where, hint=example)
     if not name.isidentifier():
-        raise UserError(f"'{name}' is not a name: use letters, digits and _", where=where, hint=example)
+        raise UserError(f"'{name}' is not a valid parameter name", where=where, hint=_NAME)
     if found := _RANGE.match(text):
         ends = [parse_value(found[each], where) for each in ("first", "last")]
         if all(isinstance(end, int | float) for end in ends):
@@ -67,7 +68,7 @@ def _step(text: str | None) -> dict[str, Any]:
 def _values(name: str, text: str, where: str) -> list[Any]:
     pieces = [piece.strip() for piece in _split(text)]
     if pieces == [""]:
-        raise UserError("the parameter has no values", where=where, hint=f"e.g. -P {name}=1,2")
+        raise _no_values(name, where)
     _check(name, pieces, where)
     of_program = name not in NAMES
     as_text = of_program and any(_NUMBER.fullmatch(piece) and isinstance(_number(piece), str) for piece in pieces)
@@ -75,11 +76,19 @@ def _values(name: str, text: str, where: str) -> list[Any]:
     for piece in pieces:
         if piece.startswith(_EXPRESSION):
             values.append(piece)
-        elif piece.startswith(_YAML) or not of_program:
+        elif piece[0] in _YAML or not of_program:
             values.append(_yaml(piece, name, where))
         else:
             values.append(piece if as_text else _number(piece))
-    return values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    if len(values) == 1 and isinstance(values[0], list):
+        values = values[0]
+    if not values:
+        raise _no_values(name, where)
+    return values
+
+
+def _no_values(name: str, where: str) -> UserError:
+    return UserError("the parameter has no values", where=where, hint=f"e.g. -P {name}=1,2")
 
 
 def _split(text: str) -> Iterator[str]:
@@ -98,7 +107,9 @@ def _is_whole(text: str) -> bool:
     if text.startswith(_EXPRESSION):
         return "}}" in text
     try:
-        if text.startswith(_YAML):
+        if text and text[0] in _YAML:
+            if not text.endswith(_YAML[text[0]]):  # faster than parsing each beginning of a long list
+                return False
             parse_value(text, "")
     except UserError:
         return False
@@ -107,15 +118,15 @@ def _is_whole(text: str) -> bool:
 
 def _check(name: str, pieces: list[str], where: str) -> None:
     if "" in pieces:
-        hint = f"for an empty text, write two quotes: -P '{name}=\"\",...'"
+        hint = f"for an empty string, write two quotes: -P '{name}=\"\",...'"
         raise UserError("a value is missing before or after a comma", where=where, hint=hint)
     for piece in pieces:
         if _ONE_END.fullmatch(piece):
-            raise UserError(f"the range {piece} has one end", where=where, hint="write a range as A..B")
+            raise UserError(f"'{piece}' is an incomplete range", where=where, hint="add both ends: A..B")
         ends = _RANGE.match(piece)
         if ends and all(map(_NUMBER.fullmatch, (ends["first"], ends["last"]))):
-            what = f"the range {piece} cannot be combined with other values"
-            raise UserError(what, where=where, hint="write a list of all values")
+            what = f"the range '{piece}' cannot be used with other values"
+            raise UserError(what, where=where, hint="list all values")
 
 
 def _number(piece: str) -> int | float | str:
@@ -124,14 +135,17 @@ def _number(piece: str) -> int | float | str:
     if found is None:
         return piece
     number = float(piece)
-    is_whole = number.is_integer() and abs(number) < _LARGEST and (found["exponent"] or "." not in piece)
-    value = int(number) if is_whole else number
-    return value if (found["exponent"] and math.isfinite(value)) or str(value) == piece else piece
+    if found["exponent"]:
+        is_out_of_range = math.isinf(number) or (number == 0 and re.search("[1-9]", piece[: found.start("exponent")]))
+        is_whole = number.is_integer() and abs(number) < _LARGEST
+        return piece if is_out_of_range else int(number) if is_whole else number
+    value = number if "." in piece or abs(number) > _LARGEST_INTEGER else int(piece)
+    return value if str(value) == piece else piece
 
 
 def _yaml(piece: str, name: str, where: str) -> Any:
     try:
         return parse_value(piece, where)
     except UserError as error:
-        hint = f"write a text with special characters in quotes: -P '{name}=\"...\"'"
+        hint = f"quote a string that contains special characters: -P '{name}=\"...\"'"
         raise UserError(error.what, where=where, hint=hint) from error

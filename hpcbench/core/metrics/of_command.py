@@ -10,7 +10,7 @@ from .value import Spec, better, value_of
 
 WARNING = "metric '%s': %s"
 _COMPLETE = ("sum",)  # reductions that are impossible without the middle of an output
-_MIDDLE = "%s in the middle of the output of rank %d were not searched"
+_MIDDLE = "%s in the middle of the output of rank %d was not searched"
 _LIMITS = "hpcbench keeps the first %d MiB and the last %d to %d MiB of each stream" % tuple(
     count * SEGMENT_BYTES // 2**20 for count in (1, LAST - 1, LAST)
 )

@@ -51,13 +51,13 @@ def _check_no_inverse(ratio: str, unit: str, text: str) -> None:
     other = inverse(ratio)
     if other and re.search(r"[0-9]\s*%s(?!\w)" % re.escape(other), text):
         hint = _hint("%s|%s" % (re.escape(ratio), re.escape(other)), unit, other if other.endswith("/s") else ratio)
-        raise MetricError("the text has numbers in %s and in %s: %s" % (ratio, other, hint))
+        raise MetricError("the text has numbers in both %s and %s; %s" % (ratio, other, hint))
 
 
 def _hint(pattern: str, unit: str, other: str) -> str:
     """Return the hint to match units by a pattern; a metric without a unit requires one, for example `other`."""
-    more = "" if unit else ", with `unit: %s` in an experiment file" % other
-    return "also match the unit: (?P<unit>%s)%s" % (pattern, more)
+    more = "" if unit else ", and set `unit: %s` in an experiment file" % other
+    return "name the group of the number `value`, capture the unit with (?P<unit>%s)%s" % (pattern, more)
 
 
 def _check_no_prefix(ratio: str, unit: str, pattern: str, text: str) -> None:
@@ -70,4 +70,4 @@ def _check_no_prefix(ratio: str, unit: str, pattern: str, text: str) -> None:
         return
     if found:
         hint = _hint(r"\w*%s" % base, unit, base)
-        raise MetricError("the text has numbers in %s and in other multiples of %s: %s" % (ratio, base, hint))
+        raise MetricError("the text has numbers in %s and in other multiples of %s; %s" % (ratio, base, hint))

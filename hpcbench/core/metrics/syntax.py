@@ -18,9 +18,9 @@ def compiled(pattern: str) -> "re.Pattern[str]":
     except re.error as error:
         raise ValueError("'%s' is not a regular expression: %s" % (pattern, error)) from error
     if "value" not in expression.groupindex and expression.groups != 1:
-        what = "has %d groups: name that of the number `value`" % expression.groups
+        what = "has %d groups; name the group of the number `value`" % expression.groups
         what = what if expression.groups else "needs a group for the number"
-        raise ValueError("'%s' %s, as in (?P<value>[0-9.]+)" % (pattern, what))
+        raise ValueError("'%s' %s, for example (?P<value>[0-9.]+)" % (pattern, what))
     return expression
 
 

@@ -11,6 +11,7 @@ varying units, the group `unit` matches the unit, and the number is converted to
 
 import csv
 import math
+import sys
 from statistics import mean, median
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
@@ -40,15 +41,17 @@ def value_of(spec: Spec, texts: Iterable[str], place: str, missing: str = "") ->
 
     Raise MetricError if the texts have no number, a value that is not a number, or several numbers without `reduce`.
     """
-    found: List[Found] = []
+    values: List[float] = []
+    units: List[str] = []
     looked_for, last = described(spec), ""
     try:
         for text in texts:
-            found += found_in(spec, text)
+            for found in found_in(spec, text):
+                values.append(found.value)
+                units.append(sys.intern(found.unit))
             last = text.strip() or last
     except (MetricError, csv.Error) as error:
         raise MetricError("%s in %s: %s" % (looked_for, place, error)) from error
-    values = [each.value for each in found]
     if not values:
         ends = ", which ends: %s" % last.splitlines()[-1][-SHOWN:] if last else ", which is empty"
         raise MetricError("%s was not found in %s%s" % (looked_for, place, "; %s" % missing if missing else ends))
@@ -56,16 +59,17 @@ def value_of(spec: Spec, texts: Iterable[str], place: str, missing: str = "") ->
         shown = ", ".join("%g" % value for value in values[:5]) + (", ..." if len(values) > 5 else "")
         counted = "%s was found %d times in %s: %s" % (looked_for, len(values), place, shown)
         raise MetricError("%s; set `reduce` to combine them" % counted)
-    used = {"first": values[:1], "last": values[-1:]}.get(spec["reduce"] or "first", values)
-    if any(map(math.isnan, used)):
+    used = {"first": slice(1), "last": slice(-1, None)}.get(spec["reduce"] or "first", slice(None))
+    if any(map(math.isnan, values[used])):
         raise MetricError("%s in %s has a value that is not finite" % (looked_for, place))
     try:
         value = REDUCTIONS[spec["reduce"] or "first"](values)
     except (OverflowError, ValueError) as error:  # for numbers near the largest float
         raise MetricError("`reduce: %s` is impossible: %s" % (spec["reduce"], error)) from error
     kept = {"count": len(values), "values": [each for each in values if not math.isnan(each)][:KEPT]}
-    units = {"printed_unit": found[-1].unit} if found[-1].unit else {}
-    return {"value": value, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], **kept, **units}
+    printed = ", ".join(dict.fromkeys(filter(None, units[used])))
+    unit = {"unit": spec["unit"], **({"printed_unit": printed} if printed else {})}
+    return {"value": value, **unit, "better": better(spec), "reduce": spec["reduce"], **kept}
 
 
 def described(spec: Spec) -> str:

@@ -59,7 +59,8 @@ def _too_few_gpus(planned: PlannedRun, system: System) -> Optional[str]:
     is_unknown = not found and (system.matching("dev/kfd") or system.matching("dev/dri/renderD*"))
     if found >= asked or is_unknown:
         return None
-    return "the case requests %s, but the driver of this machine shows %s" % (counted(asked, "GPU"), found or "none")
+    has = "this machine has %d" % found if found else "no GPU was found on this machine"
+    return "the case requests %s, but %s" % (counted(asked, "GPU"), has)
 
 
 def room_for_threads(planned: PlannedRun, system: System) -> Optional[str]:

@@ -7,10 +7,10 @@ LONGEST_LINE = 65536  # bytes; longer lines are passed on in pieces
 
 
 def line_blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield what a stream has, at once, as blocks of whole lines. The stream must have `read1`.
+    """Yield the available data of a stream immediately, in blocks of whole lines. The stream must have `read1`.
 
     A block has up to PIPE_BUF bytes, so that a pipe with several writers does not split it, or it is a single longer
-    line. A line of more than LONGEST_LINE bytes comes in pieces; the last line may have no end.
+    line. A line of more than LONGEST_LINE bytes may come in pieces; the last line may have no end.
     """
     text = b""
     for part in iter(lambda: stream.read1(LONGEST_LINE), b""):  # type: ignore[attr-defined]

@@ -34,12 +34,12 @@ def made_folder(folder: Path) -> None:
 
 
 def check_target(target: str) -> None:
-    """Raise UserError if a file cannot be written because its folder is missing or read-only, or it is a folder."""
+    """Raise UserError if the folder of a file is missing or read-only, or if the target is a folder."""
     path = Path(os.path.realpath(target))
     _refuse_folder(path, target)
     if not path.parent.is_dir():
         raise _not_written(target, os.strerror(errno.ENOENT))
-    if not path.exists() and not os.access(path.parent, os.W_OK):
+    if (path.is_file() or not path.exists()) and not os.access(path.parent, os.W_OK):
         raise _not_written(target, os.strerror(errno.EACCES))
 
 

@@ -19,7 +19,7 @@ def with_found_metric(asked: str | None, sweeps: Sequence[SweepPaths], records: 
     """Return the records, with the metric that `asked` names if it was found in the output and is not defined.
 
     Raise UserError, with the known and the found names, if neither hpcbench nor an experiment knows the name, and it
-    was not found. The throughput is unknown if all records are of commands, whose work hpcbench does not know.
+    was not found. The throughput is unknown if all records are of commands, whose work is unknown.
     """
     name = (asked or "").partition(":")[0]
     columns = metric_columns(records)

@@ -1,4 +1,4 @@
-"""Metrics whose runs print different units, which their patterns do not match."""
+"""Metrics whose runs print different units that their patterns do not capture."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from hpcbench.core.metrics.units import differ
 from hpcbench.core.record import Record
 
-_HINT = r"add a group to the pattern, such as (?P<unit>\w+/s), and `unit` in an experiment file; then hpcbench reparse"
+_HINT = (
+    "to convert them, name the groups of `regex` (?P<value>...) and (?P<unit>...) and set `unit` in an experiment "
+    "file; then run: hpcbench reparse SWEEP FILE"
+)
 
 
 def mixed_units(records: Iterable[Record]) -> Iterator[str]:
@@ -16,7 +19,8 @@ def mixed_units(records: Iterable[Record]) -> Iterator[str]:
     for record in records:
         for name, metric in (record.metrics or {}).items():
             if metric.printed_unit:
-                units.setdefault(name, {})[metric.printed_unit] = None
+                units.setdefault(name, {}).update(dict.fromkeys(metric.printed_unit.split(", ")))
     for name, printed in units.items():
         if differ(list(printed)):
-            yield f"the runs print '{name}' in different units ({', '.join(printed)}), which are not converted: {_HINT}"
+            what = f"metric '{name}' has different units ({', '.join(printed)}), and its values are not converted"
+            yield f"{what}; {_HINT}"

@@ -35,15 +35,14 @@ def ranked_by(asked: str | None, sweeps: Sequence[Sweep], records: Sequence[Reco
         return None, list(records)
     if quantity is not None and quantity.more_is_better is None:
         command = shlex.join(["hpcbench", "report", *(each.name for each in paths), "--metric", f"{metric}:{HIGHER}"])
-        _warn(
-            sweeps, f"the better direction of '{metric}' is unknown", f"; to rank by it: {command} or {metric}:{LOWER}"
-        )
+        hint = f"; to rank by '{metric}': {command} (or {metric}:{LOWER})"
+        _warn(sweeps, f"the better direction of '{metric}' is unknown", hint)
         return None, list(records)
     return metric, found
 
 
 def _warn(sweeps: Sequence[Sweep], what: str, more: str = "") -> None:
-    print_warnings([f"{place_of(sweeps[0])}: {what}, so the default metric ranks the cases{more}"])
+    print_warnings([f"{place_of(sweeps[0])}: {what}, so the cases are ranked by the default metric{more}"])
 
 
 def place_of(sweep: Sweep) -> str:

@@ -41,7 +41,7 @@ def _beginning(found: BestCase) -> str:
     if found.is_significant:
         return f"{best} ({value}) is {gain}"
     if found.gain.low is None:
-        return f"{best} ({value}) is {gain}, significance unknown"
+        return f"{best} ({value}) is {gain} (significance unknown)"
     lucky = found.gain.low > 1
     chance = f"not significantly after correction for {found.cases:,} cases" if lucky else "not significantly"
     return f"{best} is best ({value}), but {chance}: {gain}"

@@ -156,10 +156,11 @@ def test_few_values_and_equal_ones_have_no_change(values: list[float]) -> None:
     assert places(np.array(values, dtype=np.float64)) == []
 
 
-@pytest.mark.parametrize("count", [1, 2, 4, 20])
-def test_the_clearest_change_needs_this_many_values(count: int) -> None:
-    half = fewest_values(count) // 2
-    series = [in_steps((half, 1.0), (fewest_values(count) - half, 1.5))] * count
+@pytest.mark.parametrize(("count", "fewest"), [(1, 10), (2, 13), (4, 15), (8, 16), (20, 18), (100, 23)])
+def test_the_clearest_change_needs_this_many_values(count: int, fewest: int) -> None:
+    assert fewest_values(count) == fewest
+    half = fewest // 2
+    series = [in_steps((half, 1.0), (fewest - half, 1.5))] * count
     assert [len(found) for found in change_points(series)] == [1] * count
     too_short = [values[1:] for values in series]
     assert [len(found) for found in change_points(too_short)] == [0] * count

@@ -122,7 +122,7 @@ def test_a_single_run_beside_several_has_no_interval(ask: Ask) -> None:
     cases = ranked(add_speedup(case_table(rows), replicates), TIME)
     (answer,) = best_cases(replace(found, repetitions=rows, cases=cases, replicates=replicates, quantity=TIME))
     assert answer.gain[1:] == (None, None)
-    end = "significance unknown. intra_op_threads=2 has one run: the variation between runs is unknown."
+    end = "(significance unknown). intra_op_threads=2 has one run: the variation between runs is unknown."
     assert sentence(answer).endswith(end)
 
 
@@ -153,7 +153,7 @@ def test_frameworks_are_named_as_people_name_them(ask: Ask) -> None:
 def test_one_run_each_says_nothing_of_the_next(ask: Ask) -> None:
     (answer,) = ask(0.4, 0.2, spread=(1.0,))
     unknown = "Each has one run: the variation between runs is unknown."
-    assert sentence(answer).endswith(f", significance unknown. {unknown}")
+    assert sentence(answer).endswith(f" (significance unknown). {unknown}")
 
 
 def test_a_single_case_is_compared_with_nothing(ask: Ask) -> None:

@@ -115,13 +115,15 @@ def test_what_was_not_measured_on_both_sides_is_listed_with_the_reason(
     assert found.compared == 1
 
 
-def test_cases_without_counterpart_whose_commands_differ_are_warned_of(compared: Compared) -> None:
+def test_cases_without_counterpart_whose_commands_differ_cause_a_warning(compared: Compared) -> None:
     old, new = ({"command": command, "batch_size": 8} for command in ("python3 a.py", "python3 b.py"))
     (warning,) = compared({"a": old}, {"b": new}).warnings
-    differs = "not compared, because the command differs: python3 a.py in BASE, python3 b.py in NEW"
-    assert warning == f"1 case is {differs}"
+    example = "python3 a.py in BASE and python3 b.py in NEW"
+    assert warning == f"1 case is not compared, because its command differs: {example}"
     several = compared({"a": old, "c": {**old, "batch_size": 4}}, {"b": new, "d": {**new, "batch_size": 4}}).warnings
-    assert several == [f"2 cases are {differs}"]
+    assert several == [f"2 cases are not compared, because their commands differ, for example {example}"]
+    two = compared({"a": old, "c": {**old, "command": "c"}}, {"b": new, "d": {**new, "command": "d"}}).warnings
+    assert two == [], "which command became which is unknown"
     assert compared({"a": old}, {"b": {**new, "batch_size": 4}}).warnings == []
     assert compared({"a": old}, {"a": new}).warnings == []
 

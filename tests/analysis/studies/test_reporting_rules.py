@@ -246,6 +246,9 @@ def test_rule_8_the_tail_of_training_matters_where_somebody_asks_for_it(case: Ca
 def test_rule_8_the_percentiles_of_a_command_need_runs(command: Command, judged: Judged) -> None:
     (found,) = [each for each in judged([*command(0, 100.0), *command(1, 200.0)], "time_p99_s") if each.rule == 8]
     assert found.remedy == "set measure.repetitions to 299"
+    judgement = judged([*command(0, 100.0), *command(1, 200.0)], "time_p999_s")
+    (found,) = [each for each in judgement if each.rule == 8]
+    assert found.remedy == "rank by a lower percentile: a case has at most 1,000 runs"
 
 
 def test_rule_9_a_factor_that_nobody_asked_for_is_told_with_its_levels(case: Case, judged: Judged) -> None:

@@ -333,3 +333,13 @@ def test_commands_are_compared_by_their_metrics_too(invoke):
     row = next(line.split() for line in done.stdout.splitlines() if "it/s" in line)
     assert row == ["rate", "(it/s)", "100", "90", "0.900", "0.900", "-", "0.900", "5", "worse"]
     assert len([line for line in done.stdout.splitlines() if line.lstrip().startswith("wall time ")]) == 1
+
+
+def test_different_units_of_both_sides_are_a_warning(invoke):
+    for name, rate in (("main", "900 MB/s"), ("next", "1.1 GB/s")):
+        pattern = ("--extract", "rate:higher=rate: ([0-9.]+)", "--name", name)
+        (invoke.workspace / "rate.txt").write_text(f"rate: {rate}\n")
+        invoke("run", "--local", "--repetitions", "1", *pattern, "--", "cat", "rate.txt")
+    done = invoke("compare", "main", "next", expect=3)
+    told = " ".join((done.stdout + done.stderr).split())
+    assert "metric 'rate' has different units (MB/s, GB/s), and its values are not converted" in told

@@ -150,7 +150,7 @@ def test_a_sweep_is_a_baseline_too_but_is_not_updated(invoke, bench: Measured) -
     assert "hpcbench sweep bench.yaml --name main --replace" in told
 
 
-def test_a_baseline_in_no_folder_is_told_before_anything_runs(invoke, bench: Measured) -> None:
+def test_a_baseline_in_no_folder_is_reported_before_anything_runs(invoke, bench: Measured) -> None:
     bench(100)
     told = invoke("gate", "nowhere/main.tar.gz", "bench.yaml", "--local", "--update", expect=2).stderr
     assert "directory 'nowhere' not found" in told
@@ -158,7 +158,9 @@ def test_a_baseline_in_no_folder_is_told_before_anything_runs(invoke, bench: Mea
 
 
 @pytest.mark.parametrize("option", ["-o", "--junit"])
-def test_a_document_that_cannot_be_written_is_told_before_anything_runs(option: str, invoke, bench: Measured) -> None:
+def test_a_document_that_cannot_be_written_is_reported_before_anything_runs(
+    option: str, invoke, bench: Measured
+) -> None:
     bench(100)
     words = ("main.tar.gz", "bench.yaml", "--local", "--update", option, "nowhere/gate.md")
     told = invoke("gate", *words, expect=2).stderr

@@ -84,6 +84,15 @@ def test_tables_and_figures_and_csv_go_together(measured: CommandLine, tmp_path:
     assert files(tmp_path / "plots")
 
 
+def test_a_page_may_be_in_the_folder_of_the_figures(measured: CommandLine, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "plots"
+    for file in (folder / "page.html", folder.parent / "t.csv"):
+        measured("report", "good", "--figures", str(folder), "-o", str(file))
+        assert file.exists()
+    told = measured("report", "good", "--figures", str(folder), "-o", str(tmp_path / "other" / "t.csv"), expect=2)
+    assert "cannot be written: No such file or directory" in told.stderr
+
+
 def test_csv_on_stdout_is_nothing_else(measured: CommandLine, tmp_path: Path) -> None:
     done = measured("report", "good", "--csv", "-", "--figures", str(tmp_path))
     assert done.stdout.startswith("sweep,case,status,")

@@ -120,7 +120,7 @@ def test_a_saved_experiment_is_run_with_the_options_that_a_file_cannot_have(comm
 
 def test_a_report_without_the_metric_of_rank_by_warns_and_ranks_by_the_default(command_line) -> None:
     done = command_line("run", *ONCE, "--metric", "rate:lower", "--", "echo", "7")
-    told = "unknown metric 'rate:lower', so the default metric ranks the cases"
+    told = "unknown metric 'rate:lower', so the cases are ranked by the default metric"
     assert f"--metric of hpcbench run: {told}" in done.stderr
     assert "echo 7" in done.stdout
     command_line("run", "--save", "echo.yaml", "--metric", "rate:lower", "--repetitions", "1", "--", "echo", "7")
@@ -130,8 +130,8 @@ def test_a_report_without_the_metric_of_rank_by_warns_and_ranks_by_the_default(c
 
 def test_a_found_metric_without_a_better_direction_warns_with_the_command_that_ranks_by_it(command_line) -> None:
     done = command_line("run", *ONCE, "--name", "one", "--metric", "width", "--", "echo", "width=7")
-    hint = "to rank by it: hpcbench report one --metric width:higher or width:lower"
-    told = f"the better direction of 'width' is unknown, so the default metric ranks the cases; {hint}"
+    hint = "to rank by 'width': hpcbench report one --metric width:higher (or width:lower)"
+    told = f"the better direction of 'width' is unknown, so the cases are ranked by the default metric; {hint}"
     assert f"warning: --metric of hpcbench run: {told}\n" in done.stderr
 
 
@@ -139,7 +139,7 @@ def test_runs_with_different_units_are_a_warning_until_the_pattern_matches_them(
     program = ("bash", "-c", "echo speed: 900 $0", "{unit}")
     pattern = "speed:higher=speed: ([0-9.]+)"
     done = command_line("run", *ONCE, "--name", "one", "-P", "unit=MB/s,GB/s", "--extract", pattern, "--", *program)
-    warned = "warning: the runs print 'speed' in different units (MB/s, GB/s), which are not converted: add a group"
+    warned = "warning: metric 'speed' has different units (MB/s, GB/s), and its values are not converted; to convert"
     assert warned in done.stderr
     command_line("run", "--save", "one.yaml", "-P", "unit=MB/s,GB/s", "--extract", pattern, "--", *program)
     saved = tmp_path / "one.yaml"

@@ -56,8 +56,25 @@ def test_a_single_argument_with_spaces_is_a_line_of_bash() -> None:
 def test_a_value_that_needs_quotes_is_refused_within_quotes(line: str) -> None:
     with pytest.raises(UserError) as caught:
         document_of(invocation(line, axes={"p": [1, "a b"]}))
-    assert caught.value.what == "{p} is within quotes, and its value 'a b' needs quotes of its own"
+    assert caught.value.what == "'{p}' is inside quotes, but its value 'a b' must be quoted itself"
     assert document_of(invocation(line, axes={"p": [1, "plain"]}))
+
+
+@pytest.mark.parametrize("line", ['bash -c "echo {p}"', 'x="$(echo {p})"; echo "$x"', 'x="`echo {p}`"; echo "$x"'])
+def test_a_value_within_quotes_of_an_inner_shell_may_need_quotes(line: str) -> None:
+    command = document_of(invocation(line, axes={"p": ["a  b"]})).data["parameters"]["command"]
+    run = ["bash", "-c", resolved(command, p="a  b")]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.split() == ["a", "b"]
+
+
+@pytest.mark.parametrize("line", ['echo "$(date) {p}"', 'bash -c "true" "{p}"', "bash -c 'echo {p}'"])
+def test_quotes_of_an_inner_shell_that_have_ended_do_not_count(line: str) -> None:
+    with pytest.raises(UserError, match="inside quotes"):
+        document_of(invocation(line, axes={"p": ["a b"]}))
+
+
+def test_an_expression_within_quotes_is_not_its_value() -> None:
+    assert document_of(invocation('echo {a} "{n}"', axes={"a": [1, 2], "n": ["{{ a * 2 }}"]}))
 
 
 @pytest.mark.parametrize("line", ["echo {p}", "echo 'x'{p}\"y\"", "echo it\\'s {p}", "echo \"it's\" {p} 'x'"])

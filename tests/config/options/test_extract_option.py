@@ -38,7 +38,7 @@ def test_a_metric_is_a_name_a_direction_and_a_pattern(text: str, name: str, defi
         ("rate:=(.)", "'' is neither higher nor lower"),
         ("rate=(", "is not a regular expression"),
         ("rate=a", "needs a group for the number"),
-        ("rate=(.)(.)", "'(.)(.)' has 2 groups: name that of the number `value`"),
+        ("rate=(.)(.)", "'(.)(.)' has 2 groups; name the group of the number `value`"),
         ("rate=(" + "x" * 1000 + ")", "at most 1000 characters"),
     ],
 )
@@ -54,9 +54,7 @@ def test_a_unit_needs_an_experiment_file() -> None:
     with pytest.raises(UserError) as caught:
         metric_of("rate=(?P<value>.)(?P<unit>it/s|s/it)")
     assert "requires the `unit`" in caught.value.what
-    assert caught.value.hint.startswith(
-        "define the metric in an experiment file, with `unit`: hpcbench run --save FILE"
-    )
+    assert caught.value.hint.startswith("remove the group `unit` from --extract and add --save FILE")
 
 
 def test_a_name_is_given_once() -> None:

@@ -66,6 +66,12 @@ def test_the_unit_after_the_last_number_is_kept(text: str, unit: str | None) -> 
     assert made.get("printed_unit") == unit
 
 
+@pytest.mark.parametrize(("reduce", "unit"), [("first", "MB/s"), ("last", "GB/s"), ("max", "MB/s, GB/s")])
+def test_the_units_of_the_numbers_that_count_are_kept(reduce: str, unit: str) -> None:
+    text = "rate: 900 MB/s, rate: 1.2 GB/s"
+    assert value_of(spec(regex=r"rate: ([0-9.]+)", reduce=reduce), [text], "the output")["printed_unit"] == unit
+
+
 def test_a_unit_that_the_pattern_matches_is_not_kept() -> None:
     made = value_of(spec(regex=r"(?P<value>[0-9.]+) (?P<unit>\w+/s)", unit="MB/s"), ["1.5 GB/s"], "the output")
     assert (made["value"], "printed_unit" in made) == (1500.0, False)

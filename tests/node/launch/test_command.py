@@ -249,7 +249,7 @@ def test_of_a_longer_output_the_beginning_and_the_end_are_searched_and_kept(
         "sum": None,
         "lost": None,
     }
-    missing = "24.0 MiB in the middle of the output of rank 0 were not searched"
+    missing = "24.0 MiB in the middle of the output of rank 0 was not searched"
     assert made["metrics"]["sum"]["reason"] == f"{missing}, and `reduce: sum` requires the whole output"
     limits = "hpcbench keeps the first 8 MiB and the last 8 to 16 MiB of each stream"
     lost = f"the pattern 'loss: ([0-9]+)$' was not found in the output; {missing}: {limits}"
@@ -365,7 +365,7 @@ def test_two_tasks_are_one_repetition_and_last_as_long_as_the_slower(
     [
         ({"nodes": 2}, "requests 2 nodes, but this is a single machine"),
         ({"cpus_per_task": 4096}, "requests 4096 CPUs"),
-        ({"gpus_per_task": 64}, "requests 64 GPUs, but the driver of this machine shows "),
+        ({"gpus_per_task": 64}, "requests 64 GPUs, but "),
     ],
 )
 def test_what_this_machine_lacks_makes_a_command_unsupported(
@@ -397,7 +397,7 @@ def test_an_environment_without_torchrun_says_what_has_it(
     (tmp_path / "bash").symlink_to(bash)
     done = trial.rank({**clean_environment, "PATH": str(tmp_path)}, "--launcher", "torchrun")
     message = trial.record(done.returncode, clean_environment)["error"]["message"]
-    assert "'torchrun' (part of PyTorch: use an environment that has it, --environment NAME)" in message
+    assert "'torchrun': it is part of PyTorch, so use an environment that contains PyTorch" in message
 
 
 def test_a_command_that_hangs_is_ended_at_its_time_limit_with_all_that_it_started(

@@ -65,8 +65,8 @@ def test_the_frameworks_own_choice_is_not_judged(lay: Callable[..., Any], make_p
 @pytest.mark.parametrize(
     ("parameters", "found", "device", "told"),
     [
-        ({"gpus_per_task": 1}, 0, None, "the case requests 1 GPU, but the driver of this machine shows none"),
-        ({"gpus_per_task": 2, "tasks_per_node": 2}, 3, None, "requests 4 GPUs, but the driver of this machine shows 3"),
+        ({"gpus_per_task": 1}, 0, None, "the case requests 1 GPU, but no GPU was found on this machine"),
+        ({"gpus_per_task": 2, "tasks_per_node": 2}, 3, None, "requests 4 GPUs, but this machine has 3"),
         ({"gpus_per_task": 2}, 2, None, None),
         ({"gpus_per_task": 0}, 0, None, None),
         ({"gpus_per_task": 1}, 0, "dev/kfd", None),

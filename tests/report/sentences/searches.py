@@ -167,8 +167,9 @@ def _of_kept(chosen: Case, default: Case, search: Search, whole: str) -> Iterato
     if chosen.id != default.id or search.result.answer is None or "had interference;" in whole:
         return
     told = re.search(r"in (\d+) pairs? with the default", whole)
+    count = int(told[1]) if told else None if "no configuration seemed better" in whole else 0
     for other in search.cases[1:]:
-        pairs = _pairs(search.runs[: search.result.measurements], other, default)[: int(told[1]) if told else 0]
+        pairs = _pairs(search.runs[: search.result.measurements], other, default)[:count]
         if len(pairs) >= 4 and min(pair.default_s / pair.chosen_s for pair in pairs) > 1.5:
             yield f"{_name(other)} is faster in each pair: {whole}"
 
