@@ -42,9 +42,14 @@ _LONGEST_URL = 500
 _OBJECT = 500  # characters of an object as Python prints it, before a setting
 _LEVELS = re.compile(r"(?:(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|NOTICE) )+")
 _SETTINGS = re.compile(r"[A-Za-z]\w*\(\w+=")  # Namespace(lr=0.1, ...), as Python prints objects
+# Words after a prefix, such as `ksamples/s`. The first letter of other words is not a prefix: `keys/s`.
+_COUNTED = (
+    "(?:it|iters?|samples?|images?|imgs?|tokens?|toks?|steps?|examples?|sequences?|seqs?|items?|frames?|bits?|bytes?)"
+)
 _RATE = re.compile(
-    rf"(?<![\w.,])(?P<value>{_PLAIN})(?:(?: ?[kKMG] | ?[kKMG](?=it/)|(?P<attached>[kKMG])| )?"
-    r"(?P<what>it|[A-Za-z]{3,15})/s(?:ec(?:ond)?)?| ?[mun]?s/(?P<per>it|[a-z]{3,15}))(?![\w/])"
+    rf"(?<![\w.,])(?P<value>{_PLAIN}) ?"
+    rf"(?:(?:[kKMG](?: |(?={_COUNTED}/)))?(?P<what>it|[A-Za-z]{{3,15}})/s(?:ec(?:ond)?)?"
+    r"|[mun]?s/(?P<per>it|[a-z]{3,15}))(?![\w/])"
 )
 _TABLE = re.compile(rf"│ *(?P<name>{_WORD}) *│ *(?P<value>[-+]?{_PLAIN}) *│")
 _COLUMNS = re.compile(rf"^ +(?P<name>{_WORD}) {{2,}}(?P<value>[-+]?{_PLAIN}) *$", re.MULTILINE)
@@ -88,8 +93,6 @@ def pairs(texts: Sequence[str]) -> Iterator[Candidate]:
                 taken.add(match.start("value"))
         for match in _RATE.finditer(text):
             what = match["what"] or match["per"]
-            if match["attached"] and not _is_scaled(text, match.start(), what):
-                what = match["attached"] + what
             if match.start("value") in taken:
                 rates[what] = _Pair(grouped=True)  # a pattern without a name would find the named numbers, too
             elif len(rates) < MOST_NAMES or what in rates:
@@ -143,12 +146,6 @@ def _is_setting(text: str, sep: int) -> bool:
         and text.find("\n", opened, sep) < 0
         and _SETTINGS.search(text, max(0, opened - 20), sep + 1) is not None
     )
-
-
-def _is_scaled(text: str, begin: int, what: str) -> bool:
-    """Return whether a progress bar prints prefixes: `4.8ksamples/s` is 4800 samples/s, but `4.8keys/s` is 4.8."""
-    line = text[max(0, begin - _WINDOW) : begin].splitlines()[-1:]
-    return any(re.search(rf"[0-9][kKMGT](?:/| ?\[|{what})", each) for each in line)
 
 
 def _is_in_url(text: str, sep: int) -> bool:

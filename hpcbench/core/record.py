@@ -88,7 +88,8 @@ class MetricValue:
     values: Sequence[float] = described("the numbers that were found, at most 1,000", default=())
     reason: Optional[str] = described("why the metric was not found", default=None)
     printed_unit: Optional[str] = described(
-        "units after the numbers, with commas, if `regex` has no group `unit`", default=None
+        "units after the numbers that count, with commas between them; null if `regex` has a group `unit`",
+        default=None,
     )
 
 

@@ -15,6 +15,7 @@ from hpcbench.errors import UserError, nearest
 from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.case import Case, expand, where_written
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
+from hpcbench.util.text import in_list
 
 # The options of `measure` about the steps of a built-in model.
 _OF_STEPS = ("precision", "min_measurements", "min_time_s", "max_time_s", "max_warmup_s")
@@ -102,7 +103,7 @@ def _unused(cases: tuple[Case, ...], experiment: Experiment) -> list[str]:
     if not unused or any(case.parameters.framework != COMMAND for case in cases):
         return []
     verb = "has" if len(unused) == 1 else "have"
-    what = f"{' and '.join(f'measure.{name}' for name in unused)} {verb} no effect on commands"
+    what = f"{in_list([f'measure.{name}' for name in unused])} {verb} no effect on commands"
     return [f"{what}; to limit the time of a run: --set slurm.time=00:10:00"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def printable(text: str) -> str:
     """Return the text with its control characters replaced: they could move the cursor, change colours or hide text.
@@ -21,6 +23,11 @@ def percent_above(bound: float, percent: float) -> str:
     """Return a percentage above `bound` with as many decimals as show that it is above."""
     decimals = next((places for places in range(6) if round(percent, places) > bound), 6)
     return f"{percent:.{decimals}f} %"
+
+
+def in_list(words: Sequence[str]) -> str:
+    """Return words as a list: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def plural(count: int, word: str) -> str:

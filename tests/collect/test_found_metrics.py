@@ -147,10 +147,19 @@ SAMPLES: dict[str, tuple[str, dict[str, tuple[float, str, int]]]] = {
         "100%|####| 90/90 [00:12<00:00, 7.50keys/s]\n",
         {"keys_per_s": (7.5, "keys/s", 1)},
     ),
-    "a bar with prefixes of unknown length": (
-        "4.80ksamples [00:01, 4.80ksamples/s]\n",
-        {"samples_per_s": (4800.0, "samples/s", 1)},
+    "a bar without prefixes of unknown length": (
+        "90keys [00:12,  7.50keys/s]\n",
+        {"keys_per_s": (7.5, "keys/s", 1)},
     ),
+    "a bar whose rate alone has a prefix": (
+        "640/640 [00:00<00:00, 1.20kimg/s]\n",
+        {"img_per_s": (1200.0, "img/s", 1)},
+    ),
+    "prefixes that vary": (
+        "941 Mbits/sec\n1.10 Gbits/sec\n1.2 ksamples/s\n",
+        {"bits_per_s": (1.1e9, "bits/s", 2), "samples_per_s": (1200.0, "samples/s", 1)},
+    ),
+    "a named rate with a prefix": ("trained, 900 samples/s\nspeed: 1.5ksamples/s\n", {"speed": (1.5, "ksamples/s", 1)}),
     "a prefix of a time per time": ("speed: 1.2 k s/s\nloss=0.5\n", {"loss": (0.5, "", 1)}),
     "names after numbers, which are no units": (
         "INFO:root:epoch=3 train/loss=0.25 train/throughput=812.5 h: 0.5 s\n",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.util.text import printable
+from hpcbench.util.text import in_list, printable
 
 
 @given(st.text())
@@ -27,3 +27,10 @@ def test_no_control_character_is_left(text: str) -> None:
 )
 def test_what_it_is_shown_as(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "text"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (list("abc"), "a, b and c")]
+)
+def test_words_are_a_list(words: list[str], text: str) -> None:
+    assert in_list(words) == text

@@ -34,6 +34,7 @@ from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.core.record import Record
 from hpcbench.core.status import COMPLETED
 from hpcbench.errors import UserError
+from hpcbench.report.load.printed_units import mixed_units
 from hpcbench.report.load.records import latest_records
 from hpcbench.store.archive.pack import SUFFIX, write
 from hpcbench.store.provenance.sweep_options import SweepOptions
@@ -101,6 +102,7 @@ def gate_command(
     now = latest_records(sweep.paths)
     noisy = _print_interference(now, sweep.paths.name, baseline)
     if before is None:
+        print_warnings(mixed_units(now))
         write_documents(nothing_compared(now, baseline, margin), shown, inconclusive)
         status = worst(ran, inconclusive if noisy else SUCCESS)
     else:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from hpcbench.commands.options.outputs import Output
 from hpcbench.errors import UserError
 from hpcbench.util.extras import install_hint
+from hpcbench.util.text import in_list
 
 _PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python", "pyarrow": "pyarrow"}  # by module
 _CHARTS = ("altair", "vl_convert")
@@ -27,7 +28,7 @@ def require(document: str, asked_by: str) -> None:
     missing = missing_packages(document)
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        what = f"{asked_by} requires {' and '.join(missing)}, which {verb} not installed"
+        what = f"{asked_by} requires {in_list(missing)}, which {verb} not installed"
         raise UserError(what, hint=install_hint("report"))
 
 

@@ -87,7 +87,9 @@ def _print_stopped(sweep: Sweep, why: str, left: int) -> None:
     what = f"stopped, because {why}; {plural(left, 'run')} not started"
     rest = f"to run the rest: hpcbench resume {name} --no-fail-fast"
     if _NOT_STARTED.search(why):
-        rest = f"correct the command and start a new sweep, or install the program; {rest}"
+        rest = (
+            f"if the command is wrong, correct it and start a new sweep; if the program is missing, install it; {rest}"
+        )
     print_error(Finding(what, "", f"read the log: hpcbench logs {name} --failed\n{rest}"))
 
 

@@ -148,7 +148,8 @@ def nothing_compared(new: list[Record], base: str, margin: float) -> Compared:
     """Return the comparison of a sweep with a baseline `base` that did not exist, which has no rows."""
     made = compared(new, new, margin)
     warning = f"{base} did not exist: nothing was compared"
-    return replace(made, found=made.found._replace(base=base, rows=made.found.rows.head(0), warnings=[warning]))
+    warnings = [warning, *mixed_units(new)]
+    return replace(made, found=made.found._replace(base=base, rows=made.found.rows.head(0), warnings=warnings))
 
 
 def few_runs(records: list[Record], baseline: str) -> list[str]:

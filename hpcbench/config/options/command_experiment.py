@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from hpcbench.config.expressions import RESERVED, is_expression
 from hpcbench.config.names import NAME_PATTERN
 from hpcbench.config.options.parameter_values import Axis
+from hpcbench.config.options.shell_quotes import is_inside_quotes
 from hpcbench.config.parameters import NAMES, NOT_OF_COMMANDS, Parameters
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.validation.findings import Findings
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 IN_BRACES = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)\}")  # ${NAME} is a variable of bash
-_ENDED = re.compile(r"\$\([^()]*\)|`[^`]*`")
-_INNER_SHELL = re.compile(r'\$\(|`|(?:\s-[a-z]*c|\beval)\s+"[^"]*\Z')  # it reads the quotes within double quotes
-_QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)  # what quotes in a line of bash end
 RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 # Parameters that take effect although the command does not use them.
 _EFFECTIVE = {*RESOURCES, "launch", "device", "environment", "oversubscribe", *(setting.name for setting in SETTINGS)}
@@ -125,16 +123,12 @@ def _check_quotes(line: str, axes: Mapping[str, Axis]) -> None:
     """Raise UserError for a parameter within quotes with a value that needs quotes: in quotes, these would be text."""
     for found in IN_BRACES.finditer(line):
         axis = axes.get(found[1], ())
-        before = _QUOTED.sub("_", line[: found.start()])
-        quote = re.search("['\"]", before)
-        if quote is None or isinstance(axis, dict):
-            continue
-        if quote[0] == '"' and _INNER_SHELL.search(_ENDED.sub("", before)):
-            continue
-        for value in map(str, axis):
+        is_inside = isinstance(axis, list) and is_inside_quotes(line[: found.start()])
+        for value in map(str, axis if is_inside else ()):
             if shlex.quote(value) != value and not is_expression(value):
                 what = f"'{found[0]}' is inside quotes, but its value {value!r} must be quoted itself"
-                hint = f"write {found[0]} without quotes: hpcbench quotes each value as one word"
+                hint = f"write {found[0]} without quotes: hpcbench quotes each value as one word\n"
+                hint += f"""for an inner shell: bash -c 'program "$1"' _ {found[0]}"""
                 raise UserError(what, where=COMMAND, hint=hint)
 
 

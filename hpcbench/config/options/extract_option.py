@@ -18,9 +18,7 @@ HELP = (
     "`lower` is the better direction."
 )
 _EXAMPLE = "for example: --extract 'rate:higher=rate: ([0-9.]+)'"
-_IN_FILE = (
-    "remove the group `unit` from --extract and add --save FILE; then set `regex` and `unit` of the metric in FILE"
-)
+_IN_FILE = "define the metric in an experiment file, with `regex` and `unit`"
 _FORM = re.compile(r"(?P<name>[^:=]*)(?::(?P<better>[^=]*))?=(?P<regex>.*)\Z", re.DOTALL)
 
 

@@ -17,6 +17,7 @@ _LOG_STEP = "*10"
 _NAME = "use letters, digits and _; the first character must not be a digit"
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?P<exponent>[eE][-+]?\d+)?")
 _LARGEST, _LARGEST_INTEGER = 1e15, 2**63 - 1  # with an exponent, and without
+_LONGEST_INTEGER = 20  # characters
 _YAML, _EXPRESSION = {'"': '"', "'": "'", "[": "]", "{": "}"}, "{{"  # first and last characters of YAML
 
 Axis = list[Any] | dict[str, Any]
@@ -122,7 +123,7 @@ def _check(name: str, pieces: list[str], where: str) -> None:
         raise UserError("a value is missing before or after a comma", where=where, hint=hint)
     for piece in pieces:
         if _ONE_END.fullmatch(piece):
-            raise UserError(f"'{piece}' is an incomplete range", where=where, hint="add both ends: A..B")
+            raise UserError(f"'{piece}' is an incomplete range", where=where, hint="write a range as A..B")
         ends = _RANGE.match(piece)
         if ends and all(map(_NUMBER.fullmatch, (ends["first"], ends["last"]))):
             what = f"the range '{piece}' cannot be used with other values"
@@ -139,8 +140,8 @@ def _number(piece: str) -> int | float | str:
         is_out_of_range = math.isinf(number) or (number == 0 and re.search("[1-9]", piece[: found.start("exponent")]))
         is_whole = number.is_integer() and abs(number) < _LARGEST
         return piece if is_out_of_range else int(number) if is_whole else number
-    value = number if "." in piece or abs(number) > _LARGEST_INTEGER else int(piece)
-    return value if str(value) == piece else piece
+    value = number if "." in piece or len(piece) > _LONGEST_INTEGER else int(piece)
+    return value if str(value) == piece and abs(value) <= _LARGEST_INTEGER else piece
 
 
 def _yaml(piece: str, name: str, where: str) -> Any:

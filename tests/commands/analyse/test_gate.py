@@ -150,6 +150,23 @@ def test_a_sweep_is_a_baseline_too_but_is_not_updated(invoke, bench: Measured) -
     assert "hpcbench sweep bench.yaml --name main --replace" in told
 
 
+def test_different_units_are_a_warning_also_for_a_new_baseline(invoke) -> None:
+    invoke(
+        "run",
+        "--save",
+        "b.yaml",
+        "-P",
+        "unit=MB/s,GB/s",
+        "--extract",
+        "rate:higher=([0-9.]+)",
+        "--",
+        "echo",
+        "5 {unit}",
+    )
+    told = invoke("gate", "main.tar.gz", "b.yaml", "--local", "--update", "--set", "measure.repetitions=1", expect=None)
+    assert "metric 'rate' has different units (MB/s, GB/s), and its values are not converted" in told.stderr
+
+
 def test_a_baseline_in_no_folder_is_reported_before_anything_runs(invoke, bench: Measured) -> None:
     bench(100)
     told = invoke("gate", "nowhere/main.tar.gz", "bench.yaml", "--local", "--update", expect=2).stderr

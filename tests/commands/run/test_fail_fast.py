@@ -41,7 +41,10 @@ def test_the_first_run_that_fails_stops_the_sweep_and_resume_continues(command_l
 @pytest.mark.parametrize(
     ("command", "hint"),
     [
-        ("no-such-program", "correct the command and start a new sweep, or install the program; to run the rest: "),
+        (
+            "no-such-program",
+            "correct it and start a new sweep; if the program is missing, install it; to run the rest: ",
+        ),
         ("exit 3", "hint: to run the rest: hpcbench resume one --no-fail-fast"),
     ],
 )

@@ -60,15 +60,31 @@ def test_a_value_that_needs_quotes_is_refused_within_quotes(line: str) -> None:
     assert document_of(invocation(line, axes={"p": [1, "plain"]}))
 
 
-@pytest.mark.parametrize("line", ['bash -c "echo {p}"', 'x="$(echo {p})"; echo "$x"', 'x="`echo {p}`"; echo "$x"'])
-def test_a_value_within_quotes_of_an_inner_shell_may_need_quotes(line: str) -> None:
-    command = document_of(invocation(line, axes={"p": ["a  b"]})).data["parameters"]["command"]
-    run = ["bash", "-c", resolved(command, p="a  b")]
-    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.split() == ["a", "b"]
+@pytest.mark.parametrize(
+    "line",
+    ['x="$(echo {p})"; echo "$x"', 'echo "$(echo "$((1+1))" >&2; echo {p})"', """bash -c 'echo "$1"' _ {p}"""],
+)
+@pytest.mark.parametrize("value", ["a  b", '"$HOME"', "it's"])
+def test_a_value_may_need_quotes_in_a_command_substitution(line: str, value: str) -> None:
+    command = document_of(invocation(line, axes={"p": [value]})).data["parameters"]["command"]
+    run = ["bash", "-c", resolved(command, p=value)]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == f"{value}\n"
 
 
-@pytest.mark.parametrize("line", ['echo "$(date) {p}"', 'bash -c "true" "{p}"', "bash -c 'echo {p}'"])
-def test_quotes_of_an_inner_shell_that_have_ended_do_not_count(line: str) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        'echo "$(date) {p}"',
+        'echo "$(basename $(pwd)) {p}"',
+        'echo "$((2*3)) {p}"',
+        'x=$(echo "{p}"); echo "$x"',
+        'bash -c "echo {p}"',
+        "bash -c 'echo {p}'",
+        'grep -c "{p}" file',
+        'echo "`echo {p}`"',
+    ],
+)
+def test_a_value_inside_quotes_of_an_inner_shell_is_refused(line: str) -> None:
     with pytest.raises(UserError, match="inside quotes"):
         document_of(invocation(line, axes={"p": ["a b"]}))
 

@@ -54,7 +54,7 @@ def test_a_unit_needs_an_experiment_file() -> None:
     with pytest.raises(UserError) as caught:
         metric_of("rate=(?P<value>.)(?P<unit>it/s|s/it)")
     assert "requires the `unit`" in caught.value.what
-    assert caught.value.hint.startswith("remove the group `unit` from --extract and add --save FILE")
+    assert caught.value.hint.startswith("define the metric in an experiment file, with `regex` and `unit`")
 
 
 def test_a_name_is_given_once() -> None:
