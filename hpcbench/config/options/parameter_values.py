@@ -43,8 +43,8 @@ def axis_of(option: str) -> tuple[str, Axis]:
 
     VALUES are values with commas between them, or a range A..B, A..B:STEP or A..B:log (each value is 10 times the
     previous one), in which B is included. A value of a program's parameter reaches the program as typed; it is a number
-    only if it can be written as one without a change. Values of hpcbench's own parameters, in quotes or in brackets are
-    YAML. Raise UserError if the option is not written like this.
+    only if it can be written as one without a change. Values of hpcbench's own parameters, and values in
+    quotes or brackets, are YAML. Raise UserError if the option is not written like this.
     """
     name, equals, text = option.partition("=")
     where, example = f"-P {option}", "e.g. -P batch_size=32,64 or -P workers=1..8"

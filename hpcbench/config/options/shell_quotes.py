@@ -6,7 +6,7 @@ _SUBSTITUTION = "$("
 
 
 def is_inside_quotes(text: str) -> bool:
-    """Return whether a quote is open at the end of the beginning of a line of bash.
+    """Return whether `text`, the beginning of a line of bash, ends inside quotes.
 
     Within `$(...)`, quoting starts again, even inside double quotes.
     """
