@@ -146,7 +146,7 @@ def synthetic(run: run_spec.PlannedRun, sweep: dict[str, Any], key: RecordKey, n
     """The record of a repetition with made-up samples."""
     times = [0.01 * noise.lognormvariate(0, 0.05) for _ in range(100)]
     samples = {"times_s": times, "windows": [[0.0, 1.0, 100]], "steps_per_measurement": 1, "warmup_steps": 3}
-    work = {"parameter_count": 1, "flops_per_item": 2, "items_per_step": 32, "input_shape": [32, 784]}
+    work = {"parameter_count": 1, "flops_per_item": 2, "items_per_step": 32, "input_shapes": {"input": [32, 784]}}
     facts = {
         "status": "completed",
         "measurements": {**samples, "first_step_s": 0.1},

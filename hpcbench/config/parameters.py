@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any
 
-from pydantic import Field, create_model, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from hpcbench.config.data_source import DataSource
 from hpcbench.config.environment_variables import check_no_secret
-from hpcbench.config.yaml_document import Model
+from hpcbench.config.workload import external_model
+from hpcbench.config.workload.data_source import DataSource
+from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
 from hpcbench.core import frameworks
-from hpcbench.core.frameworks import (
-    DEVICES,
-    DTYPES,
-    DYNAMIC,
-    SETTINGS,
-    STEP_TASKS,
-    STRATEGIES,
-    TASKS,
-    THREAD_COUNTS,
-    TIME_TO_ACCURACY,
-    Setting,
-)
-from hpcbench.core.run_spec import COMMAND, LAUNCHERS, SRUN
+from hpcbench.core.frameworks import DYNAMIC, STEP_TASKS, THREAD_COUNTS, TIME_TO_ACCURACY
+from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
+from hpcbench.models.source import ZOO, Source, source_of
 
 MAX_SEED = 2**32 - 1
-MOST, MOST_ITEMS = 10**6, 10**9  # upper bounds of counts, and of counts of items
-FRAMEWORKS = tuple(dict.fromkeys((*frameworks.FRAMEWORKS, COMMAND)))
-EXECUTIONS = tuple(dict.fromkeys(name for each in frameworks.FRAMEWORKS.values() for name in each.executions))
 # Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
 _OF_NETWORKS = (
-    *("model", "model_options", "task", "strategy", "dtype", "batch_size", "seed"),
+    *("model", "model_options", *external_model.PARAMETERS, "task", "strategy", "dtype", "batch_size", "seed"),
     *("learning_rate", "data", "held_out", "target_accuracy", "max_epochs"),
 )
 
@@ -47,111 +34,13 @@ _OF_DYNAMIC = {
 }
 _OF_SECTIONS = ("schedule", "section_depth")
 # Parameters of models, which a command cannot have.
-NOT_OF_COMMANDS = ("model", "model_options", "execution", "data", "target_accuracy", "threads", *_OF_SECTIONS)
-
-Scalar = bool | int | float | str
-if TYPE_CHECKING:
-    Task: TypeAlias = str
-    Device: TypeAlias = str
-    Dtype: TypeAlias = str
-    Launch: TypeAlias = str
-else:
-    Task, Device, Dtype, Launch = Literal[tuple(TASKS)], Literal[DEVICES], Literal[DTYPES], Literal[LAUNCHERS]
+NOT_OF_COMMANDS = (
+    *("model", "model_options", *external_model.PARAMETERS),
+    *("execution", "data", "target_accuracy", "threads", *_OF_SECTIONS),
+)
 
 
-def _names(known: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in known)
-
-
-def _type_of(setting: Setting) -> Any:
-    kind = Literal[setting.values] if setting.values else setting.kind
-    return kind if setting.default is not None else kind | None
-
-
-def _field_of(setting: Setting) -> Any:
-    limits: dict[str, Any] = {"ge": 1, "le": setting.maximum} if setting.kind is int else {}
-    if setting.kind is str and not setting.values:
-        limits = {"min_length": 1}
-    return Field(default=setting.default, description=setting.description, **limits)
-
-
-class _Work(Model):
-    """The computation of a case and its resources."""
-
-    framework: str = Field(
-        description=f"the framework: {_names(FRAMEWORKS)}; `command` runs any program instead of a model",
-        json_schema_extra={"enum": [*FRAMEWORKS]},
-    )
-    command: str | None = Field(default=None, description="one or more lines of bash, if framework is command")
-    model: str | None = Field(
-        default=None,
-        description=f"the network, unless framework is command: {_names(catalog.MODELS)}",
-        json_schema_extra={"enum": [*catalog.MODELS, None]},
-    )
-    model_options: dict[str, Scalar] = Field(
-        default_factory=dict,
-        description="options of the model that differ from its defaults",
-    )
-    task: Task = Field(
-        default="training",
-        description=". ".join(f"{name}: {task.description}" for name, task in TASKS.items()),
-    )
-    strategy: str = Field(
-        default="single",
-        description=f"parallel strategy: {_names(STRATEGIES)}, if the framework has it; `single` is one task",
-        json_schema_extra={"enum": [*STRATEGIES]},
-    )
-    device: Device = Field(default="cpu", description="device of the model")
-    dtype: Dtype = Field(
-        default="float32", description="data type; training in 16 bits uses mixed precision (autocast)"
-    )
-    execution: str | None = Field(
-        default=None,
-        description="`eager`: operation by operation. `graph`: traced once (tf.function, MXNet's hybridize). "
-        "`compiled`: fused by a compiler (torch.compile, XLA). Unset: the framework's default",
-        json_schema_extra={"enum": [*EXECUTIONS, None]},
-    )
-    batch_size: int = Field(default=32, ge=1, le=MOST_ITEMS, description="items per step and task")
-    nodes: int = Field(default=1, ge=1, le=MOST, description="nodes of the job")
-    tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="tasks (processes) per node")
-    cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs per task")
-    launch: Launch = Field(
-        default=SRUN,
-        description="with framework: command, what starts the processes. `srun`: one process per task, also on a "
-        "machine without Slurm. `torchrun`: torchrun on each node, with tasks_per_node workers. `mpirun`: mpirun on "
-        "the first node, with all tasks. `none`: the command once, on the first node; it starts other processes itself",
-    )
-    gpus_per_task: int = Field(
-        default=0,
-        ge=0,
-        le=MOST,
-        description="GPUs per task; the task uses one of them; default: 1 if device is gpu",
-    )
-
-
-if TYPE_CHECKING:
-
-    class _Settings(_Work):
-        """Annotations of the settings that `core.frameworks` declares, for type checkers."""
-
-        intra_op_threads: int | None = None
-        inter_op_threads: int | None = None
-        threads: str | None = None
-        schedule: str | None = None
-        section_depth: int | None = None
-        instances: int = 1
-        affinity: str | None = None
-        openmp: str | None = None
-        allocator: str | None = None
-        compile_mode: str | None = None
-
-else:
-    _Settings = create_model(
-        "_Settings", __base__=_Work, **{each.name: (_type_of(each), _field_of(each)) for each in SETTINGS}
-    )
-
-
-class Parameters(_Settings):
+class Parameters(Settings):
     """All parameters of a case. Equal parameters and user parameters define the same case."""
 
     oversubscribe: bool = Field(default=False, description="whether threads may outnumber CPUs")
@@ -172,8 +61,8 @@ class Parameters(_Settings):
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(
         default=None,
-        description="environment of the framework; unset: the one with the framework's name, or `horovod-FRAMEWORK` "
-        "for the strategy horovod",
+        description="environment of the framework; unset: the one with the framework's name, `horovod-FRAMEWORK` for "
+        "the strategy horovod, or `FRAMEWORK-zoo` for a model of a library",
     )
 
     @field_validator("framework")
@@ -184,7 +73,7 @@ class Parameters(_Settings):
     @field_validator("model")
     @classmethod
     def _known_model(cls, value: str | None) -> str | None:
-        return value if value is None else _one_of(value, catalog.MODELS, "model")
+        return value if value is None or source_of(value).is_external else _one_of(value, catalog.MODELS, "model")
 
     @field_validator("command")
     @classmethod
@@ -204,9 +93,11 @@ class Parameters(_Settings):
             raise ValueError(f"launch: {self.launch} requires framework: {COMMAND}, not {self.framework}")
         if self.model is None:
             raise ValueError(f"'model' is missing: {self.framework} requires one of {', '.join(catalog.MODELS)}")
-        options = catalog.resolved_options(self.model, self.model_options)
-        if self.data and self.data.imagefolder and "image_size" not in options:
-            raise ValueError(f"'data' is an image folder, but {self.model} does not use images")
+        source = source_of(self.model)
+        if source.is_external:
+            external_model.check(self, source)
+        else:
+            self._shipped(self.model)
         self._check_target()
         framework = frameworks.FRAMEWORKS[self.framework]
         if self.strategy not in framework.strategies:
@@ -220,6 +111,12 @@ class Parameters(_Settings):
             raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
         self._check_threads()
         return self
+
+    def _shipped(self, model: str) -> None:
+        external_model.check_absent(self)
+        options = catalog.resolved_options(model, self.model_options)
+        if self.data and self.data.imagefolder and "image_size" not in options:
+            raise ValueError(f"'data' is an image folder, but {model} does not use images")
 
     def _check_threads(self) -> None:
         given = [name for name in THREAD_COUNTS if getattr(self, name) is not None]
@@ -274,8 +171,16 @@ class Parameters(_Settings):
     @property
     def environment_name(self) -> str:
         """Return the name of the environment with the framework and strategy of the case."""
-        usual = f"horovod-{self.framework}" if self.strategy == "horovod" else self.framework
-        return self.environment or usual
+        if self.environment:
+            return self.environment
+        if self.strategy == "horovod":
+            return f"horovod-{self.framework}"
+        return f"{self.framework}-zoo" if self.source and self.source.kind == ZOO else self.framework
+
+    @property
+    def source(self) -> Source | None:
+        """Return where the model comes from; None for a command."""
+        return source_of(self.model) if self.model else None
 
     def content(self) -> dict[str, Any]:
         """Return the parameters that differ from their defaults, which determine the id of a case.
@@ -288,7 +193,7 @@ class Parameters(_Settings):
             del content["environment"]
         if content.get("threads") != DYNAMIC:  # derived from the thread counts
             content.pop("threads", None)
-        if self.model is None:
+        if self.model is None or source_of(self.model).is_external:
             return content
         defaults = catalog.MODELS[self.model].options
         options = {name: value for name, value in self.model_options.items() if value != defaults[name]}

@@ -15,7 +15,7 @@ from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
 
-SCHEMA = 6
+SCHEMA = 7
 """The version of the record schema. Increase it with each change of a field."""
 
 
@@ -88,7 +88,8 @@ class MetricValue:
     values: Sequence[float] = described("the numbers that were found, at most 1,000", default=())
     reason: Optional[str] = described("why the metric was not found", default=None)
     printed_unit: Optional[str] = described(
-        "units after the numbers that count, with commas between them; null if `regex` has a group `unit`",
+        "comma-separated units printed after the numbers used for the value; null if not found, or if `regex` has "
+        "a group `unit`",
         default=None,
     )
 
@@ -122,11 +123,16 @@ class Work:
     flops_per_item: int = described(
         "FLOPs of matrix products and convolutions per item (1 MAC = 2 FLOPs)", "flops_per_item"
     )
-    input_shape: Sequence[int] = described("shape of the batch of one rank")
+    input_shapes: Mapping[str, Sequence[int]] = described("shape of each input of the batch of one rank, by name")
     dtype: str = described("`float32`, or the 16-bit type of the arithmetic")
     math_mode: str = described("math mode: matmul precision, autocast or pure 16-bit", "math_mode")
     items_per_step: Optional[int] = described(
         "items per step over all tasks; empty if a measurement is not a step", "items_per_step", default=None
+    )
+    graph_fingerprint: Optional[str] = described(
+        "hash of the modules, weights and shapes of a model of a library or of your own",
+        "graph_fingerprint",
+        default=None,
     )
     items_per_epoch: Optional[int] = described(
         "items per epoch over all tasks, in whole batches; empty with synthetic data", "items_per_epoch", default=None
@@ -279,23 +285,6 @@ class Record:
     def verdict(self) -> Optional[str]:
         """Return whether there was interference: clean, interference or unmonitored; None if it did not complete."""
         return self.interference.verdict if self.interference and self.status == COMPLETED else None
-
-
-@dataclass(frozen=True)
-class UsedParameters:
-    """The parameters that hpcbench itself reads in records, to check them."""
-
-    framework: str
-    nodes: int
-    tasks_per_node: int
-    cpus_per_task: int
-    gpus_per_task: int
-    instances: int
-    batch_size: Optional[int]
-    model_options: Optional[Mapping[str, Any]]
-    data: Optional[Mapping[str, Any]]
-    intra_op_threads: Optional[int] = None
-    inter_op_threads: Optional[int] = None
 
 
 class Column(NamedTuple):

@@ -1,5 +1,7 @@
 """The items that each model processes, for the unit of the throughput: images/s, sequences/s or samples/s."""
 
+from typing import Optional
+
 ITEMS = {
     "mlp": "sample",
     "lstm": "sequence",
@@ -10,3 +12,9 @@ ITEMS = {
     "inception_v3": "image",
     "transformer": "sequence",
 }
+_OF_ZOOS = {"torchvision": "image", "timm": "image"}
+
+
+def item_of(model: str) -> Optional[str]:
+    """Return what a model processes: `image` or `sequence`; None if that is unknown."""
+    return ITEMS.get(model) or _OF_ZOOS.get(model.partition("/")[0])

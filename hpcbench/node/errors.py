@@ -1,6 +1,6 @@
 """Errors that end a run with a status of their own."""
 
-from typing import Any, Dict
+from typing import Any, Dict, Sequence
 
 
 class Unsupported(Exception):
@@ -9,6 +9,17 @@ class Unsupported(Exception):
 
 class BadData(Exception):
     """The data do not fit the case; the message names the file and the problem."""
+
+
+class BadModel(Exception):
+    """The model of a library or of the user cannot be used; the message has the reason.
+
+    `last_lines` are the last lines of the traceback of the user's code.
+    """
+
+    def __init__(self, message: str, last_lines: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.last_lines = list(last_lines)
 
 
 class Missed(Exception):

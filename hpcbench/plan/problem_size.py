@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcbench.models import catalog
+from hpcbench.models.source import source_of
 
 if TYPE_CHECKING:
     from hpcbench.config.parameters import Parameters
@@ -46,7 +47,7 @@ def size_of(
     memory or provide more, such as `nodes` and `mem`. A `command` counts as written, before expressions in it are
     evaluated.
     """
-    of_model = catalog.resolved_options(parameters.model, parameters.model_options) if parameters.model else {}
+    of_model = _model_options(parameters)
     options = {f"model_options.{name}": value for name, value in of_model.items()}
     known = {**parameters.planned(), **user_parameters, **options}
     values = {name: _number(known.get(name), name, index) for index, name in enumerate(names)}
@@ -55,6 +56,13 @@ def size_of(
     same.append(slurm.model_dump(mode="json", exclude=_WHEN))
     text = json.dumps(same, sort_keys=True, separators=(",", ":"))
     return Size(hashlib.sha256(text.encode()).hexdigest()[:DIGITS], values)
+
+
+def _model_options(parameters: Parameters) -> Mapping[str, Any]:
+    """Return all options of a shipped model; those that are set of an external one, whose defaults are unknown here."""
+    if parameters.model is None or source_of(parameters.model).is_external:
+        return parameters.model_options
+    return catalog.resolved_options(parameters.model, parameters.model_options)
 
 
 def nothing_to_skip(sizes: Iterable[Size | None]) -> bool:

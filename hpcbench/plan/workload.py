@@ -10,7 +10,10 @@ from hpcbench.core.run_spec import COMMAND
 if TYPE_CHECKING:
     from hpcbench.plan.case import Case
 
-_OF_MODELS = ("framework", "model", "model_options", "task", "strategy", "dtype", "device", "execution")
+_OF_MODELS = (
+    *("framework", "model", "model_options", "input", "loss_function", "step"),
+    *("task", "strategy", "dtype", "device", "execution"),
+)
 
 
 def workload_of(case: Case, same_workload: Collection[str]) -> tuple[str, ...]:

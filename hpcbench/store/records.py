@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, get_type_hints
 
 from hpcbench.core import status
-from hpcbench.core.record import SCHEMA, Record, UsedParameters
+from hpcbench.core.record import SCHEMA, Record
 from hpcbench.core.run_spec import COMMAND, JOB_NAME
 from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.typed_json import MAX_INT, MIN_INT, InvalidError, from_json
+from hpcbench.core.used_parameters import UsedParameters
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import SweepPaths
 from hpcbench.util.bounded_read import lines

@@ -72,6 +72,10 @@ USUAL: Row = {
     "data": None,
     "held_out": 0.2,
     "target_accuracy": None,
+    "input": None,
+    "loss_function": None,
+    "step": None,
+    "graph_fingerprint": None,
     "peak_memory_bytes": 1000,
     "peak_device_bytes": None,
     "effective_intra_op_threads": 1,
@@ -112,6 +116,10 @@ MEASURED = (
     "data",
     "held_out",
     "target_accuracy",
+    "input",
+    "loss_function",
+    "step",
+    "graph_fingerprint",
     "peak_memory_bytes",
 )
 

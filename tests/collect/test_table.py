@@ -43,7 +43,7 @@ def test_a_completed_record_is_one_row_of_what_it_says(make_record: MakeRecord) 
     assert (row["status"], row["attempt"], row["error"]) == ("completed", 1, None)
     assert (row["framework_version"], row["batch_size"], row["intra_op_threads"]) == ("2.13.0+cpu", 64, 4)
     assert json.loads(row["model_options"]) == {"layers": 3}
-    assert json.loads(row["input_shape"]) == [32, 784]
+    assert json.loads(row["input_shapes"]) == {"input": [32, 784]}
     assert (row["effective_intra_op_threads"], row["effective_inter_op_threads"]) == (4, 2)
     assert (row["nodes_used"], row["cpu_model"], row["param_rack"]) == ("n1", "a CPU", "a")
     assert (row["first_step_s"], row["import_s"], row["build_s"]) == (0.9, 1.5, 0.5)

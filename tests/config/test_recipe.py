@@ -21,9 +21,9 @@ def recipe(steps: str = "steps: [{install: [tiny==1.0]}]") -> Recipe:
     return load_recipe(parse_yaml(START + steps, "mine.yaml"))
 
 
-def test_every_framework_and_every_horovod_has_a_recipe() -> None:
+def test_every_framework_every_horovod_and_the_libraries_of_models_have_a_recipe() -> None:
     horovod = {f"horovod-{name}" for name, each in FRAMEWORKS.items() if "horovod" in each.strategies}
-    assert {file.stem for file in SHIPPED} == {*FRAMEWORKS, *horovod}
+    assert {file.stem for file in SHIPPED} == {*FRAMEWORKS, *horovod, "pytorch-zoo"}
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)

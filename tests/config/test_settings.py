@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from hpcbench.collect.table import PARAMETERS
-from hpcbench.config import parameters
 from hpcbench.config.parameters import Parameters
+from hpcbench.config.workload import fields
 from hpcbench.core.frameworks import CHOICES, FRAMEWORKS, SETTING_NAMES, SETTINGS, Setting
 
 WRONG = {int: [0, -1, 1.5, "2", True], bool: [1, "true"], str: ["", 1]}
@@ -40,8 +40,8 @@ def _too_large(setting: Setting) -> list[int]:
 
 
 def test_the_types_for_mypy_name_declared_settings() -> None:
-    tree = ast.parse(Path(parameters.__file__).read_text())
-    (typed,) = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "_Settings"]
+    tree = ast.parse(Path(fields.__file__).read_text())
+    (typed,) = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "Settings"]
     named = [node.target.id for node in typed.body if isinstance(node, ast.AnnAssign)]  # type: ignore[union-attr]
     assert named
     assert set(named) <= set(SETTING_NAMES)

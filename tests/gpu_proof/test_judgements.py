@@ -217,7 +217,7 @@ def test_a_page_without_rooflines_fails(tmp_path: Path) -> None:
     assert checkup.of_page(page, [], False).problems == ["report wrote no page"]
     page.write_text("<section></section>")
     assert checkup.of_page(page, [], False).status == FAILED
-    page.write_text('<figure id="roofline-1"></figure>')
+    page.write_text('<figure id="figure-roofline"></figure>')
     assert checkup.of_page(page, [], False).status == PASSED
 
 

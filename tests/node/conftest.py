@@ -72,7 +72,7 @@ WORK = {
     "parameter_count": 10,
     "flops_per_item": 20,
     "items_per_step": 4,
-    "input_shape": [4, 784],
+    "input_shapes": {"input": [4, 784]},
     "dtype": "float32",
     "math_mode": "matmul highest",
 }

@@ -99,7 +99,10 @@ def test_different_cases_have_different_ids(cases: Callable[..., list[Case]]) ->
         ("exclude:\n- '{{ x }}'", "study.yaml:6: exclude[0]: 'x' is not defined"),
         ("exclude:\n- nodes > 1", "study.yaml:6: exclude[0]: 'nodes > 1' is not a condition"),
         ("exclude: [{seed: 0}]", "study.yaml:5: exclude: all points of the matrix are excluded"),
-        ("  model_options: {layers: [1]}", "study.yaml:5: parameters.model_options.layers: "),
+        (
+            "  model_options: {layers: [1]}",
+            "study.yaml:2: parameters: the option 'layers' of lstm must be a whole number",
+        ),
     ],
 )
 def test_a_bad_value_is_refused_with_file_line_and_key(text: str, message: str, plan: MakePlan) -> None:

@@ -28,6 +28,10 @@ MEASURED = {
     "data": None,
     "held_out": 0.2,
     "target_accuracy": None,
+    "input": None,
+    "loss_function": None,
+    "step": None,
+    "graph_fingerprint": None,
 }
 
 
@@ -51,6 +55,10 @@ def _row(number: int, changes: dict[str, Any]) -> dict[str, Any]:
         "data": None,
         "held_out": 0.2,
         "target_accuracy": None,
+        "input": None,
+        "loss_function": None,
+        "step": None,
+        "graph_fingerprint": None,
         "batch_size": 32,
         "nodes": 1,
         "experiment": "study",

@@ -70,5 +70,5 @@ def of_page(target: Path, evidence: list[str], on_cpu: bool) -> Outcome:
         return judged(evidence, ["report wrote no page"])
     text = target.read_text()
     evidence.append(f"{PAGE}: {len(text) / 1e6:.1f} MB")
-    has_roofline = 'id="roofline' in text
+    has_roofline = 'id="figure-roofline' in text
     return judged(evidence, [] if has_roofline or on_cpu else ["the page has no roofline: were peaks measured?"])

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from hpcbench.config.axes import Range
 from hpcbench.config.container import Container
-from hpcbench.config.data_source import DataSource
 from hpcbench.config.experiment import Experiment, Measure, Tune
 from hpcbench.config.metrics import Metric
 from hpcbench.config.parameters import Parameters
@@ -17,6 +16,8 @@ from hpcbench.config.recipe import Compile, Recipe, Step
 from hpcbench.config.retry import Retry
 from hpcbench.config.site import Carbon, Cost, Environment, Launcher, Limits, Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.config.workload.data_source import DataSource
+from hpcbench.config.workload.model_input import ModelInput
 from reference_parts.tables import code, codes, markdown_table
 
 # By the name of the generated part.
@@ -24,6 +25,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "experiment": Experiment,
     "parameters": Parameters,
     "data": DataSource,
+    "input": ModelInput,
     "measure": Measure,
     "retry": Retry,
     "tune": Tune,

@@ -10,7 +10,7 @@ import pandas as pd
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.models.items import ITEMS
+from hpcbench.models.items import item_of
 
 NOT_FOUND = ("metrics_not_found", "metrics_not_found_reason")  # columns: names of metrics of commands, and the reasons
 
@@ -82,7 +82,7 @@ def follows_time(quantity: Quantity) -> bool:
 
 def items_of(*models: Any) -> str:
     """Return the items that these models process: `images` or `sequences`; `samples` for others and for several."""
-    items = {ITEMS[model] for model in models if model in ITEMS}
+    items = {item for model in models if isinstance(model, str) and (item := item_of(model))}
     return f"{items.pop() if len(items) == 1 else 'sample'}s"
 
 

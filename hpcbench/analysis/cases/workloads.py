@@ -12,8 +12,8 @@ from hpcbench.core.run_spec import COMMAND
 
 # Cases have the same workload, and can be compared, only if all of these columns agree.
 WORK = (
-    *("model", "model_options", "task", "parameter_count", "flops_per_item", "dtype", "math_mode", "data"),
-    "target_accuracy",
+    *("model", "model_options", "input", "loss_function", "step", "task", "parameter_count", "flops_per_item"),
+    *("graph_fingerprint", "dtype", "math_mode", "data", "target_accuracy"),
 )
 
 

@@ -88,7 +88,8 @@ def _print_stopped(sweep: Sweep, why: str, left: int) -> None:
     rest = f"to run the rest: hpcbench resume {name} --no-fail-fast"
     if _NOT_STARTED.search(why):
         rest = (
-            f"if the command is wrong, correct it and start a new sweep; if the program is missing, install it; {rest}"
+            f"if the program is missing, install it, then run: hpcbench resume {name} --no-fail-fast\n"
+            "if the command is wrong, correct it and start a new sweep"
         )
     print_error(Finding(what, "", f"read the log: hpcbench logs {name} --failed\n{rest}"))
 

@@ -57,7 +57,7 @@ def _check_no_inverse(ratio: str, unit: str, text: str) -> None:
 def _hint(pattern: str, unit: str, other: str) -> str:
     """Return the hint to match units by a pattern; a metric without a unit requires one, for example `other`."""
     more = "" if unit else ", and set `unit: %s` in an experiment file" % other
-    return "name the group of the number `value`, capture the unit with (?P<unit>%s)%s" % (pattern, more)
+    return "name the group for the number `value` and capture the unit with (?P<unit>%s)%s" % (pattern, more)
 
 
 def _check_no_prefix(ratio: str, unit: str, pattern: str, text: str) -> None:

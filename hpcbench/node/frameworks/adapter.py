@@ -32,7 +32,11 @@ class Network(ABC):
         if split:
             self._batches = self.pipeline(split.training, forever=True)
         else:
-            self._batches = itertools.repeat(self.on_device(*self.problem.batch()))
+            self._batches = itertools.repeat(self.on_device(*self.synthetic_batch()))
+
+    def synthetic_batch(self) -> Batch:
+        """Return one batch of synthetic input as arrays of NumPy."""
+        return self.problem.batch()
 
     def infer(self) -> Any:
         """Run the forward pass of the next batch. Return the logits, (batch, classes), on the device."""
@@ -100,7 +104,7 @@ class Network(ABC):
             flops_per_item=problem.flops_per_item,
             items_per_step=parameters["batch_size"] * problem.group.size if in_steps else None,
             items_per_epoch=problem.items_per_epoch,
-            input_shape=(parameters["batch_size"], *problem.item_shape),
+            input_shapes={"input": (parameters["batch_size"], *problem.item_shape)},
             dtype=parameters["dtype"],
             math_mode="float32" if parameters["dtype"] == "float32" else of_16_bits,
         )

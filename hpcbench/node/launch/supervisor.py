@@ -113,7 +113,7 @@ def _run_command(
 def _not_started(error: Exception, stopper: "_Stopper") -> Dict[str, Any]:
     message = str(error)
     if getattr(error, "filename", None) == TORCHRUN:
-        message += ": it is part of PyTorch, so use an environment that contains PyTorch (parameter `environment`)"
+        message += " (it is part of PyTorch; set `environment` to an environment that contains PyTorch)"
     ending = _ending(1, time.time(), stopper, [b"the command cannot be started: %s" % os.fsencode(message)])
     return {**ending, "facts": command.facts(ending, 0.0, time.monotonic(), True, None, ending["last_lines"][-1])}
 

@@ -17,7 +17,7 @@ from ...core.samples import of_whole
 from ...core.typed_json import to_json
 from ...core.variables.worker import RETAIN, RETAINING
 from .. import frameworks
-from ..errors import BadData, Missed, Unsupported
+from ..errors import BadData, BadModel, Missed, Unsupported
 from ..host import hardware, topology
 from ..host.sysfs import System
 from ..launch import dynamic_linker, feasibility, preload
@@ -70,6 +70,9 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
     except BadData as error:
         facts["status"] = status.FAILED
         facts["error"] = {"type": "data", "message": str(error)}
+    except BadModel as error:
+        facts["status"] = status.FAILED
+        facts["error"] = {"type": "model", "message": str(error), "last_lines": error.last_lines}
     except Exception as error:
         exhausted = adapter.is_out_of_memory(error) if adapter else isinstance(error, MemoryError)
         facts["status"] = status.OUT_OF_MEMORY if exhausted else status.FAILED

@@ -10,6 +10,7 @@ from ...core.frameworks import SHARDED, TASKS
 from ...models import catalog
 from ...models.initial_weights import InitialWeights, Numbers
 from ...models.layers import Layer, Shape
+from ...models.source import source_of
 from ..launch.rendezvous import Group
 from . import data
 
@@ -75,19 +76,25 @@ class Problem:
         size = self.parameters["batch_size"]
         return int(len(self.split.training.labels) // size * size * self.group.size)
 
+    def synthetic_numbers(self) -> Numbers:
+        """Return the source of this rank's synthetic input."""
+        return Numbers(self.parameters["seed"], 1 + self.group.rank)
+
     def batch(self) -> Tuple["numpy.ndarray", "numpy.ndarray"]:
         """Return synthetic input: (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32."""
-        numbers = Numbers(self.parameters["seed"], 1 + self.group.rank)
+        numbers = self.synthetic_numbers()
         size = self.parameters["batch_size"]
         labels = numbers.integers((size,), self.options["classes"])
         shape = (size, *self.item_shape)
-        if catalog.MODELS[self.parameters["model"]].takes_tokens:
+        if "vocabulary" in self.options:
             return numbers.integers(shape, self.options["vocabulary"]), labels
         return numbers.uniform(shape, 3**0.5), labels  # variance 1
 
 
 def of_case(parameters: Dict[str, Any], group: Group) -> Problem:
-    """Return the problem of a case, for this rank of `group`."""
+    """Return the problem of a case, for this rank of `group`; that of an external model has no layers."""
+    if source_of(parameters["model"]).is_external:
+        return Problem(parameters, group, parameters["model_options"], [], ())
     options = catalog.resolved_options(parameters["model"], parameters["model_options"])
     return Problem(parameters, group, options, *catalog.network(parameters["model"], options))
 

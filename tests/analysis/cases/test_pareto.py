@@ -84,6 +84,10 @@ def case(time_s: float, kwh: float = NAN, price: float = NAN, **changes: Any) ->
     made |= {
         "user_workload": None,
         "target_accuracy": None,
+        "input": None,
+        "loss_function": None,
+        "step": None,
+        "graph_fingerprint": None,
         "items_per_step": 10,
         "currency": "EUR",
         "energy_scope": "cpu",

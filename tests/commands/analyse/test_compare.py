@@ -69,7 +69,7 @@ def sweep(invoke, rendered: Path) -> Sweep:
 
 
 def written(plan: Any, key: RecordKey, run: Any, times: list[float], facts: dict[str, Any]) -> Record:
-    shape = {"items_per_step": run.parameters["batch_size"], "input_shape": [32, 784], "dtype": "float32"}
+    shape = {"items_per_step": run.parameters["batch_size"], "input_shapes": {"input": [32, 784]}, "dtype": "float32"}
     found = {
         "status": "completed",
         "measurements": {
@@ -192,7 +192,13 @@ def test_runs_with_interference_are_repeated_by_a_command_with_the_name_of_their
 
 
 def test_other_work_behind_the_same_parameters_is_not_compared(invoke, sweep: Sweep):
-    work = {"parameter_count": 1, "flops_per_item": 2, "items_per_step": 4, "input_shape": [1], "dtype": "float32"}
+    work = {
+        "parameter_count": 1,
+        "flops_per_item": 2,
+        "items_per_step": 4,
+        "input_shapes": {"input": [1]},
+        "dtype": "float32",
+    }
     sweep("main", {4: 0.01})
     sweep("next", {4: 0.01}, facts={"work": {**work, "math_mode": "TF32"}})
     told = invoke("compare", "main", "next", expect=3).stdout

@@ -38,7 +38,7 @@ def written(name: str, day: int, run: PlannedRun, step_s: float, sweep: dict[str
             "parameter_count": 1,
             "flops_per_item": 2,
             "items_per_step": 8,
-            "input_shape": [784],
+            "input_shapes": {"input": [784]},
             "dtype": "float32",
             "math_mode": "matmul highest",
         },

@@ -79,7 +79,7 @@ def written(plan: Any, key: RecordKey, run: Any, **told: Any) -> Record:
             "parameter_count": 1234,
             "flops_per_item": 2,
             "items_per_step": run.parameters["batch_size"],
-            "input_shape": [4, 784],
+            "input_shapes": {"input": [4, 784]},
             "dtype": "float32",
             "math_mode": "float32",
         },

@@ -43,7 +43,7 @@ def test_the_first_run_that_fails_stops_the_sweep_and_resume_continues(command_l
     [
         (
             "no-such-program",
-            "correct it and start a new sweep; if the program is missing, install it; to run the rest: ",
+            "hpcbench resume one --no-fail-fast hint: if the command is wrong, correct it and start a new sweep",
         ),
         ("exit 3", "hint: to run the rest: hpcbench resume one --no-fail-fast"),
     ],

@@ -17,11 +17,12 @@ from hpcbench.config.axes import Range
 from hpcbench.config.container import Container
 from hpcbench.config.experiment import Measure, Tune, load_experiment
 from hpcbench.config.metrics import Metric
-from hpcbench.config.parameters import DataSource, Parameters
+from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Compile, Step, load_recipe
 from hpcbench.config.retry import Retry
 from hpcbench.config.site import Carbon, Cost, Environment, Launcher, Limits, Partition, load_site
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.yaml_document import Document, load_yaml, parse_yaml
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.errors import UserError

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from hpcbench.config.experiment import Experiment, Measure
-from hpcbench.config.parameters import FRAMEWORKS, NAMES, Parameters
+from hpcbench.config.parameters import NAMES, Parameters
 from hpcbench.config.site import Environment, load_site
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.validation import common_mistakes
 from hpcbench.config.validation.common_mistakes import hint_for_axis
+from hpcbench.config.workload.fields import FRAMEWORKS
 from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.plan.case import expand

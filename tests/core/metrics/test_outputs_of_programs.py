@@ -221,12 +221,12 @@ def test_the_examples_of_the_documentation_are_tested() -> None:
         (
             r"{regex: '([0-9.]+)it/s', unit: it/s, reduce: mean}",
             TQDM,
-            "numbers in both it/s and s/it; name the group of the number `value`",
+            "numbers in both it/s and s/it; name the group for the number `value`",
         ),
         (
             r"{regex: '([0-9.]+)s/it', unit: s, reduce: last}",
             TQDM,
-            "numbers in both s/it and it/s; name the group of the number `value`",
+            "numbers in both s/it and it/s; name the group for the number `value`",
         ),
         (
             r"{regex: '([0-9.]+)(?:it/s|s/it)', reduce: last}",

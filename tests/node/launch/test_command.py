@@ -397,7 +397,7 @@ def test_an_environment_without_torchrun_says_what_has_it(
     (tmp_path / "bash").symlink_to(bash)
     done = trial.rank({**clean_environment, "PATH": str(tmp_path)}, "--launcher", "torchrun")
     message = trial.record(done.returncode, clean_environment)["error"]["message"]
-    assert "'torchrun': it is part of PyTorch, so use an environment that contains PyTorch" in message
+    assert "'torchrun' (it is part of PyTorch; set `environment` to an environment that contains PyTorch)" in message
 
 
 def test_a_command_that_hangs_is_ended_at_its_time_limit_with_all_that_it_started(

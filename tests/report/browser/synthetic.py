@@ -48,7 +48,7 @@ def _record(run: run_spec.PlannedRun, sweep: Any, key: RecordKey, noise: random.
             "parameter_count": {"mlp": 1_863_690, "lstm": 4_214_794}.get(given["model"], 25_557_032),
             "flops_per_item": 10**7,
             "items_per_step": given["batch_size"] * run.tasks,
-            "input_shape": [given["batch_size"], 784],
+            "input_shapes": {"input": [given["batch_size"], 784]},
             "dtype": given["dtype"],
             "math_mode": "matmul highest",
         },

@@ -12,7 +12,8 @@ from torch import nn
 
 from ...workload.problem import MOMENTUM, Problem
 from .. import capabilities
-from ..pytorch.adapter import PyTorch, PyTorchNetwork
+from ..pytorch.adapter import PyTorch
+from ..pytorch.network import PyTorchNetwork
 from ..pytorch.strategies import Update
 from . import layers
 
@@ -50,7 +51,7 @@ class KerasTorchNetwork(PyTorchNetwork):
 
         return update
 
-    def _autocast(self) -> ContextManager[Any]:
+    def autocast(self) -> ContextManager[Any]:
         return nullcontext()  # Keras' dtype policy replaces it
 
 

@@ -13,7 +13,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 from ...errors import Unsupported
 from ...workload.problem import MOMENTUM, Problem
 from ..horovod import join
-from .layers import Residual
+from .sharding import units
 
 Update = Callable[[torch.Tensor], None]  # backward and optimizer step for a loss
 
@@ -44,7 +44,12 @@ def leave() -> None:
         dist.destroy_process_group()
 
 
-def _sgd(model: nn.Module, problem: Problem) -> torch.optim.Optimizer:
+def no_update(loss: torch.Tensor) -> None:
+    """Do nothing: the step of the user has updated the weights."""
+
+
+def optimizer_of(model: nn.Module, problem: Problem) -> torch.optim.Optimizer:
+    """Return the optimizer of a case for the trainable weights of a model."""
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     return torch.optim.SGD(trained, lr=problem.learning_rate, momentum=MOMENTUM)
 
@@ -54,7 +59,7 @@ def _scaler(problem: Problem, device: torch.device) -> Any:
 
 
 def _plain_update(model: nn.Module, problem: Problem, device: torch.device) -> Update:
-    optimizer, scaler = _sgd(model, problem), _scaler(problem, device)
+    optimizer, scaler = optimizer_of(model, problem), _scaler(problem, device)
 
     def update(loss: torch.Tensor) -> None:
         optimizer.zero_grad()
@@ -93,7 +98,7 @@ def _ddp(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
 
 
 def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
-    """Shard by FSDP2: each layer of a transformer and each block of a ResNet separately, then the rest."""
+    """Shard by FSDP2: each block separately, then the rest."""
     try:
         from torch.distributed.fsdp import fully_shard
     except ImportError as error:
@@ -102,9 +107,8 @@ def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
 
     _join(problem, device)
     mesh = init_device_mesh(device.type, (problem.group.size,))
-    for part in model.modules():
-        if isinstance(part, (nn.TransformerEncoderLayer, Residual)):
-            fully_shard(part, mesh=mesh)
+    for part in units(model):
+        fully_shard(part, mesh=mesh)
     # Without the last argument, the root module would not reshard its weights after the first step of inference.
     return fully_shard(model, mesh=mesh, reshard_after_forward=not problem.training)
 
@@ -121,7 +125,7 @@ def _horovod_update(model: nn.Module, problem: Problem, device: torch.device) ->
     import horovod.torch as horovod
 
     scaler = _scaler(problem, device)
-    optimizer = horovod.DistributedOptimizer(_sgd(model, problem), named_parameters=model.named_parameters())
+    optimizer = horovod.DistributedOptimizer(optimizer_of(model, problem), named_parameters=model.named_parameters())
 
     def update(loss: torch.Tensor) -> None:
         optimizer.zero_grad()
@@ -154,7 +158,7 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
         "zero_allow_untested_optimizer": True,
         "torch_autocast": {"enabled": dtype != "float32", "dtype": dtype},
     }
-    engine, *_ = deepspeed.initialize(model=model, optimizer=_sgd(model, problem), config=settings)
+    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer_of(model, problem), config=settings)
     return engine
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -197,4 +198,5 @@ def _work(row: Row) -> str:
     if row["parameter_count"] is None:
         return ""
     text = f"{row['parameter_count']:,} parameters, {row['flops_per_item']:,} FLOPs per item, "
-    return text + f"input {row['input_shape']}, {row['dtype']}, {row['math_mode']}"
+    shapes = ", ".join(f"{name} {shape}" for name, shape in json.loads(row["input_shapes"]).items())
+    return text + f"{shapes}, {row['dtype']}, {row['math_mode']}"

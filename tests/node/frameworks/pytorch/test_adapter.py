@@ -156,7 +156,7 @@ def test_a_network_reports_its_work(build: Build, task: str) -> None:
     assert network.work.parameter_count == 8 * 16 + 16 + 16 * 16 + 16 + 16 * 3 + 3 == len(weights(network))
     assert network.work.flops_per_item == flops_per_item("mlp", options, task == "training")
     assert network.work.items_per_step == 5
-    assert network.work.input_shape == (5, 8)
+    assert network.work.input_shapes == {"input": (5, 8)}
     assert network.work.dtype == "float32"
     assert network.peak_device_bytes() is None
 

@@ -81,7 +81,7 @@ def test_wide_and_narrow_sections_get_a_schedule_that_stays_in_force(network: Ma
     ]
     made_for = told["schedule"]["made_for"]
     assert (made_for["task"], made_for["dtype"]) == ("inference", "float32")
-    assert made_for["inputs"] == [{"shape": list(made.work.input_shape), "dtype": "float32"}]
+    assert made_for["inputs"] == [{"shape": list(made.work.input_shapes["input"]), "dtype": "float32"}]
     assert told["fixed_threads"] == 2
     assert told["measured"]["gain"][1] > 1
     assert told["threads"] == {"intra_op": 2, "by": "torch.set_num_threads, by layer group"}

@@ -1,0 +1,1 @@
+"""The parameters that describe what a case computes: its model, input and data."""

@@ -1,0 +1,68 @@
+"""Checks of the parameters of a model that a library or the user's function builds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hpcbench.core.frameworks import TASKS
+from hpcbench.errors import nearest
+from hpcbench.models import inputs
+from hpcbench.models.losses import CROSS_ENTROPY, LOSSES
+from hpcbench.models.source import FUNCTION, Source, split_function
+
+if TYPE_CHECKING:
+    from hpcbench.config.parameters import Parameters
+
+PARAMETERS = ("input", "loss_function", "step", "weights")
+STEP_STRATEGIES = ("single", "ddp", "fsdp")  # whose model and optimizer are PyTorch's own
+
+
+def check_absent(parameters: Parameters) -> None:
+    """Raise ValueError if a shipped model has parameters of external models: its work would differ."""
+    for name in PARAMETERS:
+        if getattr(parameters, name) is not None:
+            what = f"'{name}' requires a model of a library or of your own, not {parameters.model}"
+            raise ValueError(f"{what}; the shipped models do the same work in all frameworks")
+
+
+def check(parameters: Parameters, source: Source) -> None:
+    """Raise ValueError if the parameters of an external model do not fit together."""
+    if parameters.framework not in source.frameworks:
+        known = ", ".join(source.frameworks)
+        raise ValueError(f"{parameters.framework} cannot run '{parameters.model}'; use framework: {known}")
+    _check_input(parameters, source)
+    _check_loss(parameters)
+    _check_step(parameters)
+
+
+def _check_input(parameters: Parameters, source: Source) -> None:
+    given = parameters.model_dump(mode="json")["input"]
+    if given is None:
+        if source.kind == FUNCTION:
+            raise ValueError(f"'input' is missing for '{parameters.model}', e.g. input: {{shape: [3, 224, 224]}}")
+    elif source.kind == FUNCTION:
+        inputs.merged({}, given)
+
+
+def _check_loss(parameters: Parameters) -> None:
+    loss = parameters.loss_function
+    if loss is not None and loss not in LOSSES:
+        if ":" not in loss:
+            raise ValueError(f"unknown loss '{loss}'; {nearest(loss, LOSSES)}")
+        split_function(loss)
+    if loss not in (None, CROSS_ENTROPY) and parameters.data is not None:
+        raise ValueError(f"loss_function: {loss} cannot be used with data, whose targets are classes")
+
+
+def _check_step(parameters: Parameters) -> None:
+    if parameters.step is None:
+        return
+    split_function(parameters.step)
+    if not TASKS[parameters.task].trains:
+        raise ValueError(f"step requires a task that trains, not task: {parameters.task}")
+    if parameters.loss_function is not None:
+        raise ValueError("step cannot be used with loss_function: the step computes the loss itself")
+    if parameters.strategy not in STEP_STRATEGIES:
+        raise ValueError(f"step cannot be used with strategy: {parameters.strategy}; use {', '.join(STEP_STRATEGIES)}")
+    if parameters.dtype == "float16":
+        raise ValueError("step cannot be used with dtype: float16, which needs loss scaling; use bfloat16")

@@ -1,0 +1,144 @@
+"""The parameters of a case that describe its computation and its resources, and its thread and runtime settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from pydantic import Field, create_model
+
+from hpcbench.config.workload.model_input import Inputs
+from hpcbench.config.yaml_document import Model
+from hpcbench.core import frameworks
+from hpcbench.core.frameworks import DEVICES, DTYPES, SETTINGS, STRATEGIES, TASKS, Setting
+from hpcbench.core.run_spec import COMMAND, LAUNCHERS, SRUN
+from hpcbench.models.items import ITEMS
+from hpcbench.models.losses import LOSSES
+from hpcbench.models.source import PATTERN
+
+MOST, MOST_ITEMS = 10**6, 10**9  # upper bounds of counts, and of counts of items
+FRAMEWORKS = tuple(dict.fromkeys((*frameworks.FRAMEWORKS, COMMAND)))
+EXECUTIONS = tuple(dict.fromkeys(name for each in frameworks.FRAMEWORKS.values() for name in each.executions))
+
+if TYPE_CHECKING:
+    Task: TypeAlias = str
+    Device: TypeAlias = str
+    Dtype: TypeAlias = str
+    Launch: TypeAlias = str
+else:
+    Task, Device, Dtype, Launch = Literal[tuple(TASKS)], Literal[DEVICES], Literal[DTYPES], Literal[LAUNCHERS]
+
+
+def _names(known: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in known)
+
+
+def _type_of(setting: Setting) -> Any:
+    kind = Literal[setting.values] if setting.values else setting.kind
+    return kind if setting.default is not None else kind | None
+
+
+def _field_of(setting: Setting) -> Any:
+    limits: dict[str, Any] = {"ge": 1, "le": setting.maximum} if setting.kind is int else {}
+    if setting.kind is str and not setting.values:
+        limits = {"min_length": 1}
+    return Field(default=setting.default, description=setting.description, **limits)
+
+
+class Work(Model):
+    """The computation of a case and its resources."""
+
+    framework: str = Field(
+        description=f"the framework: {_names(FRAMEWORKS)}; `command` runs any program instead of a model",
+        json_schema_extra={"enum": [*FRAMEWORKS]},
+    )
+    command: str | None = Field(default=None, description="one or more lines of bash, if framework is command")
+    model: str | None = Field(
+        default=None,
+        description=f"the network, unless framework is command: {_names(ITEMS)}; with PyTorch also a model of "
+        "a library (`torchvision/NAME`, `timm/NAME`, `transformers/NAME`) or of your function (`MODULE:FUNCTION`)",
+        json_schema_extra={"anyOf": [{"enum": [*ITEMS, None]}, {"type": "string", "pattern": PATTERN}]},
+    )
+    model_options: dict[str, Any] = Field(
+        default_factory=dict,
+        description="options of the model that differ from its defaults; arguments of a library's model or of your "
+        "function",
+    )
+    input: Inputs | None = Field(
+        default=None,
+        description="the inputs of a model of a library or of your function: one input, or inputs by name; unset: "
+        "those that its library describes",
+    )
+    loss_function: str | None = Field(
+        default=None,
+        description=f"the loss of such a model: {_names(LOSSES)}, or your function (`MODULE:FUNCTION`) of its output "
+        "and the targets; unset: cross_entropy",
+    )
+    step: str | None = Field(
+        default=None,
+        description="your function (`MODULE:FUNCTION`) that runs one training step of such a model: it gets model, "
+        "inputs, targets and optimizer, and returns the loss",
+    )
+    weights: str | None = Field(
+        default=None,
+        min_length=1,
+        description="file or folder with pretrained weights of such a model, relative to the workspace; unset: random "
+        "weights from `seed`",
+    )
+    task: Task = Field(
+        default="training",
+        description=". ".join(f"{name}: {task.description}" for name, task in TASKS.items()),
+    )
+    strategy: str = Field(
+        default="single",
+        description=f"parallel strategy: {_names(STRATEGIES)}, if the framework has it; `single` is one task",
+        json_schema_extra={"enum": [*STRATEGIES]},
+    )
+    device: Device = Field(default="cpu", description="device of the model")
+    dtype: Dtype = Field(
+        default="float32", description="data type; training in 16 bits uses mixed precision (autocast)"
+    )
+    execution: str | None = Field(
+        default=None,
+        description="`eager`: operation by operation. `graph`: traced once (tf.function, MXNet's hybridize). "
+        "`compiled`: fused by a compiler (torch.compile, XLA). Unset: the framework's default",
+        json_schema_extra={"enum": [*EXECUTIONS, None]},
+    )
+    batch_size: int = Field(default=32, ge=1, le=MOST_ITEMS, description="items per step and task")
+    nodes: int = Field(default=1, ge=1, le=MOST, description="nodes of the job")
+    tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="tasks (processes) per node")
+    cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs per task")
+    launch: Launch = Field(
+        default=SRUN,
+        description="with framework: command, what starts the processes. `srun`: one process per task, also on a "
+        "machine without Slurm. `torchrun`: torchrun on each node, with tasks_per_node workers. `mpirun`: mpirun on "
+        "the first node, with all tasks. `none`: the command once, on the first node; it starts other processes itself",
+    )
+    gpus_per_task: int = Field(
+        default=0,
+        ge=0,
+        le=MOST,
+        description="GPUs per task; the task uses one of them; default: 1 if device is gpu",
+    )
+
+
+if TYPE_CHECKING:
+
+    class Settings(Work):
+        """Annotations of the settings that `core.frameworks` declares, for type checkers."""
+
+        intra_op_threads: int | None = None
+        inter_op_threads: int | None = None
+        threads: str | None = None
+        schedule: str | None = None
+        section_depth: int | None = None
+        instances: int = 1
+        affinity: str | None = None
+        openmp: str | None = None
+        allocator: str | None = None
+        compile_mode: str | None = None
+
+else:
+    Settings = create_model(
+        "Settings", __base__=Work, **{each.name: (_type_of(each), _field_of(each)) for each in SETTINGS}
+    )

@@ -1,0 +1,68 @@
+"""The inputs of a model that is not one of the shipped ones: shape and data type of one item, by name."""
+
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+
+FLOAT, TOKENS = "float32", "tokens"
+DTYPES = (FLOAT, TOKENS, "int64", "int32", "bool")
+UNNAMED = ""  # the name of an only input that is passed by position
+
+
+class Input(NamedTuple):
+    """One input. `shape` is that of one item; `tokens` are int64 from 0 to `vocabulary` - 1."""
+
+    shape: Tuple[int, ...]
+    dtype: str = FLOAT
+    vocabulary: Optional[int] = None
+    value: Optional[float] = None  # of all elements; without one, numbers are random
+
+    def as_json(self) -> Dict[str, Any]:
+        """Return the input as it is written in an experiment."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+Inputs = Dict[str, Input]
+
+
+def merged(known: Mapping[str, Input], given: Optional[Mapping[str, Any]]) -> Inputs:
+    """Return the inputs that a zoo knows, overridden by those that the experiment gives.
+
+    An only input without a name overrides the fields that it sets in all known inputs. Raise ValueError if an input
+    has no shape, or if tokens have no vocabulary.
+    """
+    if not given:
+        return _checked(dict(known))
+    if is_single(given):
+        fields = {name: value for name, value in given.items() if value is not None}
+        base = known or {UNNAMED: Input(())}
+        if not known and "shape" not in fields:
+            raise ValueError("'input' has no shape, e.g. input: {shape: [3, 224, 224]}")
+        return _checked({name: _overridden(each, fields) for name, each in base.items()})
+    found = dict(known)
+    for name, fields in given.items():
+        own = {key: value for key, value in fields.items() if value is not None}
+        if name not in known and "shape" not in own:
+            raise ValueError("the input '%s' has no shape" % name)
+        found[name] = _overridden(found.get(name, Input(())), own)
+    return _checked(found)
+
+
+def is_single(given: Mapping[str, Any]) -> bool:
+    """Return whether an `input` describes one input, instead of several by name."""
+    return not all(isinstance(value, Mapping) for value in given.values())
+
+
+def _overridden(one: Input, fields: Mapping[str, Any]) -> Input:
+    changed = one._replace(**dict(fields, **({"shape": tuple(fields["shape"])} if "shape" in fields else {})))
+    if "dtype" in fields and changed.dtype != TOKENS and "vocabulary" not in fields:
+        return changed._replace(vocabulary=None)
+    return changed
+
+
+def _checked(inputs: Inputs) -> Inputs:
+    for name, each in inputs.items():
+        title = "the input '%s'" % name if name else "'input'"
+        if each.dtype == TOKENS and not each.vocabulary:
+            raise ValueError("%s has tokens, but no vocabulary, e.g. vocabulary: 30522" % title)
+        if each.dtype not in (FLOAT, TOKENS) and each.value is None:
+            raise ValueError("%s of %s needs a value, e.g. value: 1" % (title, each.dtype))
+    return inputs

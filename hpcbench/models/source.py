@@ -1,0 +1,62 @@
+"""Where the network of a case comes from: the shipped models, the zoo of a library, or a function of the user."""
+
+import re
+from typing import Dict, NamedTuple, Sequence, Tuple
+
+SHIPPED, ZOO, FUNCTION = "shipped", "zoo", "function"
+ZOOS: Dict[str, Tuple[str, ...]] = {
+    "torchvision": ("pytorch",),
+    "timm": ("pytorch",),
+    "transformers": ("pytorch",),
+}
+"""The frameworks of each zoo."""
+FUNCTION_FRAMEWORKS = ("pytorch",)  # that run a model of the user's function
+PATTERN = r"^(%s)/[\w.-]+$|^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$" % "|".join(ZOOS)
+
+_DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_FUNCTION = re.compile(r"(%s):(%s)\Z" % (_DOTTED, _DOTTED))
+_NAME = re.compile(r"[\w.-]+\Z")
+
+
+class Source(NamedTuple):
+    """The source of a model: its kind, the zoo or module, and the name of the model or function there."""
+
+    kind: str
+    package: str
+    name: str
+
+    @property
+    def is_external(self) -> bool:
+        """Return whether the model is not one of the shipped ones, which all frameworks have."""
+        return self.kind != SHIPPED
+
+    @property
+    def frameworks(self) -> Sequence[str]:
+        """Return the frameworks that run an external model."""
+        return ZOOS[self.package] if self.kind == ZOO else FUNCTION_FRAMEWORKS
+
+
+def source_of(model: str) -> Source:
+    """Return the source of a model: `resnet50`, `torchvision/resnet50` or `mypackage.nets:build`.
+
+    Raise ValueError if the text is none of these. Whether a zoo or module has the model is known only on the node.
+    """
+    if ":" in model:
+        module, function = split_function(model)
+        return Source(FUNCTION, module, function)
+    zoo, slash, name = model.partition("/")
+    if not slash:
+        return Source(SHIPPED, "", model)
+    if zoo not in ZOOS:
+        raise ValueError("'%s' is not a known library of models; use one of: %s" % (zoo, ", ".join(ZOOS)))
+    if not _NAME.match(name):
+        raise ValueError("'%s' is not the name of a model, such as %s/resnet50" % (model, zoo))
+    return Source(ZOO, zoo, name)
+
+
+def split_function(text: str) -> Tuple[str, str]:
+    """Return module and function of `mypackage.nets:build`. Raise ValueError for any other text."""
+    match = _FUNCTION.match(text)
+    if not match:
+        raise ValueError("'%s' is not a function of a module, such as mypackage.nets:build" % text)
+    return match.group(1), match.group(2)

@@ -1,0 +1,177 @@
+"""A model of a library or of the user as the network of a case."""
+
+from dataclasses import replace
+from typing import Any, Dict, Iterator, List, Tuple
+
+import numpy
+import torch
+from torch import nn
+
+from .....core.record import Work
+from .....models import inputs as model_inputs
+from .....models.inputs import UNNAMED, Input
+from .....models.losses import CROSS_ENTROPY
+from .....models.source import source_of
+from ....errors import BadModel
+from ....workload import synthetic, user_code
+from ....workload.data import Items
+from ....workload.problem import Problem
+from .. import strategies
+from ..network import PyTorchNetwork
+from ..strategies import Update
+from . import outputs
+from .build import build
+from .trace import trace
+
+
+class ExternalNetwork(PyTorchNetwork):
+    """A network that a library or the user's function builds, with its own inputs, loss and step."""
+
+    def model_of(self, problem: Problem) -> nn.Module:
+        parameters, rank = problem.parameters, problem.group.rank
+        torch.manual_seed(parameters["seed"])  # the same weights on all ranks
+        made = build(source_of(parameters["model"]), parameters)
+        try:
+            self.inputs = model_inputs.merged(made.inputs, parameters["input"])
+        except ValueError as error:
+            raise BadModel("%s: %s" % (parameters["model"], error)) from error
+        if not self.inputs:
+            raise BadModel("%s: set `input`, because its library does not describe it" % parameters["model"])
+        self.trace = self._traced(made.module)
+        self._check_ranks()
+        torch.manual_seed(parameters["seed"] + rank)  # of dropout
+        self.problem = replace(problem, options=self._sizes(), item_shape=self._item_shape())
+        self._loss = self._loss_function()
+        return made.module
+
+    def distributed(self, model: nn.Module) -> Any:
+        """Return the module under the strategy of its case.
+
+        Parameters that get no gradient are excluded from training: strategies would wait for their gradients.
+        """
+        unused = set(self.trace.unused)
+        for name, weight in model.named_parameters():
+            if name in unused:
+                weight.requires_grad_(False)
+        return super().distributed(model)
+
+    def update_of(self, problem: Problem) -> Update:
+        step = problem.parameters["step"]
+        if step is None:
+            return super().update_of(problem)
+        self._step = user_code.function(step, "step")
+        self._optimizer = strategies.optimizer_of(self.model, problem)
+        return strategies.no_update
+
+    def output(self, inputs: Any) -> torch.Tensor:
+        """Return the tensor of the output that the loss uses."""
+        return outputs.main_output(self._called(self.model, inputs))
+
+    def loss(self, inputs: Any, labels: torch.Tensor) -> torch.Tensor:
+        """Return the loss of a batch on the device: the one of `loss_function`."""
+        name = self.problem.parameters["loss_function"]
+        if name is None or name in outputs.LOSSES:
+            return outputs.LOSSES[name or CROSS_ENTROPY](self.output(inputs), labels)
+        loss: torch.Tensor = self._loss(self._called(self.model, inputs), labels)
+        return loss
+
+    def learn(self, inputs: Any, labels: torch.Tensor) -> torch.Tensor:
+        if self.problem.parameters["step"] is None:
+            return super().learn(inputs, labels)
+        with self.autocast():
+            loss = self._step(self.model, inputs, labels, self._optimizer)
+        if not isinstance(loss, torch.Tensor):
+            raise BadModel("step: the function must return the loss, a tensor, not %s" % type(loss).__name__)
+        return loss
+
+    def synthetic_batch(self) -> Tuple[Any, Any]:
+        parameters = self.problem.parameters
+        numbers = self.problem.synthetic_numbers()
+        size = parameters["batch_size"]
+        arrays = {name: synthetic.array(each, size, numbers) for name, each in self.inputs.items()}
+        shape = (size, *self.trace.output_shape[1:])
+        return _unwrapped(arrays), outputs.synthetic_targets(parameters["loss_function"], shape, numbers)
+
+    def on_device(self, inputs: Any, labels: "numpy.ndarray") -> Tuple[Any, Any]:
+        return self.moved(_tensors(inputs), torch.from_numpy(labels))
+
+    def moved(self, inputs: Any, labels: torch.Tensor) -> Tuple[Any, Any]:
+        """Move a batch to the device. Class numbers become int64, as PyTorch's losses require."""
+        labels = labels.to(self.device, non_blocking=True)
+        targets = labels if labels.is_floating_point() else labels.long()
+        if isinstance(inputs, dict):
+            return {name: self.input_on_device(each) for name, each in inputs.items()}, targets
+        return self.input_on_device(inputs), targets
+
+    def pipeline(self, items: Items, forever: bool) -> Iterator[Tuple[Any, Any]]:
+        (name,) = self.inputs
+        for inputs, labels in self.pipelines.batches(items, forever):
+            yield self.moved(inputs if name == UNNAMED else {name: inputs}, labels)
+
+    def remarks(self) -> List[str]:
+        unused = self.trace.unused
+        if not unused:
+            return super().remarks()
+        what = "%d parameters get no gradient and are not trained, e.g. %s" % (len(unused), unused[0])
+        return [*super().remarks(), what]
+
+    @property
+    def work(self) -> Work:
+        """Return the work of one step; training counts three forward passes, as for the shipped models."""
+        size = self.problem.parameters["batch_size"]
+        shapes = {name or "input": (size, *each.shape) for name, each in self.inputs.items()}
+        flops = self.trace.flops * (3 if self.problem.training else 1)
+        return replace(
+            super().work, flops_per_item=flops, input_shapes=shapes, graph_fingerprint=self.trace.fingerprint
+        )
+
+    def _traced(self, module: nn.Module) -> Any:
+        parameters = self.problem.parameters
+        numbers = self.problem.synthetic_numbers()
+        arrays = {name: synthetic.array(each, 1, numbers) for name, each in self.inputs.items()}
+        item = _tensors(_unwrapped(arrays))
+        cooperates = self.problem.parallel and self.problem.training
+        shown = ", ".join(_described(name, each) for name, each in self.inputs.items())
+        return trace(parameters["model"], shown, module, lambda: self._called(module, item), with_gradients=cooperates)
+
+    def _called(self, module: Any, inputs: Any) -> Any:
+        return module(**inputs) if isinstance(inputs, dict) else module(inputs)
+
+    def _check_ranks(self) -> None:
+        """Raise BadModel if the ranks have built different models."""
+        everyones = self.problem.group.gather(self.trace.fingerprint)
+        differing = [rank for rank, other in enumerate(everyones) if other != everyones[0]]
+        if differing and self.problem.parameters["strategy"] != "single":
+            raise BadModel(
+                "%s: the models of ranks %s differ from that of rank 0" % (self.problem.parameters["model"], differing)
+            )
+
+    def _loss_function(self) -> Any:
+        name = self.problem.parameters["loss_function"]
+        return user_code.function(name, "loss_function") if name and name not in outputs.LOSSES else None
+
+    def _sizes(self) -> Dict[str, int]:
+        """Return what real data must fit: the number of classes, and the vocabulary of tokens."""
+        shape = self.trace.output_shape
+        sizes = {"classes": shape[outputs.classes_dimension(len(shape))] if len(shape) > 1 else 1}
+        vocabulary = next(iter(self.inputs.values())).vocabulary
+        return {**sizes, "vocabulary": vocabulary} if vocabulary else sizes
+
+    def _item_shape(self) -> Tuple[int, ...]:
+        if self.problem.parameters["data"] is not None and len(self.inputs) > 1:
+            raise BadModel("data: %d inputs are required, and data files have one" % len(self.inputs))
+        return next(iter(self.inputs.values())).shape
+
+
+def _unwrapped(arrays: Dict[str, Any]) -> Any:
+    return arrays.get(UNNAMED, arrays)
+
+
+def _tensors(inputs: Any) -> Any:
+    if isinstance(inputs, dict):
+        return {name: torch.from_numpy(each) for name, each in inputs.items()}
+    return torch.from_numpy(inputs)
+
+
+def _described(name: str, one: Input) -> str:
+    return "%sinput of shape (1%s), %s" % (name and name + " as ", "".join(", %d" % n for n in one.shape), one.dtype)

@@ -1,0 +1,68 @@
+"""The output of an external model that its loss uses, the losses by name, and synthetic targets."""
+
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+
+import numpy
+import torch
+from torch.nn import functional
+
+from .....models.initial_weights import Numbers
+from .....models.losses import CROSS_ENTROPY
+from ....errors import BadModel
+
+_IMAGES = 4  # dimensions of logits for each pixel: (batch, classes, height, width)
+
+
+def main_output(outputs: Any) -> torch.Tensor:
+    """Return the tensor of a model's output that is compared with the targets.
+
+    It is the output itself, its `logits`, its `out` (segmentation), otherwise its first tensor. Raise BadModel if it
+    has none.
+    """
+    if isinstance(outputs, torch.Tensor):
+        return outputs
+    for name in ("logits", "out"):
+        found = outputs.get(name) if isinstance(outputs, Mapping) else getattr(outputs, name, None)
+        if isinstance(found, torch.Tensor):
+            return found
+    values = outputs.values() if isinstance(outputs, Mapping) else outputs if isinstance(outputs, Sequence) else ()
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            return value
+    raise BadModel("the model returned an object of type %s without a tensor" % type(outputs).__name__)
+
+
+def classes_dimension(dimensions: int) -> int:
+    """Return the dimension of the classes: 1 of (batch, classes, height, width), otherwise the last one."""
+    return 1 if dimensions == _IMAGES else dimensions - 1
+
+
+def cross_entropy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Return the mean cross entropy of logits and class numbers, which have the shape without the classes."""
+    return functional.cross_entropy(output.movedim(classes_dimension(output.dim()), 1), targets)
+
+
+LOSSES: Dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    CROSS_ENTROPY: cross_entropy,
+    "mse": functional.mse_loss,
+    "l1": functional.l1_loss,
+    "binary_cross_entropy": functional.binary_cross_entropy_with_logits,
+}
+
+
+def synthetic_targets(loss: Optional[str], shape: Tuple[int, ...], numbers: Numbers) -> "numpy.ndarray":
+    """Return targets for an output of `shape`, with the batch first: class numbers, or numbers like the output.
+
+    Raise BadModel if the output has no classes. A loss function of the user gets class numbers, too.
+    """
+    if loss in (None, CROSS_ENTROPY) or loss not in LOSSES:
+        if len(shape) < 2:
+            raise BadModel(
+                "the output of shape (batch%s) has no classes; set `loss_function`, e.g. loss_function: mse"
+                % "".join(", %d" % size for size in shape[1:])
+            )
+        place = classes_dimension(len(shape))
+        return numbers.integers(shape[:place] + shape[place + 1 :], shape[place])
+    if loss == "binary_cross_entropy":
+        return numbers.integers(shape, 2).astype(numpy.float32)
+    return numbers.uniform(shape, 3**0.5)

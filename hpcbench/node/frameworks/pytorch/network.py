@@ -1,0 +1,147 @@
+"""A network of PyTorch modules: eager or compiled, with one process or several, on CPU and GPU."""
+
+from contextlib import nullcontext
+from typing import Any, ContextManager, Iterator, List, Optional
+
+import numpy
+import torch
+from torch import nn
+
+from ....core.frameworks import COMPILED
+from ...workload.data import Items
+from ...workload.problem import Problem
+from .. import capabilities
+from ..adapter import Batch, Network
+from . import data, layers, strategies
+from .strategies import Update
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class PyTorchNetwork(Network):
+    """A network of PyTorch modules."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.device = _device(problem)
+        self.dtype = DTYPES[problem.parameters["dtype"]]
+        _set_arithmetic()
+        torch.manual_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
+        weights_dtype = torch.float32 if problem.training else self.dtype  # training uses autocast
+        model = self.model_of(problem).to(weights_dtype).to(self.device)
+        self.parameter_count = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+        model.train(problem.training)
+        self.model: Any = self.distributed(model)
+        if problem.training:
+            self.update = self.update_of(problem)
+        if problem.parameters["execution"] == COMPILED:
+            self.model = torch.compile(self.model, mode=problem.parameters["compile_mode"])
+        # FSDP gathers and frees its weights, which inference tensors do not support.
+        self.without_gradients = torch.no_grad if problem.parallel else torch.inference_mode
+        self.pipelines = data.Pipelines(self.problem)
+        self.feed()
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+
+    def model_of(self, problem: Problem) -> nn.Module:
+        """Return the module of a case with its initial weights."""
+        return layers.sequential(problem.layers, problem.item_shape, problem.weights())
+
+    def distributed(self, model: nn.Module) -> Any:
+        """Return the module under the strategy of its case."""
+        return strategies.parallel(model, self.problem, self.device)
+
+    def update_of(self, problem: Problem) -> Update:
+        """Return the function that runs backward pass and optimizer step for a loss."""
+        return strategies.update_of(self.model, problem, self.device)
+
+    def output(self, inputs: Any) -> torch.Tensor:
+        """Return the logits, (batch, classes), of a batch on the device."""
+        logits: torch.Tensor = self.model(inputs)
+        return logits
+
+    def loss(self, inputs: Any, labels: torch.Tensor) -> torch.Tensor:
+        """Return the loss of a batch on the device: the mean cross entropy."""
+        return nn.functional.cross_entropy(self.output(inputs), labels)
+
+    def predict(self, inputs: Any) -> torch.Tensor:
+        if not self.problem.training:
+            with self.without_gradients():
+                return self.output(inputs)
+        self.model.eval()
+        with torch.no_grad(), self.autocast():
+            logits = self.output(inputs)
+        self.model.train()
+        return logits
+
+    def learn(self, inputs: Any, labels: torch.Tensor) -> torch.Tensor:
+        with self.autocast():
+            loss = self.loss(inputs, labels)
+        self.update(loss)
+        return loss
+
+    def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
+        return self.moved(torch.from_numpy(inputs), torch.from_numpy(labels))
+
+    def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
+        return (self.moved(*batch) for batch in self.pipelines.batches(items, forever))
+
+    def moved(self, inputs: Any, labels: torch.Tensor) -> Batch:
+        """Move a batch to the device, then convert it: a converted batch would not be in pinned memory."""
+        return self.input_on_device(inputs), labels.to(self.device, non_blocking=True).long()
+
+    def input_on_device(self, array: torch.Tensor) -> torch.Tensor:
+        """Return an input on the device; in inference, numbers are in the dtype of the case."""
+        array = array.to(self.device, non_blocking=True)
+        return array.to(self.dtype) if array.is_floating_point() and not self.problem.training else array
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def to_numpy(self, result: torch.Tensor) -> "numpy.ndarray":
+        return result.detach().float().cpu().numpy()
+
+    def weights(self) -> "Iterator[numpy.ndarray]":
+        return strategies.whole_weights(self.model)
+
+    def peak_device_bytes(self) -> Optional[int]:
+        if self.device.type == "cuda":
+            return int(torch.cuda.max_memory_allocated(self.device))
+        return None
+
+    def remarks(self) -> List[str]:
+        if self.problem.parameters["execution"] != COMPILED:
+            return []
+        counters = torch._dynamo.utils.counters
+        breaks = sum(counters["graph_break"].values())
+        if not breaks:
+            return []
+        pieces = counters["stats"]["unique_graphs"]
+        return ["torch.compile split the model into %d graphs, and runs the code between them eagerly" % pieces]
+
+    def close(self) -> None:
+        strategies.leave()
+
+    def autocast(self) -> ContextManager[Any]:
+        """Return the context in which training computes in 16 bits, if the case does."""
+        if self.dtype is torch.float32:
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=self.dtype)
+
+
+def _device(problem: Problem) -> torch.device:
+    if not problem.on_gpu:
+        return torch.device("cpu")
+    index = capabilities.own_gpu(problem, torch.cuda.device_count())
+    torch.cuda.set_device(index)
+    return torch.device("cuda", index)
+
+
+def _set_arithmetic() -> None:
+    # Equal float32 arithmetic in all frameworks. TF32 would round the factors to 10 bits: PyTorch allows it in
+    # convolutions and LSTMs, and NVIDIA's images of PyTorch (by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE) in matrix products,
+    # too.
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True  # shapes are fixed, and other frameworks let cuDNN benchmark, too

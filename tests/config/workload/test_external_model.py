@@ -1,0 +1,68 @@
+"""The parameters of models of libraries and of the user: what fits together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from hpcbench.config.parameters import Parameters
+
+OWN = {"model": "nets:build", "input": {"shape": [3, 8, 8]}}
+
+
+def parameters(**given: Any) -> Parameters:
+    return Parameters.model_validate({"framework": "pytorch", **given})
+
+
+def test_the_environment_of_a_library_is_that_of_the_zoo() -> None:
+    assert parameters(model="torchvision/resnet18").environment_name == "pytorch-zoo"
+    assert parameters(**OWN).environment_name == "pytorch"
+    assert parameters(model="timm/resnet18", environment="pytorch").environment_name == "pytorch"
+    assert parameters(model="timm/resnet18", strategy="horovod").environment_name == "horovod-pytorch"
+
+
+def test_the_plan_has_the_fields_of_inputs_that_are_set() -> None:
+    named = {"ids": {"shape": [4], "dtype": "tokens", "vocabulary": 9}, "mask": {"shape": [4], "value": 1}}
+    assert parameters(**OWN).planned()["input"] == {"shape": [3, 8, 8]}
+    assert parameters(model="nets:build", input=named).planned()["input"] == named
+    assert "input" not in parameters(model="mlp").content()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"model": "mlp", "input": {"shape": [4]}}, "'input' requires a model of a library or of your own, not mlp"),
+        (
+            {"model": "mlp", "loss_function": "mse"},
+            "'loss_function' requires a model of a library or of your own, not mlp",
+        ),
+        ({"model": "mlpp"}, "unknown model 'mlpp'; did you mean 'mlp'?"),
+        ({"model": "nets:build"}, "'input' is missing for 'nets:build', e.g. input: {shape: [3, 224, 224]}"),
+        ({"framework": "jax", **OWN}, "jax cannot run 'nets:build'; use framework: pytorch"),
+        ({"framework": "mxnet", "model": "timm/resnet18"}, "mxnet cannot run 'timm/resnet18'; use framework: pytorch"),
+        ({**OWN, "loss_function": "mes"}, "unknown loss 'mes'; did you mean 'mse'?"),
+        ({**OWN, "loss_function": "nets:"}, "'nets:' is not a function of a module"),
+        ({**OWN, "loss_function": "mse", "data": {"npz": "x.npz"}}, "loss_function: mse cannot be used with data"),
+        ({**OWN, "step": "step"}, "'step' is not a function of a module"),
+        ({**OWN, "step": "a:b", "loss_function": "mse"}, "step cannot be used with loss_function"),
+        ({**OWN, "step": "a:b", "task": "inference"}, "step requires a task that trains, not task: inference"),
+        ({**OWN, "step": "a:b", "strategy": "deepspeed"}, "step cannot be used with strategy: deepspeed"),
+        ({**OWN, "step": "a:b", "dtype": "float16"}, "step cannot be used with dtype: float16"),
+        ({"model": "nets:build", "input": {"shape": [0]}}, "greater than or equal to 1"),
+        ({"model": "nets:build", "input": {"shap": [1]}}, "Extra inputs are not permitted"),
+        ({"model": "nets:build", "input": {"a": {"shape": [1]}, "b": 3}}, "Extra inputs are not permitted"),
+        ({"model": "nets:build", "input": {}}, "the inputs must be a mapping"),
+        ({"model": "nets:build", "input": [3, 8]}, "the inputs must be a mapping"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        parameters(**given)
+    assert message in str(error.value)
+
+
+def test_a_command_has_no_model_of_a_library() -> None:
+    with pytest.raises(ValidationError, match="'loss_function' cannot be used with framework: command"):
+        Parameters.model_validate({"framework": "command", "command": "true", "loss_function": "mse"})

@@ -1,0 +1,117 @@
+"""Networks of torchvision, timm and transformers in their environment, alone and on two ranks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hpcbench.config.parameters import Parameters
+
+BERT = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
+T5 = {"num_layers": 1, "d_model": 32, "num_heads": 2, "d_ff": 32, "d_kv": 16}
+# Parameters and multiply-accumulate operations of a forward pass, as the libraries document them.
+KNOWN = {
+    "torchvision/resnet18": (11_689_512, 1.814e9),
+    "torchvision/mobilenet_v3_small": (2_542_856, 0.057e9),
+    "timm/vit_tiny_patch16_224": (5_717_416, 1.26e9),
+}
+NETS = """
+from torch import nn
+
+def build():
+    blocks = [nn.Sequential(nn.Linear(16, 16), nn.ReLU()) for _ in range(3)]
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, 16), *blocks, nn.Linear(16, 3))
+"""
+
+
+@pytest.fixture
+def probe(answers: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """What models compute, or why they are refused, on each rank."""
+
+    def probe(*cases: dict[str, Any], ranks: int = 1) -> list[Any]:
+        planned = [
+            {**Parameters.model_validate({"framework": "pytorch", **each}).planned(), "execution": "eager"}
+            for each in cases
+        ]
+        return answers("zoo_probe.py", json.dumps(planned), framework="pytorch", environment="pytorch-zoo", ranks=ranks)
+
+    return probe
+
+
+def test_networks_of_each_library_infer_and_train(probe: Callable[..., list[Any]]) -> None:
+    cases: list[dict[str, Any]] = [
+        *({"model": name, "task": "inference", "batch_size": 1} for name in KNOWN),
+        {"model": "torchvision/googlenet", "input": {"shape": [3, 64, 64]}, "batch_size": 2},
+        {"model": "torchvision/lraspp_mobilenet_v3_large", "input": {"shape": [3, 64, 64]}, "batch_size": 2},
+        {"model": "timm/convnextv2_atto", "input": {"shape": [3, 64, 64]}, "batch_size": 2},
+        {"model": "transformers/bert", "model_options": BERT, "input": {"shape": [16]}, "batch_size": 2},
+        {"model": "transformers/BertForSequenceClassification", "model_options": BERT, "batch_size": 2},
+        {"model": "transformers/t5", "model_options": T5, "input": {"shape": [16]}, "batch_size": 2},
+        {"model": "transformers/vit", "model_options": {**BERT, "image_size": 32}, "batch_size": 2},
+    ]
+    (found,) = probe(*cases)
+    for case, each in zip(cases, found, strict=True):
+        assert "error" not in each, (case, each)
+        assert all(value == value for value in each["values"]), (case, each)
+    for each, (parameters, multiplications) in zip(found, KNOWN.values(), strict=False):
+        assert each["parameter_count"] == parameters
+        assert each["flops_per_item"] == pytest.approx(2 * multiplications, rel=0.01)
+    shapes = [each["input_shapes"] for each in found]
+    assert shapes[0] == {"input": [1, 3, 224, 224]}, "the size for which the weights were made"
+    assert shapes[7] == {"input_ids": [2, 128]}
+    assert shapes[8] == {"input_ids": [2, 16], "decoder_input_ids": [2, 16]}
+
+
+def test_an_unknown_name_or_option_has_the_nearest_names(probe: Callable[..., list[Any]]) -> None:
+    cases = [
+        {"model": "torchvision/resnet51"},
+        {"model": "timm/vit_tiny_patch16"},
+        {"model": "transformers/brt"},
+        {"model": "transformers/bert", "model_options": {"num_hiden_layers": 2}},
+        {"model": "torchvision/fasterrcnn_resnet50_fpn"},
+    ]
+    (found,) = probe(*cases)
+    errors = [each["error"] for each in found]
+    assert "has no model 'resnet51'; did you mean resnet50" in errors[0]
+    assert "has no model 'vit_tiny_patch16'; did you mean vit_tiny_patch16_" in errors[1]
+    assert "has no model 'brt'; did you mean bert" in errors[2]
+    assert "has no option 'num_hiden_layers'; did you mean num_hidden_layers?" in errors[3]
+    assert "takes a list of images with boxes, which is not supported" in errors[4]
+
+
+@pytest.mark.parametrize("strategy", [pytest.param("ddp", marks=pytest.mark.long), "fsdp"])
+def test_two_ranks_train_one_network_of_each_library(strategy: str, probe: Callable[..., list[Any]]) -> None:
+    shared = {"strategy": strategy, "tasks_per_node": 2, "batch_size": 2}
+    case = {"model": "transformers/bert", "model_options": BERT, "input": {"shape": [16]}, **shared}
+    one, other = probe(case, ranks=2)
+    assert one[0]["parameter_count"] > 0
+    assert "error" not in other[0]
+
+
+@pytest.mark.parametrize("strategy", ["ddp", pytest.param("fsdp", marks=pytest.mark.long)])
+def test_a_sweep_trains_a_function_of_the_user_on_two_ranks(
+    strategy: str, with_environments: Callable[..., Any]
+) -> None:
+    command_line = with_environments("pytorch")
+    (command_line.workspace / "my_nets.py").write_text(NETS)
+    own = {"model": "my_nets:build", "model_options": {}, "input": {"shape": [3, 2, 2]}, "task": "training"}
+    ranks = {"strategy": strategy, "tasks_per_node": 2}
+    command_line("sweep", command_line.experiment(parameters={**own, **ranks, "batch_size": 2}), "--local")
+    (record,) = command_line.records()
+    assert record["status"] == "completed", record["error"]
+    assert record["work"]["graph_fingerprint"]
+    (row,) = command_line.report()
+    assert row["input"] == '{"shape": [3, 2, 2]}'
+
+
+def test_a_module_that_is_not_found_is_a_failure_with_the_search_path(with_environments: Callable[..., Any]) -> None:
+    command_line = with_environments("pytorch")
+    own = {"model": "no_such_nets:build", "model_options": {}, "input": {"shape": [3, 2, 2]}}
+    command_line("sweep", command_line.experiment(parameters=own), "--local", expect=1)
+    (record,) = command_line.records()
+    assert record["error"]["type"] == "model"
+    assert record["error"]["message"].startswith("model: module 'no_such_nets' not found by ")
+    assert str(command_line.workspace) in record["error"]["message"]

@@ -1,0 +1,50 @@
+"""The inputs of external models: what a zoo knows, overridden by the experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hpcbench.models.inputs import UNNAMED, Input, merged
+
+IDS = {"input_ids": Input((128,), "tokens", 30522)}
+
+
+def test_an_input_without_a_zoo_is_what_the_experiment_says() -> None:
+    assert merged({}, {"shape": [3, 8, 8]}) == {UNNAMED: Input((3, 8, 8))}
+    named = {"ids": {"shape": [4], "dtype": "tokens", "vocabulary": 9}, "mask": {"shape": [4], "value": 1}}
+    assert merged({}, named) == {"ids": Input((4,), "tokens", 9), "mask": Input((4,), value=1)}
+
+
+def test_the_experiment_overrides_the_fields_that_it_sets() -> None:
+    assert merged(IDS, None) == IDS
+    assert merged(IDS, {"shape": [64]}) == {"input_ids": Input((64,), "tokens", 30522)}
+    assert merged(IDS, {"vocabulary": 10}) == {"input_ids": Input((128,), "tokens", 10)}
+    mask = {"attention_mask": {"shape": [64], "dtype": "int64", "value": 1}}
+    both = merged(IDS, {"input_ids": {"shape": [64]}, **mask})
+    assert both == {"input_ids": Input((64,), "tokens", 30522), "attention_mask": Input((64,), "int64", None, 1)}
+
+
+def test_an_input_without_a_name_overrides_all_inputs_of_a_zoo() -> None:
+    two = {**IDS, "decoder_input_ids": Input((128,), "tokens", 30522)}
+    assert {name: each.shape for name, each in merged(two, {"shape": [16]}).items()} == dict.fromkeys(two, (16,))
+
+
+def test_tokens_lose_their_vocabulary_with_another_dtype() -> None:
+    assert merged(IDS, {"dtype": "float32"}) == {"input_ids": Input((128,))}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"dtype": "float32"}, "'input' has no shape, e.g. input: {shape: [3, 224, 224]}"),
+        ({"ids": {"dtype": "float32"}}, "the input 'ids' has no shape"),
+        ({"shape": [4], "dtype": "tokens"}, "'input' has tokens, but no vocabulary, e.g. vocabulary: 30522"),
+        ({"mask": {"shape": [4], "dtype": "bool"}}, "the input 'mask' of bool needs a value, e.g. value: 1"),
+    ],
+)
+def test_an_incomplete_input_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=r".") as error:
+        merged({}, given)
+    assert message in str(error.value)
