@@ -62,7 +62,7 @@ class Parameters(Settings):
     environment: str | None = Field(
         default=None,
         description="environment of the framework; unset: the one with the framework's name, `horovod-FRAMEWORK` for "
-        "the strategy horovod, or `FRAMEWORK-zoo` for a model of a library",
+        "the strategy horovod, or `FRAMEWORK-zoo` for a library model",
     )
 
     @field_validator("framework")

@@ -281,7 +281,8 @@ def _check_environment_names(names: Collection[str], known: Collection[str], fin
 
     A name with fewer or more words, or with a version, is one of its own: `torch`, `pytorch-ngc`, `keras3-torch`.
     """
-    for name in (name for name in names if name not in known):
+    own = (name for name in names if any(name.startswith(f"{each}-") for each in known))
+    for name in set(names) - {*known, *own}:
         for close in difflib.get_close_matches(name, known, n=1, cutoff=0.8):
             if not (close in name or close.endswith(name) or _letters(close) == _letters(name)):
                 findings.add(f"unknown environment '{name}'", ("environments", name), f"did you mean '{close}'?")

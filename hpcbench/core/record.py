@@ -123,14 +123,14 @@ class Work:
     flops_per_item: int = described(
         "FLOPs of matrix products and convolutions per item (1 MAC = 2 FLOPs)", "flops_per_item"
     )
-    input_shapes: Mapping[str, Sequence[int]] = described("shape of each input of the batch of one rank, by name")
+    input_shapes: Mapping[str, Sequence[int]] = described("input shapes of one rank's batch, by input name")
     dtype: str = described("`float32`, or the 16-bit type of the arithmetic")
     math_mode: str = described("math mode: matmul precision, autocast or pure 16-bit", "math_mode")
     items_per_step: Optional[int] = described(
         "items per step over all tasks; empty if a measurement is not a step", "items_per_step", default=None
     )
     graph_fingerprint: Optional[str] = described(
-        "hash of the modules, weights and shapes of a model of a library or of your own",
+        "hash of modules and shapes, without weight values; only for library models and your own",
         "graph_fingerprint",
         default=None,
     )

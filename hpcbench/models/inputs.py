@@ -4,7 +4,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 FLOAT, TOKENS = "float32", "tokens"
 DTYPES = (FLOAT, TOKENS, "int64", "int32", "bool")
-UNNAMED = ""  # the name of an only input that is passed by position
+UNNAMED = ""  # the key of a single positional input
 
 
 class Input(NamedTuple):
@@ -24,10 +24,10 @@ Inputs = Dict[str, Input]
 
 
 def merged(known: Mapping[str, Input], given: Optional[Mapping[str, Any]]) -> Inputs:
-    """Return the inputs that a zoo knows, overridden by those that the experiment gives.
+    """Return the default inputs of a library, updated with those of the experiment.
 
-    An only input without a name overrides the fields that it sets in all known inputs. Raise ValueError if an input
-    has no shape, or if tokens have no vocabulary.
+    A single unnamed input updates every default input. Raise ValueError if an input has no shape, tokens have no
+    vocabulary, or integers have no value.
     """
     if not given:
         return _checked(dict(known))
@@ -35,13 +35,13 @@ def merged(known: Mapping[str, Input], given: Optional[Mapping[str, Any]]) -> In
         fields = {name: value for name, value in given.items() if value is not None}
         base = known or {UNNAMED: Input(())}
         if not known and "shape" not in fields:
-            raise ValueError("'input' has no shape, e.g. input: {shape: [3, 224, 224]}")
+            raise ValueError("'shape' is missing for 'input', e.g. shape: [3, 224, 224]")
         return _checked({name: _overridden(each, fields) for name, each in base.items()})
-    found = dict(known)
+    found = {name: each for name, each in known.items() if name != UNNAMED}  # names replace a positional input
     for name, fields in given.items():
         own = {key: value for key, value in fields.items() if value is not None}
         if name not in known and "shape" not in own:
-            raise ValueError("the input '%s' has no shape" % name)
+            raise ValueError("'shape' is missing for input '%s', e.g. shape: [128]" % name)
         found[name] = _overridden(found.get(name, Input(())), own)
     return _checked(found)
 
@@ -60,9 +60,11 @@ def _overridden(one: Input, fields: Mapping[str, Any]) -> Input:
 
 def _checked(inputs: Inputs) -> Inputs:
     for name, each in inputs.items():
-        title = "the input '%s'" % name if name else "'input'"
+        title = "input '%s'" % name if name else "'input'"
         if each.dtype == TOKENS and not each.vocabulary:
-            raise ValueError("%s has tokens, but no vocabulary, e.g. vocabulary: 30522" % title)
+            raise ValueError(
+                "'vocabulary' is missing for %s: dtype: tokens requires it, e.g. vocabulary: 30522" % title
+            )
         if each.dtype not in (FLOAT, TOKENS) and each.value is None:
-            raise ValueError("%s of %s needs a value, e.g. value: 1" % (title, each.dtype))
+            raise ValueError("'value' is missing for %s: dtype: %s requires it, e.g. value: 1" % (title, each.dtype))
     return inputs

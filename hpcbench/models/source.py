@@ -39,7 +39,7 @@ class Source(NamedTuple):
 def source_of(model: str) -> Source:
     """Return the source of a model: `resnet50`, `torchvision/resnet50` or `mypackage.nets:build`.
 
-    Raise ValueError if the text is none of these. Whether a zoo or module has the model is known only on the node.
+    Raise ValueError if the text is none of these. The worker checks on the node whether the library or module has it.
     """
     if ":" in model:
         module, function = split_function(model)
@@ -48,9 +48,9 @@ def source_of(model: str) -> Source:
     if not slash:
         return Source(SHIPPED, "", model)
     if zoo not in ZOOS:
-        raise ValueError("'%s' is not a known library of models; use one of: %s" % (zoo, ", ".join(ZOOS)))
+        raise ValueError("unknown library '%s'; use one of: %s" % (zoo, ", ".join(ZOOS)))
     if not _NAME.match(name):
-        raise ValueError("'%s' is not the name of a model, such as %s/resnet50" % (model, zoo))
+        raise ValueError("invalid model name '%s'; use %s/NAME" % (model, zoo))
     return Source(ZOO, zoo, name)
 
 
@@ -58,5 +58,5 @@ def split_function(text: str) -> Tuple[str, str]:
     """Return module and function of `mypackage.nets:build`. Raise ValueError for any other text."""
     match = _FUNCTION.match(text)
     if not match:
-        raise ValueError("'%s' is not a function of a module, such as mypackage.nets:build" % text)
+        raise ValueError("invalid function '%s'; use MODULE:FUNCTION, e.g. mypackage.nets:build" % text)
     return match.group(1), match.group(2)

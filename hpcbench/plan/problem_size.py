@@ -59,7 +59,7 @@ def size_of(
 
 
 def _model_options(parameters: Parameters) -> Mapping[str, Any]:
-    """Return all options of a shipped model; those that are set of an external one, whose defaults are unknown here."""
+    """Return all options of a shipped model, or those set for an external model, whose defaults are unknown here."""
     if parameters.model is None or source_of(parameters.model).is_external:
         return parameters.model_options
     return catalog.resolved_options(parameters.model, parameters.model_options)

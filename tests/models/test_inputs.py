@@ -38,10 +38,16 @@ def test_tokens_lose_their_vocabulary_with_another_dtype() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"dtype": "float32"}, "'input' has no shape, e.g. input: {shape: [3, 224, 224]}"),
-        ({"ids": {"dtype": "float32"}}, "the input 'ids' has no shape"),
-        ({"shape": [4], "dtype": "tokens"}, "'input' has tokens, but no vocabulary, e.g. vocabulary: 30522"),
-        ({"mask": {"shape": [4], "dtype": "bool"}}, "the input 'mask' of bool needs a value, e.g. value: 1"),
+        ({"dtype": "float32"}, "'shape' is missing for 'input', e.g. shape: [3, 224, 224]"),
+        ({"ids": {"dtype": "float32"}}, "'shape' is missing for input 'ids', e.g. shape: [128]"),
+        (
+            {"shape": [4], "dtype": "tokens"},
+            "'vocabulary' is missing for 'input': dtype: tokens requires it, e.g. vocabulary: 30522",
+        ),
+        (
+            {"mask": {"shape": [4], "dtype": "bool"}},
+            "'value' is missing for input 'mask': dtype: bool requires it, e.g. value: 1",
+        ),
     ],
 )
 def test_an_incomplete_input_is_refused(given: dict[str, Any], message: str) -> None:

@@ -27,14 +27,14 @@ def test_a_name_has_one_source_and_the_schema_of_editors_accepts_it(model: str, 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("torchvison/resnet50", "'torchvison' is not a known library of models; use one of: torchvision, timm"),
-        ("torchvision/", "'torchvision/' is not the name of a model, such as torchvision/resnet50"),
-        ("timm/../x", "is not the name of a model"),
-        ("nets:", "'nets:' is not a function of a module, such as mypackage.nets:build"),
-        (":build", "is not a function of a module"),
-        ("my-nets:build", "is not a function of a module"),
-        ("nets:build()", "is not a function of a module"),
-        ("1nets:build", "is not a function of a module"),
+        ("torchvison/resnet50", "unknown library 'torchvison'; use one of: torchvision, timm"),
+        ("torchvision/", "invalid model name 'torchvision/'; use torchvision/NAME"),
+        ("timm/../x", "invalid model name"),
+        ("nets:", "invalid function 'nets:'; use MODULE:FUNCTION, e.g. mypackage.nets:build"),
+        (":build", "invalid function"),
+        ("my-nets:build", "invalid function"),
+        ("nets:build()", "invalid function"),
+        ("1nets:build", "invalid function"),
     ],
 )
 def test_a_name_that_is_no_model_is_refused(model: str, message: str) -> None:

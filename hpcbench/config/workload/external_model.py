@@ -14,22 +14,23 @@ if TYPE_CHECKING:
     from hpcbench.config.parameters import Parameters
 
 PARAMETERS = ("input", "loss_function", "step", "weights")
-STEP_STRATEGIES = ("single", "ddp", "fsdp")  # whose model and optimizer are PyTorch's own
+STEP_STRATEGIES = ("single", "ddp", "fsdp")  # that keep a plain PyTorch model and optimizer
+_TRAINING = " or ".join(name for name, task in TASKS.items() if task.trains)
 
 
 def check_absent(parameters: Parameters) -> None:
     """Raise ValueError if a shipped model has parameters of external models: its work would differ."""
     for name in PARAMETERS:
         if getattr(parameters, name) is not None:
-            what = f"'{name}' requires a model of a library or of your own, not {parameters.model}"
-            raise ValueError(f"{what}; the shipped models do the same work in all frameworks")
+            what = f"'{name}' requires a library model or your own, not the shipped model {parameters.model}"
+            raise ValueError(f"{what}; remove '{name}'")
 
 
 def check(parameters: Parameters, source: Source) -> None:
     """Raise ValueError if the parameters of an external model do not fit together."""
     if parameters.framework not in source.frameworks:
         known = ", ".join(source.frameworks)
-        raise ValueError(f"{parameters.framework} cannot run '{parameters.model}'; use framework: {known}")
+        raise ValueError(f"'{parameters.model}' requires framework: {known}, not {parameters.framework}")
     _check_input(parameters, source)
     _check_loss(parameters)
     _check_step(parameters)
@@ -39,7 +40,9 @@ def _check_input(parameters: Parameters, source: Source) -> None:
     given = parameters.model_dump(mode="json")["input"]
     if given is None:
         if source.kind == FUNCTION:
-            raise ValueError(f"'input' is missing for '{parameters.model}', e.g. input: {{shape: [3, 224, 224]}}")
+            raise ValueError(
+                f"'input' is missing: '{parameters.model}' requires it, e.g. input: {{shape: [3, 224, 224]}}"
+            )
     elif source.kind == FUNCTION:
         inputs.merged({}, given)
 
@@ -51,7 +54,7 @@ def _check_loss(parameters: Parameters) -> None:
             raise ValueError(f"unknown loss '{loss}'; {nearest(loss, LOSSES)}")
         split_function(loss)
     if loss not in (None, CROSS_ENTROPY) and parameters.data is not None:
-        raise ValueError(f"loss_function: {loss} cannot be used with data, whose targets are classes")
+        raise ValueError(f"loss_function: {loss} cannot be used with data, whose targets are class indices")
 
 
 def _check_step(parameters: Parameters) -> None:
@@ -59,9 +62,9 @@ def _check_step(parameters: Parameters) -> None:
         return
     split_function(parameters.step)
     if not TASKS[parameters.task].trains:
-        raise ValueError(f"step requires a task that trains, not task: {parameters.task}")
+        raise ValueError(f"step requires task: {_TRAINING}, not task: {parameters.task}")
     if parameters.loss_function is not None:
-        raise ValueError("step cannot be used with loss_function: the step computes the loss itself")
+        raise ValueError("step cannot be used with loss_function; compute the loss in the step")
     if parameters.strategy not in STEP_STRATEGIES:
         raise ValueError(f"step cannot be used with strategy: {parameters.strategy}; use {', '.join(STEP_STRATEGIES)}")
     if parameters.dtype == "float16":

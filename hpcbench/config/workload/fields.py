@@ -55,35 +55,35 @@ class Work(Model):
     command: str | None = Field(default=None, description="one or more lines of bash, if framework is command")
     model: str | None = Field(
         default=None,
-        description=f"the network, unless framework is command: {_names(ITEMS)}; with PyTorch also a model of "
-        "a library (`torchvision/NAME`, `timm/NAME`, `transformers/NAME`) or of your function (`MODULE:FUNCTION`)",
+        description=f"the network, unless framework is command: {_names(ITEMS)}; with PyTorch, also a "
+        "library model (`torchvision/NAME`, `timm/NAME`, `transformers/NAME`) or your own (`MODULE:FUNCTION`)",
         json_schema_extra={"anyOf": [{"enum": [*ITEMS, None]}, {"type": "string", "pattern": PATTERN}]},
     )
     model_options: dict[str, Any] = Field(
         default_factory=dict,
-        description="options of the model that differ from its defaults; arguments of a library's model or of your "
-        "function",
+        description="options that differ from the model's defaults; for library models and your own, keyword arguments "
+        "or configuration values",
     )
     input: Inputs | None = Field(
         default=None,
-        description="the inputs of a model of a library or of your function: one input, or inputs by name; unset: "
-        "those that its library describes",
+        description="input of a library model or of your own: one input, or a mapping from names to inputs; unset: the "
+        "library's default input; required for `MODULE:FUNCTION`",
     )
     loss_function: str | None = Field(
         default=None,
-        description=f"the loss of such a model: {_names(LOSSES)}, or your function (`MODULE:FUNCTION`) of its output "
-        "and the targets; unset: cross_entropy",
+        description=f"loss of a library model or of your own: {_names(LOSSES)}, or `MODULE:FUNCTION`, which receives "
+        "output and targets; unset: cross_entropy",
     )
     step: str | None = Field(
         default=None,
-        description="your function (`MODULE:FUNCTION`) that runs one training step of such a model: it gets model, "
-        "inputs, targets and optimizer, and returns the loss",
+        description="`MODULE:FUNCTION` that runs one training step of a library model or of your own; it receives "
+        "model, inputs, targets and optimizer, and returns the loss",
     )
     weights: str | None = Field(
         default=None,
         min_length=1,
-        description="file or folder with pretrained weights of such a model, relative to the workspace; unset: random "
-        "weights from `seed`",
+        description="file or folder with weights for a library model or your own, relative to the workspace; unset: "
+        "random weights from `seed`",
     )
     task: Task = Field(
         default="training",

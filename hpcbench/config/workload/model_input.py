@@ -18,17 +18,17 @@ Size = Annotated[int, Field(ge=1, le=MAX_SIZE)]
 
 
 class ModelInput(Model):
-    """One input of a model. Fields that are unset are those of its library, if it describes the input."""
+    """One input of a model. Unset fields have the library's defaults, if the library defines this input."""
 
     shape: list[Size] | None = Field(
-        default=None, description="shape of one item, without the batch, e.g. [3, 224, 224]"
+        default=None, description="shape of one item, without the batch dimension, e.g. [3, 224, 224]"
     )
     dtype: Dtype | None = Field(
         default=None,
-        description="`float32`: random numbers in the dtype of the case. `tokens`: random int64 numbers below "
-        "`vocabulary`. `int64`, `int32`, `bool`: `value` everywhere. Unset: float32",
+        description="`float32`: random values in the dtype of the case. `tokens`: random int64 token IDs below "
+        "`vocabulary`. `int64`, `int32`, `bool`: all elements are `value`. Unset: the library's dtype or float32",
     )
-    vocabulary: int | None = Field(default=None, ge=1, le=MAX_SIZE, description="number of different tokens")
+    vocabulary: int | None = Field(default=None, ge=1, le=MAX_SIZE, description="vocabulary size")
     value: float | bool | None = Field(
         default=None, description="the value of all elements, e.g. 1 for an attention mask; unset: random"
     )
@@ -40,7 +40,7 @@ class ModelInput(Model):
 
 
 def _single_or_named(value: Any) -> Any:
-    """Return one input or a mapping of inputs by name as the model that fits, so that errors are those of one model."""
+    """Return one input, or inputs by name. The type is chosen first: pydantic would report errors of both types."""
     if not isinstance(value, dict) or not value:
         raise ValueError("the inputs must be a mapping, e.g. {shape: [3, 224, 224]}, or {ids: {shape: [128], ...}}")
     if not inputs.is_single(value):

@@ -32,11 +32,11 @@ class Network(ABC):
         if split:
             self._batches = self.pipeline(split.training, forever=True)
         else:
-            self._batches = itertools.repeat(self.on_device(*self.synthetic_batch()))
+            self._batches = itertools.repeat(self.on_device(*self.synthetic_batch(self.problem)))
 
-    def synthetic_batch(self) -> Batch:
-        """Return one batch of synthetic input as arrays of NumPy."""
-        return self.problem.batch()
+    def synthetic_batch(self, problem: Problem) -> Batch:
+        """Return one batch of synthetic input as arrays of NumPy, for this problem or for one with another seed."""
+        return problem.batch()
 
     def infer(self) -> Any:
         """Run the forward pass of the next batch. Return the logits, (batch, classes), on the device."""

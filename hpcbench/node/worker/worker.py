@@ -71,7 +71,9 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
         facts["status"] = status.FAILED
         facts["error"] = {"type": "data", "message": str(error)}
     except BadModel as error:
-        facts["status"] = status.FAILED
+        cause = error.__cause__
+        exhausted = bool(adapter and cause and adapter.is_out_of_memory(cause))
+        facts["status"] = status.OUT_OF_MEMORY if exhausted else status.FAILED
         facts["error"] = {"type": "model", "message": str(error), "last_lines": error.last_lines}
     except Exception as error:
         exhausted = adapter.is_out_of_memory(error) if adapter else isinstance(error, MemoryError)

@@ -92,7 +92,7 @@ class Problem:
 
 
 def of_case(parameters: Dict[str, Any], group: Group) -> Problem:
-    """Return the problem of a case, for this rank of `group`; that of an external model has no layers."""
+    """Return the problem of a case, for this rank of `group`. For an external model, `layers` is empty."""
     if source_of(parameters["model"]).is_external:
         return Problem(parameters, group, parameters["model_options"], [], ())
     options = catalog.resolved_options(parameters["model"], parameters["model_options"])

@@ -17,7 +17,8 @@ _SHOWN = 6  # folders of the search path in a message
 def function(text: str, purpose: str) -> Callable[..., Any]:
     """Return the function `module:name`. The folder of the run, the workspace, comes first in the search path.
 
-    `purpose` is the parameter that names it. Raise BadModel if the module cannot be imported, or has no such function.
+    `purpose` is the parameter that contains `text`. Raise BadModel if the module cannot be imported, or does not have
+    the function.
     """
     module_name, name = split_function(text)
     folder = os.getcwd()
@@ -37,7 +38,7 @@ def function(text: str, purpose: str) -> Callable[..., Any]:
             raise BadModel("%s: '%s' not found in %s%s" % (purpose, part, where, hint))
         found = getattr(found, part)
     if not callable(found):
-        raise BadModel("%s: %s is not a function, but of type %s" % (purpose, text, type(found).__name__))
+        raise BadModel("%s: '%s' is an object of type %s, not a function" % (purpose, text, type(found).__name__))
     called: Callable[..., Any] = found
     return called
 

@@ -52,5 +52,5 @@ def test_a_missing_function_has_the_nearest_name(workspace: Path) -> None:
     (workspace / "nets_near.py").write_text("def build_net(): pass\nSIZE = 3\n")
     with pytest.raises(BadModel, match=r"step: 'build_nets' not found in .*nets_near.py; did you mean build_net\?"):
         function("nets_near:build_nets", "step")
-    with pytest.raises(BadModel, match="model: nets_near:SIZE is not a function, but of type int"):
+    with pytest.raises(BadModel, match="model: 'nets_near:SIZE' is an object of type int, not a function"):
         function("nets_near:SIZE", "model")

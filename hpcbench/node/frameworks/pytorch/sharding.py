@@ -13,14 +13,20 @@ def units(model: nn.Module) -> List[nn.Module]:
     """Return the modules to shard separately, in the order of the model; the rest of the model is one more unit.
 
     They are the blocks of the shipped models and of nn.Transformer, the modules that a model of transformers names
-    (`_no_split_modules`), otherwise the blocks that repeat: two or more of one type in one container. A module with
-    weights that another module shares is not sharded separately.
+    (`_no_split_modules`), otherwise the blocks that repeat: two or more of one type in one container. A module inside
+    another one of them, or with weights that another module shares, is not sharded separately.
     """
     named: Set[str] = set(getattr(model, "_no_split_modules", None) or ())
     every = list(model.named_modules())
     found = [(path, each) for path, each in every if isinstance(each, _BLOCKS) or type(each).__name__ in named]
     homes = _paths_of_weights(model)
-    return [each for path, each in found or _repeated(model, "") if not _shares_weights(each, path, homes)]
+    kept: List[str] = []
+    modules = []
+    for path, each in found or _repeated(model, ""):
+        if not any(path.startswith(outer + ".") for outer in kept) and not _shares_weights(each, path, homes):
+            kept.append(path)
+            modules.append(each)
+    return modules
 
 
 def _paths_of_weights(model: nn.Module) -> Dict[int, List[str]]:

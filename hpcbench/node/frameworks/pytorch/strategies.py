@@ -45,7 +45,7 @@ def leave() -> None:
 
 
 def no_update(loss: torch.Tensor) -> None:
-    """Do nothing: the step of the user has updated the weights."""
+    """Do nothing: the user's step has already updated the weights."""
 
 
 def optimizer_of(model: nn.Module, problem: Problem) -> torch.optim.Optimizer:

@@ -72,7 +72,7 @@ def _other_step(network: Any) -> Optional[Step]:
     if problem.split:
         return None
     other = replace(problem, parameters={**problem.parameters, "seed": problem.parameters["seed"] + 1})
-    inputs, labels = network.on_device(*other.batch())
+    inputs, labels = network.on_device(*network.synthetic_batch(other))
     if problem.training:
         return lambda: network.learn(inputs, labels)
     return lambda: network.predict(inputs)

@@ -267,10 +267,10 @@ def test_float32_is_float32_whatever_the_environment_says(
 import sys
 sys.path.insert(0, {str(make_folder().zipapp)!r})
 import torch
-from hpcbench_carried.node.frameworks.pytorch import adapter
+from hpcbench_carried.node.frameworks.pytorch import network
 backends = torch.backends.cuda.matmul, torch.backends.cudnn
 before = [each.allow_tf32 for each in backends]
-adapter._set_arithmetic()
+network._set_arithmetic()
 print(before, [each.allow_tf32 for each in backends])
 """
     environment = {**clean_environment, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hpcbench.models import catalog
+from hpcbench.models.inputs import UNNAMED, Input, merged
 from hpcbench.node.errors import BadData, BadModel
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
@@ -45,6 +46,9 @@ class Masked(nn.Module):
 
 def masked():
     return Masked()
+
+def in_bfloat16():
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, 3)).bfloat16()
 
 def not_a_module():
     return "a network"
@@ -185,7 +189,7 @@ def test_a_step_of_the_user_trains_as_the_usual_one(build: Build) -> None:
         assert torch.equal(usual.train(), own.train())
     pairs = zip(usual.weights(), own.weights(), strict=True)
     assert all((one == other).all() for one, other in pairs)
-    with pytest.raises(BadModel, match="step: the function must return the loss, a tensor, not NoneType"):
+    with pytest.raises(BadModel, match="step: the function returned an object of type NoneType, not the loss"):
         build(step="user_nets:step_without_result").train()
 
 
@@ -198,7 +202,7 @@ def test_weights_are_loaded_from_a_file(build: Build, tmp_path: Path) -> None:
     (tmp_path / "broken.pt").write_bytes(b"no weights")
     for place, message in (
         ("broken.pt", "weights: broken.pt cannot be loaded"),
-        (".", "must have one file with weights"),
+        (".", "must contain exactly one file"),
         ("nowhere", "weights: nowhere cannot be read: No such file or directory"),
     ):
         with pytest.raises(BadModel, match=message):
@@ -236,6 +240,24 @@ def test_a_model_that_cannot_be_used_is_refused_with_the_reason(
         build(**changes)
 
 
+def test_names_replace_the_positional_input_of_a_library() -> None:
+    assert set(merged({UNNAMED: Input((3, 224, 224))}, {"x": {"shape": [3, 8, 8]}})) == {"x"}
+
+
+def test_an_option_of_a_library_that_loads_weights_is_refused(build: Build) -> None:
+    with pytest.raises(BadModel, match="model_options: 'weights' could download weights; use `weights` for a local"):
+        build(model="torchvision/resnet18", model_options={"weights": "DEFAULT"})
+
+
+def test_a_model_in_another_dtype_is_converted(build: Build) -> None:
+    assert build(model="user_nets:in_bfloat16", task="inference").infer().dtype == torch.float32
+
+
+def test_a_recurrent_network_may_be_called_by_keyword() -> None:
+    rnn = nn.LSTM(4, 6)
+    assert trace("rnn", "input", rnn, lambda: rnn(input=torch.zeros(5, 2, 4)), with_gradients=False).flops > 0
+
+
 def test_real_data_must_fit_the_model(build: Build, tmp_path: Path) -> None:
     import numpy as np
 
@@ -255,5 +277,8 @@ def test_fsdp_shards_the_blocks_that_repeat() -> None:
     assert sharding.units(net) == list(net["blocks"])
     net._no_split_modules = {"Linear"}
     assert len(sharding.units(net)) == 4
+    net._no_split_modules = {"Linear", "Sequential"}
+    assert sharding.units(net) == [net["stem"], *net["blocks"], net["head"]], "no unit inside another one"
+    net._no_split_modules = {"Linear"}
     net["head"].weight = net["stem"][0].weight  # tied, as the embeddings of language models
     assert len(sharding.units(net)) == 2

@@ -7,21 +7,29 @@ from typing import Any, Dict
 import torch
 from torch import nn
 
-from .....models.source import FUNCTION, Source
+from .....models.source import FUNCTION, ZOO, Source
 from ....errors import BadModel, Unsupported
 from ....workload import user_code
 from . import of_timm, of_torchvision, of_transformers
 from .built import Built, built
 
 _SAFE, _PICKLED = (".safetensors",), (".pt", ".pth", ".bin")
+# Options of the libraries that load weights themselves.
+_OF_WEIGHTS = {
+    *("weights", "weights_backbone", "pretrained", "pretrained_backbone", "pretrained_cfg", "pretrained_cfg_overlay"),
+    *("checkpoint_path", "cache_dir"),
+}
 
 
 def build(source: Source, parameters: Dict[str, Any]) -> Built:
-    """Return the model of a case, with the weights of `weights`, if it is set, otherwise with random ones.
+    """Return the model of a case, with the weights from `weights` if it is set, otherwise with random weights.
 
     Raise BadModel if the model or its weights cannot be used, and Unsupported if its library is not installed.
     """
     options, weights = parameters["model_options"], parameters["weights"]
+    refused = sorted(_OF_WEIGHTS & set(options)) if source.kind == ZOO else []
+    if refused:
+        raise BadModel("model_options: '%s' could download weights; use `weights` for a local file" % refused[0])
     if source.package == "transformers":
         return of_transformers.build(source.name, options, weights)
     if source.kind == FUNCTION:
@@ -58,7 +66,7 @@ def _file(path: str) -> str:
     if len(names) != 1:
         found = ", ".join(names) or "none"
         kinds = ", ".join((*_SAFE, *_PICKLED))
-        raise BadModel("weights: %s must have one file with weights (%s); found: %s" % (path, kinds, found))
+        raise BadModel("weights: folder '%s' must contain exactly one file (%s); found: %s" % (path, kinds, found))
     return os.path.join(path, names[0])
 
 
@@ -68,5 +76,7 @@ def _state(file: str) -> Any:
     try:
         safetensors = importlib.import_module("safetensors.torch")
     except ImportError as error:
-        raise Unsupported("weights: the package safetensors is required for %s: %s" % (file, error)) from error
+        raise Unsupported(
+            "weights: '%s' requires the package safetensors, which cannot be imported (%s)" % (file, error)
+        ) from error
     return safetensors.load_file(file)

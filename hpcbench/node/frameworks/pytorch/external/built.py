@@ -37,12 +37,12 @@ def built(title: str, build: Callable[[], Any]) -> nn.Module:
 
 def not_installed(library: str, error: ImportError) -> Unsupported:
     """Return the error for a library that this Python lacks, or that cannot be imported."""
-    advice = "`hpcbench env build pytorch-zoo` builds an environment with it"
-    return Unsupported("%s cannot be imported by %s (%s): %s" % (library, sys.executable, error, advice))
+    advice = "build an environment with it: hpcbench env build pytorch-zoo"
+    return Unsupported("%s not found in %s (%s); %s" % (library, sys.executable, error, advice))
 
 
 def unknown_name(library: str, version: str, name: str, known: Iterable[str]) -> BadModel:
     """Return the error for a name that a library does not have, with the nearest names that it has."""
     near = difflib.get_close_matches(name, list(known), 3)
     hint = "; did you mean %s?" % " or ".join(near) if near else ""
-    return BadModel("%s %s has no model '%s'%s" % (library, version, name, hint))
+    return BadModel("model '%s' not found in %s %s%s" % (name, library, version, hint))

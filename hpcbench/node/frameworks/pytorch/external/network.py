@@ -9,6 +9,7 @@ from torch import nn
 
 from .....core.record import Work
 from .....models import inputs as model_inputs
+from .....models.initial_weights import Numbers
 from .....models.inputs import UNNAMED, Input
 from .....models.losses import CROSS_ENTROPY
 from .....models.source import source_of
@@ -36,8 +37,8 @@ class ExternalNetwork(PyTorchNetwork):
         except ValueError as error:
             raise BadModel("%s: %s" % (parameters["model"], error)) from error
         if not self.inputs:
-            raise BadModel("%s: set `input`, because its library does not describe it" % parameters["model"])
-        self.trace = self._traced(made.module)
+            raise BadModel("'input' is missing: '%s' has no default input" % parameters["model"])
+        self.trace = self._traced(made.module.float())  # hpcbench sets the dtype of the case afterwards
         self._check_ranks()
         torch.manual_seed(parameters["seed"] + rank)  # of dropout
         self.problem = replace(problem, options=self._sizes(), item_shape=self._item_shape())
@@ -47,7 +48,7 @@ class ExternalNetwork(PyTorchNetwork):
     def distributed(self, model: nn.Module) -> Any:
         """Return the module under the strategy of its case.
 
-        Parameters that get no gradient are excluded from training: strategies would wait for their gradients.
+        Weights that receive no gradient are frozen: DDP would wait for their gradients.
         """
         unused = set(self.trace.unused)
         for name, weight in model.named_parameters():
@@ -81,12 +82,11 @@ class ExternalNetwork(PyTorchNetwork):
         with self.autocast():
             loss = self._step(self.model, inputs, labels, self._optimizer)
         if not isinstance(loss, torch.Tensor):
-            raise BadModel("step: the function must return the loss, a tensor, not %s" % type(loss).__name__)
+            raise BadModel("step: the function returned an object of type %s, not the loss" % type(loss).__name__)
         return loss
 
-    def synthetic_batch(self) -> Tuple[Any, Any]:
-        parameters = self.problem.parameters
-        numbers = self.problem.synthetic_numbers()
+    def synthetic_batch(self, problem: Problem) -> Tuple[Any, Any]:
+        parameters, numbers = problem.parameters, problem.synthetic_numbers()
         size = parameters["batch_size"]
         arrays = {name: synthetic.array(each, size, numbers) for name, each in self.inputs.items()}
         shape = (size, *self.trace.output_shape[1:])
@@ -96,7 +96,7 @@ class ExternalNetwork(PyTorchNetwork):
         return self.moved(_tensors(inputs), torch.from_numpy(labels))
 
     def moved(self, inputs: Any, labels: torch.Tensor) -> Tuple[Any, Any]:
-        """Move a batch to the device. Class numbers become int64, as PyTorch's losses require."""
+        """Move a batch to the device. Class indices become int64, as PyTorch's losses require."""
         labels = labels.to(self.device, non_blocking=True)
         targets = labels if labels.is_floating_point() else labels.long()
         if isinstance(inputs, dict):
@@ -112,7 +112,7 @@ class ExternalNetwork(PyTorchNetwork):
         unused = self.trace.unused
         if not unused:
             return super().remarks()
-        what = "%d parameters get no gradient and are not trained, e.g. %s" % (len(unused), unused[0])
+        what = "%d weight tensors receive no gradient, so hpcbench freezes them, e.g. %s" % (len(unused), unused[0])
         return [*super().remarks(), what]
 
     @property
@@ -127,7 +127,7 @@ class ExternalNetwork(PyTorchNetwork):
 
     def _traced(self, module: nn.Module) -> Any:
         parameters = self.problem.parameters
-        numbers = self.problem.synthetic_numbers()
+        numbers = Numbers(parameters["seed"], 1)  # the same on all ranks
         arrays = {name: synthetic.array(each, 1, numbers) for name, each in self.inputs.items()}
         item = _tensors(_unwrapped(arrays))
         cooperates = self.problem.parallel and self.problem.training
@@ -143,7 +143,7 @@ class ExternalNetwork(PyTorchNetwork):
         differing = [rank for rank, other in enumerate(everyones) if other != everyones[0]]
         if differing and self.problem.parameters["strategy"] != "single":
             raise BadModel(
-                "%s: the models of ranks %s differ from that of rank 0" % (self.problem.parameters["model"], differing)
+                "'%s' builds different models on ranks 0 and %d" % (self.problem.parameters["model"], differing[0])
             )
 
     def _loss_function(self) -> Any:
@@ -159,7 +159,7 @@ class ExternalNetwork(PyTorchNetwork):
 
     def _item_shape(self) -> Tuple[int, ...]:
         if self.problem.parameters["data"] is not None and len(self.inputs) > 1:
-            raise BadModel("data: %d inputs are required, and data files have one" % len(self.inputs))
+            raise BadModel("'data' cannot be used with a model of %d inputs; data files have one" % len(self.inputs))
         return next(iter(self.inputs.values())).shape
 
 

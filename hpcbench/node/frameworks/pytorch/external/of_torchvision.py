@@ -13,7 +13,7 @@ from .built import Built, built, not_installed, unknown_name
 
 FRAMES = 16  # of a video
 _CHANNELS = 3
-_IMAGE = 224  # of models whose weights do not say otherwise
+_IMAGE = 224  # of models whose weights define no image size
 # A torchvision that was built for CUDA declares these operators in a library that a CPU-only PyTorch cannot load, and
 # then fails to import. Only models for detection call them.
 _OPERATORS = (
@@ -21,7 +21,7 @@ _OPERATORS = (
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
 )
 _LIBRARIES: List[Any] = []  # an operator is declared as long as its library lives
-_OTHER_INPUTS = {"detection": "a list of images with boxes", "optical_flow": "two images"}
+_OTHER_INPUTS = {"detection": "a list of images", "optical_flow": "two images"}
 
 
 def import_torchvision() -> Any:
@@ -55,7 +55,9 @@ def build(name: str, options: Dict[str, Any]) -> Built:
     builder = models.get_model_builder(name)
     family = builder.__module__.split(".")[2]
     if family in _OTHER_INPUTS:
-        raise BadModel("torchvision/%s takes %s, which is not supported" % (name, _OTHER_INPUTS[family]))
+        raise BadModel(
+            "torchvision/%s is not supported: its input is %s, not one tensor" % (name, _OTHER_INPUTS[family])
+        )
     given = dict(_without_downloads(builder), **options)
     return Built(built("torchvision/%s" % name, lambda: builder(**given)), {UNNAMED: _input(models, name, family)})
 
@@ -67,7 +69,7 @@ def _without_downloads(builder: Any) -> Dict[str, Any]:
 
 
 def _input(models: Any, name: str, family: str) -> Input:
-    """Return the input for which the pretrained weights were made: (3, height, width), for videos (3, 16, ...)."""
+    """Return the input size of the pretrained weights: (3, height, width), for videos (3, 16, height, width)."""
     weights = list(models.get_model_weights(name))
     transforms = weights[-1].transforms() if weights else None
     size = list(getattr(transforms, "crop_size", None) or getattr(transforms, "resize_size", None) or [_IMAGE])

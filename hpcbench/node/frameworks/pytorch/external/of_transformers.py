@@ -15,7 +15,9 @@ from .built import Built, built, not_installed, unknown_name
 LENGTH = 128  # of a sequence of tokens, unless `input` gives another
 SECONDS = 1  # of sound
 _RATE = 16_000  # samples per second
-# The class of a model type is that of the first of these tasks that the type has.
+# Training would skip layers at random, different ones on each rank. Unless set in model_options, it runs all layers.
+_LAYER_DROPS = ("layerdrop", "encoder_layerdrop", "decoder_layerdrop")
+# A model type has the class of the first task here that it supports.
 _TASKS = ("MASKED_LM", "CAUSAL_LM", "IMAGE_CLASSIFICATION", "AUDIO_CLASSIFICATION", "SEQUENCE_CLASSIFICATION")
 _ENCODER_DECODER_TASKS = ("SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
@@ -71,8 +73,12 @@ def _configured(kind: Any, options: Dict[str, Any], name: str, weights: Optional
         if unknown:
             near = difflib.get_close_matches(unknown[0], _settable(usual), 3)
             hint = "; did you mean %s?" % " or ".join(near) if near else ""
-            raise BadModel("transformers/%s has no option '%s'%s" % (name, unknown[0], hint))
-        return kind(**{**(usual.to_dict() if weights else {}), **options}) if options else usual
+            raise BadModel("unknown option '%s' in model_options of transformers/%s%s" % (unknown[0], name, hint))
+        configuration = kind(**{**(usual.to_dict() if weights else {}), **options}) if options else usual
+        for name in _LAYER_DROPS:
+            if hasattr(configuration, name) and name not in options:
+                setattr(configuration, name, 0.0)
+        return configuration
     except (OSError, ValueError, TypeError) as error:
         what = "transformers/%s cannot be configured: %s" % (name, in_one_line(error))
         raise BadModel(what, last_lines(error)) from error
@@ -83,14 +89,16 @@ def _settable(configuration: Any) -> List[str]:
 
 
 def _usual_class(transformers: Any, configuration: Any) -> Any:
-    """Return the class of a model type with the head of its usual task, or without a head if it has none of them."""
+    """Return the class of a model type with the head of its usual task, or without a head if it supports none."""
     auto = importlib.import_module("transformers.models.auto.modeling_auto")
     tasks = _ENCODER_DECODER_TASKS if getattr(configuration, "is_encoder_decoder", False) else ()
     for task in (*tasks, *_TASKS):
         names = getattr(auto, "MODEL_FOR_%s_MAPPING_NAMES" % task).get(configuration.model_type)
         if names:
             return getattr(transformers, names if isinstance(names, str) else names[0])
-    names = auto.MODEL_MAPPING_NAMES[configuration.model_type]
+    names = auto.MODEL_MAPPING_NAMES.get(configuration.model_type)
+    if not names:
+        raise BadModel("transformers/%s has no class of its own; use the name of a class" % configuration.model_type)
     return getattr(transformers, names if isinstance(names, str) else names[0])
 
 
@@ -120,4 +128,4 @@ def _input(name: str, configuration: Any) -> Any:
 def _tokens(configuration: Any) -> Input:
     text = configuration.get_text_config()
     longest = getattr(text, "max_position_embeddings", None) or LENGTH
-    return Input((min(LENGTH, longest),), TOKENS, getattr(text, "vocab_size", None))
+    return Input((min(LENGTH, longest) if longest > 0 else LENGTH,), TOKENS, getattr(text, "vocab_size", None))

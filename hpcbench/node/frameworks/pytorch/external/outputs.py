@@ -38,7 +38,7 @@ def classes_dimension(dimensions: int) -> int:
 
 
 def cross_entropy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return the mean cross entropy of logits and class numbers, which have the shape without the classes."""
+    """Return the mean cross entropy of logits and class indices, which have the shape without the classes."""
     return functional.cross_entropy(output.movedim(classes_dimension(output.dim()), 1), targets)
 
 
@@ -51,9 +51,9 @@ LOSSES: Dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 
 
 def synthetic_targets(loss: Optional[str], shape: Tuple[int, ...], numbers: Numbers) -> "numpy.ndarray":
-    """Return targets for an output of `shape`, with the batch first: class numbers, or numbers like the output.
+    """Return targets for an output of `shape`, with the batch first: class indices, or numbers like the output.
 
-    Raise BadModel if the output has no classes. A loss function of the user gets class numbers, too.
+    Raise BadModel if the output has no classes. A loss function of the user gets class indices, too.
     """
     if loss in (None, CROSS_ENTROPY) or loss not in LOSSES:
         if len(shape) < 2:

@@ -79,9 +79,9 @@ class _Rnns:
     def start(self, module: nn.Module, inputs: Any) -> None:
         self._before[id(module)] = self.counter.get_total_flops()
 
-    def end(self, module: Any, inputs: Tuple[Any, ...], outputs: Any) -> None:
+    def end(self, module: Any, inputs: Tuple[Any, ...], named: Dict[str, Any], outputs: Any) -> None:
         counted = self.counter.get_total_flops() - self._before.pop(id(module))
-        first = inputs[0]
+        first = inputs[0] if inputs else named["input"]
         if isinstance(first, nn.utils.rnn.PackedSequence):
             total = rnn_flops(module, 1, len(first.data))
         elif first.dim() == 2:
@@ -124,7 +124,7 @@ def _observed(module: nn.Module, steps: List[str], rnns: _Rnns) -> Iterator[None
     for path, each in module.named_modules():
         if isinstance(each, nn.RNNBase):
             handles.append(each.register_forward_pre_hook(rnns.start))
-            handles.append(each.register_forward_hook(rnns.end))
+            handles.append(each.register_forward_hook(rnns.end, with_kwargs=True))
         if not any(True for _ in each.children()):
             handles.append(each.register_forward_hook(_line(path, steps)))
     try:
