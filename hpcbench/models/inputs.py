@@ -15,10 +15,6 @@ class Input(NamedTuple):
     vocabulary: Optional[int] = None
     value: Optional[float] = None  # of all elements; without one, numbers are random
 
-    def as_json(self) -> Dict[str, Any]:
-        """Return the input as it is written in an experiment."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
-
 
 Inputs = Dict[str, Input]
 

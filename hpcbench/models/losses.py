@@ -1,11 +1,4 @@
-"""The losses of external models, by name. The shipped models have the cross entropy of classes."""
+"""The names of the losses of external models. The shipped models have the cross entropy of classes."""
 
-from typing import Dict
-
-CROSS_ENTROPY = "cross_entropy"
-LOSSES: Dict[str, str] = {
-    CROSS_ENTROPY: "cross entropy of logits; the classes are dimension 1 of 4, otherwise the last one",
-    "mse": "mean squared error",
-    "l1": "mean absolute error",
-    "binary_cross_entropy": "binary cross entropy of logits",
-}
+CROSS_ENTROPY, MSE, L1, BINARY_CROSS_ENTROPY = "cross_entropy", "mse", "l1", "binary_cross_entropy"
+LOSSES = (CROSS_ENTROPY, MSE, L1, BINARY_CROSS_ENTROPY)

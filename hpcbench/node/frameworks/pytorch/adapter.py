@@ -32,7 +32,6 @@ class PyTorch(Adapter):
     # torch.amp.GradScaler takes a device since 2.3.
     libraries: Tuple[Library, ...] = (Library("PyTorch", torch.__version__, "2.3", "3"),)
     network: Type[PyTorchNetwork] = PyTorchNetwork
-    external: Type[PyTorchNetwork] = ExternalNetwork
     exhausted = (torch.cuda.OutOfMemoryError,)  # of all its allocators on GPUs
     memory_errors = (RuntimeError,)
     memory_words = oom_detection.PYTORCH
@@ -70,7 +69,7 @@ class PyTorch(Adapter):
         capabilities.check_gpus(problem, visible, "PyTorch %s%s" % (torch.__version__, built))
         _check_dtype(problem)
         is_external = source_of(problem.parameters["model"]).is_external
-        return (self.external if is_external else self.network)(problem)
+        return ExternalNetwork(problem) if is_external else self.network(problem)
 
 
 def _check_dtype(problem: Problem) -> None:

@@ -50,6 +50,15 @@ def masked():
 def in_bfloat16():
     return nn.Sequential(nn.Flatten(), nn.Linear(12, 3)).bfloat16()
 
+def any_size():
+    return nn.Sequential(nn.Flatten(), nn.LazyLinear(3))
+
+def flat():
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, 1), nn.Flatten(0))
+
+def squares(output, targets):
+    return ((output - targets) ** 2).mean()
+
 def not_a_module():
     return "a network"
 
@@ -174,6 +183,15 @@ def test_every_loss_decreases(loss: str, build: Build) -> None:
     assert losses[-1] < losses[0]
 
 
+def test_an_output_without_classes_needs_another_loss_in_training_only(build: Build) -> None:
+    flat = {"model": "user_nets:flat"}
+    assert build(task="inference", **flat).infer().shape == (4,)
+    assert float(build(loss_function="mse", **flat).train().detach()) > 0
+    assert float(build(loss_function="user_nets:squares", **flat).train().detach()) > 0
+    with pytest.raises(BadModel, match=r"the output of shape .batch,. has no classes; set `loss_function`, e.g"):
+        build(**flat)
+
+
 def test_the_classes_of_logits_are_the_last_dimension_or_those_of_images() -> None:
     output = torch.randn(2, 5, 4, 3, dtype=torch.float64)
     targets = torch.randint(5, (2, 4, 3))
@@ -267,6 +285,12 @@ def test_real_data_must_fit_the_model(build: Build, tmp_path: Path) -> None:
     assert float(network.train().detach()) > 0
     with pytest.raises(BadData, match="has labels from 0 to 2, and the model has 2 classes"):
         build(data={"npz": "images.npz", "imagefolder": None}, model_options={"classes": 2})
+
+
+@pytest.mark.parametrize("shape", [[3, 2, 4], [1, 2, 2], [12]])
+def test_an_image_folder_needs_square_images_of_three_channels(shape: list[int], build: Build) -> None:
+    with pytest.raises(BadModel, match=r"'data' is an image folder, which requires an input of shape \(3, n, n\)"):
+        build(model="user_nets:any_size", input={"shape": shape}, data={"imagefolder": "images", "npz": None})
 
 
 def test_fsdp_shards_the_blocks_that_repeat() -> None:

@@ -1,7 +1,7 @@
 """A model of a library or of the user as the network of a case."""
 
 from dataclasses import replace
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy
 import torch
@@ -42,13 +42,15 @@ class ExternalNetwork(PyTorchNetwork):
         self._check_ranks()
         torch.manual_seed(parameters["seed"] + rank)  # of dropout
         self.problem = replace(problem, options=self._sizes(), item_shape=self._item_shape())
-        self._loss = self._loss_function()
+        if problem.training and parameters["step"] is None:
+            self._loss = self._loss_function()
         return made.module
 
     def distributed(self, model: nn.Module) -> Any:
         """Return the module under the strategy of its case.
 
-        Weights that receive no gradient are frozen: DDP would wait for their gradients.
+        Weights that receive no gradient are frozen: DDP would wait for their gradients. Which weights a loss or step of
+        the user needs is unknown.
         """
         unused = set(self.trace.unused)
         for name, weight in model.named_parameters():
@@ -70,9 +72,6 @@ class ExternalNetwork(PyTorchNetwork):
 
     def loss(self, inputs: Any, labels: torch.Tensor) -> torch.Tensor:
         """Return the loss of a batch on the device: the one of `loss_function`."""
-        name = self.problem.parameters["loss_function"]
-        if name is None or name in outputs.LOSSES:
-            return outputs.LOSSES[name or CROSS_ENTROPY](self.output(inputs), labels)
         loss: torch.Tensor = self._loss(self._called(self.model, inputs), labels)
         return loss
 
@@ -89,8 +88,10 @@ class ExternalNetwork(PyTorchNetwork):
         parameters, numbers = problem.parameters, problem.synthetic_numbers()
         size = parameters["batch_size"]
         arrays = {name: synthetic.array(each, size, numbers) for name, each in self.inputs.items()}
+        if not problem.training:
+            return _unwrapped(arrays), numpy.zeros(size, numpy.int64)  # inference does not use them
         shape = (size, *self.trace.output_shape[1:])
-        return _unwrapped(arrays), outputs.synthetic_targets(parameters["loss_function"], shape, numbers)
+        return _unwrapped(arrays), outputs.synthetic_targets(self._loss_name, shape, numbers)
 
     def on_device(self, inputs: Any, labels: "numpy.ndarray") -> Tuple[Any, Any]:
         return self.moved(_tensors(inputs), torch.from_numpy(labels))
@@ -130,9 +131,9 @@ class ExternalNetwork(PyTorchNetwork):
         numbers = Numbers(parameters["seed"], 1)  # the same on all ranks
         arrays = {name: synthetic.array(each, 1, numbers) for name, each in self.inputs.items()}
         item = _tensors(_unwrapped(arrays))
-        cooperates = self.problem.parallel and self.problem.training
+        freezes = self.problem.parallel and self.problem.training and self._loss_name in outputs.LOSSES
         shown = ", ".join(_described(name, each) for name, each in self.inputs.items())
-        return trace(parameters["model"], shown, module, lambda: self._called(module, item), with_gradients=cooperates)
+        return trace(parameters["model"], shown, module, lambda: self._called(module, item), with_gradients=freezes)
 
     def _called(self, module: Any, inputs: Any) -> Any:
         return module(**inputs) if isinstance(inputs, dict) else module(inputs)
@@ -146,9 +147,18 @@ class ExternalNetwork(PyTorchNetwork):
                 "'%s' builds different models on ranks 0 and %d" % (self.problem.parameters["model"], differing[0])
             )
 
-    def _loss_function(self) -> Any:
-        name = self.problem.parameters["loss_function"]
-        return user_code.function(name, "loss_function") if name and name not in outputs.LOSSES else None
+    @property
+    def _loss_name(self) -> str:
+        """Return the name of the loss, or the function of the user that computes it."""
+        parameters = self.problem.parameters
+        return parameters["loss_function"] or parameters["step"] or CROSS_ENTROPY
+
+    def _loss_function(self) -> Callable[[Any, torch.Tensor], torch.Tensor]:
+        """Return the loss as a function of the whole output of the model and the targets."""
+        named = outputs.LOSSES.get(self._loss_name)
+        if named is None:
+            return user_code.function(self._loss_name, "loss_function")
+        return lambda output, targets: named(outputs.main_output(output), targets)
 
     def _sizes(self) -> Dict[str, int]:
         """Return what real data must fit: the number of classes, and the vocabulary of tokens."""
@@ -160,7 +170,11 @@ class ExternalNetwork(PyTorchNetwork):
     def _item_shape(self) -> Tuple[int, ...]:
         if self.problem.parameters["data"] is not None and len(self.inputs) > 1:
             raise BadModel("'data' cannot be used with a model of %d inputs; data files have one" % len(self.inputs))
-        return next(iter(self.inputs.values())).shape
+        shape = next(iter(self.inputs.values())).shape
+        is_folder = bool((self.problem.parameters["data"] or {}).get("imagefolder"))
+        if is_folder and shape != (3, *shape[-1:] * 2):
+            raise BadModel("'data' is an image folder, which requires an input of shape (3, n, n), not %s" % (shape,))
+        return shape
 
 
 def _unwrapped(arrays: Dict[str, Any]) -> Any:

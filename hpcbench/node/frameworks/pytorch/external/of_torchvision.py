@@ -3,9 +3,9 @@
 import importlib
 import inspect
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict
 
-import torch
+from torch import library as operators
 
 from .....models.inputs import UNNAMED, Input
 from ....errors import BadModel
@@ -16,11 +16,8 @@ _CHANNELS = 3
 _IMAGE = 224  # of models whose weights define no image size
 # A torchvision that was built for CUDA declares these operators in a library that a CPU-only PyTorch cannot load, and
 # then fails to import. Only models for detection call them.
-_OPERATORS = (
-    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-)
-_LIBRARIES: List[Any] = []  # an operator is declared as long as its library lives
+_OPERATORS = ("torchvision::nms", "torchvision::qnms")
+_SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 _OTHER_INPUTS = {"detection": "a list of images", "optical_flow": "two images"}
 
 
@@ -31,12 +28,10 @@ def import_torchvision() -> Any:
     except ImportError as error:
         raise not_installed("torchvision", error) from error
     except RuntimeError as error:
-        if "torchvision::nms" not in str(error):
+        if _OPERATORS[0] not in str(error):
             raise
-    library = torch.library.Library("torchvision", "DEF")
     for operator in _OPERATORS:
-        library.define(operator)
-    _LIBRARIES.append(library)
+        operators.define(operator, _SIGNATURE)
     for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
         del sys.modules[name]  # half imported
     return importlib.import_module("torchvision")

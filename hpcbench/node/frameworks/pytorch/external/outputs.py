@@ -1,13 +1,13 @@
 """The output of an external model that its loss uses, the losses by name, and synthetic targets."""
 
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 import numpy
 import torch
 from torch.nn import functional
 
 from .....models.initial_weights import Numbers
-from .....models.losses import CROSS_ENTROPY
+from .....models.losses import BINARY_CROSS_ENTROPY, CROSS_ENTROPY, L1, MSE
 from ....errors import BadModel
 
 _IMAGES = 4  # dimensions of logits for each pixel: (batch, classes, height, width)
@@ -44,25 +44,24 @@ def cross_entropy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 LOSSES: Dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     CROSS_ENTROPY: cross_entropy,
-    "mse": functional.mse_loss,
-    "l1": functional.l1_loss,
-    "binary_cross_entropy": functional.binary_cross_entropy_with_logits,
+    MSE: functional.mse_loss,
+    L1: functional.l1_loss,
+    BINARY_CROSS_ENTROPY: functional.binary_cross_entropy_with_logits,
 }
 
 
-def synthetic_targets(loss: Optional[str], shape: Tuple[int, ...], numbers: Numbers) -> "numpy.ndarray":
+def synthetic_targets(loss: str, shape: Tuple[int, ...], numbers: Numbers) -> "numpy.ndarray":
     """Return targets for an output of `shape`, with the batch first: class indices, or numbers like the output.
 
-    Raise BadModel if the output has no classes. A loss function of the user gets class indices, too.
+    `loss` is the name of a loss, or a function of the user, which gets class indices if the output has classes. Raise
+    BadModel for the cross entropy of an output without classes.
     """
-    if loss in (None, CROSS_ENTROPY) or loss not in LOSSES:
-        if len(shape) < 2:
-            raise BadModel(
-                "the output of shape (batch%s) has no classes; set `loss_function`, e.g. loss_function: mse"
-                % "".join(", %d" % size for size in shape[1:])
-            )
+    has_classes = len(shape) > 1
+    if loss == CROSS_ENTROPY and not has_classes:
+        raise BadModel("the output of shape (batch,) has no classes; set `loss_function`, e.g. loss_function: mse")
+    if has_classes and loss not in (MSE, L1, BINARY_CROSS_ENTROPY):
         place = classes_dimension(len(shape))
         return numbers.integers(shape[:place] + shape[place + 1 :], shape[place])
-    if loss == "binary_cross_entropy":
+    if loss == BINARY_CROSS_ENTROPY:
         return numbers.integers(shape, 2).astype(numpy.float32)
     return numbers.uniform(shape, 3**0.5)

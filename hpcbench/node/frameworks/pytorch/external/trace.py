@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.parameter import UninitializedParameter
 from torch.utils.flop_counter import FlopCounterMode
 
 from ....errors import BadModel
@@ -42,6 +43,9 @@ def trace(model: str, inputs: str, module: nn.Module, call: Callable[[], Any], *
     counter = FlopCounterMode(display=False)
     of_rnns = _Rnns(counter)
     try:
+        if any(isinstance(weight, UninitializedParameter) for weight in module.parameters()):
+            with torch.no_grad():
+                call()  # lazy modules get their shapes
         with _observed(module, steps, of_rnns), _counted_attention(), _gradients(module, with_gradients), counter:
             output = main_output(call())
         unused = _unused(module, output) if with_gradients else ()
