@@ -20,6 +20,8 @@ from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.frameworks import SETTING_NAMES, SETTINGS, THREAD_COUNTS
 from hpcbench.core.record import Record, columns, values_at
 from hpcbench.core.samples import SAMPLES
+from hpcbench.models import optimizers
+from hpcbench.models.schedules import simplest
 from hpcbench.store.records import has_log, interference_causes
 from hpcbench.store.run_record import RunRecord
 from hpcbench.store.workspace import SweepPaths, log_name
@@ -40,7 +42,9 @@ PARAMETERS = [
     "dtype",
     "execution",
     "batch_size",
+    "optimizer",
     "learning_rate",
+    "gradient_accumulation_steps",
     "data",
     "held_out",
     "target_accuracy",
@@ -57,6 +61,7 @@ PARAMETERS = [
 ]
 # Settings that are read back as effective; thread counts are separate fields of records.
 _EFFECTIVE = {each.name: each.effective[1] for each in SETTINGS if each.effective and each.effective[0] == "settings"}
+_APART = ("learning_rate", "gradient_accumulation_steps")  # options of the optimizer with columns of their own
 LARGEST_EXACT = 2**53  # largest integer that is exact in float64, as pandas may convert it
 
 RECORD_COLUMNS = tuple(columns(RunRecord))  # columns that are fields of a record
@@ -141,6 +146,7 @@ def _parameters(record: Record) -> dict[str, Any]:
         "framework_version": record.framework_version,
         "model_options": _options(parameters["model_options"]),
         "input": _options(parameters.get("input")),
+        **_optimizer(parameters.get("optimizer")),
         "dtype": record.work.dtype if record.work else parameters.get("dtype"),
         "data": _source(parameters["data"]),
     }
@@ -175,6 +181,18 @@ def _source(data: dict[str, str | None] | None) -> str | None:
     """Return the kind and path of the data, e.g. `npz:digits.npz`; None without data files."""
     given = [f"{kind}:{path}" for kind, path in (data or {}).items() if path]
     return given[0] if given else None
+
+
+def _optimizer(options: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the optimizer, as its name if its other options are the defaults, and its learning rate or schedule."""
+    if options is None:
+        return {}
+    rate = simplest(options["learning_rate"])
+    return {
+        "optimizer": optimizers.in_short(options, *_APART),
+        "learning_rate": json.dumps(rate) if isinstance(rate, dict) else rate,
+        "gradient_accumulation_steps": options["gradient_accumulation_steps"],
+    }
 
 
 def _options(options: dict[str, Any] | None) -> str | None:

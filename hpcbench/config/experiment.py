@@ -11,7 +11,7 @@ from hpcbench.config.axes import Axes
 from hpcbench.config.expressions import names_in
 from hpcbench.config.metrics import Metric
 from hpcbench.config.names import check_name
-from hpcbench.config.parameters import NAMES, OPTIONS
+from hpcbench.config.parameters import NAMES
 from hpcbench.config.retry import Retry
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.validation.common_mistakes import hint_for_key
@@ -27,6 +27,7 @@ from hpcbench.config.validation.experiment_checks import (
 from hpcbench.config.validation.findings import Findings
 from hpcbench.config.yaml_document import Document, Model
 from hpcbench.core.run_spec import COMMAND, MOST_RUNS
+from hpcbench.models import catalog
 
 
 class Measure(Model):
@@ -170,12 +171,14 @@ class Experiment(Model):
         return [group[name] for group in groups if name in group]
 
 
+OPTIONS = frozenset(option for model in catalog.MODELS.values() for option in model.options)
+"""The options of the shipped models."""
 # Keys that users write in another section; one that several sections have belongs to the first.
 SECTIONS = {
     "slurm": SlurmOptions.model_fields.keys(),
     "measure": Measure.model_fields.keys(),
     "parameters": NAMES,
-    "model_options": {option.partition(".")[2] for option in OPTIONS},
+    "model_options": OPTIONS,
 }
 
 

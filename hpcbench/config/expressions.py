@@ -152,8 +152,10 @@ def names_in(value: Any) -> frozenset[str]:
 class Resolver:
     """Evaluates the expressions of one point, each parameter once, in the order of their dependencies."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], completed: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
+        """Create a resolver of `values`; `completed` adds the defaults to parameters that are mappings."""
         self._given = values
+        self._completed = completed or {}
         self._done: dict[str, Any] = {}
         self._open: list[str] = []
 
@@ -169,7 +171,8 @@ class Resolver:
             raise ExpressionError(f"the parameter '{name}' has no value", name)
         self._open.append(name)
         try:
-            self._done[name] = self.value(self._given[name], name)
+            value = self.value(self._given[name], name)
+            self._done[name] = self._completed[name](value) if name in self._completed else value
         finally:
             self._open.pop()
         return self._done[name]

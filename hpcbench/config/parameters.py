@@ -10,6 +10,7 @@ from hpcbench.config.environment_variables import check_no_secret
 from hpcbench.config.workload import external_model
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
+from hpcbench.config.workload.optimizer import Optimizer
 from hpcbench.core import frameworks
 from hpcbench.core.frameworks import DYNAMIC, STEP_TASKS, THREAD_COUNTS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND, SRUN
@@ -21,7 +22,7 @@ MAX_SEED = 2**32 - 1
 # Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
 _OF_NETWORKS = (
     *("model", "model_options", *external_model.PARAMETERS, "task", "strategy", "dtype", "batch_size", "seed"),
-    *("learning_rate", "data", "held_out", "target_accuracy", "max_epochs"),
+    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs"),
 )
 
 _OF_DYNAMIC = {
@@ -36,7 +37,7 @@ _OF_SECTIONS = ("schedule", "section_depth")
 # Parameters of models, which a command cannot have.
 NOT_OF_COMMANDS = (
     *("model", "model_options", *external_model.PARAMETERS),
-    *("execution", "data", "target_accuracy", "threads", *_OF_SECTIONS),
+    *("execution", "data", "target_accuracy", "optimizer", "threads", *_OF_SECTIONS),
 )
 
 
@@ -44,7 +45,9 @@ class Parameters(Settings):
     """All parameters of a case. Equal parameters and user parameters define the same case."""
 
     oversubscribe: bool = Field(default=False, description="whether threads may outnumber CPUs")
-    learning_rate: float = Field(default=0.01, gt=0, le=1000, description="learning rate of SGD with momentum 0.9")
+    optimizer: Optimizer = Field(
+        default_factory=Optimizer, description="optimizer of training: a name, or a mapping with its options"
+    )
     data: DataSource | None = Field(
         default=None, description="real data, read by the framework's input pipeline; unset: synthetic input"
     )
@@ -157,7 +160,7 @@ class Parameters(Settings):
         if not (self.command or "").strip():
             raise ValueError("'command' is missing; add one, e.g. `command: ./bench --size 4`")
         for name in NOT_OF_COMMANDS:
-            if getattr(self, name):
+            if getattr(self, name) and name in self.content():
                 raise ValueError(f"'{name}' cannot be used with framework: {COMMAND}")
         if self.strategy != "single":
             raise ValueError(f"strategy: {self.strategy} cannot be used with framework: {COMMAND}")
@@ -187,7 +190,9 @@ class Parameters(Settings):
 
         Defaults are omitted, so that the id of a case does not change when a later version adds a parameter.
         """
-        content = self.model_dump(mode="json", exclude_defaults=True)
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"optimizer"})
+        if optimizer := self.optimizer.content():
+            content["optimizer"] = optimizer
         usual = self.model_copy(update={"environment": None}).environment_name
         if content.get("environment") == usual:  # the default for the framework
             del content["environment"]
@@ -208,7 +213,6 @@ class Parameters(Settings):
 
 
 NAMES = frozenset(Parameters.model_fields)
-OPTIONS = frozenset(f"model_options.{option}" for model in catalog.MODELS.values() for option in model.options)
 
 
 def _without(content: dict[str, Any], name: str) -> dict[str, Any]:

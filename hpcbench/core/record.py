@@ -15,7 +15,7 @@ from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
 
-SCHEMA = 7
+SCHEMA = 8
 """The version of the record schema. Increase it with each change of a field."""
 
 

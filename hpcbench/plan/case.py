@@ -18,9 +18,11 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.validation.findings import Findings
+from hpcbench.config.workload.nested import COMPLETED, NotAMappingError, folded, value_at
 from hpcbench.config.yaml_document import Document
 from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND, PlannedRun
+from hpcbench.models import catalog
 from hpcbench.plan.compatibility import incompatibility
 from hpcbench.plan.matrix import Point, points
 from hpcbench.plan.problem_size import NotANumberError, Size, nothing_to_skip, size_of
@@ -28,6 +30,8 @@ from hpcbench.util.limits import OutOfTimeError, deadline
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from hpcbench.config.experiment import Experiment
 
 DIGITS = 12
@@ -46,7 +50,7 @@ _DERIVED = {
     "threads": f"{{{{ ('{FIXED}' if {' or '.join(THREAD_COUNTS)} else '{NONE}') "
     f"if framework in {_OF_MODELS} else none }}}}",
 }
-_DEFAULTS.update(_DERIVED)
+_DEFAULTS.update(_DERIVED, optimizer={})
 _CONDITION = "the condition"
 
 
@@ -145,12 +149,17 @@ class _CaseBuilder:
         self.constant_slurm = None if is_expression(experiment.slurm) else self._slurm(experiment.slurm)
 
     def resolver(self, point: Point) -> Resolver:
-        return Resolver(
-            {**_DEFAULTS, **dict.fromkeys(self.user_parameters), **self.experiment.parameters, **point.values}
-        )
+        own = dict.fromkeys(self.user_parameters)
+        try:
+            values = folded({**_DEFAULTS, **own, **self.experiment.parameters, **point.values})
+        except NotAMappingError as error:
+            hint = "write the whole mapping"
+            raise self.document.error(str(error), self._path(error.name, point), hint) from error
+        return Resolver(values, COMPLETED)
 
     def case(self, point: Point, resolver: Resolver, index: int) -> Case:
-        given = dict.fromkeys([*self.experiment.parameters, *point.values, *_DERIVED])
+        written = [*self.experiment.parameters, *point.values, *_DERIVED]
+        given = dict.fromkeys(name.partition(".")[0] for name in written)
         with self._located(point):
             values = {name: resolver.parameter(name) for name in given}
             values.update({name: resolver.parameter(name) for name in resolver.seen_by("command")})
@@ -190,7 +199,7 @@ class _CaseBuilder:
                     matches = bool(resolver.value(condition, _CONDITION))
                 else:
                     matches = all(
-                        _matches(resolver.parameter(name), resolver.value(wanted, _CONDITION))
+                        _matches(_value(resolver, name), resolver.value(wanted, _CONDITION))
                         for name, wanted in condition.items()
                     )
             if matches:
@@ -204,7 +213,9 @@ class _CaseBuilder:
             findings = Findings(self.document)
             for details in error.errors(include_url=False):
                 if details["loc"]:
-                    findings.add_details(details, Parameters, self._path(str(details["loc"][0]), point)[:-1])
+                    name, keys = self._written(details, point)
+                    details["loc"] = (name, *keys)
+                    findings.add_details(details, Parameters, self._path(name, point)[:-1])
                 else:
                     named = _named(details["msg"], point)
                     path = self._path(named[0], point) if named else ("parameters",)
@@ -225,6 +236,17 @@ class _CaseBuilder:
             findings = Findings(self.document)
             findings.add_schema(error, SlurmOptions, ("slurm",))
             raise findings.error() from error
+
+    def _written(self, details: ErrorDetails, point: Point) -> tuple[str, KeyPath]:
+        """Return the parameter, possibly a dotted name, that sets what has an error, and the keys within its value."""
+        location, written = details["loc"], [*point.values, *self.experiment.parameters]
+        for length in range(len(location), 0, -1):
+            name = ".".join(map(str, location[:length]))
+            if name in written:
+                return name, location[length:]
+        inner = [name for name in written if name.startswith(f"{location[0]}.")]
+        inner.sort(key=lambda name: f"'{name.rpartition('.')[2]}'" not in details["msg"])
+        return (inner[0], ()) if inner else (str(location[0]), location[1:])
 
     def _path(self, name: str, point: Point) -> KeyPath:
         """Return the key path at which the value of a parameter is written."""
@@ -274,5 +296,20 @@ def _shared_options(text: str) -> SlurmOptions:
     return SlurmOptions.model_validate_json(text)
 
 
+def _value(resolver: Resolver, name: str) -> Any:
+    """Return the value of a parameter or of a dotted name, also if it is a default of the model."""
+    root, dot, _ = name.partition(".")
+    value = resolver.parameter(root)
+    if root == "model_options" and dot:
+        model = catalog.MODELS.get(str(resolver.parameter("model")))
+        value = {**(model.options if model else {}), **(value or {})}
+    return value_at({root: value}, name)
+
+
 def _matches(value: Any, wanted: Any) -> bool:
-    return value in wanted if isinstance(wanted, list) else bool(value == wanted)
+    """Return whether a value is the wanted one, or one of a list; `adam` matches every optimizer of this name."""
+    if isinstance(wanted, list) and value != wanted:
+        return any(_matches(value, each) for each in wanted)
+    if isinstance(value, Mapping) and isinstance(wanted, str):
+        return bool(value.get("name") == wanted)
+    return bool(value == wanted)

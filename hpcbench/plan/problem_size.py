@@ -49,9 +49,11 @@ def size_of(
     """
     of_model = _model_options(parameters)
     options = {f"model_options.{name}": value for name, value in of_model.items()}
+    options |= {f"optimizer.{name}": value for name, value in parameters.optimizer.model_dump(mode="json").items()}
     known = {**parameters.planned(), **user_parameters, **options}
     values = {name: _number(known.get(name), name, index) for index, name in enumerate(names)}
-    content = {**parameters.content(), **user_parameters, **options, "model_options": None, "command": command}
+    content = {**parameters.content(), **user_parameters, **options, "model_options": None, "optimizer": None}
+    content["command"] = command
     same = [{name: value for name, value in content.items() if name not in values}]
     same.append(slurm.model_dump(mode="json", exclude=_WHEN))
     text = json.dumps(same, sort_keys=True, separators=(",", ":"))

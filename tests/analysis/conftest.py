@@ -76,6 +76,8 @@ USUAL: Row = {
     "loss_function": None,
     "step": None,
     "graph_fingerprint": None,
+    "optimizer": "momentum",
+    "gradient_accumulation_steps": 1,
     "peak_memory_bytes": 1000,
     "peak_device_bytes": None,
     "effective_intra_op_threads": 1,
@@ -120,6 +122,8 @@ MEASURED = (
     "loss_function",
     "step",
     "graph_fingerprint",
+    "optimizer",
+    "gradient_accumulation_steps",
     "peak_memory_bytes",
 )
 

@@ -8,6 +8,7 @@ import os
 
 import torch
 from hpcbench_carried.node.frameworks.pytorch import strategies
+from hpcbench_carried.node.frameworks.pytorch.update import update_of
 from hpcbench_carried.node.launch.ranks import from_environment
 from hpcbench_carried.node.launch.rendezvous import Group
 from probing import case, tell
@@ -21,18 +22,25 @@ def main():
     before = copy.deepcopy(model.state_dict())
     device = torch.device("cpu")
     model = strategies.parallel(model, asked, device)
-    update = strategies.update_of(model, asked, device)
+    update = update_of(model, asked, device)
+
+    def step(loss):
+        update.begin()
+        with update.batch(is_last=True):
+            update.backward(loss)
+        update.step()
+
     batches = torch.rand(group.size, 4, 300)
 
     def loss_of(rank):
         return model(batches[rank]).square().mean()
 
-    update(loss_of(group.rank) * (float("inf") if group.rank == 1 else 1.0))
+    step(loss_of(group.rank) * (float("inf") if group.rank == 1 else 1.0))
     untouched = all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
     mean = sum(loss_of(rank) for rank in range(group.size)) / group.size
     gradients = torch.autograd.grad(mean, list(model.parameters()))
     expected = [weight - 0.1 * gradient for weight, gradient in zip(model.parameters(), gradients, strict=True)]
-    update(loss_of(group.rank))
+    step(loss_of(group.rank))
     close = map(torch.allclose, model.parameters(), expected)
     tell({"untouched": untouched, "is_mean": all(close)})
     group.gather(None)

@@ -40,7 +40,7 @@ def case(model="mlp", group=None, **changes):
         "dtype": "float32",
         "batch_size": 2,
         "seed": 3,
-        "learning_rate": 0.1,
+        "optimizer": {"name": "momentum", "learning_rate": 0.1},
         "data": None,
         "compile_mode": None,
         **changes,
@@ -79,7 +79,7 @@ class Probe:
         network = self.build("transformer")
         rows = []
         for token in (1, 2):
-            network.learn(*network.on_device(numpy.full((2, 4), token, numpy.int32), numpy.zeros(2, numpy.int32)))
+            network.learn([network.on_device(numpy.full((2, 4), token, numpy.int32), numpy.zeros(2, numpy.int32))])
             (table,) = (weight for weight in network.weights() if weight.shape == (9, 8))
             rows.append(numpy.array(table[1]))
         return float(abs(rows[1] - rows[0]).max())

@@ -52,7 +52,7 @@ def build(adapter, framework, execution, asked, task):
         "dtype": "float32",
         "batch_size": 4,
         "seed": 3,
-        "learning_rate": asked.get("learning_rate", 0.01),
+        "optimizer": {"name": "momentum", "learning_rate": asked.get("learning_rate", 0.01)},
         "data": None,
         "intra_op_threads": 1,
         "inter_op_threads": None,

@@ -25,7 +25,7 @@ PARAMETERS = {
     "device": "cpu",
     "dtype": "float32",
     "seed": 3,
-    "learning_rate": 0.01,
+    "optimizer": {"name": "momentum"},
     "held_out": 0.3,
     "tasks_per_node": 1,
     "nodes": 1,
@@ -124,7 +124,7 @@ def test_every_framework_learns_to_read_digits(with_environments, digits):
         parameters={
             "task": "time_to_accuracy",
             "target_accuracy": 0.95,
-            "learning_rate": 0.1,
+            "optimizer.learning_rate": 0.1,
             "data": {"npz": str(digits)},
             "model_options": {"input_size": 64, "hidden_size": 64},
         },

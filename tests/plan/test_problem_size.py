@@ -39,7 +39,7 @@ def test_cases_that_differ_in_the_named_values_alone_are_a_group(sizes: Callable
     "follows",
     [
         "  nodes: '{{ batch_size }}'\n  strategy: ddp",
-        "  learning_rate: '{{ batch_size / 1000 }}'",
+        "  optimizer.learning_rate: '{{ batch_size / 1000 }}'",
         "  model_options: {hidden_size: '{{ batch_size }}'}",
         "  note: '{{ batch_size }}'\nuser_parameters: [note]",
         "slurm: {mem: '{{ batch_size }}G'}",
@@ -58,7 +58,7 @@ def test_what_follows_from_a_value_keeps_cases_apart_and_the_plan_says_so(plan: 
 @pytest.mark.parametrize(
     "follows",
     [
-        ("  learning_rate: '{{ batch_size / 1000 }}'", "learning_rate"),
+        ("  optimizer.learning_rate: '{{ batch_size / 1000 }}'", "optimizer.learning_rate"),
         ("  model_options: {hidden_size: '{{ batch_size }}'}", "model_options.hidden_size"),
         ("  note: '{{ batch_size }}'\nuser_parameters: [note]", "note"),
         ("slurm: {time: '{{ batch_size }}', max_running: '{{ batch_size }}'}", "batch_size"),

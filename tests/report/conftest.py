@@ -32,6 +32,8 @@ MEASURED = {
     "loss_function": None,
     "step": None,
     "graph_fingerprint": None,
+    "optimizer": "momentum",
+    "gradient_accumulation_steps": 1,
 }
 
 
@@ -59,6 +61,8 @@ def _row(number: int, changes: dict[str, Any]) -> dict[str, Any]:
         "loss_function": None,
         "step": None,
         "graph_fingerprint": None,
+        "optimizer": "momentum",
+        "gradient_accumulation_steps": 1,
         "batch_size": 32,
         "nodes": 1,
         "experiment": "study",

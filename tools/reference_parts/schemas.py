@@ -18,6 +18,7 @@ from hpcbench.config.site import Carbon, Cost, Environment, Launcher, Limits, Pa
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.model_input import ModelInput
+from hpcbench.config.workload.optimizer import LearningRate, Optimizer
 from reference_parts.tables import code, codes, markdown_table
 
 # By the name of the generated part.
@@ -26,6 +27,8 @@ MODELS: dict[str, type[BaseModel]] = {
     "parameters": Parameters,
     "data": DataSource,
     "input": ModelInput,
+    "optimizer": Optimizer,
+    "learning_rate": LearningRate,
     "measure": Measure,
     "retry": Retry,
     "tune": Tune,
@@ -81,7 +84,7 @@ def _kind(annotation: typing.Any) -> str:
     if origin is dict:
         return f"mapping to {_kind(arguments[1])}"
     if origin is tuple:
-        return "`[first, last]`"
+        return "`[first, last]`" if len(set(arguments)) == 1 else f"[{', '.join(map(_kind, arguments))}]"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "mapping" if annotation is not Range else "range"
     return _PLAIN.get(annotation, "any value")

@@ -94,7 +94,8 @@ def short_titles(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, An
     If that is not unique, user parameters are added, `lstm with network=wide`, otherwise counts and model options,
     `mlp with 1,000 parameters and 2,000 FLOPs per item`.
     """
-    words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
+    words = ["model", "task", "dtype", "optimizer", "data", "target_accuracy", "math_mode"]
+    words = varying(pd.DataFrame(firsts), words)
     names: list[tuple[str, ...]] = [(_in_words(first, words),) for first in firsts]
     if len(set(names)) < len(names):
         tagged = [(*name, *tagged_with) for name, tagged_with in zip(names, _tags(works, firsts), strict=True)]
@@ -139,7 +140,10 @@ def column_called(name: str, cases: pd.DataFrame) -> str:
 
     The columns that identify a case, `sweep` and `case`, come before user parameters with these names.
     """
-    return USER_PARAMETER + name if name not in IDENTITY and USER_PARAMETER + name in cases else name
+    own = USER_PARAMETER + name
+    if name not in IDENTITY and own in cases:
+        return own
+    return name if name in cases else name.removeprefix("optimizer.")  # as in `optimizer.learning_rate`
 
 
 def cell(value: Any) -> str:

@@ -7,14 +7,15 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
-from hpcbench.core.frameworks import TIME_TO_ACCURACY
+from hpcbench.core.frameworks import FORWARD_TASKS, STEP_TASKS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
 
 # Cases have the same workload, and can be compared, only if all of these columns agree.
 WORK = (
     *("model", "model_options", "input", "loss_function", "step", "task", "parameter_count", "flops_per_item"),
-    *("graph_fingerprint", "dtype", "math_mode", "data", "target_accuracy"),
+    *("graph_fingerprint", "dtype", "math_mode", "optimizer", "data", "target_accuracy"),
 )
+_TRAINING_STEPS = frozenset(STEP_TASKS) - frozenset(FORWARD_TASKS)
 
 
 def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
@@ -28,19 +29,35 @@ def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
 
 
 def _work(cases: pd.DataFrame) -> dict[str, list[Any]]:
-    """Return the columns that define the workload; for commands, experiment and user parameters (user_workload.py)."""
-    commands = [name == COMMAND for name in cases["framework"]]
-    learning = [task == TIME_TO_ACCURACY for task in cases["task"]]
-    models = [not is_command for is_command in commands]
-    asked = {**dict.fromkeys(WORK, models), "held_out": learning, "experiment": commands, USER_WORKLOAD: commands}
+    """Return the columns that define the workload, None where they do not."""
     return {
         name: [value if counts else None for value, counts in zip(cases[name].tolist(), where, strict=True)]
-        for name, where in asked.items()
+        for name, where in _defining(cases).items()
+    }
+
+
+def _defining(cases: pd.DataFrame) -> dict[str, list[bool]]:
+    """Return the columns that define workloads, and for which cases: commands have others (user_workload.py)."""
+    commands = [name == COMMAND for name in cases["framework"]]
+    models = [not is_command for is_command in commands]
+    tasks = cases["task"].tolist()
+    return {
+        **dict.fromkeys(WORK, models),
+        "optimizer": [task in _TRAINING_STEPS for task in tasks],  # otherwise unused, or compared like a strategy
+        "held_out": [task == TIME_TO_ACCURACY for task in tasks],
+        "experiment": commands,
+        USER_WORKLOAD: commands,
     }
 
 
 def differing_work(cases: pd.DataFrame) -> list[str]:
     """Return the columns in which the workloads of the measured cases differ."""
     measured = cases[cases["time_median_s"].notna()]
-    work = {name: {None if pd.isna(value) else value for value in values} for name, values in _work(measured).items()}
-    return [name for name, values in work.items() if name != USER_WORKLOAD and len(values) > 1]
+    return [
+        name for name, where in _defining(measured).items() if name != USER_WORKLOAD and _differs(measured[name], where)
+    ]
+
+
+def _differs(column: pd.Series[Any], where: list[bool]) -> bool:
+    values = [None if pd.isna(value) else value for value, counts in zip(column, where, strict=True) if counts]
+    return len(set(values)) > 1

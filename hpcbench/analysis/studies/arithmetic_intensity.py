@@ -6,15 +6,17 @@ caches. Here it is computed from the model, not measured. For a batch of B items
 a forward pass move M numbers per item and read R of P weights (models/memory_traffic.py), the bytes of a step are:
 
     inference   s (B M + R)
-    training    s (3 B M + 2 R) + 4 (6 P)
+    training    s (3 B M + 2 R) + 4 (4 + 2 S) P, with an optimizer that keeps S tensors per weight tensor
 
 - Every layer reads its input and its weights once and writes its output once. Caches are ideal within a layer and not
   used between layers; layers are not fused.
 - Training is three passes, as in its FLOPs: forward, gradient of the input, gradient of the weights. Each moves as much
   as the forward pass, and the first two read the weights. This slightly overestimates layers without weights (6 numbers
   instead of 5 for an elementwise layer).
-- The gradient of the weights is written, and the optimizer (SGD with momentum) reads gradient, momentum and weight and
-  writes momentum and weight: six numbers per weight, in float32, since 16-bit training is mixed-precision.
+- The gradient of the weights is written, and the optimizer reads it, and reads and writes weight and state: with the
+  momentum of SGD (S = 1), six numbers per weight, in float32, since 16-bit training is mixed-precision.
+- With gradients accumulated over n batches, the first term counts n times, and each further batch reads and writes the
+  gradient of each weight.
 - FLOPs are counted for matrix products and convolutions only.
 
 Fused layers (a compiler, attention that does not store its scores) and caches that hold a small network across layers
@@ -27,12 +29,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from hpcbench.core.frameworks import TASKS
-from hpcbench.models import blocks, catalog, memory_traffic
+from hpcbench.models import blocks, catalog, memory_traffic, optimizers
 from hpcbench.util.fast_json import decoded
 
 SIZES = {"float32": 4, "bfloat16": 2, "float16": 2}  # bytes per number
 _MASTER = SIZES["float32"]  # bytes per trained weight (master weights)
-_UPDATE = 6  # numbers moved per trained weight
+_GRADIENT, _WEIGHT = 2, 2  # numbers moved per trained weight: each is read once and written once
 
 
 class StepWork(NamedTuple):
@@ -48,8 +50,16 @@ class StepWork(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def step_work(model: str, model_options: str, task: str, batch_size: int, dtype: str) -> StepWork:
-    """Return the work of a step of a model with these options (JSON, as in the table of cases).
+def step_work(
+    model: str,
+    model_options: str,
+    task: str,
+    batch_size: int,
+    dtype: str,
+    optimizer: str = optimizers.DEFAULT,
+    batches: int = 1,
+) -> StepWork:
+    """Return the work of a step of a model with these options (JSON, as in the table of cases), on `batches` batches.
 
     Raise ValueError if the model or the dtype is unknown.
     """
@@ -63,5 +73,7 @@ def step_work(model: str, model_options: str, task: str, batch_size: int, dtype:
     flops = batch_size * catalog.flops_of(chain, shape, training)
     if not training:
         return StepWork(flops, SIZES[dtype] * (moved + read))
-    update = _MASTER * _UPDATE * blocks.parameter_count(chain, shape)
-    return StepWork(flops, SIZES[dtype] * (3 * moved + 2 * read) + update)
+    state = optimizers.STATE_TENSORS[optimizers.name_in(optimizer)]
+    numbers = batches * _GRADIENT + _WEIGHT * (1 + state)
+    update = _MASTER * numbers * blocks.parameter_count(chain, shape)
+    return StepWork(batches * flops, batches * SIZES[dtype] * (3 * moved + 2 * read) + update)

@@ -145,7 +145,9 @@ def _point(row: Row, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
         "flops_per_s_ci_high": high,
     }
     try:
-        work = step_work(row["model"], row["model_options"], row["task"], int(row["batch_size"]), ground.dtype)
+        of_step = (row["task"], int(row["batch_size"]), ground.dtype)
+        update = (row["optimizer"], int(row["gradient_accumulation_steps"]))
+        work = step_work(row["model"], row["model_options"], *of_step, *update)
     except ValueError as error:
         return {**point, "reason": str(error)}
     return {**point, "intensity_flops_per_byte": work.intensity, **_under(rate, work.intensity, ground, roofs)}

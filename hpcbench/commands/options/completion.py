@@ -73,13 +73,14 @@ def _cases(context: click.Context, incomplete: str) -> Iterator[str]:
 
 
 def _words_of_cases(workspace: Workspace, name: str) -> Iterator[str]:
+    from hpcbench.report.terminal.status_summary import value_of
     from hpcbench.store.sweep import load
 
     sweep = load(_paths(workspace, name))
     runs = [run for job in sweep.job_names for run in sweep.runs(job)]
     yield from (run.case_id for run in runs)
     for axis in sweep.description["axes"]:
-        values = ((run.user_parameters or {}).get(axis, run.parameters.get(axis)) for run in runs)
+        values = (value_of(run, axis) for run in runs)
         yield from (f"{axis}={value}" for value in values if value is not None)
 
 
@@ -127,14 +128,15 @@ def _experiment(context: click.Context, name: str) -> dict[str, Any]:
 
 
 def _set_keys(context: click.Context, incomplete: str) -> Iterator[str]:
-    from hpcbench.config.experiment import Measure
+    from hpcbench.config.experiment import OPTIONS, Measure
     from hpcbench.config.parameters import NAMES
     from hpcbench.config.slurm_options import SlurmOptions
+    from hpcbench.config.workload.nested import DOTTED
 
     named = _arguments(context)
     experiment = _experiment(context, named[0]) if named else {}
     own = [*(experiment.get("matrix") or {}), *(experiment.get("parameters") or {})]
-    parameters = [*own, *sorted(NAMES)]
+    parameters = [*own, *sorted(NAMES), *sorted(DOTTED), *sorted(f"model_options.{name}" for name in OPTIONS)]
     keys = dict(
         zip(SET_SECTIONS, (parameters, parameters, Measure.model_fields, SlurmOptions.model_fields), strict=True)
     )

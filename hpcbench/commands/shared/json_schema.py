@@ -20,6 +20,7 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.models.optimizers import OPTIMIZERS
 from hpcbench.util.package_data import shipped
 
 Schema = dict[str, Any]
@@ -29,6 +30,7 @@ KINDS = tuple(_MODELS)
 SCHEMAS = Path("configs", "schemas")  # in a workspace, and among the shipped files
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _IN_EXPERIMENT = (Parameters, SlurmOptions, Range)  # Experiment has them as plain mappings, which are checked by case
+_NESTED = ("Optimizer", "LearningRate", "DataSource", "ModelInput")  # the schemas of parameters that are mappings
 _USER_PARAMETER: Schema = {"description": "a user parameter"}
 _NUMBERS = ("integer", "number")
 
@@ -78,7 +80,11 @@ class _Untitled(GenerateJsonSchema):
 def _add_parameters(sections: Schema, definitions: Schema) -> None:
     """Add the parameters and Slurm options to the sections of an experiment, where values may be expressions."""
     own: Schema = definitions["Parameters"]["properties"]
+    for nested in _NESTED:
+        keys = definitions[nested]["properties"]
+        definitions[nested]["properties"] = {name: _or_expression(schema) for name, schema in keys.items()}
     parameters = {name: _or_expression(schema) for name, schema in own.items()}
+    parameters["optimizer"]["anyOf"].insert(0, {"enum": [*OPTIMIZERS]})
     values = {name: {"$ref": f"#/$defs/Parameters/properties/{name}"} for name in own}
     definitions["Expression"] = {"type": "string", "pattern": r"\{\{", "description": 'an expression: "{{ ... }}"'}
     definitions["Parameters"] = _mapping(parameters, _USER_PARAMETER)

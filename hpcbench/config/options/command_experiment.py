@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from hpcbench.config.expressions import RESERVED, is_expression
 from hpcbench.config.names import NAME_PATTERN
-from hpcbench.config.options.parameter_values import Axis
+from hpcbench.config.options.parameter_values import Axis, plain_name
 from hpcbench.config.options.shell_quotes import is_inside_quotes
 from hpcbench.config.parameters import NAMES, NOT_OF_COMMANDS, Parameters
 from hpcbench.config.schema_location import KeyPath
@@ -27,7 +27,7 @@ from hpcbench.errors import UserError, nearest
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-IN_BRACES = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)\}")  # ${NAME} is a variable of bash
+IN_BRACES = re.compile(r"(?<!\$)\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\}")  # ${NAME} is a variable of bash
 RESOURCES = ("nodes", "tasks_per_node", "cpus_per_task", "gpus_per_task")
 # Parameters that take effect although the command does not use them.
 _EFFECTIVE = {*RESOURCES, "launch", "device", "environment", "oversubscribe", *(setting.name for setting in SETTINGS)}
@@ -122,7 +122,7 @@ def _check_used(given: Iterable[str], used: set[str]) -> None:
 def _check_quotes(line: str, axes: Mapping[str, Axis]) -> None:
     """Raise UserError for a parameter within quotes with a value that needs quotes: in quotes, these would be text."""
     for found in IN_BRACES.finditer(line):
-        axis = axes.get(found[1], ())
+        axis = axes.get(plain_name(found[1]), ())
         is_inside = isinstance(axis, list) and is_inside_quotes(line[: found.start()])
         for value in map(str, axis if is_inside else ()):
             if shlex.quote(value) != value and not is_expression(value):
@@ -151,9 +151,9 @@ def command_of(program: Sequence[str], names: Iterable[str]) -> tuple[str, set[s
     for word in program:
         text = ""
         for index, part in enumerate(IN_BRACES.split(word)):
-            if index % 2 and part in known:
-                used.add(part)
-                text += f"{{{{ {part} | quote }}}}"
+            if index % 2 and plain_name(part) in known:
+                used.add(plain_name(part))
+                text += f"{{{{ {plain_name(part)} | quote }}}}"
                 continue
             if index % 2:
                 _check_literal(part, known)

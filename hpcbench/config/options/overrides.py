@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hpcbench.config.experiment import Experiment
+from hpcbench.config.workload.nested import NESTED
 from hpcbench.config.yaml_document import Document, parse_value
 from hpcbench.errors import UserError
 
@@ -28,6 +29,8 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
         path = tuple(key.split("."))
         if path[0] not in Experiment.model_fields:
             path = ("parameters", *path)
+        if path[0] == "parameters" and path[1:2] and path[1] in NESTED:
+            path = ("parameters", ".".join(path[1:]))
         if len(path) == 2 and path[0] == "parameters":
             _fix_included(data, path[1], value)
             if _drop_axis(data, path[1]):

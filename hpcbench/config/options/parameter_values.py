@@ -14,7 +14,7 @@ from hpcbench.errors import UserError
 _RANGE = re.compile(r"(?P<first>[-+\w.]+?)\.\.(?P<last>[-+\w.]+?)(?::(?P<step>.+))?\Z")
 _ONE_END = re.compile(r"[-+\d.]*\d\.\.|\.\.[-+]?\d[\d.]*")
 _LOG_STEP = "*10"
-_NAME = "use letters, digits and _; the first character must not be a digit"
+_NAME = "use letters, digits, _ and dots between words; the first character must not be a digit"
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?P<exponent>[eE][-+]?\d+)?")
 _LARGEST, _LARGEST_INTEGER = 1e15, 2**63 - 1  # with an exponent, and without
 _LONGEST_INTEGER = 20  # characters
@@ -44,19 +44,26 @@ def axis_of(option: str) -> tuple[str, Axis]:
     VALUES are values with commas between them, or a range A..B, A..B:STEP or A..B:log (each value is 10 times the
     previous one), in which B is included. A value of a program's parameter reaches the program as typed; it is a number
     only if it can be written as one without a change. Values of hpcbench's own parameters, and values in
-    quotes or brackets, are YAML. Raise UserError if the option is not written like this.
+    quotes or brackets, are YAML. A dotted name, such as Hydra's `optimizer.lr`, becomes `optimizer_lr`. Raise UserError
+    if the option is not written like this.
     """
     name, equals, text = option.partition("=")
     where, example = f"-P {option}", "e.g. -P batch_size=32,64 or -P workers=1..8"
     if not equals or not name:
         raise UserError("write -P as NAME=VALUES", where=where, hint=example)
-    if not name.isidentifier():
+    if not all(part.isidentifier() for part in name.split(".")):
         raise UserError(f"'{name}' is not a valid parameter name", where=where, hint=_NAME)
+    name = plain_name(name)
     if found := _RANGE.match(text):
         ends = [parse_value(found[each], where) for each in ("first", "last")]
         if all(isinstance(end, int | float) for end in ends):
             return name, {"range": ends, **_step(found["step"])}
     return name, _values(name, text, where)
+
+
+def plain_name(name: str) -> str:
+    """Return `optimizer_lr` for the dotted name `optimizer.lr` of a program's parameter."""
+    return name.replace(".", "_")
 
 
 def _step(text: str | None) -> dict[str, Any]:

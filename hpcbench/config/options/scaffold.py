@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hpcbench.config.options.command_experiment import IN_BRACES, RESOURCES, Invocation, document_of
-from hpcbench.config.options.parameter_values import Axis
+from hpcbench.config.options.parameter_values import Axis, plain_name
 from hpcbench.config.yaml_writer import yaml_text
 from hpcbench.errors import UserError
 
@@ -38,7 +38,8 @@ def scaffold(command: str, axes: Mapping[str, Axis]) -> Scaffold:
     """
     if not command.strip():
         raise UserError("the command is empty", where="--command", hint='e.g. --command "python3 train.py"')
-    used = [name for name in dict.fromkeys(IN_BRACES.findall(command)) if name not in {*axes, *RESOURCES}]
+    named = dict.fromkeys(map(plain_name, IN_BRACES.findall(command)))
+    used = [name for name in named if name not in {*axes, *RESOURCES}]
     document = document_of(Invocation((command,), {**axes, **{name: [] for name in used}}, {}, {}))
     text = _EMPTY.sub(r"\1: []  # add the values to compare", yaml_text(document.data))
     return Scaffold(document.data["name"], text + _MORE, used, command.split())

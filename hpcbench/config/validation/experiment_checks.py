@@ -12,6 +12,7 @@ from hpcbench.config.metrics import Metric, column_of, interval_columns
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.validation.common_mistakes import canonical, hint_for_axis, hint_for_key, range_in
 from hpcbench.config.validation.findings import Findings
+from hpcbench.config.workload.nested import DOTTED, NESTED, is_known
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import closest, is_misspelt, nearest
 
@@ -66,16 +67,16 @@ def check_parameter_names(experiment: Experiment, sections: Sections, findings: 
     _check_declared(experiment, sections["parameters"], findings)
     own = experiment.all_user_parameters
     known = {*sections["parameters"], *own}
-    measured = known | _options(sections)
+    measured = known | DOTTED | _options(sections)
     reported: set[str] = set()
     for path, group in _groups(experiment):
         for name, value in group.items():
             if path[0] == "include" and value == []:
                 findings.add("the list has no values", (*path, name), "add a value, or remove the key")
-            if name not in known and name not in reported:
+            if name not in known and not is_known(name) and name not in reported:
                 reported.add(name)
                 by_set = findings.document.where((*path, name)).startswith("--set ")
-                hint = _parameter_hint(name, known, sections, experiment.runs_command, by_set=by_set)
+                hint = _parameter_hint(name, known | DOTTED, sections, experiment.runs_command, by_set=by_set)
                 findings.add(f"unknown parameter '{name}'", (*path, name), hint)
     for index, name in enumerate(experiment.same_workload):
         if name not in own:
@@ -128,6 +129,8 @@ def _options(sections: Sections) -> set[str]:
 
 
 def _parameter_hint(name: str, known: Collection[str], sections: Sections, runs_command: bool, *, by_set: bool) -> str:
+    if name.partition(".")[0] in NESTED:
+        return nested_hint(name)
     others = {key: names for key, names in sections.items() if key != "parameters"}
     meant = canonical(name)
     section = next((key for key, names in others.items() if by_set and meant in names), None)
@@ -140,6 +143,14 @@ def _parameter_hint(name: str, known: Collection[str], sections: Sections, runs_
         example = f'`command: "python3 train.py --{name} {{{{ {name} }}}}"`'
         own = f"for a parameter of your own program, add `framework: {COMMAND}` and {example}"
     return f"{near}\n{own}" if near else own
+
+
+def nested_hint(name: str) -> str:
+    """Return a hint for an unknown dotted name of a parameter that is a mapping."""
+    root, _, key = name.partition(".")
+    if canonical(key) in DOTTED:
+        return f"did you mean '{canonical(key)}'?"
+    return nearest(name, [known for known in DOTTED if known.startswith(f"{root}.")])
 
 
 def check_axes_apart(experiment: Experiment, findings: Findings) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hpcbench.config.schema_location import KeyPath, fields_at, written_part
-from hpcbench.config.validation.common_mistakes import hint_for_value
+from hpcbench.config.validation.common_mistakes import canonical, hint_for_value
 from hpcbench.config.yaml_document import Document, dotted
 from hpcbench.errors import Finding, UserError, closest, nearest
 from hpcbench.util.text import plural
@@ -63,8 +63,11 @@ class Findings:
         location = written_part(details["loc"], self.document.data, prefix)
         path = prefix + location
         if details["type"] == "extra_forbidden":
-            key, known = str(location[-1]), fields_at(model, location[:-1])
-            self.add(f"unknown key '{key}'", path, self._key_hint(key, dotted(path[:-1])) or nearest(key, known))
+            key = str(details["loc"][-1])
+            known = fields_at(model, location[:-1] if location[-1] == key else location)  # in an axis, it has no line
+            meant = canonical(key).rpartition(".")[2]
+            hint = f"did you mean '{meant}'?" if meant in known else nearest(key, known)
+            self.add(f"unknown key '{key}'", path, self._key_hint(key, dotted(path[:-1])) or hint)
         elif details["type"] == "missing":
             at = prefix + location[: len(details["loc"]) - 1]
             self.add(f"'{dotted(details['loc'])}' is missing", prefix + details["loc"], at=at)

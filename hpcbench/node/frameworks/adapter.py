@@ -3,7 +3,7 @@
 import itertools
 import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Type
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 from ...core.frameworks import TASKS
 from ...core.record import Work
@@ -43,16 +43,16 @@ class Network(ABC):
         return self.predict(next(self._batches)[0])
 
     def train(self) -> Any:
-        """Run forward pass, backward pass and optimizer step of the next batch. Return the loss, on the device."""
-        return self.learn(*next(self._batches))
+        """Run forward and backward pass of the next batches, and one optimizer step. Return the loss, on the device."""
+        return self.learn([next(self._batches) for _ in range(self.problem.batches_per_step)])
 
     @abstractmethod
     def predict(self, inputs: Any) -> Any:
         """Return the logits, (batch, classes), of a batch on the device as in inference, also during training."""
 
     @abstractmethod
-    def learn(self, inputs: Any, labels: Any) -> Any:
-        """Run one training step with a batch on the device. Return the loss of this rank's share of the batch."""
+    def learn(self, batches: Sequence[Batch]) -> Any:
+        """Run one training step with `batches_per_step` batches on the device. Return the mean loss on this rank."""
 
     @abstractmethod
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
@@ -102,7 +102,7 @@ class Network(ABC):
         return Work(
             parameter_count=self.parameter_count,
             flops_per_item=problem.flops_per_item,
-            items_per_step=parameters["batch_size"] * problem.group.size if in_steps else None,
+            items_per_step=problem.items_per_step if in_steps else None,
             items_per_epoch=problem.items_per_epoch,
             input_shapes={"input": (parameters["batch_size"], *problem.item_shape)},
             dtype=parameters["dtype"],

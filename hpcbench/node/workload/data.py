@@ -61,18 +61,19 @@ def load(data: Dict[str, str], shape: Shape, tokens: int, classes: int) -> Items
     return _image_folder(data["imagefolder"], shape, classes)
 
 
-def split(items: Items, held_out: float, batch_size: int, rank: int, size: int, seed: int) -> Split:
+def split(items: Items, held_out: float, batch_size: int, batches: int, rank: int, size: int, seed: int) -> Split:
     """Return one rank's share of the data, from a split that is the same on every rank and in every framework.
 
-    `held_out` is the fraction of held-out items. Raise BadData if the training items of a rank are fewer than a batch.
+    `held_out` is the fraction of held-out items. Raise BadData if the training items of a rank are fewer than the
+    `batches` of one step.
     """
     order = numpy.argsort(Numbers(seed, *_STREAM).integers((len(items.labels),), 2**31 - 1), kind="stable")
     test_count = round(held_out * len(order))
     test, training = order[:test_count], order[test_count:]
     share = len(training) // size
-    if share < batch_size:
-        few = (len(training), batch_size, size)
-        raise BadData("%d items for training are fewer than a batch of %d for each of %d ranks" % few)
+    if share < batch_size * batches:
+        step = "a batch of %d" % batch_size if batches == 1 else "%d batches of %d" % (batches, batch_size)
+        raise BadData("%d items for training are fewer than %s for each of %d ranks" % (len(training), step, size))
     own = test[rank::size]
     longest = -(-len(test) // size)  # the same number of batches on all ranks
     filled = -(-longest // batch_size) * batch_size

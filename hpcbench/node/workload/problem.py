@@ -10,11 +10,10 @@ from ...core.frameworks import SHARDED, TASKS
 from ...models import catalog
 from ...models.initial_weights import InitialWeights, Numbers
 from ...models.layers import Layer, Shape
+from ...models.optimizers import Optimizer, optimizer_of
 from ...models.source import source_of
 from ..launch.rendezvous import Group
 from . import data
-
-MOMENTUM = 0.9  # of the SGD in all frameworks
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,15 @@ class Problem:
         """Return whether the case runs on a GPU."""
         return bool(self.parameters["device"] == "gpu")
 
+    @cached_property
+    def optimizer(self) -> Optimizer:
+        """Return the optimizer of training."""
+        return optimizer_of(self.parameters["optimizer"])
+
     @property
-    def learning_rate(self) -> float:
-        """Return the learning rate."""
-        return float(self.parameters["learning_rate"])
+    def batches_per_step(self) -> int:
+        """Return the batches of one step: those whose gradients are averaged for one step of the optimizer."""
+        return self.optimizer.gradient_accumulation_steps if self.training else 1
 
     @property
     def flops_per_item(self) -> int:
@@ -65,16 +69,24 @@ class Problem:
             return None
         vocabulary = self.options.get("vocabulary", 0)
         items = data.load(parameters["data"], self.item_shape, vocabulary, self.options["classes"])
-        sizes = (parameters["batch_size"], group.rank, group.size)
+        sizes = (parameters["batch_size"], self.batches_per_step, group.rank, group.size)
         return data.split(items, parameters["held_out"], *sizes, parameters["seed"])
 
     @property
+    def items_per_step(self) -> int:
+        """Return the items of one step over all ranks."""
+        return int(self.parameters["batch_size"] * self.batches_per_step * self.group.size)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Return the whole steps of one epoch of real data."""
+        assert self.split  # noqa: S101 - the case has data
+        return int(len(self.split.training.labels) // (self.parameters["batch_size"] * self.batches_per_step))
+
+    @property
     def items_per_epoch(self) -> Optional[int]:
-        """Return the items of one epoch over all ranks: whole batches; None for synthetic input."""
-        if self.split is None:
-            return None
-        size = self.parameters["batch_size"]
-        return int(len(self.split.training.labels) // size * size * self.group.size)
+        """Return the items of one epoch over all ranks: whole steps; None for synthetic input."""
+        return None if self.split is None else self.steps_per_epoch * self.items_per_step
 
     def synthetic_numbers(self) -> Numbers:
         """Return the source of this rank's synthetic input."""

@@ -15,6 +15,7 @@ from rich.text import Text
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.pricing import Price, has_prices
 from hpcbench.config.site import Cost, Site
+from hpcbench.config.workload.nested import shown_value
 from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
@@ -120,13 +121,16 @@ def _price(cost: Cost, price: Price) -> None:
 
 
 def _cases(plan: Plan) -> Table:
-    names = list(dict.fromkeys([*plan.experiment.axis_names, *_derived(plan.cases)]))
+    axes = plan.experiment.axis_names
+    set_by_key = {name.partition(".")[0] for name in axes if "." in name}
+    derived = (name for name in _derived(plan.cases) if name not in set_by_key)
+    names = list(dict.fromkeys([*axes, *derived]))
     table = Table(title=plural(len(plan.cases), "case"), title_justify="left", box=None, pad_edge=False)
     for name in ("case", *names):
         table.add_column(name, justify="right" if name != "case" else "left")
     for case in plan.cases[:MAX_ROWS]:
-        values = {**case.parameters.model_dump(), **case.user_parameters}
-        table.add_row(case.id, *(escape(or_unset(values.get(name))) for name in names))
+        values = {**case.parameters.model_dump(mode="json"), **case.user_parameters}
+        table.add_row(case.id, *(escape(or_unset(shown_value(values, name))) for name in names))
     if len(plan.cases) > MAX_ROWS:
         table.caption = f"... and {len(plan.cases) - MAX_ROWS} more"
     return table

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hpcbench.config.workload.nested import shown_value
 from hpcbench.core import status
 from hpcbench.slurm import node_list, states
 from hpcbench.status import eta
@@ -45,7 +46,7 @@ def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
 
 def value_of(planned: PlannedRun, axis: str) -> Any:
     """Return the value of an axis, a parameter; None if the case does not have it."""
-    return planned.user_parameters[axis] if axis in planned.user_parameters else planned.parameters.get(axis)
+    return planned.user_parameters[axis] if axis in planned.user_parameters else shown_value(planned.parameters, axis)
 
 
 def named(sweep: Sweep, planned: PlannedRun) -> str:

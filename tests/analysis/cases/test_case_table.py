@@ -347,6 +347,7 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "held_out": 0.2,
         "target_accuracy": None,
         **dict.fromkeys(["input", "loss_function", "step", "graph_fingerprint"]),
+        "optimizer": "momentum",
         "first_step_s": 1.0,
         "import_s": 1.0,
         "build_s": 1.0,

@@ -33,6 +33,8 @@ USUAL: dict[str, Any] = {
     "loss_function": None,
     "step": None,
     "graph_fingerprint": None,
+    "optimizer": "momentum",
+    "gradient_accumulation_steps": 1,
     "math_mode": "highest",
     "parameter_count": 1234567,
     "flops_per_item": 10,

@@ -88,6 +88,8 @@ def case(time_s: float, kwh: float = NAN, price: float = NAN, **changes: Any) ->
         "loss_function": None,
         "step": None,
         "graph_fingerprint": None,
+        "optimizer": "momentum",
+        "gradient_accumulation_steps": 1,
         "items_per_step": 10,
         "currency": "EUR",
         "energy_scope": "cpu",

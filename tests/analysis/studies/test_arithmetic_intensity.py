@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hpcbench.analysis.studies.arithmetic_intensity import StepWork, step_work
-from hpcbench.models import catalog
+from hpcbench.models import blocks, catalog
 from hpcbench.models.layers import Conv, Dense
 
 SMALL = json.dumps({"input_size": 3, "hidden_size": 4, "layers": 1, "classes": 2})
@@ -54,6 +54,19 @@ def test_a_convolution(monkeypatch: pytest.MonkeyPatch) -> None:
     work = step_work("one", "{}", "inference", 1, "float32")
     assert work.flops == 2 * 9 * 64 * 64 * 224 * 224 == 3_699_376_128
     assert work.moved_bytes == 4 * (2 * 64 * 224 * 224 + 9 * 64 * 64 + 64) == 25_837_824
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "batches", "numbers"),
+    [("sgd", 1, 4), ("momentum", 1, 6), ('{"name": "adam", "eps": 1e-4}', 1, 8), ("lamb", 1, 8), ("sgd", 3, 8)],
+)
+def test_the_optimizer_and_accumulation_move_numbers_per_weight(optimizer: str, batches: int, numbers: int) -> None:
+    alone = step_work("mlp", SMALL, "inference", 5, "float32")
+    work = step_work("mlp", SMALL, "training", 5, "float32", optimizer, batches)
+    weights = blocks.parameter_count(*catalog.network("mlp", catalog.resolved_options("mlp", json.loads(SMALL))))
+    assert work.flops == batches * 3 * alone.flops
+    passes = step_work("mlp", SMALL, "training", 5, "float32", "sgd").moved_bytes - 4 * 4 * weights
+    assert work.moved_bytes == batches * passes + 4 * numbers * weights
 
 
 @pytest.mark.parametrize("model", catalog.MODELS)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.expressions import Resolver
 from hpcbench.config.options.command_experiment import Invocation, command_of, document_of, name_of
+from hpcbench.config.options.parameter_values import axis_of
 from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 
@@ -122,6 +123,13 @@ def test_an_experiment_has_what_was_asked_for_and_can_be_written_and_read() -> N
     assert experiment.axis_names == ["batch_size", "workers"]
     assert {"nodes": 2, "environment": "pytorch", "mode": "fast"}.items() <= experiment.parameters.items()
     assert experiment.metrics["rate"].better == "higher"
+
+
+def test_a_dotted_name_in_braces_is_the_parameter_of_this_name() -> None:
+    hydra = invocation("train", "optimizer.lr={optimizer.lr}", "{x.y}", axes=dict([axis_of("optimizer.lr=0.1,0.2")]))
+    document = document_of(hydra)
+    assert document.data["parameters"]["command"] == "train optimizer.lr={{ optimizer_lr | quote }} '{x.y}'"
+    assert document.data["matrix"] == {"optimizer_lr": [0.1, 0.2]}
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,10 @@ def test_values_are_a_list_or_a_range(option: str, values: list[Any]) -> None:
     assert (Range.model_validate(axis).values() if isinstance(axis, dict) else axis) == values
 
 
+def test_a_dotted_name_of_a_program_becomes_a_word() -> None:
+    assert axis_of("optimizer.lr=0.1,0.2") == ("optimizer_lr", [0.1, 0.2])
+
+
 @pytest.mark.parametrize("option", ["bs", "=1", "b s=1", "bs=", "bs=[", "bs={a", 'bs="a"b', "bs=1,", "bs=,1", "bs=[]"])
 def test_an_option_without_values_is_refused(option: str) -> None:
     with pytest.raises(UserError) as caught:
@@ -66,6 +70,7 @@ def test_an_option_without_values_is_refused(option: str) -> None:
     ("option", "what"),
     [
         ("a-b=1", "'a-b' is not a valid parameter name"),
+        ("a..b=1", "'a..b' is not a valid parameter name"),
         ("n=1..2,5", "the range '1..2' cannot be used with other values"),
         ("n=1..", "'1..' is an incomplete range"),
         ("n=..3", "'..3' is an incomplete range"),

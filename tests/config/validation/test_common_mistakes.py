@@ -13,6 +13,7 @@ from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.validation import common_mistakes
 from hpcbench.config.validation.common_mistakes import hint_for_axis
 from hpcbench.config.workload.fields import FRAMEWORKS
+from hpcbench.config.workload.nested import DOTTED
 from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 from hpcbench.plan.case import expand
@@ -145,7 +146,7 @@ def test_a_common_mistake_in_a_site_file_is_answered(text: str, expected: str) -
 
 def test_every_name_that_stands_for_another_one_leads_to_a_key_that_exists() -> None:
     keys = {*NAMES, *SlurmOptions.model_fields, *Experiment.model_fields, *Measure.model_fields}
-    assert set(common_mistakes._CALLED.values()) <= keys | Environment.model_fields.keys()
+    assert set(common_mistakes._CALLED.values()) <= keys | Environment.model_fields.keys() | DOTTED
     assert common_mistakes._CALLED.keys() & keys == {"precision"}  # of `measure:`, and of PyTorch users for dtype
     assert set(common_mistakes._VALUES["framework"].values()) <= set(FRAMEWORKS)
     for name in ("device", "dtype", "task"):

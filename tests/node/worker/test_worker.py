@@ -38,8 +38,8 @@ class Still(Network):
     def predict(self, inputs: Any) -> Any:
         return inputs
 
-    def learn(self, inputs: Any, labels: Any) -> Any:
-        return labels
+    def learn(self, batches: Any) -> Any:
+        return batches[0][1]
 
     def on_device(self, inputs: np.ndarray, labels: np.ndarray) -> Any:
         return inputs, labels

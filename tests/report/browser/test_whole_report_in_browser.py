@@ -45,7 +45,7 @@ MODELS: dict[str, dict[str, Any]] = {
             "batch_size": [16, 32],
             "mood": ["calm", "broken", HOSTILE],
             "note": [LONG, f"{LONG}!"],
-            "learning_rate": [0.1, 0.01],
+            "optimizer.learning_rate": [0.1, 0.01],
             "seed": [1, 2],
         },
         "user_parameters": ["mood", "note"],

@@ -1,15 +1,16 @@
 """JAX with Flax and Optax."""
 
-from typing import Any, Tuple
+from typing import Tuple
 
 import jax
 import optax
 from flax import nnx
 from jax import numpy as jnp
 
-from ...workload.problem import MOMENTUM, Problem
+from ...workload.problem import Problem
 from . import layers
 from .network import JAX, JaxAdapter, JaxNetwork, Model, Optimizer
+from .optimizers import optimizer_of
 from .strategies import Arrays
 
 
@@ -23,13 +24,7 @@ class FlaxNetwork(JaxNetwork):
         return _pure(layers.sequential(problem.layers, problem.item_shape, problem.weights(), common))
 
     def optimizer_of(self, problem: Problem, weights: Arrays) -> Optimizer:
-        sgd = optax.sgd(problem.learning_rate, MOMENTUM)
-
-        def update(weights: Arrays, state: Any, gradients: Arrays) -> Tuple[Arrays, Any]:
-            updates, state = sgd.update(gradients, state, weights)
-            return optax.apply_updates(weights, updates), state
-
-        return Optimizer(sgd.init(weights), update)
+        return optimizer_of(problem.optimizer, weights)
 
     def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
         return optax.softmax_cross_entropy_with_integer_labels(logits, labels)

@@ -4,7 +4,7 @@ Weights and batch are arguments of that function, so that XLA cannot compute wit
 """
 
 from abc import abstractmethod
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 import jax
 import numpy
@@ -55,7 +55,7 @@ class JaxNetwork(Network):
         self._rest = self.strategy.own(model.rest)
         if problem.training:
             optimizer = self.optimizer_of(problem, model.weights)
-            self._momentum = self.strategy.shared(optimizer.state)
+            self._state = self.strategy.shared(optimizer.state)
             self._learn = self.strategy.training(self._training_step(model, optimizer))
         self._predict = self.strategy.inference(_logits_of(model))
         self._unfinished: List[jax.Array] = []
@@ -67,7 +67,7 @@ class JaxNetwork(Network):
 
     @abstractmethod
     def optimizer_of(self, problem: Problem, weights: Arrays) -> Optimizer:
-        """Return SGD with momentum."""
+        """Return the optimizer of a case."""
 
     @abstractmethod
     def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
@@ -78,10 +78,26 @@ class JaxNetwork(Network):
             logits, rest = model.apply(weights, rest, inputs, True)
             return self.losses(logits.astype(jnp.float32), labels).mean(), rest
 
-        def step(weights: Arrays, momentum: Any, rest: Arrays, inputs: jax.Array, labels: jax.Array) -> Any:
-            (loss, rest), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights, rest, inputs, labels)
-            weights, momentum = optimizer.update(weights, momentum, self.strategy.mean(gradients))
-            return weights, momentum, rest, loss
+        gradients_of = jax.value_and_grad(loss_of, has_aux=True)
+
+        def mean_of(weights: Arrays, rest: Arrays, batches: Sequence[Batch]) -> Any:
+            """Return loss, rest and mean gradients; batches are computed one after the other."""
+            if len(batches) == 1:
+                return gradients_of(weights, rest, *batches[0])
+
+            def add(sums: Any, batch: Batch) -> Any:
+                (loss, rest), gradients = gradients_of(weights, sums[1], *batch)
+                return (jax.tree.map(jnp.add, sums[0], gradients), rest), loss
+
+            stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *batches)
+            sums = jax.tree.map(jnp.zeros_like, weights)
+            (gradients, rest), losses = jax.lax.scan(add, (sums, rest), stacked)
+            return (losses.mean(), rest), jax.tree.map(lambda each: each / len(batches), gradients)
+
+        def step(weights: Arrays, state: Any, rest: Arrays, batches: Sequence[Batch]) -> Any:
+            (loss, rest), gradients = mean_of(weights, rest, batches)
+            weights, state = optimizer.update(weights, state, self.strategy.mean(gradients))
+            return weights, state, rest, loss
 
         return step
 
@@ -90,10 +106,9 @@ class JaxNetwork(Network):
         self._unfinished.append(logits)
         return logits
 
-    def learn(self, inputs: jax.Array, labels: jax.Array) -> jax.Array:
-        """Run one training step. Return the loss of this rank's share of the batch."""
-        state = (self._weights, self._momentum, self._rest)
-        self._weights, self._momentum, self._rest, loss = self._learn(*state, inputs, labels)
+    def learn(self, batches: Sequence[Batch]) -> jax.Array:
+        state = (self._weights, self._state, self._rest)
+        self._weights, self._state, self._rest, loss = self._learn(*state, list(batches))
         self._unfinished.append(loss)
         return loss
 

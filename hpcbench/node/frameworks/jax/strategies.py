@@ -44,7 +44,7 @@ class Strategy:
         return gradients
 
     def training(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """Compile `step`, in place: (weights, momentum, rest, inputs, labels) -> (weights, momentum, rest, loss)."""
+        """Compile `step`, in place: (weights, state, rest, batches) -> (weights, state, rest, loss)."""
         return jax.jit(step, donate_argnums=(0, 1, 2))
 
     def inference(self, step: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
@@ -78,11 +78,11 @@ class DataParallel(Strategy):
         return jax.lax.pmean(gradients, _RANKS)
 
     def training(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        def of_a_rank(weights: Arrays, momentum: Any, rest: Arrays, inputs: Any, labels: Any) -> Any:
-            weights, momentum, rest, loss = step(weights, momentum, [row[0] for row in rest], inputs, labels)
-            return weights, momentum, [array[None] for array in rest], loss[None]
+        def of_a_rank(weights: Arrays, state: Any, rest: Arrays, batches: Any) -> Any:
+            weights, state, rest, loss = step(weights, state, [row[0] for row in rest], batches)
+            return weights, state, [array[None] for array in rest], loss[None]
 
-        taken, given = (_SAME, _SAME, _OWN, _OWN, _OWN), (_SAME, _SAME, _OWN, _OWN)
+        taken, given = (_SAME, _SAME, _OWN, _OWN), (_SAME, _SAME, _OWN, _OWN)
         return jax.jit(self._mapped(of_a_rank, taken, given), donate_argnums=(0, 1, 2))
 
     def inference(self, step: Callable[..., jax.Array]) -> Callable[..., jax.Array]:

@@ -3,15 +3,16 @@
 After the Keras guide "Writing a custom training loop in JAX".
 """
 
-from typing import Any, Tuple
+from typing import Any, Sequence, Tuple
 
 import jax
 import keras
 
-from ...workload.problem import MOMENTUM, Problem
+from ....models.optimizers import Optimizer as Options
+from ...workload.problem import Problem
 from ..jax.network import JAX, JaxAdapter, JaxNetwork, Model, Optimizer
 from ..jax.strategies import Arrays
-from . import layers
+from . import layers, optimizers
 
 
 class KerasJaxNetwork(JaxNetwork):
@@ -27,16 +28,21 @@ class KerasJaxNetwork(JaxNetwork):
         return Model(_values(model.trainable_variables), _values(model.non_trainable_variables), apply)
 
     def optimizer_of(self, problem: Problem, weights: Arrays) -> Optimizer:
-        sgd = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
-        sgd.build(self._variables)
-
-        def update(weights: Arrays, state: Any, gradients: Arrays) -> Tuple[Arrays, Any]:
-            return sgd.stateless_apply(state, gradients, weights)
-
-        return Optimizer(_values(sgd.variables), update)
+        return optimizer_of(problem.optimizer, self._variables)
 
     def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
         return keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+
+
+def optimizer_of(options: Options, variables: Sequence[Any]) -> Optimizer:
+    """Return the optimizer for the values of these variables."""
+    optimizer = optimizers.keras_optimizer(options)
+    optimizer.build(variables)
+
+    def update(weights: Arrays, state: Any, gradients: Arrays) -> Tuple[Arrays, Any]:
+        return optimizer.stateless_apply(state, optimizers.prepared(options, gradients, weights), weights)
+
+    return Optimizer(_values(optimizer.variables), update)
 
 
 def _values(variables: Any) -> Arrays:

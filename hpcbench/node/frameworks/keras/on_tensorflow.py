@@ -8,9 +8,9 @@ from typing import Any, Iterator, List, Sequence
 import keras
 
 from ....core.frameworks import COMPILED
-from ...workload.problem import MOMENTUM, Problem
+from ...workload.problem import Problem
 from ..tensorflow.adapter import TensorFlow, TensorFlowNetwork
-from . import layers
+from . import layers, optimizers
 
 
 class KerasModule:
@@ -35,9 +35,7 @@ class KerasTensorFlowNetwork(TensorFlowNetwork):
         return KerasModule(model)
 
     def optimizer_of(self, problem: Problem, variables: Sequence[Any]) -> Any:
-        optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
-        optimizer.build(variables)
-        return optimizer
+        return optimizers.Updates(problem.optimizer, variables)
 
     def remarks(self) -> List[str]:
         if self.problem.parameters["execution"] == COMPILED:

@@ -4,18 +4,17 @@ After the Keras guide "Writing a custom training loop in PyTorch".
 """
 
 from contextlib import nullcontext
-from typing import Any, ContextManager
+from typing import Any, ContextManager, List
 
 import keras
 import torch
 from torch import nn
 
-from ...workload.problem import MOMENTUM, Problem
+from ...workload.problem import Problem
 from .. import capabilities
 from ..pytorch.adapter import PyTorch
 from ..pytorch.network import PyTorchNetwork
-from ..pytorch.strategies import Update
-from . import layers
+from . import layers, optimizers
 
 
 class KerasModule(nn.Module):
@@ -30,6 +29,32 @@ class KerasModule(nn.Module):
         return self.model(batch, training=self.training)
 
 
+class KerasUpdate:
+    """The update of a Keras model by an optimizer of Keras."""
+
+    def __init__(self, trained: List[Any], problem: Problem) -> None:
+        self.trained, self.count = trained, problem.batches_per_step
+        self.optimizer = optimizers.Updates(problem.optimizer, trained)
+
+    def begin(self) -> None:
+        """Begin a step: forget the gradients of the step before."""
+        for variable in self.trained:
+            variable.value.grad = None
+
+    def batch(self, *, is_last: bool) -> ContextManager[Any]:
+        """Return the context of the forward and backward pass of a batch."""
+        return nullcontext()
+
+    def backward(self, loss: torch.Tensor) -> None:
+        """Run the backward pass of one batch."""
+        (loss if self.count == 1 else loss / self.count).backward()
+
+    def step(self) -> None:
+        """Update the weights with the gradients of all batches of this step."""
+        with torch.no_grad():
+            self.optimizer.apply([variable.value.grad for variable in self.trained], self.trained)
+
+
 class KerasTorchNetwork(PyTorchNetwork):
     """A network of Keras layers in PyTorch's loop."""
 
@@ -38,18 +63,8 @@ class KerasTorchNetwork(PyTorchNetwork):
         self.trained = model.trainable_variables
         return KerasModule(model)
 
-    def update_of(self, problem: Problem) -> Update:
-        optimizer = keras.optimizers.SGD(problem.learning_rate, MOMENTUM)
-        optimizer.build(self.trained)
-
-        def update(loss: torch.Tensor) -> None:
-            for variable in self.trained:
-                variable.value.grad = None
-            loss.backward()
-            with torch.no_grad():
-                optimizer.apply([variable.value.grad for variable in self.trained], self.trained)
-
-        return update
+    def update_of(self, problem: Problem) -> "KerasUpdate":
+        return KerasUpdate(self.trained, problem)
 
     def autocast(self) -> ContextManager[Any]:
         return nullcontext()  # Keras' dtype policy replaces it

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import replace
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import numpy
 
@@ -54,6 +54,8 @@ class MXNetNetwork(Network):
         # In the order of a Trainer.
         self.trained = [parameters[name] for name in sorted(parameters) if parameters[name].grad_req != "null"]
         self.parameter_count = sum(int(numpy.prod(parameter.shape)) for parameter in self.trained)
+        if problem.batches_per_step > 1:
+            self._accumulate_gradients()
         self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
         if self.graph:
             self._hybridize(self.model)
@@ -65,13 +67,19 @@ class MXNetNetwork(Network):
     def predict(self, inputs: Tensor) -> Tensor:
         return self.model(inputs)
 
-    def learn(self, inputs: Tensor, labels: Tensor) -> Tensor:
-        with autograd.record():
-            loss = self.loss(self.model(inputs), labels).mean()
-        loss.backward()
+    def learn(self, batches: Sequence[Batch]) -> Tensor:
+        losses = []
+        for inputs, labels in batches:
+            with autograd.record():
+                loss = self.loss(self.model(inputs), labels).mean()
+                loss = loss if len(batches) == 1 else loss / len(batches)
+            loss.backward()
+            losses.append(loss)
         assert self.parallel  # noqa: S101 - training has a strategy
         self.parallel.update()
-        return loss
+        if len(batches) > 1:
+            self._zero_gradients()
+        return sum(losses[1:], losses[0])
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
         return self._moved(mx.nd.array(inputs, dtype=inputs.dtype), mx.nd.array(labels, dtype=labels.dtype))
@@ -105,6 +113,14 @@ class MXNetNetwork(Network):
         """Return the work of one step. MXNet's bfloat16 is mixed precision: sums and norms stay in float32."""
         work = super().work
         return replace(work, math_mode="autocast") if work.dtype == "bfloat16" else work
+
+    def _accumulate_gradients(self) -> None:
+        for parameter in self.trained:
+            parameter.grad_req = "add"
+
+    def _zero_gradients(self) -> None:
+        for parameter in self.trained:
+            parameter.zero_grad()
 
     def _hybridize(self, block: Any) -> None:
         block.hybridize(static_alloc=True, static_shape=True)

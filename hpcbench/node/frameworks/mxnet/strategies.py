@@ -9,9 +9,11 @@ from typing import Any, Callable, Dict, List
 import mxnet as mx
 from mxnet import gluon
 
+from ...errors import Unsupported
 from ...launch.rendezvous import Group
-from ...workload.problem import MOMENTUM, Problem
+from ...workload.problem import Problem
 from ..horovod import join
+from . import optimizers
 
 END_S = 10.0  # for servers after the request to end
 
@@ -33,15 +35,20 @@ class Strategy:
 
     def __init__(self, parameters: Any, problem: Problem) -> None:
         self.ranks_summed = 1  # number of ranks whose gradients are summed before the optimizer gets them
+        self.options, self.steps = problem.optimizer, 0
+        self.trained = [each for each in parameters.values() if each.grad_req != "null"]
         self.trainer = self.trainer_of(parameters, problem)
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
         """Return the trainer for the parameters of a network, with all ranks joined."""
-        return gluon.Trainer(parameters, "sgd", _settings(problem), kvstore=None)
+        return gluon.Trainer(parameters, optimizers.optimizer_of(self.options), kvstore=None)
 
     def update(self) -> None:
         """Take an optimizer step with the mean of the ranks' gradients."""
+        optimizers.clip(self.trained, self.options)
+        optimizers.set_step(self.trainer.optimizer, self.options, self.steps)
         self.trainer.step(self.ranks_summed)
+        self.steps += 1
 
     def leave(self) -> None:
         """Leave the group of ranks. All ranks must call this."""
@@ -58,12 +65,14 @@ class KVStore(Strategy):
     """
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
+        optimizers.check_servers(self.options)
         group = problem.group
         self.ranks_summed = group.size
         self.processes = _Processes(group)
         store = mx.kv.create("dist_device_sync" if problem.on_gpu else "dist_sync")
         _STORES.append(store)
-        return gluon.Trainer(parameters, "sgd", _settings(problem), kvstore=store, update_on_kvstore=True)
+        optimizer = optimizers.optimizer_of(self.options)
+        return gluon.Trainer(parameters, optimizer, kvstore=store, update_on_kvstore=True)
 
     def leave(self) -> None:
         self.processes.may_end()
@@ -77,12 +86,14 @@ class Horovod(Strategy):
     """Gradients averaged by Horovod."""
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
+        if self.options.clip_norm is not None or self.options.clip_value is not None:
+            raise Unsupported("clipping requires the strategy single: Horovod's trainer averages within the update")
         join(problem)
         import horovod.mxnet as horovod
 
         horovod.init()
         self.horovod = horovod
-        return horovod.DistributedTrainer(parameters, "sgd", _settings(problem))  # averages by itself
+        return horovod.DistributedTrainer(parameters, optimizers.optimizer_of(self.options))  # averages by itself
 
     def leave(self) -> None:
         self.horovod.shutdown()
@@ -96,10 +107,6 @@ def parallel(parameters: Any, problem: Problem) -> Strategy:
 
 
 _STRATEGIES: Dict[str, Callable[[Any, Problem], Strategy]] = {"kvstore": KVStore, "horovod": Horovod}
-
-
-def _settings(problem: Problem) -> Dict[str, float]:
-    return {"learning_rate": problem.learning_rate, "momentum": MOMENTUM}
 
 
 class _Processes:

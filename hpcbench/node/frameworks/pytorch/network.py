@@ -1,7 +1,7 @@
 """A network of PyTorch modules: eager or compiled, with one process or several, on CPU and GPU."""
 
 from contextlib import nullcontext
-from typing import Any, ContextManager, Iterator, List, Optional
+from typing import Any, ContextManager, Iterator, List, Optional, Sequence
 
 import numpy
 import torch
@@ -13,7 +13,7 @@ from ...workload.problem import Problem
 from .. import capabilities
 from ..adapter import Batch, Network
 from . import data, layers, strategies
-from .strategies import Update
+from .update import update_of
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -51,9 +51,9 @@ class PyTorchNetwork(Network):
         """Return the module under the strategy of its case."""
         return strategies.parallel(model, self.problem, self.device)
 
-    def update_of(self, problem: Problem) -> Update:
-        """Return the function that runs backward pass and optimizer step for a loss."""
-        return strategies.update_of(self.model, problem, self.device)
+    def update_of(self, problem: Problem) -> Any:
+        """Return the update of the weights: backward passes and the step of the optimizer (update.py)."""
+        return update_of(self.model, problem, self.device)
 
     def output(self, inputs: Any) -> torch.Tensor:
         """Return the logits, (batch, classes), of a batch on the device."""
@@ -74,10 +74,17 @@ class PyTorchNetwork(Network):
         self.model.train()
         return logits
 
-    def learn(self, inputs: Any, labels: torch.Tensor) -> torch.Tensor:
-        with self.autocast():
-            loss = self.loss(inputs, labels)
-        self.update(loss)
+    def learn(self, batches: Sequence[Batch]) -> torch.Tensor:
+        self.update.begin()
+        losses = []
+        for count, (inputs, labels) in enumerate(batches, 1):
+            with self.update.batch(is_last=count == len(batches)):
+                with self.autocast():
+                    loss = self.loss(inputs, labels)
+                self.update.backward(loss)
+            losses.append(loss.detach())
+        self.update.step()
+        return losses[0] if len(losses) == 1 else torch.stack(losses).mean()
         return loss
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:

@@ -1,4 +1,4 @@
-"""Strategies for training one PyTorch model on several ranks: each wraps the model and updates the weights."""
+"""Strategies for training one PyTorch model on several ranks: each wraps the model."""
 
 import os
 import sys
@@ -10,22 +10,17 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
+from ....models.optimizers import LAMB
 from ...errors import Unsupported
-from ...workload.problem import MOMENTUM, Problem
+from ...workload.problem import Problem
 from ..horovod import join
+from .optimizers import optimizer_of
 from .sharding import units
-
-Update = Callable[[torch.Tensor], None]  # backward and optimizer step for a loss
 
 
 def parallel(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     """Return the model under the strategy of its case."""
     return _MODELS[problem.parameters["strategy"]](model, problem, device) if problem.parallel else model
-
-
-def update_of(model: Any, problem: Problem, device: torch.device) -> Update:
-    """Return the training update for a model that `parallel` returned."""
-    return _UPDATES.get(problem.parameters["strategy"], _plain_update)(model, problem, device)
 
 
 def whole_weights(model: nn.Module) -> "Iterator[numpy.ndarray]":
@@ -42,32 +37,6 @@ def leave() -> None:
     """Destroy the process group, if it was joined."""
     if dist.is_initialized():
         dist.destroy_process_group()
-
-
-def no_update(loss: torch.Tensor) -> None:
-    """Do nothing: the user's step has already updated the weights."""
-
-
-def optimizer_of(model: nn.Module, problem: Problem) -> torch.optim.Optimizer:
-    """Return the optimizer of a case for the trainable weights of a model."""
-    trained = [weight for weight in model.parameters() if weight.requires_grad]
-    return torch.optim.SGD(trained, lr=problem.learning_rate, momentum=MOMENTUM)
-
-
-def _scaler(problem: Problem, device: torch.device) -> Any:
-    return torch.amp.GradScaler(device.type, enabled=problem.parameters["dtype"] == "float16")
-
-
-def _plain_update(model: nn.Module, problem: Problem, device: torch.device) -> Update:
-    optimizer, scaler = optimizer_of(model, problem), _scaler(problem, device)
-
-    def update(loss: torch.Tensor) -> None:
-        optimizer.zero_grad()
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-
-    return update
 
 
 def _join(problem: Problem, device: torch.device) -> None:
@@ -121,23 +90,6 @@ def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> nn.Mod
     return model
 
 
-def _horovod_update(model: nn.Module, problem: Problem, device: torch.device) -> Update:
-    import horovod.torch as horovod
-
-    scaler = _scaler(problem, device)
-    optimizer = horovod.DistributedOptimizer(optimizer_of(model, problem), named_parameters=model.named_parameters())
-
-    def update(loss: torch.Tensor) -> None:
-        optimizer.zero_grad()
-        scaler.scale(loss).backward()
-        optimizer.synchronize()  # before the scaler checks gradients for infinities: equal on all ranks
-        with optimizer.skip_synchronize():
-            scaler.step(optimizer)
-        scaler.update()
-
-    return update
-
-
 def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     """Return the engine of DeepSpeed with ZeRO stage 1: each rank has a share of the optimizer state."""
     try:
@@ -158,16 +110,16 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
         "zero_allow_untested_optimizer": True,
         "torch_autocast": {"enabled": dtype != "float32", "dtype": dtype},
     }
-    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer_of(model, problem), config=settings)
+    options = problem.optimizer
+    if options.name == LAMB:
+        raise Unsupported("lamb needs the norms of whole weight tensors, which ZeRO divides among the ranks")
+    if options.clip_value is not None:
+        raise Unsupported("DeepSpeed clips gradients by their norm (clip_norm), not by value")
+    settings["gradient_accumulation_steps"] = options.gradient_accumulation_steps
+    if options.clip_norm is not None:
+        settings["gradient_clipping"] = options.clip_norm
+    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer_of(model, options), config=settings)
     return engine
-
-
-def _deepspeed_update(engine: Any, problem: Problem, device: torch.device) -> Update:
-    def update(loss: torch.Tensor) -> None:
-        engine.backward(loss)
-        engine.step()
-
-    return update
 
 
 _MODELS: Dict[str, Callable[[nn.Module, Problem, torch.device], Any]] = {
@@ -175,8 +127,4 @@ _MODELS: Dict[str, Callable[[nn.Module, Problem, torch.device], Any]] = {
     "fsdp": _fsdp,
     "horovod": _horovod,
     "deepspeed": _deepspeed,
-}
-_UPDATES: Dict[str, Callable[[Any, Problem, torch.device], Update]] = {
-    "horovod": _horovod_update,
-    "deepspeed": _deepspeed_update,
 }

@@ -12,10 +12,10 @@ from ....models import layers
 from ... import oom_detection
 from ...host import hardware
 from ...workload.data import Items
-from ...workload.problem import MOMENTUM, Problem, channels_last
+from ...workload.problem import Problem, channels_last
 from .. import capabilities
 from ..adapter import Adapter, Batch, Library, Network
-from . import data, strategies
+from . import data, optimizers, strategies
 from .dense import Formats
 from .layers import sequential
 
@@ -24,26 +24,11 @@ Tensor = Any
 _DTYPES = {"float32": tf.float32, "bfloat16": tf.bfloat16, "float16": tf.float16}
 
 
-class Momentum:
-    """Stochastic gradient descent with momentum, by one fused operation per weight."""
-
-    def __init__(self, variables: Sequence[tf.Variable], learning_rate: float) -> None:
-        self.velocities = [tf.Variable(tf.zeros(each.shape, each.dtype), trainable=False) for each in variables]
-        self.learning_rate = learning_rate
-
-    def apply(self, gradients: Sequence[Tensor], variables: Sequence[tf.Variable]) -> None:
-        """Update the variables with their gradients, in place."""
-        for variable, velocity, gradient in zip(variables, self.velocities, gradients):
-            tf.raw_ops.ResourceApplyMomentum(
-                var=variable.handle, accum=velocity.handle, lr=self.learning_rate, grad=gradient, momentum=MOMENTUM
-            )
-
-
 class TensorFlowNetwork(Network):
     """A network of TensorFlow operations.
 
     A subclass may have another model (callable with a batch and `training`, with `trainable_variables`) and another
-    optimizer (with the `apply` of Momentum).
+    optimizer (with the `apply` of optimizers.Updates).
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -73,13 +58,13 @@ class TensorFlowNetwork(Network):
 
     def optimizer_of(self, problem: Problem, variables: Sequence[tf.Variable]) -> Any:
         """Return the optimizer for `variables`."""
-        return Momentum(variables, problem.learning_rate)
+        return optimizers.Updates(problem.optimizer, variables)
 
     def predict(self, inputs: Tensor) -> Tensor:
         return self._predict(inputs)
 
-    def learn(self, inputs: Tensor, labels: Tensor) -> Tensor:
-        return self._learn(inputs, labels)
+    def learn(self, batches: Sequence[Batch]) -> Tensor:
+        return self._learn(batches)
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
         return data.in_format(tf.constant(channels_last(inputs)), tf.constant(labels), self.dtype)
@@ -122,11 +107,17 @@ class TensorFlowNetwork(Network):
     def _logits_of_a_rank(self, inputs: Tensor) -> Tensor:
         return self.parallel.run(self.model, (inputs, False))
 
-    def _learn_as_a_rank(self, inputs: Tensor, labels: Tensor) -> Tensor:
-        return self.parallel.run(self._step, (inputs, labels))
+    def _learn_as_a_rank(self, batches: Sequence[Batch]) -> Tensor:
+        return self.parallel.run(self._step, (batches,))
 
-    def _step(self, inputs: Tensor, labels: Tensor) -> Tensor:
-        loss, gradients = self._gradients(inputs, labels)
+    def _step(self, batches: Sequence[Batch]) -> Tensor:
+        loss, gradients = self._gradients(*batches[0])
+        for inputs, labels in batches[1:]:
+            with tf.control_dependencies(gradients):  # one batch after the other
+                other, more = self._gradients(inputs, labels)
+                loss, gradients = loss + other, [one + each for one, each in zip(gradients, more)]
+        if len(batches) > 1:
+            loss, gradients = loss / len(batches), [each / len(batches) for each in gradients]
         self.optimizer.apply(self.parallel.average(gradients), self.trained)
         return loss
 

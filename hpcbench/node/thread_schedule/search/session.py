@@ -74,7 +74,7 @@ def _other_step(network: Any) -> Optional[Step]:
     other = replace(problem, parameters={**problem.parameters, "seed": problem.parameters["seed"] + 1})
     inputs, labels = network.on_device(*network.synthetic_batch(other))
     if problem.training:
-        return lambda: network.learn(inputs, labels)
+        return lambda: network.learn([(inputs, labels)] * problem.batches_per_step)
     return lambda: network.predict(inputs)
 
 

@@ -29,7 +29,7 @@ def learn(network: Network) -> Dict[str, Any]:
     parameters, group = problem.parameters, problem.group
     split = problem.split
     assert split  # noqa: S101 - this task has data
-    steps = len(split.training.labels) // parameters["batch_size"]
+    steps = problem.steps_per_epoch
     curve: List[Dict[str, float]] = []
 
     def summary(seconds: Optional[float]) -> Dict[str, Any]:

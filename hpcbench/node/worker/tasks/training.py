@@ -1,4 +1,4 @@
-"""Training: one step is forward, loss, backward and optimizer step on one batch."""
+"""Training: one step is forward, loss and backward on one or more batches, and one optimizer step."""
 
 from typing import Any, Callable
 

@@ -10,7 +10,9 @@ from typing import Any
 from rich.text import Text
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.config.workload.nested import shown_value
 from hpcbench.core.status import COMPLETED, METRIC_NOT_FOUND, STATUSES
+from hpcbench.models import optimizers
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.terminal.status import counted
@@ -34,9 +36,11 @@ def status(word: str) -> Text:
 
 def plan(view: CaseView) -> Facts:
     """Return the plan of a case, with parameters that differ from their defaults first."""
-    planned = view.planned.parameters
+    planned = dict(view.planned.parameters)
     usual = {name: field.default for name, field in Parameters.model_fields.items()}
     usual["model_options"] = {}
+    if planned.get("optimizer"):
+        planned["optimizer"], usual["optimizer"] = shown_value(planned, "optimizer"), optimizers.DEFAULT
     given = {name: value for name, value in planned.items() if value is not None}
     own = {name: value for name, value in given.items() if value != usual.get(name)}
     rest = {name: value for name, value in given.items() if name not in own}

@@ -178,7 +178,7 @@ def test_named_inputs_are_passed_by_name(build: Build) -> None:
 
 @pytest.mark.parametrize("loss", [*outputs.LOSSES, "user_nets:smooth"])
 def test_every_loss_decreases(loss: str, build: Build) -> None:
-    network = build(loss_function=loss, learning_rate=0.1)
+    network = build(loss_function=loss, optimizer={"name": "momentum", "learning_rate": 0.1})
     losses = [float(network.train().detach()) for _ in range(20)]
     assert losses[-1] < losses[0]
 

@@ -25,7 +25,8 @@ class Counting:
         held_out = Items(np.zeros((4, 1), np.float32), np.ones(4, np.int32))
         parameters = {"batch_size": BATCH, "max_epochs": 3, "target_accuracy": 0.9}
         split = Split(items, held_out, 4)
-        self.problem = SimpleNamespace(parameters=parameters, group=Group(Ranks(0, 1)), split=split)
+        group = Group(Ranks(0, 1))
+        self.problem = SimpleNamespace(parameters=parameters, group=group, split=split, steps_per_epoch=BATCHES)
         self.learned = learned
         self.steps = self.queued = self.longest = 0
 

@@ -1,7 +1,7 @@
 """A model of a library or of the user as the network of a case."""
 
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy
 import torch
@@ -17,9 +17,8 @@ from ....errors import BadModel
 from ....workload import synthetic, user_code
 from ....workload.data import Items
 from ....workload.problem import Problem
-from .. import strategies
+from ...adapter import Batch
 from ..network import PyTorchNetwork
-from ..strategies import Update
 from . import outputs
 from .build import build
 from .trace import trace
@@ -58,13 +57,11 @@ class ExternalNetwork(PyTorchNetwork):
                 weight.requires_grad_(False)
         return super().distributed(model)
 
-    def update_of(self, problem: Problem) -> Update:
+    def update_of(self, problem: Problem) -> Any:
         step = problem.parameters["step"]
-        if step is None:
-            return super().update_of(problem)
-        self._step = user_code.function(step, "step")
-        self._optimizer = strategies.optimizer_of(self.model, problem)
-        return strategies.no_update
+        if step is not None:
+            self._step = user_code.function(step, "step")
+        return super().update_of(problem)
 
     def output(self, inputs: Any) -> torch.Tensor:
         """Return the tensor of the output that the loss uses."""
@@ -75,11 +72,13 @@ class ExternalNetwork(PyTorchNetwork):
         loss: torch.Tensor = self._loss(self._called(self.model, inputs), labels)
         return loss
 
-    def learn(self, inputs: Any, labels: torch.Tensor) -> torch.Tensor:
+    def learn(self, batches: Sequence[Batch]) -> torch.Tensor:
         if self.problem.parameters["step"] is None:
-            return super().learn(inputs, labels)
+            return super().learn(batches)
+        ((inputs, labels),) = batches
         with self.autocast():
-            loss = self._step(self.model, inputs, labels, self._optimizer)
+            loss = self._step(self.model, inputs, labels, self.update.optimizer)
+        self.update.advance()
         if not isinstance(loss, torch.Tensor):
             raise BadModel("step: the function returned an object of type %s, not the loss" % type(loss).__name__)
         return loss

@@ -1,0 +1,64 @@
+"""Learning rates over the steps of an optimizer: constant, in steps, or a cosine, each with an optional warm-up."""
+
+import math
+from typing import Any, Mapping, NamedTuple, Tuple, Union
+
+CONSTANT, STEPS, COSINE = "constant", "steps", "cosine"
+SCHEDULES = (CONSTANT, STEPS, COSINE)
+
+
+class Schedule(NamedTuple):
+    """A learning rate over optimizer steps, which are counted from 0.
+
+    `peak` is the rate after `warmup_steps` of linear warm-up. From there, `steps` sets the rates of `milestones`,
+    (step, rate), and `cosine` reaches `final` at `total_steps` (Loshchilov and Hutter, 2017, "SGDR", without restarts).
+    """
+
+    peak: float
+    kind: str = CONSTANT
+    warmup_steps: int = 0
+    milestones: Tuple[Tuple[int, float], ...] = ()
+    total_steps: int = 0
+    final: float = 0.0
+
+    @property
+    def is_constant(self) -> bool:
+        """Return whether the rate is the same in all steps."""
+        return self.kind == CONSTANT and not self.warmup_steps
+
+    def rate(self, step: Any, arrays: Any) -> Any:
+        """Return the learning rate of a step.
+
+        `arrays` has `where`, `minimum`, `maximum` and `cos` for the type of `step`, such as NumPy or jax.numpy.
+        """
+        rate: Any = self.peak
+        if self.kind == STEPS:
+            for start, after in self.milestones:
+                rate = arrays.where(step >= start, after, rate)
+        elif self.kind == COSINE:
+            passed = (step - self.warmup_steps) / (self.total_steps - self.warmup_steps)
+            angle = math.pi * arrays.minimum(arrays.maximum(passed, 0.0), 1.0)
+            rate = self.final + 0.5 * (self.peak - self.final) * (1.0 + arrays.cos(angle))
+        if self.warmup_steps:
+            rate = arrays.where(step < self.warmup_steps, self.peak * (step + 1.0) / self.warmup_steps, rate)
+        return rate
+
+
+def simplest(given: Any) -> Any:
+    """Return the number for a schedule that is constant; another learning rate unchanged."""
+    return given["peak"] if isinstance(given, Mapping) and schedule_of(given).is_constant else given
+
+
+def schedule_of(given: Union[float, Mapping[str, Any]]) -> Schedule:
+    """Return the schedule of a learning rate: a number, or a mapping with the fields of an experiment."""
+    if not isinstance(given, Mapping):
+        return Schedule(float(given))
+    milestones = tuple((int(step), float(rate)) for step, rate in given.get("milestones") or ())
+    return Schedule(
+        float(given["peak"]),
+        given.get("schedule") or CONSTANT,
+        given.get("warmup_steps") or 0,
+        milestones,
+        given.get("total_steps") or 0,
+        given.get("final") or 0.0,
+    )

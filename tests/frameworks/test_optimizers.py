@@ -1,0 +1,82 @@
+"""The optimizers of every framework, compared with a NumPy reference in float64 on a fixed sequence of gradients."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcbench.core.frameworks import FRAMEWORKS
+from tests.frameworks import optimizer_cases
+
+TOLERANCE = 1e-6  # relative L2 error of the weights, per step
+OF_BATCHES = 1e-5  # of the weights after three steps on two batches, compared with one batch twice as large
+ADAMW = {"name": "adamw", "clip_norm": 0.1, "learning_rate": {"peak": 0.01, "warmup_steps": 2}}
+LAMB = {"name": "lamb", "learning_rate": 0.1, "clip_value": 0.05}
+DISTRIBUTED = [
+    ("pytorch", "ddp", ADAMW),
+    ("pytorch", "fsdp", ADAMW),
+    ("pytorch", "fsdp", LAMB),
+    ("pytorch", "deepspeed", ADAMW),
+    ("pytorch", "horovod", ADAMW),
+    ("tensorflow", "multi_worker_mirrored", LAMB),
+    ("keras-tensorflow", "multi_worker_mirrored", ADAMW),
+    ("keras-torch", "ddp", LAMB),
+    ("jax", "data_parallel", ADAMW),
+    ("mxnet", "kvstore", {"name": "nesterov", "learning_rate": 0.1}),
+]
+SLOW = ("horovod", "deepspeed")
+
+
+@pytest.fixture
+def arrays(outputs: Any, tmp_path: Path) -> Callable[..., dict[str, np.ndarray]]:
+    def found(framework: str, *words: str, **settings: Any) -> dict[str, np.ndarray]:
+        result, execution = tmp_path / "weights.npz", FRAMEWORKS[framework].executions[0]
+        outputs("optimizer_probe.py", framework, result, execution, *words, framework=framework, **settings)
+        with np.load(result) as file:
+            return dict(file)
+
+    return found
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_all_optimizers_agree_with_the_reference(framework: str, arrays: Any) -> None:
+    found, wrong = arrays(framework), {}
+    for name, options in optimizer_cases.cases().items():
+        for steps, expected in zip((1, optimizer_cases.STEPS), optimizer_cases.reference(options), strict=True):
+            error = relative_error(of_case(found, f"{name}.{steps}"), expected)
+            if not error <= TOLERANCE * steps:
+                wrong[f"{name} after {steps}"] = f"{error:.1e}"
+    assert not wrong
+    check_batches(found)
+
+
+@pytest.mark.parametrize(
+    ("framework", "strategy", "options"),
+    [pytest.param(*each, marks=[pytest.mark.long] if each[1] in SLOW else []) for each in DISTRIBUTED],
+    ids=[f"{framework}-{strategy}-{options['name']}" for framework, strategy, options in DISTRIBUTED],
+)
+def test_two_ranks_that_accumulate_gradients_take_the_step_of_one_large_batch(
+    framework: str, strategy: str, options: dict[str, Any], arrays: Any
+) -> None:
+    environment = f"horovod-{framework}" if strategy == "horovod" else None
+    check_batches(arrays(framework, strategy, json.dumps(options), ranks=2, environment=environment))
+
+
+def check_batches(found: dict[str, np.ndarray]) -> None:
+    small, large = of_case(found, "small"), of_case(found, "large")
+    assert len(small) == len(large) >= 4
+    assert relative_error(small, large) <= OF_BATCHES
+
+
+def of_case(found: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
+    return [found[key] for key in sorted(found) if key.rpartition(".")[0] == name]
+
+
+def relative_error(found: list[Any], expected: list[Any]) -> float:
+    difference = np.concatenate([(one - other).ravel() for one, other in zip(found, expected, strict=True)])
+    return float(np.linalg.norm(difference) / np.linalg.norm(np.concatenate([each.ravel() for each in expected])))
