@@ -12,6 +12,7 @@ from .layers import (
     Dropout,
     Embedding,
     Flatten,
+    Gelu,
     GlobalAvgPool,
     Layer,
     LayerNorm,
@@ -238,6 +239,23 @@ def _inception_e() -> Branches:
             _pooled(192),
         )
     )
+
+
+def gpt(o: Options) -> List[Layer]:
+    """Return a decoder that predicts the next token at each position: GPT-2, with an output layer of its own weights.
+
+    Blocks normalize before attention and feed-forward network. There is no dropout, and the output layer has no bias.
+    Source: Radford et al. (2019), "Language models are unsupervised multitask learners".
+    """
+    width, epsilon = o["hidden_size"], 1e-5
+    attention = Residual((LayerNorm(epsilon), Attention(o["heads"], 0.0, causal=True)))
+    feed_forward = (Dense(o["feed_forward_size"], gain=1.0), Gelu(), Dense(width, gain=1.0))
+    block: List[Layer] = [attention, Residual((LayerNorm(epsilon), *feed_forward))]
+    return [
+        Embedding(o["vocabulary"], o["positions"], width, segments=0),
+        *(block * o["layers"]),
+        *(LayerNorm(epsilon), Dense(o["vocabulary"], gain=1.0, bias=False)),
+    ]
 
 
 def transformer(o: Options) -> List[Layer]:

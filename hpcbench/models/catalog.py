@@ -5,10 +5,11 @@ forward pass: the backward pass does twice the work of the forward pass (Kaplan 
 language models", section 2.1).
 """
 
+import math
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import architectures, blocks
-from .layers import Layer, Shape
+from .layers import Embedding, Layer, Shape
 
 Options = Dict[str, Any]
 
@@ -18,13 +19,18 @@ class Model(NamedTuple):
 
     description: str
     options: Options
-    input_shape: Callable[[Options], Shape]  # of one item; layers.py defines the order of dimensions
+    input_shape: Callable[[Options], Shape]  # of one input; layers.py defines the order of dimensions
     build: Callable[[Options], List[Layer]]
+    predicts_tokens: bool = False  # at each position of its input; then an item is a token, otherwise an input
 
     @property
     def takes_tokens(self) -> bool:
         """Return whether an item is a row of token ids, each below the option `vocabulary`."""
         return "vocabulary" in self.options
+
+    def items_per_input(self, options: Options) -> int:
+        """Return the items of one input: its tokens if the model predicts tokens, otherwise 1."""
+        return int(options["sequence_length"]) if self.predicts_tokens else 1
 
 
 def resolved_options(model: str, given: Options) -> Options:
@@ -58,13 +64,24 @@ def network(model: str, options: Options) -> Tuple[List[Layer], Shape]:
 
 def flops_per_item(model: str, options: Options, training: bool) -> int:
     """Return the FLOPs for one item of one step of a model (1 MAC = 2 FLOPs)."""
-    return flops_of(*network(model, options), training)
+    return flops_of(*network(model, options), training) // MODELS[model].items_per_input(options)
 
 
 def flops_of(chain: List[Layer], shape: Shape, training: bool) -> int:
-    """Return the FLOPs for one item of one step of a list of layers; training counts three forward passes."""
+    """Return the FLOPs for one input of one step of a list of layers; training counts three forward passes."""
     forward = blocks.total_flops(chain, shape)
     return 3 * forward if training else forward
+
+
+def parameters_without_embeddings(model: str, options: Options) -> int:
+    """Return the number of parameters without embeddings of tokens and positions, the N of the 6N rule.
+
+    Training takes about 6 N FLOPs per token (Kaplan et al., 2020, section 2.1).
+    """
+    layers, shape = network(model, options)
+    total = blocks.parameter_count(layers, shape)
+    tables = (layer.weights(shape).values() for layer in layers if isinstance(layer, Embedding))
+    return total - sum(math.prod(weight.shape) for weights in tables for weight in weights)
 
 
 def _problem(model: str, options: Options) -> Optional[str]:
@@ -76,7 +93,7 @@ def _problem(model: str, options: Options) -> Optional[str]:
         last = "hidden_size" if options["layers"] % 2 else "narrow_size"
         if options[last] * (1 + options["bidirectional"]) % options["heads"]:
             return "heads must divide the width of the last layer, which %s makes" % last
-    if model == "transformer":
+    if model in ("transformer", "gpt"):
         if options["hidden_size"] % options["heads"]:
             return "heads must divide hidden_size"
         if options["sequence_length"] > options["positions"]:
@@ -162,5 +179,20 @@ MODELS: Dict[str, Model] = {
         },
         lambda o: (o["sequence_length"],),
         architectures.transformer,
+    ),
+    "gpt": Model(
+        "decoder with the shape of GPT-2, which predicts the next token; an item is a token",
+        {
+            "hidden_size": 768,
+            "layers": 12,
+            "heads": 12,
+            "feed_forward_size": 3072,
+            "vocabulary": 50257,
+            "positions": 1024,
+            "sequence_length": 1024,
+        },
+        lambda o: (o["sequence_length"],),
+        architectures.gpt,
+        predicts_tokens=True,
     ),
 }

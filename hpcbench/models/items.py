@@ -1,4 +1,4 @@
-"""The items that each model processes, for the unit of the throughput: images/s, sequences/s or samples/s."""
+"""The items that each model processes, for the unit of the throughput: images/s, sequences/s, tokens/s or samples/s."""
 
 from typing import Optional
 
@@ -11,6 +11,7 @@ ITEMS = {
     "resnet50": "image",
     "inception_v3": "image",
     "transformer": "sequence",
+    "gpt": "token",
 }
 _OF_ZOOS = {"torchvision": "image", "timm": "image"}
 

@@ -51,18 +51,19 @@ class Dense(Layer):
 
     outputs: int
     gain: float = 2.0
+    bias: bool = True
 
     def output(self, shape: Shape) -> Shape:
         """Return `shape` with the last dimension replaced by `outputs`."""
         return (*shape[:-1], self.outputs)
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
-        """Return `kernel` (outputs, inputs) and `bias` (outputs,), for an input of `shape`."""
+        """Return `kernel` (outputs, inputs), and `bias` (outputs,) if the layer has one, for an input of `shape`."""
         inputs = shape[-1]
-        return {
-            "kernel": Weight((self.outputs, inputs), math.sqrt(3 * self.gain / inputs)),
-            "bias": Weight((self.outputs,), 1 / math.sqrt(inputs)),
-        }
+        weights = {"kernel": Weight((self.outputs, inputs), math.sqrt(3 * self.gain / inputs))}
+        if self.bias:
+            weights["bias"] = Weight((self.outputs,), 1 / math.sqrt(inputs))
+        return weights
 
     def flops(self, shape: Shape) -> int:
         return 2 * math.prod(shape) * self.outputs
@@ -229,11 +230,15 @@ class Lstm(Layer):
 
 @dataclass(frozen=True)
 class Embedding(Layer):
-    """Token ids (time,) to vectors (time, width): the sum of the vectors of the token, its position and segment 0."""
+    """Token ids (time,) to vectors (time, width): the sum of the vectors of the token, its position and segment 0.
+
+    Without `segments`, it is the sum of the vectors of the token and its position.
+    """
 
     vocabulary: int
     positions: int
     width: int
+    segments: int = 2
 
     def output(self, shape: Shape) -> Shape:
         """Return (time, width) for one item of `shape`. Raise ValueError if it has more tokens than positions."""
@@ -242,9 +247,9 @@ class Embedding(Layer):
         return (*shape, self.width)
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
-        """Return `tokens`, `positions` and `segments`, each (count, width), for an input of `shape`."""
-        rows = (("tokens", self.vocabulary), ("positions", self.positions), ("segments", 2))
-        return {name: Weight((count, self.width), 0.02 * math.sqrt(3)) for name, count in rows}
+        """Return `tokens`, `positions` and any `segments`, each (count, width), for an input of `shape`."""
+        rows = (("tokens", self.vocabulary), ("positions", self.positions), ("segments", self.segments))
+        return {name: Weight((count, self.width), 0.02 * math.sqrt(3)) for name, count in rows if count}
 
 
 @dataclass(frozen=True)
@@ -252,11 +257,13 @@ class Attention(Layer):
     """Multi-head self-attention over (time, width): products to query, key, value and result.
 
     Each kernel is (width, width), outputs first; head h owns rows [h width / heads, (h + 1) width / heads). `dropout`
-    applies to the attention probabilities.
+    applies to the attention probabilities. If `causal`, a time step has no access to later ones. The FLOPs are those of
+    the whole score matrix, also of its masked half.
     """
 
     heads: int
     dropout: float
+    causal: bool = False
 
     def weights(self, shape: Shape) -> Dict[str, Weight]:
         """Return kernels (width, width) and biases (width,) by name, for an input of `shape`."""

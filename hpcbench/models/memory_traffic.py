@@ -80,8 +80,8 @@ def weights_read(layer: Layer, shape: Shape, items: int) -> int:
 
 @weights_read.register
 def _of_embedding(layer: Embedding, shape: Shape, items: int) -> int:
-    """Count the vectors of the tokens, each at most once, of the positions and of segment 0."""
-    return (min(items * shape[0], layer.vocabulary) + shape[0] + 1) * layer.width
+    """Count the vectors of the tokens, each at most once, of the positions and of segment 0, if there are segments."""
+    return (min(items * shape[0], layer.vocabulary) + shape[0] + bool(layer.segments)) * layer.width
 
 
 def total_moved(layers: Layers, shape: Shape, training: bool) -> int:

@@ -143,7 +143,26 @@ def test_the_transformer_has_the_parameters_of_bert_and_a_classifier() -> None:
     assert blocks.parameter_count(chain, shape) == 109_482_240 + 2 * 768 + 2
 
 
-@pytest.mark.parametrize("model", sorted(MODELS))
+def test_gpt_has_the_parameters_of_gpt2_and_an_output_layer_of_its_own() -> None:
+    """Radford et al. (2019), as counted by transformers: 124,439,808 with a shared output layer."""
+    options = resolved_options("gpt", {})
+    embedding, positions = 50257 * 768, 1024 * 768
+    assert blocks.parameter_count(*catalog.network("gpt", options)) == 124_439_808 + embedding
+    assert catalog.parameters_without_embeddings("gpt", options) == 124_439_808 - positions
+    assert blocks.output_shape(*catalog.network("gpt", options)) == (1024, 50257)
+
+
+def test_the_flops_of_gpt_are_those_of_the_6n_rule_and_of_attention() -> None:
+    options = resolved_options("gpt", {"sequence_length": 512})
+    vectors = 50 * 768 + 12 * 3072  # two norms and five biases of each block with one of them wider, and the last norm
+    matrices = catalog.parameters_without_embeddings("gpt", options) - (12 * (4 + 5) + 2) * 768 - 12 * 3072
+    attention = 12 * 2 * 2 * 512 * 768
+    assert vectors
+    assert catalog.flops_per_item("gpt", options, training=False) == 2 * matrices + attention
+    assert catalog.flops_per_item("gpt", options, training=True) == 3 * (2 * matrices + attention)
+
+
+@pytest.mark.parametrize("model", sorted(set(MODELS) - {"gpt"}))
 def test_a_network_gives_one_number_for_each_class(model: str) -> None:
     chain, shape = catalog.network(model, resolved_options(model, {"classes": 7}))
     assert blocks.output_shape(chain, shape) == (7,)
@@ -175,6 +194,8 @@ def _is_accepted(model: str, size: int) -> bool:
         ),
         ("transformer", {"heads": 5}, "heads must divide hidden_size"),
         ("transformer", {"sequence_length": 513}, "sequence_length is more than positions"),
+        ("gpt", {"sequence_length": 1025}, "sequence_length is more than positions"),
+        ("gpt", {"heads": 5}, "heads must divide hidden_size"),
         ("vgg16", {"image_size": 31}, "image_size must be 32 or more"),
         ("resnet50", {"image_size": 16}, "image_size must be 32 or more"),
         ("alexnet", {"image_size": 62}, "image_size must be 63 or more"),

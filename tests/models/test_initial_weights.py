@@ -22,6 +22,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "alexnet": {"image_size": 63},
     "resnet50": {"image_size": 32},
     "transformer": {"hidden_size": 32, "layers": 2, "heads": 4, "feed_forward_size": 48, "vocabulary": 50},
+    "gpt": {"hidden_size": 32, "layers": 2, "heads": 4, "feed_forward_size": 48, "vocabulary": 50, "positions": 1024},
 }
 
 
@@ -58,6 +59,7 @@ def drawn(chain: Layers, shape: Shape, weights: InitialWeights) -> Iterator[np.n
         ("alexnet", 3065869937),
         ("resnet50", 1863766898),
         ("transformer", 2035388409),
+        ("gpt", 0),
     ],
 )
 def test_the_first_weights_of_a_model_are_pinned(model: str, crc32: int) -> None:

@@ -16,7 +16,8 @@ def test_each_model_has_an_item() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_item_agrees_with_the_options_of_the_model(model: str) -> None:
     kinds = {"image_size": "image", "sequence_length": "sequence"}
-    assert ITEMS[model] == next((kinds[name] for name in kinds if name in MODELS[model].options), "sample")
+    expected = next((kinds[name] for name in kinds if name in MODELS[model].options), "sample")
+    assert ITEMS[model] == ("token" if MODELS[model].predicts_tokens else expected)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,7 @@ def test_the_item_agrees_with_the_options_of_the_model(model: str) -> None:
         (["resnet50"], "images"),
         (["resnet50", "vgg16"], "images"),
         (["transformer"], "sequences"),
+        (["gpt"], "tokens"),
         (["mlp"], "samples"),
         (["resnet50", "transformer"], "samples"),
         ([None], "samples"),

@@ -36,6 +36,8 @@ _OF_TIMES = [
     "throughput_items_per_s",
     "throughput_items_per_s_ci_low",
     "throughput_items_per_s_ci_high",
+    "tflops_per_device",
+    "tflops_per_device_6n",
     "speedup",
     "speedup_ci_low",
     "speedup_ci_high",
@@ -77,7 +79,9 @@ Cases = dict[tuple[str, str], list[Row]]
 def case_table(
     repetitions: pd.DataFrame, grouped: Cases | None = None, same_workload: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Return one row per case, in the order of sweeps and cases; `speedup` is left empty for speedup.py.
+    """Return one row per case, in the order of sweeps and cases.
+
+    Speedups and TFLOP/s are left empty for speedup.py and flop_rates.py.
 
     A case has completed if all its runs have. Its times are from the valid runs. `grouped` is the result
     of by_case, if already computed; `same_workload` are the user parameters that do not change the workload of

@@ -64,7 +64,11 @@ _VALUES = {
         **dict.fromkeys(("fp32", "float", "single", "f32", "tf32", "torch.float32"), "float32"),
     },
     "framework": {"torch": "pytorch", "tf": "tensorflow", "script": "command", "bash": "command"},
-    "model": dict.fromkeys(("bert", "gpt", "gpt2", "gpt-2", "llama", "vit"), "transformer") | {"rnn": "lstm"},
+    "model": {
+        **dict.fromkeys(("bert", "vit"), "transformer"),
+        **dict.fromkeys(("gpt2", "gpt-2", "llama"), "gpt"),
+        "rnn": "lstm",
+    },
     "task": {"train": "training", "infer": "inference", "eval": "inference", "test": "inference"},
     "strategy": {
         **dict.fromkeys(("distributed", "dist", "distributed_data_parallel", "torchrun"), "ddp"),

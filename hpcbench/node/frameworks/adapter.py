@@ -39,7 +39,7 @@ class Network(ABC):
         return problem.batch()
 
     def infer(self) -> Any:
-        """Run the forward pass of the next batch. Return the logits, (batch, classes), on the device."""
+        """Run the forward pass of the next batch. Return the logits, (batch, [time,] classes), on the device."""
         return self.predict(next(self._batches)[0])
 
     def train(self) -> Any:

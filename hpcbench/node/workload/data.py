@@ -51,13 +51,14 @@ class Split(NamedTuple):
     counted: int
 
 
-def load(data: Dict[str, str], shape: Shape, tokens: int, classes: int) -> Items:
+def load(data: Dict[str, str], shape: Shape, tokens: int, classes: int, label_shape: Shape = ()) -> Items:
     """Return the checked items of an npz file or an image folder.
 
-    `tokens` is the size of the vocabulary, 0 for a model without one. Raise BadData if the data do not fit the model.
+    `tokens` is the size of the vocabulary, 0 for a model without one; `label_shape` is the shape of the labels of an
+    item. Raise BadData if the data do not fit the model.
     """
     if data.get("npz"):
-        return _npz(data["npz"], shape, tokens, classes)
+        return _npz(data["npz"], shape, tokens, classes, label_shape)
     return _image_folder(data["imagefolder"], shape, classes)
 
 
@@ -81,7 +82,7 @@ def split(items: Items, held_out: float, batch_size: int, batches: int, rank: in
     return Split(items.chosen(training[rank : share * size : size]), items.chosen(padded), len(own))
 
 
-def _npz(path: str, shape: Shape, tokens: int, classes: int) -> Items:
+def _npz(path: str, shape: Shape, tokens: int, classes: int, label_shape: Shape) -> Items:
     arrays = _read_npz(path)
     for name in ("x", "y"):
         if name not in arrays:
@@ -91,8 +92,9 @@ def _npz(path: str, shape: Shape, tokens: int, classes: int) -> Items:
         raise BadData("%s has items of shape %s, but the model requires %s" % (path, inputs.shape[1:], shape))
     if not len(inputs):
         raise BadData("%s has no items (x is empty)" % path)
-    if labels.shape != inputs.shape[:1] or labels.dtype.kind not in "iu":
-        raise BadData("%s: y must be one whole number for each of the %d items of x" % (path, len(inputs)))
+    if labels.shape != (*inputs.shape[:1], *label_shape) or labels.dtype.kind not in "iu":
+        each = "a row of %d whole numbers" % label_shape if label_shape else "one whole number"
+        raise BadData("%s: y must be %s for each of the %d items of x" % (path, each, len(inputs)))
     if not 0 <= labels.min() <= labels.max() < classes:
         found = (path, labels.min(), labels.max(), classes)
         raise BadData("%s has labels from %d to %d, and the model has %d classes" % found)

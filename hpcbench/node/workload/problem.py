@@ -18,7 +18,7 @@ from . import data
 
 @dataclass(frozen=True)
 class Problem:
-    """A case, for one rank. `layers` map an item of `item_shape` to one number per class."""
+    """A case, for one rank. `layers` map an input of `item_shape` to a number per class, or per position and token."""
 
     parameters: Dict[str, Any]
     group: Group
@@ -55,7 +55,18 @@ class Problem:
     @property
     def flops_per_item(self) -> int:
         """Return the FLOPs for one item of a step (1 MAC = 2 FLOPs)."""
-        return catalog.flops_of(self.layers, self.item_shape, self.training)
+        return catalog.flops_of(self.layers, self.item_shape, self.training) // self.items_per_input
+
+    @property
+    def predicts_tokens(self) -> bool:
+        """Return whether the model predicts a token at each position of its input."""
+        model = catalog.MODELS.get(self.parameters["model"])
+        return model is not None and model.predicts_tokens
+
+    @property
+    def items_per_input(self) -> int:
+        """Return the items of one input: its tokens if the model predicts tokens, otherwise 1."""
+        return int(self.item_shape[0]) if self.predicts_tokens else 1
 
     def weights(self) -> InitialWeights:
         """Return the initial weights, the same on every rank and in every framework."""
@@ -68,14 +79,17 @@ class Problem:
         if parameters["data"] is None:
             return None
         vocabulary = self.options.get("vocabulary", 0)
-        items = data.load(parameters["data"], self.item_shape, vocabulary, self.options["classes"])
+        label_shape = self.item_shape if self.predicts_tokens else ()
+        classes = vocabulary if self.predicts_tokens else self.options["classes"]
+        items = data.load(parameters["data"], self.item_shape, vocabulary, classes, label_shape)
         sizes = (parameters["batch_size"], self.batches_per_step, group.rank, group.size)
         return data.split(items, parameters["held_out"], *sizes, parameters["seed"])
 
     @property
     def items_per_step(self) -> int:
         """Return the items of one step over all ranks."""
-        return int(self.parameters["batch_size"] * self.batches_per_step * self.group.size)
+        inputs = self.parameters["batch_size"] * self.batches_per_step * self.group.size
+        return int(inputs * self.items_per_input)
 
     @property
     def steps_per_epoch(self) -> int:
@@ -93,9 +107,15 @@ class Problem:
         return Numbers(self.parameters["seed"], 1 + self.group.rank)
 
     def batch(self) -> Tuple["numpy.ndarray", "numpy.ndarray"]:
-        """Return synthetic input: (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32."""
+        """Return synthetic input: (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32.
+
+        If the model predicts tokens, the labels (batch, time) are the next tokens.
+        """
         numbers = self.synthetic_numbers()
         size = self.parameters["batch_size"]
+        if self.predicts_tokens:
+            tokens = numbers.integers((size, self.item_shape[0] + 1), self.options["vocabulary"])
+            return numpy.ascontiguousarray(tokens[:, :-1]), numpy.ascontiguousarray(tokens[:, 1:])
         labels = numbers.integers((size,), self.options["classes"])
         shape = (size, *self.item_shape)
         if "vocabulary" in self.options:

@@ -9,6 +9,7 @@ import pandas as pd
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
 from hpcbench.analysis.cases.case_table import by_case, case_table
 from hpcbench.analysis.cases.cost import add_costs, incomparable
+from hpcbench.analysis.cases.flop_rates import add_flop_rates
 from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.cases.pareto import pareto
 from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
@@ -50,7 +51,7 @@ def results_of_table(
     replicates = Replicates(grouped)
     cases = add_costs(case_table(repetitions, grouped, same_workload), repetitions)
     cases = cases.assign(**pareto(cases))
-    cases = add_speedup(cases, replicates, None if base is None else _base_row(cases, base))
+    cases = add_speedup(add_flop_rates(cases), replicates, None if base is None else _base_row(cases, base))
     metrics = quantities_of(columns)
     quantity = _ranking(metric, metrics, cases)
     cases = ranked(cases, quantity, metrics.values())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
 from hpcbench.analysis.cases.labels import cell
 from hpcbench.analysis.cases.quantities import OF_TIME, QUANTITIES, THROUGHPUT, TIME, WALL_TIME, Quantity, as_reported
 from hpcbench.analysis.results import Workload
@@ -22,7 +23,8 @@ from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
 TAIL = "time_p99_s"  # additional column for inference
 INTERVAL = "95 % CI"
 # Values of Column.gives_way.
-_TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL = 1, 2, 3, 4
+_TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL, _TFLOPS = 1, 2, 3, 4, 5
+_RATES = {EXACT: "TFLOP/s per device", BY_RULE: "TFLOP/s by 6N"}
 
 
 def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
@@ -67,6 +69,8 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
     else:
         rate = as_reported(THROUGHPUT, cases)
         columns.append(Column(rate.unit, _cells(cases[rate.column], "{:,.1f}".format), _ITEMS))
+        if cases[BY_RULE].notna().any():  # of language models
+            columns += [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in _RATES.items()]
     columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
     return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times)
 

@@ -24,6 +24,7 @@ SMALL = {
     "resnet50": {"image_size": 32},
     "transformer": {"sequence_length": 12, "vocabulary": 50, "classes": 3},
 }
+GPT = {"hidden_size": 8, "layers": 1, "heads": 2, "feed_forward_size": 8, "vocabulary": 50, "sequence_length": 12}
 SHAPES = {"mlp": (20,), "lstm": (9, 7), "lstm_stack": (9, 7), "resnet50": (3, 32, 32), "transformer": (12,)}
 
 
@@ -52,6 +53,23 @@ def test_a_batch_has_items_of_the_models_shape_and_a_label_for_each(state: State
     assert labels.shape == (5,)
     assert labels.dtype == np.int32
     assert 0 <= labels.min() <= labels.max() < asked.options["classes"]
+
+
+def test_the_labels_of_a_language_model_are_the_next_tokens(state: State) -> None:
+    asked = state(model="gpt", model_options=GPT, batch_size=5)
+    inputs, labels = asked.batch()
+    assert inputs.shape == labels.shape == (5, 12)
+    assert inputs.dtype == labels.dtype == np.int32
+    assert (inputs[:, 1:] == labels[:, :-1]).all()
+    assert set(np.unique(inputs)) <= set(range(50))
+
+
+def test_the_items_of_a_language_model_are_tokens(state: State) -> None:
+    optimizer = {"name": "sgd", "gradient_accumulation_steps": 2}
+    asked = state(model="gpt", model_options=GPT, batch_size=5, size=3, task="training", optimizer=optimizer)
+    assert asked.items_per_step == 5 * 12 * 2 * 3
+    assert asked.flops_per_item == catalog.flops_per_item("gpt", asked.options, training=True)
+    assert state(batch_size=5, size=3).items_per_step == 15
 
 
 def test_tokens_are_numbers_below_the_vocabulary(state: State) -> None:

@@ -63,16 +63,29 @@ class Embedding(nnx.Module):
 
         self.tokens = table(layer.vocabulary, "tokens")
         self.positions = table(layer.positions, "positions")
-        self.segments = table(2, "segments")
+        self.segments = table(layer.segments, "segments") if layer.segments else None
 
     def __call__(self, tokens: jax.Array) -> jax.Array:
         order = jnp.arange(tokens.shape[1])
-        return self.tokens(tokens) + self.positions(order) + self.segments(jnp.zeros_like(order))
+        vectors = self.tokens(tokens) + self.positions(order)
+        return vectors + self.segments(jnp.zeros_like(order)) if self.segments else vectors
+
+
+class CausalAttention(nnx.Module):
+    """Self-attention without access to later time steps."""
+
+    def __init__(self, attention: nnx.MultiHeadAttention) -> None:
+        self.attention = attention
+
+    def __call__(self, batch: jax.Array) -> jax.Array:
+        return self.attention(batch, mask=nnx.make_causal_mask(batch[..., 0]))
 
 
 def _dense(layer: layers.Dense, shape: Shape, arrays: Arrays, common: Common) -> Step:
-    first = {"kernel_init": _given(arrays["kernel"].T), "bias_init": _given(arrays["bias"])}
-    return nnx.Linear(shape[-1], layer.outputs, **first, **common)
+    first = {"kernel_init": _given(arrays["kernel"].T)}
+    if layer.bias:
+        first["bias_init"] = _given(arrays["bias"])
+    return nnx.Linear(shape[-1], layer.outputs, use_bias=layer.bias, **first, **common)
 
 
 def _conv(layer: layers.Conv, shape: Shape, arrays: Arrays, common: Common) -> Step:
@@ -133,7 +146,7 @@ def _attention(layer: layers.Attention, shape: Shape, arrays: Arrays, common: Co
         kernel, bias = arrays[name + "_kernel"].T.reshape(width, *heads), arrays[name + "_bias"].reshape(heads)
         _set(getattr(attention, name), kernel, bias)
     _set(attention.out, arrays["result_kernel"].T.reshape(*heads, width), arrays["result_bias"])
-    return attention
+    return CausalAttention(attention) if layer.causal else attention
 
 
 def _max_pool(layer: layers.MaxPool, shape: Shape, arrays: Arrays, common: Common) -> Step:

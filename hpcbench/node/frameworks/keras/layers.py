@@ -56,7 +56,8 @@ def _applied(layer: Layer, tensor: Tensor, shape: Shape, weights: InitialWeights
 
 
 def _dense(layer: layers.Dense, tensor: Tensor, arrays: Arrays) -> Tensor:
-    return _with([arrays["kernel"].T, arrays["bias"]], keras.layers.Dense(layer.outputs), tensor)
+    values = [arrays["kernel"].T, arrays["bias"]] if layer.bias else [arrays["kernel"].T]
+    return _with(values, keras.layers.Dense(layer.outputs, use_bias=layer.bias), tensor)
 
 
 def _conv(layer: layers.Conv, tensor: Tensor, arrays: Arrays) -> Tensor:
@@ -115,7 +116,7 @@ def _attention(layer: layers.Attention, tensor: Tensor, arrays: Arrays) -> Tenso
     for name in ("query", "key", "value"):
         values += [arrays[name + "_kernel"].T.reshape(width, *heads), arrays[name + "_bias"].reshape(heads)]
     values += [arrays["result_kernel"].T.reshape(*heads, width), arrays["result_bias"]]
-    result = attention(tensor, tensor)
+    result = attention(tensor, tensor, use_causal_mask=layer.causal)
     attention.set_weights(values)
     return result
 
@@ -127,23 +128,26 @@ class Embedding(keras.layers.Layer):
         super().__init__()
         self.tokens = keras.layers.Embedding(layer.vocabulary, layer.width)
         self.positions = keras.layers.Embedding(layer.positions, layer.width)
-        self.segments = keras.layers.Embedding(2, layer.width)
+        self.segments = keras.layers.Embedding(layer.segments, layer.width) if layer.segments else None
         self.length = length
 
     def build(self, shape: Shape) -> None:
-        """Create the weights of the three tables."""
+        """Create the weights of the tables."""
         for table in (self.tokens, self.positions, self.segments):
-            table.build(shape)
+            if table is not None:
+                table.build(shape)
 
     def call(self, tokens: Tensor) -> Tensor:
         """Return (batch, time, width) for tokens (batch, time)."""
         order = keras.ops.arange(self.length, dtype="int32")
-        first_segment = self.segments(keras.ops.zeros((1,), dtype="int32"))
-        return self.tokens(tokens) + self.positions(order) + first_segment
+        vectors = self.tokens(tokens) + self.positions(order)
+        if self.segments is None:
+            return vectors
+        return vectors + self.segments(keras.ops.zeros((1,), dtype="int32"))
 
 
 def _embedding(layer: layers.Embedding, tensor: Tensor, arrays: Arrays) -> Tensor:
-    return _with([arrays["tokens"], arrays["positions"], arrays["segments"]], Embedding(layer, tensor.shape[1]), tensor)
+    return _with([*arrays.values()], Embedding(layer, tensor.shape[1]), tensor)
 
 
 def _take_step(layer: layers.TakeStep, tensor: Tensor, arrays: Arrays) -> Tensor:

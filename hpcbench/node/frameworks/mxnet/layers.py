@@ -12,6 +12,8 @@ from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
 Arrays = Dict[str, numpy.ndarray]
+_MASKED = -30000.0  # added to scores before the softmax; float16 has it
+
 Tensor = Any  # an NDArray, or a Symbol while a graph is built; F is the module of its functions
 
 
@@ -58,14 +60,15 @@ class Embedding(gluon.HybridBlock):
         with self.name_scope():
             self.tokens = nn.Embedding(layer.vocabulary, layer.width)
             self.positions = self.params.get("positions", shape=(layer.positions, layer.width))
-            self.segments = self.params.get("segments", shape=(2, layer.width))
-        _set(self, arrays, {"tokens": self.tokens.weight, "positions": self.positions, "segments": self.segments})
+            if layer.segments:
+                self.segments = self.params.get("segments", shape=(layer.segments, layer.width))
+        _set(self, arrays, {"tokens": self.tokens.weight, **{name: getattr(self, name) for name in [*arrays][1:]}})
 
-    def hybrid_forward(self, F: Any, tokens: Tensor, positions: Tensor, segments: Tensor) -> Tensor:  # noqa: N803
+    def hybrid_forward(self, F: Any, tokens: Tensor, positions: Tensor, segments: Tensor = None) -> Tensor:  # noqa: N803
         """Return (batch, time, width) for tokens (batch, time)."""
-        fixed = F.broadcast_add(
-            F.slice_axis(positions, axis=0, begin=0, end=self.length), F.slice_axis(segments, axis=0, begin=0, end=1)
-        )
+        fixed = F.slice_axis(positions, axis=0, begin=0, end=self.length)
+        if segments is not None:
+            fixed = F.broadcast_add(fixed, F.slice_axis(segments, axis=0, begin=0, end=1))
         return F.broadcast_add(self.tokens(tokens), F.expand_dims(fixed, axis=0))
 
 
@@ -80,6 +83,10 @@ class Attention(gluon.HybridBlock):
             self.projection = nn.Dense(3 * width, in_units=width, flatten=False)
             self.dropout = nn.Dropout(layer.dropout)
             self.result = nn.Dense(width, in_units=width, flatten=False)
+            if layer.causal:
+                later = numpy.triu(numpy.full((shape[0], shape[0]), _MASKED, numpy.float32), 1)
+                self.mask = self.params.get_constant("mask", later[numpy.newaxis])
+                self.mask.initialize()
         _set_dense(self.projection, {part: self._by_head(arrays, part) for part in ("kernel", "bias")})
         _set_dense(self.result, {part: arrays["result_" + part] for part in ("kernel", "bias")})
 
@@ -88,10 +95,12 @@ class Attention(gluon.HybridBlock):
         heads = three.reshape(3, self.heads, -1, *three.shape[2:])
         return heads.swapaxes(0, 1).reshape(-1, *three.shape[2:])
 
-    def hybrid_forward(self, F: Any, batch: Tensor) -> Tensor:  # noqa: N803
+    def hybrid_forward(self, F: Any, batch: Tensor, mask: Tensor = None) -> Tensor:  # noqa: N803
         """Return (batch, time, width) for a batch of that shape."""
         projected = self.projection(F.swapaxes(batch, 0, 1))
         scores = F.contrib.interleaved_matmul_selfatt_qk(projected, heads=self.heads)  # divides by sqrt(head's width)
+        if mask is not None:
+            scores = F.broadcast_add(scores, mask)
         probabilities = self.dropout(F.softmax(scores))
         heads = F.contrib.interleaved_matmul_selfatt_valatt(projected, probabilities, heads=self.heads)
         return F.swapaxes(self.result(heads), 0, 1)
@@ -111,7 +120,7 @@ class TakeStep(gluon.HybridBlock):
 
 
 def _dense(layer: layers.Dense, shape: Shape, arrays: Arrays) -> gluon.HybridBlock:
-    return _set_dense(nn.Dense(layer.outputs, in_units=shape[-1], flatten=False), arrays)
+    return _set_dense(nn.Dense(layer.outputs, in_units=shape[-1], flatten=False, use_bias=layer.bias), arrays)
 
 
 def _conv(layer: layers.Conv, shape: Shape, arrays: Arrays) -> gluon.HybridBlock:

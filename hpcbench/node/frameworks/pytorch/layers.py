@@ -78,11 +78,14 @@ class Attention(nn.MultiheadAttention):
 
     def __init__(self, layer: layers.Attention, shape: Shape, arrays: Arrays) -> None:
         super().__init__(shape[-1], layer.heads, layer.dropout, batch_first=True)
+        mask = nn.Transformer.generate_square_subsequent_mask(shape[0]) if layer.causal else None
+        self.register_buffer("mask", mask, persistent=False)
         _set_attention(self, arrays)
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         """Return (batch, time, width) for a batch of that shape."""
-        return super().forward(batch, batch, batch, need_weights=False)[0]
+        causal = self.mask is not None
+        return super().forward(batch, batch, batch, need_weights=False, attn_mask=self.mask, is_causal=causal)[0]
 
 
 class Embedding(nn.Module):
@@ -92,14 +95,16 @@ class Embedding(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(layer.vocabulary, layer.width)
         self.positions = nn.Embedding(layer.positions, layer.width)
-        self.segments = nn.Embedding(2, layer.width)
+        if layer.segments:
+            self.segments = nn.Embedding(layer.segments, layer.width)
         for name, table in self.named_children():
             _set(table.weight, arrays[name])  # type: ignore[arg-type]
         self.register_buffer("order", torch.arange(shape[0]), persistent=False)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Return (batch, time, width) for tokens (batch, time)."""
-        return self.tokens(tokens) + self.positions(self.order) + self.segments.weight[0]
+        vectors: torch.Tensor = self.tokens(tokens) + self.positions(self.order)
+        return vectors + self.segments.weight[0] if hasattr(self, "segments") else vectors
 
 
 class TakeStep(nn.Module):
@@ -136,7 +141,7 @@ def _encoder_layer(layer: blocks.EncoderLayer, shape: Shape, weights: InitialWei
 
 
 def _dense(layer: layers.Dense, shape: Shape, arrays: Arrays) -> nn.Module:
-    return _set_dense(nn.utils.skip_init(nn.Linear, shape[-1], layer.outputs), arrays)
+    return _set_dense(nn.utils.skip_init(nn.Linear, shape[-1], layer.outputs, bias=layer.bias), arrays)
 
 
 def _conv(layer: layers.Conv, shape: Shape, arrays: Arrays) -> nn.Module:

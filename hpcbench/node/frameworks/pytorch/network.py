@@ -62,7 +62,8 @@ class PyTorchNetwork(Network):
 
     def loss(self, inputs: Any, labels: torch.Tensor) -> torch.Tensor:
         """Return the loss of a batch on the device: the mean cross entropy."""
-        return nn.functional.cross_entropy(self.output(inputs), labels)
+        logits = self.output(inputs)
+        return nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
     def predict(self, inputs: Any) -> torch.Tensor:
         if not self.problem.training:

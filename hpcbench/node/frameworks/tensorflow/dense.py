@@ -1,6 +1,6 @@
 """Fully connected layers of TensorFlow, and the dtypes of a network."""
 
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, NamedTuple, Optional
 
 import numpy
 import tensorflow as tf
@@ -23,11 +23,11 @@ class Formats(NamedTuple):
 class Dense(tf.Module):
     """A fully connected layer over the last dimension."""
 
-    def __init__(self, kernel: "numpy.ndarray", bias: "numpy.ndarray", formats: Formats) -> None:
-        """Create the layer with a `kernel` (outputs, inputs) and a `bias` (outputs,)."""
+    def __init__(self, kernel: "numpy.ndarray", bias: "Optional[numpy.ndarray]", formats: Formats) -> None:
+        """Create the layer with a `kernel` (outputs, inputs) and a `bias` (outputs,), or None."""
         super().__init__()
         self.kernel = formats.variable(kernel.T)
-        self.bias = formats.variable(bias)
+        self.bias = None if bias is None else formats.variable(bias)
 
     def __call__(self, batch: Tensor, training: bool) -> Tensor:
         return self.product(batch)
@@ -35,7 +35,9 @@ class Dense(tf.Module):
     def product(self, batch: Tensor) -> Tensor:
         """Return kernel * batch + bias, for a batch (..., inputs)."""
         rows = tf.reshape(batch, (-1, batch.shape[-1]))
-        result = tf.nn.bias_add(tf.matmul(rows, in_dtype_of(batch, self.kernel)), in_dtype_of(batch, self.bias))
+        result = tf.matmul(rows, in_dtype_of(batch, self.kernel))
+        if self.bias is not None:
+            result = tf.nn.bias_add(result, in_dtype_of(batch, self.bias))
         return tf.reshape(result, (*batch.shape[:-1], result.shape[-1]))
 
 

@@ -146,14 +146,14 @@ class Embedding(tf.Module):
 
     def __init__(self, layer: layers.Embedding, arrays: Arrays, formats: Formats) -> None:
         super().__init__()
-        self.tokens, self.positions, self.segments = (
-            formats.variable(arrays[name]) for name in ("tokens", "positions", "segments")
-        )
+        self.tokens, self.positions = (formats.variable(arrays[name]) for name in ("tokens", "positions"))
+        self.segments = formats.variable(arrays["segments"]) if layer.segments else None
         self.arithmetic = formats.arithmetic
 
     def __call__(self, tokens: Tensor, training: bool) -> Tensor:
         positions = self.positions[: tokens.shape[1]]
-        return tf.cast(tf.gather(self.tokens, tokens) + positions + self.segments[0], self.arithmetic)
+        vectors = tf.gather(self.tokens, tokens) + positions
+        return tf.cast(vectors if self.segments is None else vectors + self.segments[0], self.arithmetic)
 
 
 class Attention(tf.Module):
@@ -169,13 +169,17 @@ class Attention(tf.Module):
         self.outward = Dense(arrays["result_kernel"], arrays["result_bias"], formats)
         self.heads = layer.heads
         self.dropout = layer.dropout
+        self.causal = layer.causal
 
     def __call__(self, batch: Tensor, training: bool) -> Tensor:
         size, time, width = batch.shape
         parts = tf.reshape(self.inward.product(batch), (size, time, 3, self.heads, width // self.heads))
         query, key, value = tf.unstack(tf.transpose(parts, (2, 0, 3, 1, 4)))
-        scores = tf.matmul(query * (width // self.heads) ** -0.5, key, transpose_b=True)
-        shares = in_dtype_of(batch, tf.nn.softmax(tf.cast(scores, tf.float32)))
+        scores = tf.cast(tf.matmul(query * (width // self.heads) ** -0.5, key, transpose_b=True), tf.float32)
+        if self.causal:
+            earlier = tf.linalg.band_part(tf.ones((time, time), tf.bool), -1, 0)
+            scores = tf.where(earlier, scores, tf.float32.min)
+        shares = in_dtype_of(batch, tf.nn.softmax(scores))
         if training and self.dropout:
             shares = tf.nn.dropout(shares, self.dropout)
         heads = tf.transpose(tf.matmul(shares, value), (0, 2, 1, 3))
@@ -206,7 +210,7 @@ def _flatten(layer: Layer, batch: Tensor) -> Tensor:
 
 
 _BUILDERS: Dict[Type[Layer], Callable[[Any, Arrays, Formats], Part]] = {
-    layers.Dense: lambda layer, arrays, formats: Dense(arrays["kernel"], arrays["bias"], formats),
+    layers.Dense: lambda layer, arrays, formats: Dense(arrays["kernel"], arrays.get("bias"), formats),
     layers.Conv: Conv,
     layers.BatchNorm: BatchNorm,
     layers.LayerNorm: LayerNorm,

@@ -68,9 +68,10 @@ def _train(network: Network, steps: int) -> None:
     network.synchronize()
 
 
-def _correct(network: Network, split: Split) -> int:
-    """Return how many of this rank's held-out items are classified correctly."""
+def _correct(network: Network, split: Split) -> float:
+    """Return how many of this rank's held-out inputs are classified correctly: fractions if inputs have many labels."""
     batches = network.pipeline(split.held_out, forever=False)
-    found = numpy.concatenate([network.to_numpy(network.predict(inputs)).argmax(1) for inputs, _ in batches])
+    found = numpy.concatenate([network.to_numpy(network.predict(inputs)).argmax(-1) for inputs, _ in batches])
     network.synchronize()
-    return int((found == split.held_out.labels)[: split.counted].sum())
+    correct = (found == split.held_out.labels).reshape(len(found), -1).mean(1)
+    return float(correct[: split.counted].sum())

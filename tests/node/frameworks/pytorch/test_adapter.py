@@ -90,6 +90,8 @@ def test_pytorch_and_the_catalog_count_the_same_parameters(model: str, options: 
         ("inception_v3", {"image_size": 90}),
         ("transformer", {"sequence_length": 32, "layers": 3}),
         ("transformer", TINY["transformer"]),
+        ("gpt", {"sequence_length": 64, "layers": 2}),
+        ("gpt", TINY["gpt"]),
     ],
 )
 def test_the_catalog_counts_the_same_operations_as_pytorch(model: str, options: dict[str, Any]) -> None:
@@ -99,7 +101,7 @@ def test_the_catalog_counts_the_same_operations_as_pytorch(model: str, options: 
     full = resolved_options(model, options)
     network = on_meta(model, options).eval()
     shape = (2, *catalog.MODELS[model].input_shape(full))
-    kind = torch.int64 if model == "transformer" else torch.float32
+    kind = torch.int64 if model in ("transformer", "gpt") else torch.float32
     batch = torch.zeros(shape, dtype=kind, device="meta")
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # its one fused operation is not counted
@@ -108,7 +110,19 @@ def test_the_catalog_counts_the_same_operations_as_pytorch(model: str, options: 
             network(batch)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
-    assert counter.get_total_flops() == 2 * flops_per_item(model, full, training=False)
+    items = 2 * catalog.MODELS[model].items_per_input(full)
+    assert counter.get_total_flops() == items * flops_per_item(model, full, training=False)
+
+
+@pytest.mark.parametrize("task", ["inference", "training"])
+def test_gpt_does_not_use_later_tokens(build: Build, task: str) -> None:
+    network = build(model="gpt", model_options=TINY["gpt"], task=task)
+    inputs = next(network._batches)[0].clone()
+    before = network.predict(inputs).clone()
+    inputs[:, 4] = (inputs[:, 4] + 1) % 50
+    after = network.predict(inputs)
+    assert torch.allclose(before[:, :4], after[:, :4], atol=1e-6)
+    assert not torch.allclose(before[:, 4:], after[:, 4:], atol=1e-3)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])

@@ -31,4 +31,13 @@ TINY: dict[str, dict[str, Any]] = {
         "sequence_length": 6,
         "classes": 3,
     },
+    "gpt": {
+        "hidden_size": 16,
+        "layers": 2,
+        "heads": 2,
+        "feed_forward_size": 32,
+        "vocabulary": 50,
+        "positions": 16,
+        "sequence_length": 6,
+    },
 }

@@ -1,0 +1,51 @@
+"""TFLOP/s per device of a case: by the exact FLOPs of its layers and, for language models, by the 6N rule.
+
+A device is a GPU, or all CPUs that a case uses on a node. The 6N rule estimates 6 FLOPs per parameter and token for
+training, 2 for inference, without attention scores (Kaplan et al., 2020, "Scaling laws for neural language models",
+section 2.1). N are the parameters without embeddings; the output layer counts.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.analysis.cases.quantities import THROUGHPUT
+from hpcbench.core.frameworks import TASKS
+from hpcbench.models import catalog
+from hpcbench.util.fast_json import decoded
+
+TERA = 1e12
+EXACT, BY_RULE = "tflops_per_device", "tflops_per_device_6n"
+
+
+def add_flop_rates(cases: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases with `tflops_per_device` and `tflops_per_device_6n`, empty if they are unknown."""
+    rows = cases.to_dict("records")
+    return cases.assign(**{EXACT: [_exact(row) for row in rows], BY_RULE: [_by_rule(row) for row in rows]})
+
+
+def _exact(row: dict[Any, Any]) -> float | None:
+    return None if pd.isna(row["flops_per_item"]) else _per_device(row, float(row["flops_per_item"]))
+
+
+def _by_rule(row: dict[Any, Any]) -> float | None:
+    model = catalog.MODELS.get(row["model"]) if isinstance(row["model"], str) else None
+    if model is None or not model.predicts_tokens:
+        return None
+    factor = 6 if TASKS[row["task"]].trains else 2
+    return _per_device(row, factor * _parameters(row["model"], row["model_options"]))
+
+
+def _per_device(row: dict[Any, Any], flops_per_item: float) -> float | None:
+    if pd.isna(row[THROUGHPUT.column]):
+        return None
+    devices = row["nodes"] * (row["tasks_per_node"] if row["device"] == "gpu" else 1)
+    return float(flops_per_item * row[THROUGHPUT.column] / devices / TERA)
+
+
+@lru_cache(maxsize=1024)
+def _parameters(model: str, model_options: str) -> int:
+    return catalog.parameters_without_embeddings(model, catalog.resolved_options(model, decoded(model_options)))
