@@ -53,11 +53,7 @@ def _defining(cases: pd.DataFrame) -> dict[str, list[bool]]:
 def differing_work(cases: pd.DataFrame) -> list[str]:
     """Return the columns in which the workloads of the measured cases differ."""
     measured = cases[cases["time_median_s"].notna()]
-    return [
-        name for name, where in _defining(measured).items() if name != USER_WORKLOAD and _differs(measured[name], where)
-    ]
-
-
-def _differs(column: pd.Series[Any], where: list[bool]) -> bool:
-    values = [None if pd.isna(value) else value for value, counts in zip(column, where, strict=True) if counts]
-    return len(set(values)) > 1
+    work = _work(measured)
+    work["optimizer"] = [value for value in work["optimizer"] if value is not None]  # of training alone
+    values = {name: {None if pd.isna(value) else value for value in column} for name, column in work.items()}
+    return [name for name, known in values.items() if name != USER_WORKLOAD and len(known) > 1]
