@@ -24,7 +24,8 @@ EXACT, BY_RULE = "tflops_per_device", "tflops_per_device_6n"
 def add_flop_rates(cases: pd.DataFrame) -> pd.DataFrame:
     """Return the cases with `tflops_per_device` and `tflops_per_device_6n`, empty if they are unknown."""
     rows = cases.to_dict("records")
-    return cases.assign(**{EXACT: [_exact(row) for row in rows], BY_RULE: [_by_rule(row) for row in rows]})
+    columns = {EXACT: [_exact(row) for row in rows], BY_RULE: [_by_rule(row) for row in rows]}
+    return cases.assign(**{name: pd.Series(values, cases.index, "float64") for name, values in columns.items()})
 
 
 def _exact(row: dict[Any, Any]) -> float | None:

@@ -93,7 +93,7 @@ def _npz(path: str, shape: Shape, tokens: int, classes: int, label_shape: Shape)
     if not len(inputs):
         raise BadData("%s has no items (x is empty)" % path)
     if labels.shape != (*inputs.shape[:1], *label_shape) or labels.dtype.kind not in "iu":
-        each = "a row of %d whole numbers" % label_shape if label_shape else "one whole number"
+        each = "a row of %d whole numbers" % label_shape[0] if label_shape else "one whole number"
         raise BadData("%s: y must be %s for each of the %d items of x" % (path, each, len(inputs)))
     if not 0 <= labels.min() <= labels.max() < classes:
         found = (path, labels.min(), labels.max(), classes)

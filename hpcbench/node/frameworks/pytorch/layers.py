@@ -84,8 +84,9 @@ class Attention(nn.MultiheadAttention):
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         """Return (batch, time, width) for a batch of that shape."""
-        causal = self.mask is not None
-        return super().forward(batch, batch, batch, need_weights=False, attn_mask=self.mask, is_causal=causal)[0]
+        mask: Any = self.mask
+        causal = mask is not None
+        return super().forward(batch, batch, batch, need_weights=False, attn_mask=mask, is_causal=causal)[0]
 
 
 class Embedding(nn.Module):
