@@ -20,8 +20,7 @@ from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.frameworks import SETTING_NAMES, SETTINGS, THREAD_COUNTS
 from hpcbench.core.record import Record, columns, values_at
 from hpcbench.core.samples import SAMPLES
-from hpcbench.models import optimizers
-from hpcbench.models.schedules import simplest
+from hpcbench.models import optimizers, schedules
 from hpcbench.store.records import has_log, interference_causes
 from hpcbench.store.run_record import RunRecord
 from hpcbench.store.workspace import SweepPaths, log_name
@@ -187,10 +186,9 @@ def _optimizer(options: dict[str, Any] | None) -> dict[str, Any]:
     """Return the optimizer, as its name if its other options are the defaults, and its learning rate or schedule."""
     if options is None:
         return {}
-    rate = simplest(options["learning_rate"])
     return {
         "optimizer": optimizers.in_short(options, *_APART),
-        "learning_rate": json.dumps(rate) if isinstance(rate, dict) else rate,
+        "learning_rate": schedules.in_short(options["learning_rate"]),
         "gradient_accumulation_steps": options["gradient_accumulation_steps"],
     }
 

@@ -63,4 +63,18 @@ def _checked(inputs: Inputs) -> Inputs:
             )
         if each.dtype not in (FLOAT, TOKENS) and each.value is None:
             raise ValueError("'value' is missing for %s: dtype: %s requires it, e.g. value: 1" % (title, each.dtype))
+        if each.value is not None and not _fits(each):
+            raise ValueError("value: %r of %s is not a value of dtype: %s" % (each.value, title, each.dtype))
     return inputs
+
+
+def _fits(one: Input) -> bool:
+    """Return whether the value of an input is one of its dtype."""
+    value = one.value or 0
+    if one.dtype == FLOAT:
+        return not isinstance(one.value, bool)
+    if one.dtype == "bool":
+        return value in (0, 1)
+    bits = 31 if one.dtype == "int32" else 63
+    below = one.vocabulary or 1 if one.dtype == TOKENS else 2**bits
+    return value == int(value) and (0 if one.dtype == TOKENS else -(2**bits)) <= value < below

@@ -14,8 +14,12 @@ ITEMS = {
     "gpt": "token",
 }
 _OF_ZOOS = {"torchvision": "image", "timm": "image"}
+_OF_VIDEOS = ("r3d", "mc3", "r2plus1d", "mvit", "s3d", "swin3d")  # prefixes of torchvision's networks
 
 
 def item_of(model: str) -> Optional[str]:
-    """Return what a model processes: `image` or `sequence`; None if that is unknown."""
-    return ITEMS.get(model) or _OF_ZOOS.get(model.partition("/")[0])
+    """Return what a model processes, e.g. `image` or `sequence`; None if that is unknown."""
+    zoo, _, name = model.partition("/")
+    if zoo == "torchvision" and name.startswith(_OF_VIDEOS):
+        return "video"
+    return ITEMS.get(model) or _OF_ZOOS.get(zoo)

@@ -20,6 +20,7 @@ accumulated batches and the ranks, then clipped. These are PyTorch's definitions
 import json
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
+from . import schedules
 from .schedules import Schedule, schedule_of, simplest
 
 SGD, MOMENTUM, NESTEROV, ADAM, ADAMW, ADAGRAD, RMSPROP, LAMB = (
@@ -99,17 +100,20 @@ def differing(given: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def in_short(given: Mapping[str, Any], *left_out: str) -> str:
-    """Return `adam` for an optimizer with default options, otherwise JSON of the options that differ.
+    """Return `adam` for an optimizer with default options, otherwise text such as `adam(betas=[0.9,0.95],eps=0.001)`.
 
     Options in `left_out` are not included.
     """
-    options = {name: value for name, value in differing(given).items() if name not in left_out}
-    return str(given["name"]) if len(options) == 1 else json.dumps(options)
+    options = {name: value for name, value in differing(given).items() if name not in ("name", *left_out)}
+    if "learning_rate" in options:
+        options["learning_rate"] = schedules.in_short(options["learning_rate"])
+    texts = ["%s=%s" % (name, json.dumps(v, separators=(",", ":")).strip('"')) for name, v in options.items()]
+    return "%s(%s)" % (given["name"], ",".join(texts)) if texts else str(given["name"])
 
 
 def name_in(short: str) -> str:
     """Return the name of the optimizer in a text of `in_short`."""
-    return str(json.loads(short)["name"]) if short.startswith("{") else short
+    return short.partition("(")[0]
 
 
 def optimizer_of(given: Mapping[str, Any]) -> Optimizer:

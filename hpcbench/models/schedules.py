@@ -1,5 +1,6 @@
 """Learning rates over the steps of an optimizer: constant, in steps, or a cosine, each with an optional warm-up."""
 
+import json
 import math
 from typing import Any, Mapping, NamedTuple, Tuple, Union
 
@@ -47,6 +48,19 @@ class Schedule(NamedTuple):
 def simplest(given: Any) -> Any:
     """Return the number for a schedule that is constant; another learning rate unchanged."""
     return given["peak"] if isinstance(given, Mapping) and schedule_of(given).is_constant else given
+
+
+def in_short(given: Any) -> Any:
+    """Return a learning rate as users see it: a number, or text such as `cosine(peak=0.1,total_steps=1000)`."""
+    rate = simplest(given)
+    if not isinstance(rate, Mapping):
+        return rate
+    fields = {name: value for name, value in rate.items() if name != "schedule" and value}
+    return "%s(%s)" % (rate.get("schedule") or CONSTANT, ",".join("%s=%s" % (k, _plain(v)) for k, v in fields.items()))
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def schedule_of(given: Union[float, Mapping[str, Any]]) -> Schedule:

@@ -27,6 +27,8 @@ def test_the_item_agrees_with_the_options_of_the_model(model: str) -> None:
         (["resnet50", "vgg16"], "images"),
         (["transformer"], "sequences"),
         (["gpt"], "tokens"),
+        (["torchvision/resnet18", "timm/vit_tiny"], "images"),
+        (["torchvision/r3d_18", "torchvision/mvit_v1_b"], "videos"),
         (["mlp"], "samples"),
         (["resnet50", "transformer"], "samples"),
         ([None], "samples"),

@@ -76,7 +76,7 @@ def init_command(directory: str, command: str | None, parameters: tuple[str, ...
 
 
 def _copy_examples(root: Path, files: NewFiles) -> None:
-    for kind in ("experiments", "programs"):  # the experiments run these programs
+    for kind in ("experiments", "programs", "data"):  # the experiments run these programs, and read these data
         for example in sorted((shipped("configs") / kind).glob("*.*")):
             _copy(example, root / "configs" / kind / example.name, files)
 
@@ -144,4 +144,4 @@ def _update_schemas(root: Path, files: NewFiles) -> None:
 
 
 def _copy(source: Path, target: Path, files: NewFiles) -> None:
-    files.write(target, source.read_text(encoding="utf-8"))
+    files.write(target, source.read_bytes())

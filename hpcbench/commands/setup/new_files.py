@@ -16,13 +16,14 @@ class NewFiles:
     written: list[Path] = field(default_factory=list)
     kept: list[Path] = field(default_factory=list)
 
-    def write(self, file: Path, text: str, *, replace: bool = False) -> None:
-        """Write a new file; with `replace`, also replace one with another text. Create its folder."""
+    def write(self, file: Path, content: str | bytes, *, replace: bool = False) -> None:
+        """Write a new file; with `replace`, also replace one with another content. Create its folder."""
+        data = content.encode() if isinstance(content, str) else content
         if file.exists() and not replace:
             self.kept.append(file)
-        elif not file.is_file() or file.read_text(encoding="utf-8") != text:
+        elif not file.is_file() or file.read_bytes() != data:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+            file.write_bytes(data)
             self.written.append(file)
 
     def print(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.optimizer import LearningRate, Optimizer
 from hpcbench.config.yaml_document import Model
-from hpcbench.models import optimizers
+from hpcbench.models import optimizers, schedules
 
 _FREE = ("model_options", "input")  # their keys depend on the model
 _FIELDS: Mapping[str, type[Model]] = {
@@ -64,7 +64,9 @@ def _with(base: Any, keys: list[str], value: Any, name: str) -> dict[str, Any]:
 def shown_value(values: Mapping[str, Any], name: str) -> Any:
     """Return the value of a parameter or of a dotted name as users see it: `adam` for an optimizer by default."""
     value = value_at(values, name)
-    return optimizers.in_short(value) if name == "optimizer" and value else value
+    if name == "optimizer" and value:
+        return optimizers.in_short(value)
+    return schedules.in_short(value) if name == "optimizer.learning_rate" else value
 
 
 def value_at(values: Mapping[str, Any], name: str) -> Any:

@@ -58,7 +58,7 @@ def test_a_convolution(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("optimizer", "batches", "numbers"),
-    [("sgd", 1, 4), ("momentum", 1, 6), ('{"name": "adam", "eps": 1e-4}', 1, 8), ("lamb", 1, 8), ("sgd", 3, 8)],
+    [("sgd", 1, 4), ("momentum", 1, 6), ("adam(eps=0.0001)", 1, 8), ("lamb", 1, 8), ("sgd", 3, 8)],
 )
 def test_the_optimizer_and_accumulation_move_numbers_per_weight(optimizer: str, batches: int, numbers: int) -> None:
     alone = step_work("mlp", SMALL, "inference", 5, "float32")
@@ -78,7 +78,7 @@ def test_larger_batches_of_every_model_are_more_intense(model: str) -> None:
 
 @pytest.mark.parametrize(
     ("model", "options", "dtype"),
-    [("gpt", "{}", "float32"), ("mlp", "{}", "float8"), ("mlp", '{"size": 1}', "float32"), ("mlp", "{", "float32")],
+    [("gpt5", "{}", "float32"), ("mlp", "{}", "float8"), ("mlp", '{"size": 1}', "float32"), ("mlp", "{", "float32")],
 )
 def test_what_is_not_known_has_none(model: str, options: str, dtype: str) -> None:
     with pytest.raises(ValueError, match=r".+"):

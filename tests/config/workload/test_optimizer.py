@@ -62,8 +62,10 @@ def test_the_id_of_a_case_depends_on_what_differs_from_the_defaults() -> None:
     ("optimizer", "short"),
     [
         ("adam", "adam"),
-        ({"learning_rate": 0.1}, '{"name": "momentum", "learning_rate": 0.1}'),
-        ({"name": "sgd", "clip_value": 2}, '{"name": "sgd", "clip_value": 2.0}'),
+        ({"learning_rate": 0.1}, "momentum(learning_rate=0.1)"),
+        ({"name": "sgd", "clip_value": 2}, "sgd(clip_value=2.0)"),
+        ({"name": "adam", "betas": [0.9, 0.95], "eps": 0.1}, "adam(betas=[0.9,0.95],eps=0.1)"),
+        ({"learning_rate": DECAY}, "momentum(learning_rate=steps(peak=0.1,milestones=[[10,0.01],[20,0.001]]))"),
     ],
 )
 def test_an_optimizer_in_short(optimizer: Any, short: str) -> None:

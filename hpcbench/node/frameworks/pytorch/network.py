@@ -25,7 +25,7 @@ class PyTorchNetwork(Network):
         super().__init__(problem)
         self.device = _device(problem)
         self.dtype = DTYPES[problem.parameters["dtype"]]
-        _set_arithmetic()
+        set_arithmetic()
         torch.manual_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
         weights_dtype = torch.float32 if problem.training else self.dtype  # training uses autocast
         model = self.model_of(problem).to(weights_dtype).to(self.device)
@@ -146,10 +146,12 @@ def _device(problem: Problem) -> torch.device:
     return torch.device("cuda", index)
 
 
-def _set_arithmetic() -> None:
+def set_arithmetic() -> None:
+    """Set the arithmetic of float32 and the choice of kernels. Code of the user may have changed them."""
     # Equal float32 arithmetic in all frameworks. TF32 would round the factors to 10 bits: PyTorch allows it in
     # convolutions and LSTMs, and NVIDIA's images of PyTorch (by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE) in matrix products,
     # too.
+    torch.set_float32_matmul_precision("highest")
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.benchmark = True  # shapes are fixed, and other frameworks let cuDNN benchmark, too

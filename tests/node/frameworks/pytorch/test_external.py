@@ -75,6 +75,14 @@ def step(model, inputs, targets, optimizer):
     optimizer.step()
     return loss
 
+def changes_settings():
+    torch.set_float32_matmul_precision("medium")
+    torch.set_num_threads(torch.get_num_threads() + 1)
+    return build(8)
+
+def per_pixel():
+    return nn.Conv2d(3, 5, 1)
+
 def step_without_result(model, inputs, targets, optimizer):
     pass
 """
@@ -127,7 +135,7 @@ def test_counted_flops_are_those_of_the_formulas_of_the_shipped_models(model: st
     array = numbers.integers((1, *shape), options["vocabulary"]) if tokens else numbers.uniform((1, *shape), 1.0)
     found = trace(model, "input", module, lambda: module(torch.from_numpy(array)), with_gradients=False)
     assert found.flops == catalog.flops_of(chain, shape, training=False)
-    assert found.output_shape == (1, options["classes"])
+    assert found.output_shape == ((1, *shape, options["vocabulary"]) if model == "gpt" else (1, options["classes"]))
 
 
 @pytest.mark.parametrize("with_gradients", [False, True])
@@ -285,6 +293,23 @@ def test_real_data_must_fit_the_model(build: Build, tmp_path: Path) -> None:
     assert float(network.train().detach()) > 0
     with pytest.raises(BadData, match="has labels from 0 to 2, and the model has 2 classes"):
         build(data={"npz": "images.npz", "imagefolder": None}, model_options={"classes": 2})
+
+
+def test_real_data_need_an_output_of_classes(build: Build) -> None:
+    with pytest.raises(
+        BadModel, match=r"'data' requires a model with an output of shape \(batch, classes\), not \(1, 5"
+    ):
+        build(model="user_nets:per_pixel", data={"npz": "images.npz", "imagefolder": None})
+
+
+def test_settings_that_the_users_module_changes_are_set_again(build: Build) -> None:
+    threads = torch.get_num_threads()
+    try:
+        build(model="user_nets:changes_settings", intra_op_threads=threads)
+        assert torch.get_num_threads() == threads
+        assert torch.get_float32_matmul_precision() == "highest"
+    finally:
+        torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("shape", [[3, 2, 4], [1, 2, 2], [12]])

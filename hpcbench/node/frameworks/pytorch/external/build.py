@@ -13,6 +13,7 @@ from ....workload import user_code
 from . import of_timm, of_torchvision, of_transformers
 from .built import Built, built
 
+TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
 _SAFE, _PICKLED = (".safetensors",), (".pt", ".pth", ".bin")
 # Options of the libraries that load weights themselves.
 _OF_WEIGHTS = {
@@ -72,6 +73,8 @@ def _file(path: str) -> str:
 
 def _state(file: str) -> Any:
     if not file.endswith(_SAFE):
+        if TORCH < (2, 6):  # CVE-2025-32434: weights_only runs code of a file before PyTorch 2.6
+            raise Unsupported("weights: '%s' is a pickle, which requires PyTorch 2.6; use a .safetensors file" % file)
         return torch.load(file, map_location="cpu", weights_only=True)
     try:
         safetensors = importlib.import_module("safetensors.torch")

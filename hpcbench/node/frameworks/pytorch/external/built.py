@@ -2,7 +2,7 @@
 
 import difflib
 import sys
-from typing import Any, Callable, Dict, Iterable, NamedTuple
+from typing import Any, Callable, Dict, Iterable, NamedTuple, Sequence
 
 from torch import nn
 
@@ -12,10 +12,11 @@ from ....workload.user_code import in_one_line, last_lines
 
 
 class Built(NamedTuple):
-    """A module on the CPU, and those of its inputs that its library describes, by name."""
+    """A module on the CPU, those of its inputs that its library describes, by name, and remarks for the record."""
 
     module: nn.Module
     inputs: Dict[str, Input]
+    remarks: Sequence[str] = ()
 
 
 def built(title: str, build: Callable[[], Any]) -> nn.Module:

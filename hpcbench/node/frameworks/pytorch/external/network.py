@@ -18,7 +18,7 @@ from ....workload import synthetic, user_code
 from ....workload.data import Items
 from ....workload.problem import Problem
 from ...adapter import Batch
-from ..network import PyTorchNetwork
+from ..network import PyTorchNetwork, set_arithmetic
 from . import outputs
 from .build import build
 from .trace import trace
@@ -31,6 +31,10 @@ class ExternalNetwork(PyTorchNetwork):
         parameters, rank = problem.parameters, problem.group.rank
         torch.manual_seed(parameters["seed"])  # the same weights on all ranks
         made = build(source_of(parameters["model"]), parameters)
+        self._remarks = list(made.remarks)
+        set_arithmetic()  # again, since the user's module may have changed these settings
+        if parameters["intra_op_threads"] is not None:
+            torch.set_num_threads(parameters["intra_op_threads"])
         try:
             self.inputs = model_inputs.merged(made.inputs, parameters["input"])
         except ValueError as error:
@@ -109,11 +113,11 @@ class ExternalNetwork(PyTorchNetwork):
             yield self.moved(inputs if name == UNNAMED else {name: inputs}, labels)
 
     def remarks(self) -> List[str]:
-        unused = self.trace.unused
-        if not unused:
-            return super().remarks()
-        what = "%d weight tensors receive no gradient, so hpcbench freezes them, e.g. %s" % (len(unused), unused[0])
-        return [*super().remarks(), what]
+        found, unused = [*super().remarks(), *self._remarks], self.trace.unused
+        if unused:
+            what = "%d weight tensors receive no gradient, so hpcbench freezes them, e.g. %s" % (len(unused), unused[0])
+            found.append(what)
+        return found
 
     @property
     def work(self) -> Work:
@@ -169,6 +173,9 @@ class ExternalNetwork(PyTorchNetwork):
     def _item_shape(self) -> Tuple[int, ...]:
         if self.problem.parameters["data"] is not None and len(self.inputs) > 1:
             raise BadModel("'data' cannot be used with a model of %d inputs; data files have one" % len(self.inputs))
+        output = self.trace.output_shape
+        if self.problem.parameters["data"] is not None and len(output) != 2 and self._loss_name in outputs.LOSSES:
+            raise BadModel("'data' requires a model with an output of shape (batch, classes), not %s" % (output,))
         shape = next(iter(self.inputs.values())).shape
         is_folder = bool((self.problem.parameters["data"] or {}).get("imagefolder"))
         if is_folder and shape != (3, *shape[-1:] * 2):

@@ -33,14 +33,25 @@ def build(name: str, options: Dict[str, Any], weights: Optional[str]) -> Built:
     kind, configuration = _kind_and_configuration(transformers, name)
     configuration = _configured(configuration, options, name, weights)
     kind = kind or _usual_class(transformers, configuration)
-    title = "transformers/%s" % name
+    title, remarks = "transformers/%s" % name, []
     if weights is None:
         module = built(title, lambda: kind._from_config(configuration))
     else:
         load = kind.from_pretrained
         known = {"config": configuration, "local_files_only": True, "use_safetensors": True}
-        module = built(title, lambda: load(weights, **known))
-    return Built(module, _inputs(module, configuration))
+        report: Dict[str, Any] = {}
+
+        def loaded() -> Any:
+            module, found = load(weights, output_loading_info=True, **known)
+            report.update(found)
+            return module
+
+        module = built(title, loaded)
+        missing = sorted(report.get("missing_keys") or ())
+        if missing:
+            what = (weights, len(missing), missing[0])
+            remarks.append("'%s' lacks %d weight tensors, which are random, e.g. %s" % what)
+    return Built(module, _inputs(module, configuration), remarks)
 
 
 def _import() -> Any:
@@ -126,6 +137,9 @@ def _input(name: str, configuration: Any) -> Any:
 
 
 def _tokens(configuration: Any) -> Input:
-    text = configuration.get_text_config()
+    try:
+        text = configuration.get_text_config()
+    except ValueError:  # there are several
+        text = configuration
     longest = getattr(text, "max_position_embeddings", None) or LENGTH
     return Input((min(LENGTH, longest) if longest > 0 else LENGTH,), TOKENS, getattr(text, "vocab_size", None))
