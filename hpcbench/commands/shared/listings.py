@@ -15,7 +15,7 @@ from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.core.metrics.value import better
 from hpcbench.errors import UserError
 from hpcbench.models import blocks
-from hpcbench.models.catalog import MODELS, flops_of, network
+from hpcbench.models.catalog import MODELS, flops_per_item, network
 from hpcbench.plan.matrix import count_points
 from hpcbench.store.workspace import Workspace
 
@@ -104,7 +104,8 @@ def models() -> list[ListedModel]:
 def _model(name: str) -> ListedModel:
     model = MODELS[name]
     layers, shape = network(name, model.options)
-    flops, count = flops_of(layers, shape, training=False), blocks.parameter_count(layers, shape)
+    flops = flops_per_item(name, model.options, training=False)
+    count = blocks.parameter_count(layers, shape)
     return ListedModel(name, model.description, model.options, count, flops, tuple(FRAMEWORKS))
 
 

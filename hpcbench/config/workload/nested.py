@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -66,7 +67,9 @@ def shown_value(values: Mapping[str, Any], name: str) -> Any:
     value = value_at(values, name)
     if name == "optimizer" and value:
         return optimizers.in_short(value)
-    return schedules.in_short(value) if name == "optimizer.learning_rate" else value
+    if name == "optimizer.learning_rate":
+        return schedules.in_short(value)
+    return json.dumps(value) if isinstance(value, Mapping) else value
 
 
 def value_at(values: Mapping[str, Any], name: str) -> Any:
