@@ -111,3 +111,47 @@ def test_when_one_rank_dies_the_other_ends_and_the_record_names_the_dead_one(clu
         ended = [datetime.fromisoformat(rank["ended_at"]) for rank in record["ranks"]]
         assert len(ended) == 2
         assert (max(ended) - min(ended)).total_seconds() < SOON_S, case
+
+
+OWN_NETWORK = """
+from torch import nn
+
+def build(width):
+    return nn.Sequential(nn.Flatten(), nn.Linear(192, width), nn.ReLU(), nn.Linear(width, 10))
+"""
+SMALL_BERT = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
+EXTERNAL = {
+    "torchvision/resnet18": {"input": {"shape": [3, 32, 32]}, "model_options": {}},
+    "timm/convnext_atto": {"input": {"shape": [3, 32, 32]}, "model_options": {}},
+    "transformers/bert": {"input": {"shape": [16]}, "model_options": SMALL_BERT},
+    "nets:build": {"input": {"shape": [3, 8, 8]}, "model_options": {"width": 16}},
+}
+
+
+@pytest.mark.long
+def test_models_of_libraries_and_of_the_user_train_across_two_nodes(cluster, with_environments):
+    with_environments("pytorch-zoo")
+    cluster.environment["HPCBENCH_SITE"] = str(
+        cluster.workspace / cluster.site("cluster", scheduler="slurm", environments={})
+    )
+    (cluster.workspace / "nets.py").write_text(OWN_NETWORK)
+    experiment = cluster.experiment(
+        parameters={"environment": "pytorch-zoo", "intra_op_threads": 1, "batch_size": 4, "nodes": 2},
+        matrix={"strategy": ["ddp", "fsdp"]},
+        zip=[
+            {
+                "model": list(EXTERNAL),
+                **{name: [each[name] for each in EXTERNAL.values()] for name in ("input", "model_options")},
+            }
+        ],
+        slurm={"mem": "3G", "time": "00:10:00"},
+    )
+    cluster("sweep", experiment, "--wait", expect=None)
+    records = cluster.records()
+    cases = {(record["parameters"]["model"], record["parameters"]["strategy"]) for record in records}
+    assert cases == {(model, strategy) for model in EXTERNAL for strategy in ("ddp", "fsdp")}
+    assert {record["parameters"]["model"]: record["error"] for record in records} == dict.fromkeys(EXTERNAL)
+    for record in records:
+        assert [rank["status"] for rank in record["ranks"]] == ["completed", "completed"]
+        assert record["slurm"]["job_num_nodes"] == "2"
+        assert record["weights_crc32"] is not None
