@@ -21,7 +21,9 @@ class Task(NamedTuple):
 
 TASKS: Dict[str, Task] = {
     "inference": Task("the forward pass", trains=False, in_steps=True),
-    "training": Task("forward, loss, backward, optimizer step", trains=True, in_steps=True),
+    "training": Task(
+        "forward, loss and backward of one or more batches, then an optimizer step", trains=True, in_steps=True
+    ),
     TIME_TO_ACCURACY: Task("training until `target_accuracy`", trains=True, in_steps=False),
 }
 FORWARD_TASKS = tuple(name for name, task in TASKS.items() if not task.trains)

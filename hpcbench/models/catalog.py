@@ -25,7 +25,7 @@ class Model(NamedTuple):
 
     @property
     def takes_tokens(self) -> bool:
-        """Return whether an item is a row of token ids, each below the option `vocabulary`."""
+        """Return whether an input is a row of token IDs, each below the option `vocabulary`."""
         return "vocabulary" in self.options
 
     def items_per_input(self, options: Options) -> int:
@@ -181,7 +181,7 @@ MODELS: Dict[str, Model] = {
         architectures.transformer,
     ),
     "gpt": Model(
-        "decoder with the shape of GPT-2, which predicts the next token; an item is a token",
+        "decoder-only language model with the shape of GPT-2 (small); its throughput is in tokens/s",
         {
             "hidden_size": 768,
             "layers": 12,

@@ -64,7 +64,8 @@ def _checked(inputs: Inputs) -> Inputs:
         if each.dtype not in (FLOAT, TOKENS) and each.value is None:
             raise ValueError("'value' is missing for %s: dtype: %s requires it, e.g. value: 1" % (title, each.dtype))
         if each.value is not None and not _fits(each):
-            raise ValueError("value: %r of %s is not a value of dtype: %s" % (each.value, title, each.dtype))
+            kind = "an integer below vocabulary, %d" % (each.vocabulary or 0) if each.dtype == TOKENS else each.dtype
+            raise ValueError("'value' of %s is %r, not %s" % (title, each.value, kind))
     return inputs
 
 

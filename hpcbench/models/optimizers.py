@@ -40,7 +40,7 @@ OPTIMIZERS: Dict[str, Dict[str, Any]] = {
     RMSPROP: {"learning_rate": 0.01, "alpha": 0.99, "eps": 1e-8, "weight_decay": 0.0},
     LAMB: {"learning_rate": 0.001, "betas": [*_BETAS], "eps": 1e-6, "weight_decay": 0.01},
 }
-"""The options of each optimizer with their defaults, which are PyTorch's where it has the optimizer."""
+"""The options of each optimizer with their defaults, which are PyTorch's if PyTorch has the optimizer."""
 STATE_TENSORS = {
     **dict.fromkeys((SGD,), 0),
     **dict.fromkeys((MOMENTUM, NESTEROV, ADAGRAD, RMSPROP), 1),
@@ -83,7 +83,7 @@ def defaults_of(name: str) -> Dict[str, Any]:
 def completed(given: Any) -> Any:
     """Return the parameter `optimizer` with the defaults of unset options; `adam` is `{"name": "adam"}`.
 
-    What is not a known optimizer is returned unchanged.
+    Values that are not known optimizers are returned unchanged.
     """
     options = {"name": given} if isinstance(given, str) else given
     if not isinstance(options, Mapping) or str(options.get("name", DEFAULT)) not in OPTIMIZERS:

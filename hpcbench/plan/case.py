@@ -153,7 +153,7 @@ class _CaseBuilder:
         try:
             values = folded({**_DEFAULTS, **own, **self.experiment.parameters, **point.values})
         except NotAMappingError as error:
-            hint = "write the whole mapping"
+            hint = f"write a mapping instead, or remove '{error.name}'"
             raise self.document.error(str(error), self._path(error.name, point), hint) from error
         return Resolver(values, COMPLETED)
 
@@ -238,7 +238,7 @@ class _CaseBuilder:
             raise findings.error() from error
 
     def _written(self, details: ErrorDetails, point: Point) -> tuple[str, KeyPath]:
-        """Return the parameter, possibly a dotted name, that sets what has an error, and the keys within its value."""
+        """Return the parameter or dotted name whose value has the error, and the keys within this value."""
         location, written = details["loc"], [*point.values, *self.experiment.parameters]
         for length in range(len(location), 0, -1):
             name = ".".join(map(str, location[:length]))

@@ -48,11 +48,14 @@ def test_tokens_lose_their_vocabulary_with_another_dtype() -> None:
             {"mask": {"shape": [4], "dtype": "bool"}},
             "'value' is missing for input 'mask': dtype: bool requires it, e.g. value: 1",
         ),
-        ({"shape": [4], "dtype": "bool", "value": 2}, "value: 2 of 'input' is not a value of dtype: bool"),
-        ({"shape": [4], "dtype": "int64", "value": 1.5}, "value: 1.5 of 'input' is not a value of dtype: int64"),
-        ({"shape": [4], "dtype": "int32", "value": 2**31}, "is not a value of dtype: int32"),
-        ({"shape": [4], "value": True}, "value: True of 'input' is not a value of dtype: float32"),
-        ({"shape": [4], "dtype": "tokens", "vocabulary": 9, "value": 9}, "value: 9 of 'input' is not a value of dtype"),
+        ({"shape": [4], "dtype": "bool", "value": 2}, "'value' of 'input' is 2, not bool"),
+        ({"shape": [4], "dtype": "int64", "value": 1.5}, "'value' of 'input' is 1.5, not int64"),
+        ({"shape": [4], "dtype": "int32", "value": 2**31}, "'value' of 'input' is 2147483648, not int32"),
+        ({"shape": [4], "value": True}, "'value' of 'input' is True, not float32"),
+        (
+            {"shape": [4], "dtype": "tokens", "vocabulary": 9, "value": 9},
+            "'value' of 'input' is 9, not an integer below vocabulary, 9",
+        ),
     ],
 )
 def test_an_incomplete_input_is_refused(given: dict[str, Any], message: str) -> None:

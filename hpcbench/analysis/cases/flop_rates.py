@@ -1,4 +1,4 @@
-"""TFLOP/s per device of a case: by the exact FLOPs of its layers and, for language models, by the 6N rule.
+"""TFLOP/s per device of a case: by the counted FLOPs of its layers and, for language models, by the 6N rule.
 
 A device is a GPU, or all CPUs that a case uses on a node. The 6N rule estimates 6 FLOPs per parameter and token for
 training, 2 for inference, without attention scores (Kaplan et al., 2020, "Scaling laws for neural language models",

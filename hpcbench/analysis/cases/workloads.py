@@ -29,7 +29,7 @@ def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
 
 
 def _work(cases: pd.DataFrame) -> dict[str, list[Any]]:
-    """Return the columns that define the workload, None where they do not."""
+    """Return the columns that define the workload, with None for cases whose workload they do not define."""
     return {
         name: [value if counts else None for value, counts in zip(cases[name].tolist(), where, strict=True)]
         for name, where in _defining(cases).items()

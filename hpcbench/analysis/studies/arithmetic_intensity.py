@@ -2,11 +2,11 @@
 
 Williams, Waterman and Patterson (2009), "Roofline: an insightful visual performance model for multicore architectures",
 Communications of the ACM 52(4), 65-76, call it operational intensity, for the DRAM traffic that remains after the
-caches. Here it is computed from the model, not measured. For a batch of B items, numbers of s bytes, and layers that in
-a forward pass move M numbers per item and read R of P weights (models/memory_traffic.py), the bytes of a step are:
+caches. Here it is computed from the model, not measured. For a batch of B samples, numbers of s bytes, and layers that
+in a forward pass move M numbers per sample and read R of P weights (models/memory_traffic.py), the bytes of a step are:
 
     inference   s (B M + R)
-    training    s (3 B M + 2 R) + 4 (4 + 2 S) P, with an optimizer that keeps S tensors per weight tensor
+    training    s (3 B M + 2 R) + 4 (4 + 2 K) P, with an optimizer that keeps K state tensors for each weight tensor
 
 - Every layer reads its input and its weights once and writes its output once. Caches are ideal within a layer and not
   used between layers; layers are not fused.
@@ -14,7 +14,7 @@ a forward pass move M numbers per item and read R of P weights (models/memory_tr
   as the forward pass, and the first two read the weights. This slightly overestimates layers without weights (6 numbers
   instead of 5 for an elementwise layer).
 - The gradient of the weights is written, and the optimizer reads it, and reads and writes weight and state: with the
-  momentum of SGD (S = 1), six numbers per weight, in float32, since 16-bit training is mixed-precision.
+  momentum of SGD (K = 1), six numbers per weight, in float32, since 16-bit training is mixed-precision.
 - With gradients accumulated over n batches, the first term counts n times, and each further batch reads and writes the
   gradient of each weight.
 - FLOPs are counted for matrix products and convolutions only.

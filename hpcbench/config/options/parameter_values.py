@@ -14,7 +14,7 @@ from hpcbench.errors import UserError
 _RANGE = re.compile(r"(?P<first>[-+\w.]+?)\.\.(?P<last>[-+\w.]+?)(?::(?P<step>.+))?\Z")
 _ONE_END = re.compile(r"[-+\d.]*\d\.\.|\.\.[-+]?\d[\d.]*")
 _LOG_STEP = "*10"
-_NAME = "use letters, digits, _ and dots between words; the first character must not be a digit"
+_NAME = "use letters, digits and _, with dots between names; no name may begin with a digit"
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?P<exponent>[eE][-+]?\d+)?")
 _LARGEST, _LARGEST_INTEGER = 1e15, 2**63 - 1  # with an exponent, and without
 _LONGEST_INTEGER = 20  # characters

@@ -13,7 +13,8 @@ class DataSource(Model):
     npz: str | None = Field(
         default=None,
         min_length=1,
-        description="a NumPy file with `x` of shape (items, *shape of one item) and `y` of shape (items,)",
+        description="a NumPy file with `x` of shape (items, *shape of one item) and `y` of shape "
+        "(items,), or (items, sequence_length) for gpt",
     )
     imagefolder: str | None = Field(
         default=None, min_length=1, description="a directory with one subdirectory of PNG or JPEG files per class"

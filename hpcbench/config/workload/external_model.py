@@ -67,5 +67,10 @@ def _check_step(parameters: Parameters) -> None:
         raise ValueError("step cannot be used with loss_function; compute the loss in the step")
     if parameters.strategy not in STEP_STRATEGIES:
         raise ValueError(f"step cannot be used with strategy: {parameters.strategy}; use {', '.join(STEP_STRATEGIES)}")
+    for name in ("clip_norm", "clip_value"):
+        if getattr(parameters.optimizer, name) is not None:
+            raise ValueError(f"step cannot be used with {name}; clip gradients in the step")
+    if (parameters.optimizer.gradient_accumulation_steps or 1) > 1:
+        raise ValueError("step cannot be used with gradient_accumulation_steps; accumulate gradients in the step")
     if parameters.dtype == "float16":
         raise ValueError("step cannot be used with dtype: float16, which needs loss scaling; use bfloat16")

@@ -104,7 +104,9 @@ class Work(Model):
         "`compiled`: fused by a compiler (torch.compile, XLA). Unset: the framework's default",
         json_schema_extra={"enum": [*EXECUTIONS, None]},
     )
-    batch_size: int = Field(default=32, ge=1, le=MOST_ITEMS, description="inputs per batch and task")
+    batch_size: int = Field(
+        default=32, ge=1, le=MOST_ITEMS, description="samples per batch and task; sequences for gpt"
+    )
     nodes: int = Field(default=1, ge=1, le=MOST, description="nodes of the job")
     tasks_per_node: int = Field(default=1, ge=1, le=MOST, description="tasks (processes) per node")
     cpus_per_task: int = Field(default=1, ge=1, le=MOST, description="CPUs per task")

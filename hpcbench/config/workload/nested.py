@@ -26,10 +26,10 @@ COMPLETED: Mapping[str, Callable[[Any], Any]] = {"optimizer": optimizers.complet
 
 
 class NotAMappingError(ValueError):
-    """A dotted name is set, and what contains its key is not a mapping; `name` is the dotted name."""
+    """The key of a dotted name, `name`, belongs to a value that is not a mapping."""
 
     def __init__(self, name: str, outer: str, value: Any) -> None:
-        super().__init__(f"'{outer}' is {value!r}, not a mapping, so '{name}' cannot be set")
+        super().__init__(f"'{name}' cannot be set: '{outer}' is {value!r}, not a mapping")
         self.name = name
 
 
@@ -42,7 +42,7 @@ def is_known(name: str) -> bool:
 def folded(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters by name with dotted names set within the mappings that contain their keys.
 
-    Raise NotAMappingError if what contains a key is not a mapping.
+    Raise NotAMappingError if a key is set in a value that is not a mapping.
     """
     result = {name: value for name, value in values.items() if "." not in name}
     for name in sorted((name for name in values if "." in name), key=lambda name: name.count(".")):

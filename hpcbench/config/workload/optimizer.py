@@ -37,8 +37,8 @@ class LearningRate(Model):
 
     schedule: Kind = Field(
         default=CONSTANT,
-        description="`constant`: `peak`. `steps`: the rates of `milestones`. `cosine`: half a cosine from `peak` to "
-        "`final`",
+        description="`constant`: `peak`. `steps`: `peak`, then the rate of each milestone from its step on. "
+        "`cosine`: cosine annealing from `peak` to `final`",
     )
     peak: Rate = Field(description="learning rate after the warm-up")
     warmup_steps: int = Field(
@@ -47,13 +47,13 @@ class LearningRate(Model):
     milestones: list[Milestone] | None = Field(
         default=None,
         min_length=1,
-        description="with schedule: steps, pairs of a step and the rate from there on, e.g. [[1000, 0.01]]",
+        description="for `schedule: steps`: list of [step, rate]; each rate applies from its step on, e.g. [[1000, 0.01]]",
     )
     total_steps: Step | None = Field(
-        default=None, description="with schedule: cosine, the step at which the rate reaches `final`"
+        default=None, description="for `schedule: cosine`: step from which on the rate is `final`"
     )
     final: float | None = Field(
-        default=None, ge=0, le=MAX_RATE, description="with schedule: cosine, the last rate; unset: 0"
+        default=None, ge=0, le=MAX_RATE, description="for `schedule: cosine`: the last learning rate; unset: 0"
     )
 
     @model_validator(mode="after")
@@ -67,9 +67,11 @@ class LearningRate(Model):
             raise ValueError("'total_steps' is missing: schedule: cosine requires it, e.g. total_steps: 10000")
         starts = [self.warmup_steps, *(step for step, _ in self.milestones or ())]
         if starts != sorted(starts):
-            raise ValueError("the steps of the milestones must ascend, and not be in the warm-up")
+            raise ValueError(
+                f"'milestones' must be in ascending order of steps, from warmup_steps ({self.warmup_steps}) on"
+            )
         if self.total_steps is not None and self.total_steps <= self.warmup_steps:
-            raise ValueError(f"total_steps must be more than warmup_steps, {self.warmup_steps}")
+            raise ValueError(f"total_steps is {self.total_steps}, not more than warmup_steps, {self.warmup_steps}")
         return self
 
     @model_serializer(mode="wrap")
@@ -104,13 +106,16 @@ class Optimizer(Model):
     )
     alpha: Fraction | None = Field(default=None, description="decay rate of the mean square of `rmsprop`")
     eps: float | None = Field(
-        default=None, gt=0, le=1, description="added to the root of the mean square before the division"
+        default=None,
+        gt=0,
+        le=1,
+        description="added to the denominator, outside the square root, for numerical stability",
     )
     weight_decay: float | None = Field(
         default=None,
         ge=0,
         le=MAX_RATE,
-        description="weight decay: an L2 penalty, decoupled from the gradients for `adamw` and `lamb`",
+        description="weight decay: decoupled for `adamw` and `lamb`, otherwise an L2 penalty",
     )
     clip_norm: float | None = Field(
         default=None, gt=0, description="maximum L2 norm of the gradient of all weights; unset: not clipped"
@@ -122,7 +127,7 @@ class Optimizer(Model):
         default=None,
         ge=1,
         le=10_000,
-        description="batches whose gradients are averaged for one step of the optimizer, which is the measured step",
+        description="batches per optimizer step, whose gradients are averaged; a measured step includes all of them",
     )
 
     @model_validator(mode="before")

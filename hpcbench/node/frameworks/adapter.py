@@ -56,7 +56,10 @@ class Network(ABC):
 
     @abstractmethod
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
-        """Return inputs (batch, *item_shape) and labels (batch,) on the device, as `predict` and `learn` take them."""
+        """Return inputs (batch, *item_shape) and labels (batch, [time]) on the device.
+
+        They have the form that `predict` and `learn` take.
+        """
 
     @abstractmethod
     def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:

@@ -18,7 +18,7 @@ from . import data
 
 @dataclass(frozen=True)
 class Problem:
-    """A case, for one rank. `layers` map an input of `item_shape` to a number per class, or per position and token."""
+    """A case, for one rank. `layers` map an input of `item_shape` to a logit per class, or per position and token."""
 
     parameters: Dict[str, Any]
     group: Group

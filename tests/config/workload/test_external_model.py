@@ -56,6 +56,14 @@ def test_the_plan_has_the_fields_of_inputs_that_are_set() -> None:
         ),
         ({**OWN, "step": "a:b", "strategy": "deepspeed"}, "step cannot be used with strategy: deepspeed"),
         ({**OWN, "step": "a:b", "dtype": "float16"}, "step cannot be used with dtype: float16"),
+        (
+            {**OWN, "step": "a:b", "optimizer": {"clip_norm": 1}},
+            "step cannot be used with clip_norm; clip gradients in",
+        ),
+        (
+            {**OWN, "step": "a:b", "optimizer": {"gradient_accumulation_steps": 2}},
+            "step cannot be used with gradient_accumulation_steps",
+        ),
         ({"model": "nets:build", "input": {"shape": [0]}}, "greater than or equal to 1"),
         ({"model": "nets:build", "input": {"shap": [1]}}, "Extra inputs are not permitted"),
         ({"model": "nets:build", "input": {"a": {"shape": [1]}, "b": 3}}, "Extra inputs are not permitted"),

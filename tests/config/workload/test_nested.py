@@ -27,7 +27,7 @@ def test_a_dotted_name_is_set_within_its_mapping(values: dict[str, Any], expecte
 
 
 def test_what_is_no_mapping_has_no_keys() -> None:
-    with pytest.raises(NotAMappingError, match=r"'m.x' is 3, not a mapping, so 'm.x.y' cannot be set"):
+    with pytest.raises(NotAMappingError, match=r"'m.x.y' cannot be set: 'm.x' is 3, not a mapping"):
         folded({"m": {"x": 3}, "m.x.y": 1})
 
 

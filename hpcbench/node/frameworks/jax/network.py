@@ -71,7 +71,7 @@ class JaxNetwork(Network):
 
     @abstractmethod
     def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
-        """Return the softmax cross-entropy of each item, (batch,)."""
+        """Return the softmax cross-entropy of each label, (batch, [time])."""
 
     def _training_step(self, model: Model, optimizer: Optimizer) -> Callable[..., Any]:
         def loss_of(weights: Arrays, rest: Arrays, inputs: jax.Array, labels: jax.Array) -> Tuple[jax.Array, Arrays]:

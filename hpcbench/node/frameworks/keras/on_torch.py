@@ -14,6 +14,7 @@ from ...workload.problem import Problem
 from .. import capabilities
 from ..pytorch.adapter import PyTorch
 from ..pytorch.network import PyTorchNetwork
+from ..pytorch.update import exchanging
 from . import layers, optimizers
 
 
@@ -32,18 +33,18 @@ class KerasModule(nn.Module):
 class KerasUpdate:
     """The update of a Keras model by an optimizer of Keras."""
 
-    def __init__(self, trained: List[Any], problem: Problem) -> None:
-        self.trained, self.count = trained, problem.batches_per_step
+    def __init__(self, model: Any, trained: List[Any], problem: Problem) -> None:
+        self.model, self.trained, self.count = model, trained, problem.batches_per_step
         self.optimizer = optimizers.Updates(problem.optimizer, trained)
 
     def begin(self) -> None:
-        """Begin a step: forget the gradients of the step before."""
+        """Begin a step: clear the gradients of the previous step."""
         for variable in self.trained:
             variable.value.grad = None
 
     def batch(self, *, is_last: bool) -> ContextManager[Any]:
         """Return the context of the forward and backward pass of a batch."""
-        return nullcontext()
+        return exchanging(self.model, is_last=is_last)
 
     def backward(self, loss: torch.Tensor) -> None:
         """Run the backward pass of one batch."""
@@ -64,7 +65,7 @@ class KerasTorchNetwork(PyTorchNetwork):
         return KerasModule(model)
 
     def update_of(self, problem: Problem) -> "KerasUpdate":
-        return KerasUpdate(self.trained, problem)
+        return KerasUpdate(self.model, self.trained, problem)
 
     def autocast(self) -> ContextManager[Any]:
         return nullcontext()  # Keras' dtype policy replaces it

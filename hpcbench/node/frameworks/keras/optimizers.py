@@ -1,8 +1,9 @@
 """The optimizers of a case in Keras.
 
-Keras' own SGD is used if its learning rate is constant. Its other optimizers compute something else: the momentum
-includes the learning rate of each step, Adam adds eps to a root without bias correction, and AdaGrad and RMSProp add
-eps within the root. These are optimizers with an update step of their own.
+`sgd` always uses Keras' SGD; `momentum` and `nesterov` use it if the learning rate is constant. The other optimizers of
+Keras differ from the definitions: the momentum includes the learning rate of each step, Adam adds eps before the bias
+correction, AdaGrad and RMSProp add eps within the root, and LAMB decays weights outside the trust ratio. For these,
+hpcbench implements the update step.
 """
 
 import math

@@ -12,7 +12,7 @@ from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
 Arrays = Dict[str, numpy.ndarray]
-_MASKED = -30000.0  # added to scores before the softmax; float16 has it
+_MASKED = -30000.0  # added to scores before the softmax; representable in float16
 
 Tensor = Any  # an NDArray, or a Symbol while a graph is built; F is the module of its functions
 

@@ -1,4 +1,4 @@
-"""The optimizers of a case in MXNet: its own, with options that change in each step, and rules that it lacks."""
+"""The optimizers of MXNet, some with options that hpcbench updates before each step, and those that MXNet lacks."""
 
 import math
 from typing import Any, List
@@ -112,10 +112,10 @@ def clip(parameters: List[Any], options: Optimizer) -> None:
 
 def check_servers(options: Optimizer) -> None:
     """Raise Unsupported for an optimizer that MXNet's servers, which run only MXNet's own, cannot run."""
-    what = "MXNet's servers (strategy kvstore) cannot"
+    what = "cannot be used with MXNet and strategy: kvstore"
     if options.name not in _ON_SERVERS:
-        raise Unsupported("%s update weights by %s as defined here" % (what, options.name))
+        raise Unsupported("optimizer %s %s; use one of: %s" % (options.name, what, ", ".join(_ON_SERVERS)))
     if not options.learning_rate.is_constant:
-        raise Unsupported("%s change the learning rate" % what)
+        raise Unsupported("a learning-rate schedule %s" % what)
     if options.clip_norm is not None or options.clip_value is not None:
-        raise Unsupported("%s clip gradients" % what)
+        raise Unsupported("clip_norm and clip_value %s" % what)

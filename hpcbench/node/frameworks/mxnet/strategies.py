@@ -30,6 +30,11 @@ if os.getppid() == int(sys.argv[1]):
 _STORES: List[Any] = []  # a reference, since the destructor of a store waits for all ranks
 
 
+_NO_CLIPPING = (
+    "clip_norm and clip_value cannot be used with MXNet and strategy: horovod (it averages within the update)"
+)
+
+
 class Strategy:
     """Training on one rank; the base of the other strategies."""
 
@@ -87,7 +92,7 @@ class Horovod(Strategy):
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
         if self.options.clip_norm is not None or self.options.clip_value is not None:
-            raise Unsupported("clipping requires the strategy single: Horovod's trainer averages within the update")
+            raise Unsupported(_NO_CLIPPING)
         join(problem)
         import horovod.mxnet as horovod
 

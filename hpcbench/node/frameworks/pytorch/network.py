@@ -86,7 +86,6 @@ class PyTorchNetwork(Network):
             losses.append(loss.detach())
         self.update.step()
         return losses[0] if len(losses) == 1 else torch.stack(losses).mean()
-        return loss
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
         return self.moved(torch.from_numpy(inputs), torch.from_numpy(labels))
@@ -147,7 +146,7 @@ def _device(problem: Problem) -> torch.device:
 
 
 def set_arithmetic() -> None:
-    """Set the arithmetic of float32 and the choice of kernels. Code of the user may have changed them."""
+    """Set the arithmetic of float32 and the choice of kernels. User code may have changed them."""
     # Equal float32 arithmetic in all frameworks. TF32 would round the factors to 10 bits: PyTorch allows it in
     # convolutions and LSTMs, and NVIDIA's images of PyTorch (by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE) in matrix products,
     # too.

@@ -112,9 +112,11 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     }
     options = problem.optimizer
     if options.name == LAMB:
-        raise Unsupported("lamb needs the norms of whole weight tensors, which ZeRO divides among the ranks")
+        raise Unsupported(
+            "optimizer lamb cannot be used with strategy: deepspeed (ZeRO divides weight tensors among the ranks)"
+        )
     if options.clip_value is not None:
-        raise Unsupported("DeepSpeed clips gradients by their norm (clip_norm), not by value")
+        raise Unsupported("clip_value cannot be used with strategy: deepspeed; use clip_norm")
     settings["gradient_accumulation_steps"] = options.gradient_accumulation_steps
     if options.clip_norm is not None:
         settings["gradient_clipping"] = options.clip_norm

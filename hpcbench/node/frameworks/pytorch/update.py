@@ -23,15 +23,12 @@ class Update:
         return optimizers.optimizer_of(model, self.options)
 
     def begin(self) -> None:
-        """Begin a step: forget the gradients of the step before."""
+        """Begin a step: clear the gradients of the previous step."""
         self.optimizer.zero_grad()
 
     def batch(self, *, is_last: bool) -> ContextManager[Any]:
-        """Return the context of the forward and backward pass of a batch. Gradients are exchanged with the last one."""
-        model = self.model
-        if hasattr(model, "set_requires_gradient_sync"):  # FSDP
-            model.set_requires_gradient_sync(is_last)
-        return nullcontext() if is_last or not hasattr(model, "no_sync") else model.no_sync()
+        """Return the context of the forward and backward pass of a batch."""
+        return exchanging(self.model, is_last=is_last)
 
     def backward(self, loss: torch.Tensor) -> None:
         """Run the backward pass of one batch."""
@@ -102,6 +99,13 @@ class DeepSpeedUpdate:
         """Advance the learning rate by one step."""
         if self.schedule:
             self.schedule.step()
+
+
+def exchanging(model: Any, *, is_last: bool) -> ContextManager[Any]:
+    """Return the context of a batch in which ranks exchange gradients only if it is the last one of a step."""
+    if hasattr(model, "set_requires_gradient_sync"):  # FSDP
+        model.set_requires_gradient_sync(is_last)
+    return nullcontext() if is_last or not hasattr(model, "no_sync") else model.no_sync()
 
 
 def update_of(model: Any, problem: Problem, device: torch.device) -> Any:

@@ -69,7 +69,10 @@ def _train(network: Network, steps: int) -> None:
 
 
 def _correct(network: Network, split: Split) -> float:
-    """Return how many of this rank's held-out inputs are classified correctly: fractions if inputs have many labels."""
+    """Return how many of this rank's held-out inputs are classified correctly.
+
+    An input with several labels counts as the fraction that is correct.
+    """
     batches = network.pipeline(split.held_out, forever=False)
     found = numpy.concatenate([network.to_numpy(network.predict(inputs)).argmax(-1) for inputs, _ in batches])
     network.synchronize()

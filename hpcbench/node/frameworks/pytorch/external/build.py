@@ -13,6 +13,9 @@ from ....workload import user_code
 from . import of_timm, of_torchvision, of_transformers
 from .built import Built, built
 
+_UNSAFE = (
+    "weights: '%s' is a pickle file, which requires PyTorch 2.6 or newer (CVE-2025-32434); use a .safetensors file"
+)
 TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
 _SAFE, _PICKLED = (".safetensors",), (".pt", ".pth", ".bin")
 # Options of the libraries that load weights themselves.
@@ -74,7 +77,7 @@ def _file(path: str) -> str:
 def _state(file: str) -> Any:
     if not file.endswith(_SAFE):
         if TORCH < (2, 6):  # CVE-2025-32434: weights_only runs code of a file before PyTorch 2.6
-            raise Unsupported("weights: '%s' is a pickle, which requires PyTorch 2.6; use a .safetensors file" % file)
+            raise Unsupported(_UNSAFE % file)
         return torch.load(file, map_location="cpu", weights_only=True)
     try:
         safetensors = importlib.import_module("safetensors.torch")

@@ -50,7 +50,9 @@ def build(name: str, options: Dict[str, Any], weights: Optional[str]) -> Built:
         missing = sorted(report.get("missing_keys") or ())
         if missing:
             what = (weights, len(missing), missing[0])
-            remarks.append("'%s' lacks %d weight tensors, which are random, e.g. %s" % what)
+            remarks.append(
+                "'%s' does not contain %d weight tensors of the model, e.g. %s; their values are random" % what
+            )
     return Built(module, _inputs(module, configuration), remarks)
 
 
