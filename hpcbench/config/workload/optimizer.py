@@ -47,7 +47,8 @@ class LearningRate(Model):
     milestones: list[Milestone] | None = Field(
         default=None,
         min_length=1,
-        description="for `schedule: steps`: list of [step, rate]; each rate applies from its step on, e.g. [[1000, 0.01]]",
+        description="for `schedule: steps`: [step, rate] pairs; each rate applies from its step on, e.g. "
+        "[[1000, 0.01]]",
     )
     total_steps: Step | None = Field(
         default=None, description="for `schedule: cosine`: step from which on the rate is `final`"
