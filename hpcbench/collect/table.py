@@ -60,7 +60,6 @@ PARAMETERS = [
 ]
 # Settings that are read back as effective; thread counts are separate fields of records.
 _EFFECTIVE = {each.name: each.effective[1] for each in SETTINGS if each.effective and each.effective[0] == "settings"}
-_APART = ("learning_rate", "gradient_accumulation_steps")  # options of the optimizer with columns of their own
 LARGEST_EXACT = 2**53  # largest integer that is exact in float64, as pandas may convert it
 
 RECORD_COLUMNS = tuple(columns(RunRecord))  # columns that are fields of a record
@@ -187,7 +186,7 @@ def _optimizer(options: dict[str, Any] | None) -> dict[str, Any]:
     if options is None:
         return {}
     return {
-        "optimizer": optimizers.in_short(options, *_APART),
+        "optimizer": optimizers.in_short(options, *optimizers.OWN_COLUMNS),
         "learning_rate": schedules.in_short(options["learning_rate"]),
         "gradient_accumulation_steps": options["gradient_accumulation_steps"],
     }

@@ -215,6 +215,11 @@ class Parameters(Settings):
 NAMES = frozenset(Parameters.model_fields)
 
 
+def reserved_hint(name: str) -> str:
+    """Return a hint for a program that has a parameter with the name of one of hpcbench."""
+    return f"'{name}' is a parameter of hpcbench; for one of your program, use another name, e.g. my_{name}"
+
+
 def _without(content: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in content.items() if key != name}
 

@@ -30,6 +30,12 @@ FORWARD_TASKS = tuple(name for name, task in TASKS.items() if not task.trains)
 STEP_TASKS = tuple(name for name, task in TASKS.items() if task.in_steps)
 
 
+def trains_steps(task: Any) -> bool:
+    """Return whether a measurement of a task is a training step; False for None, the task of commands."""
+    found = TASKS.get(task)
+    return found is not None and found.trains and found.in_steps
+
+
 class Framework(NamedTuple):
     """What one framework supports. The first of `executions` is the framework's default."""
 

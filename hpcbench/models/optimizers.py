@@ -47,6 +47,7 @@ STATE_TENSORS = {
     **dict.fromkeys((ADAM, ADAMW, LAMB), 2),
 }
 """The tensors of each optimizer's state with the shape of a weight tensor."""
+OWN_COLUMNS = ("learning_rate", "gradient_accumulation_steps")  # options with columns of their own in tables
 NORM_EPS = 1e-6  # added to the norm of gradients before the division, as torch.nn.utils.clip_grad_norm_ does
 
 

@@ -46,8 +46,17 @@ class Schedule(NamedTuple):
 
 
 def simplest(given: Any) -> Any:
-    """Return the number for a schedule that is constant; another learning rate unchanged."""
-    return given["peak"] if isinstance(given, Mapping) and schedule_of(given).is_constant else given
+    """Return a learning rate as a number if it is constant, otherwise its fields that differ from their defaults.
+
+    Any other value is returned unchanged.
+    """
+    if not isinstance(given, Mapping) or "peak" not in given:
+        return given
+    if schedule_of(given).is_constant:
+        return float(given["peak"])
+    kind = given.get("schedule") or CONSTANT
+    fields = {name: value for name, value in given.items() if value and name != "schedule"}
+    return fields if kind == CONSTANT else {"schedule": kind, **fields}
 
 
 def in_short(given: Any) -> Any:
@@ -55,7 +64,7 @@ def in_short(given: Any) -> Any:
     rate = simplest(given)
     if not isinstance(rate, Mapping):
         return rate
-    fields = {name: value for name, value in rate.items() if name != "schedule" and value}
+    fields = {name: value for name, value in rate.items() if name != "schedule"}
     return "%s(%s)" % (rate.get("schedule") or CONSTANT, ",".join("%s=%s" % (k, _plain(v)) for k, v in fields.items()))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from hpcbench.config.expressions import ExpressionError, Resolver, is_expression
-from hpcbench.config.parameters import Parameters
+from hpcbench.config.parameters import NOT_OF_COMMANDS, Parameters, reserved_hint
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.validation.findings import Findings
@@ -22,7 +22,7 @@ from hpcbench.config.workload.nested import COMPLETED, NotAMappingError, folded,
 from hpcbench.config.yaml_document import Document
 from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND, PlannedRun
-from hpcbench.models import catalog
+from hpcbench.models import catalog, schedules
 from hpcbench.plan.compatibility import incompatibility
 from hpcbench.plan.matrix import Point, points
 from hpcbench.plan.problem_size import NotANumberError, Size, nothing_to_skip, size_of
@@ -199,7 +199,7 @@ class _CaseBuilder:
                     matches = bool(resolver.value(condition, _CONDITION))
                 else:
                     matches = all(
-                        _matches(_value(resolver, name), resolver.value(wanted, _CONDITION))
+                        _matches(name, _value(resolver, name), resolver.value(wanted, _CONDITION))
                         for name, wanted in condition.items()
                     )
             if matches:
@@ -215,11 +215,14 @@ class _CaseBuilder:
                 if details["loc"]:
                     name, keys = self._written(details, point)
                     details["loc"] = (name, *keys)
-                    findings.add_details(details, Parameters, self._path(name, point)[:-1])
+                    hint = reserved_hint(name) if values.get("framework") == COMMAND else ""
+                    findings.add_details(details, Parameters, self._path(name, point)[:-1], hint)
                 else:
                     named = _named(details["msg"], point)
                     path = self._path(named[0], point) if named else ("parameters",)
-                    findings.add_details(details, Parameters, path, _leave_out(details["msg"], point))
+                    own = [each for each in NOT_OF_COMMANDS if f"'{each}' cannot be used" in details["msg"]]
+                    hint = reserved_hint(own[0]) if own else _leave_out(details["msg"], point)
+                    findings.add_details(details, Parameters, path, hint)
             raise findings.error() from error
 
     def _slurm(self, values: Mapping[str, Any]) -> SlurmOptions:
@@ -306,10 +309,18 @@ def _value(resolver: Resolver, name: str) -> Any:
     return value_at({root: value}, name)
 
 
-def _matches(value: Any, wanted: Any) -> bool:
-    """Return whether a value is the wanted one, or one of a list; `adam` matches every optimizer of this name."""
+def _matches(name: str, value: Any, wanted: Any) -> bool:
+    """Return whether the value of a parameter is the wanted one, or one of a list.
+
+    `adam` matches every optimizer of this name, and a mapping every optimizer with these options.
+    """
     if isinstance(wanted, list) and value != wanted:
-        return any(_matches(value, each) for each in wanted)
-    if isinstance(value, Mapping) and isinstance(wanted, str):
-        return bool(value.get("name") == wanted)
-    return bool(value == wanted)
+        return any(_matches(name, value, each) for each in wanted)
+    if name == "optimizer" and isinstance(value, Mapping):
+        given = {"name": wanted} if isinstance(wanted, str) else wanted
+        return isinstance(given, Mapping) and all(_is_equal(value.get(key), each) for key, each in given.items())
+    return _is_equal(value, wanted)
+
+
+def _is_equal(value: Any, wanted: Any) -> bool:
+    return bool(schedules.simplest(value) == schedules.simplest(wanted))

@@ -26,6 +26,9 @@ def cases():
         found[name + "-steps"] = {"name": name, "learning_rate": _MILESTONES, "weight_decay": 0.1, "clip_value": 0.5}
         found[name + "-warmup"] = {"name": name, "learning_rate": _WARMUP, **eps}
     found["adam-betas"] = {"name": "adam", "learning_rate": 0.05, "betas": [0.5, 0.7], "eps": 0.003}
+    ended = {"schedule": "cosine", "peak": 0.05, "warmup_steps": 0, "total_steps": 50, "final": 0.0}
+    found["momentum-ended"] = {"name": "momentum", "learning_rate": ended}
+    found["nesterov-plain"] = {"name": "nesterov", "learning_rate": 0.05, "momentum": 0.0}
     found["momentum-heavy"] = {"name": "momentum", "learning_rate": _COSINE, "momentum": 0.99}
     found["rmsprop-alpha"] = {"name": "rmsprop", "learning_rate": 0.05, "alpha": 0.5, "eps": 0.003}
     return found

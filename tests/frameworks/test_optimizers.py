@@ -17,12 +17,15 @@ TOLERANCE = 1e-6  # relative L2 error of the weights, per step
 OF_BATCHES = 1e-5  # of the weights after three steps on two batches, compared with one batch twice as large
 ADAMW = {"name": "adamw", "clip_norm": 0.1, "learning_rate": {"peak": 0.01, "warmup_steps": 2}}
 LAMB = {"name": "lamb", "learning_rate": 0.1, "clip_value": 0.05}
+ADAGRAD = {"name": "adagrad", "learning_rate": {"peak": 0.1, "warmup_steps": 5}}
 DISTRIBUTED = [
     ("pytorch", "ddp", ADAMW),
     ("pytorch", "fsdp", ADAMW),
     ("pytorch", "fsdp", LAMB),
     ("pytorch", "deepspeed", ADAMW),
+    ("pytorch", "deepspeed", ADAGRAD),
     ("pytorch", "horovod", ADAMW),
+    ("pytorch", "horovod", LAMB),
     ("tensorflow", "multi_worker_mirrored", LAMB),
     ("keras-tensorflow", "multi_worker_mirrored", ADAMW),
     ("keras-torch", "ddp", LAMB),

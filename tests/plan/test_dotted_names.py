@@ -11,6 +11,7 @@ from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
 
 MakePlan = Callable[..., Plan]
+ALL = [("adam", 0.1), ("adam", 0.2), ("momentum", 0.1), ("momentum", 0.2)]
 
 
 def optimizers(plan: Plan) -> list[dict[str, Any]]:
@@ -60,6 +61,12 @@ def test_the_options_of_a_model_are_axes(plan: MakePlan) -> None:
             [("adam", 0.2), ("momentum", 0.1), ("momentum", 0.2)],
         ),
         ("{optimizer: [adam, sgd]}", [("momentum", 0.1), ("momentum", 0.2)]),
+        (
+            "{optimizer: {name: adam, learning_rate: {peak: 0.1}}}",
+            [("adam", 0.2), ("momentum", 0.1), ("momentum", 0.2)],
+        ),
+        ("{optimizer: {name: adam, betas: [0.9, 0.95]}, nodes: 1}", ALL),
+        ("{optimizer.learning_rate: {peak: 0.1}}", [("adam", 0.2), ("momentum", 0.2)]),
         ("{optimizer.momentum: 0.9}", [("adam", 0.1), ("adam", 0.2)]),
         ("{optimizer.betas: [0.9, 0.999]}", [("momentum", 0.1), ("momentum", 0.2)]),
         ("{model_options.layers: 2, optimizer.learning_rate: 0.1}", [("adam", 0.2), ("momentum", 0.2)]),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.config.names import USER_PARAMETER
+from hpcbench.core.frameworks import trains_steps
 from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
@@ -27,6 +28,7 @@ _COUNTS = {
 _OFTEN_DERIVED = (
     "environment",
     "model_options",
+    "learning_rate",
     "execution",
     "threads",
     "cpus_per_task",
@@ -94,9 +96,12 @@ def short_titles(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, An
     If that is not unique, user parameters are added, `lstm with network=wide`, otherwise counts and model options,
     `mlp with 1,000 parameters and 2,000 FLOPs per item`.
     """
-    words = ["model", "task", "dtype", "optimizer", "data", "target_accuracy", "math_mode"]
-    words = varying(pd.DataFrame(firsts), words)
-    names: list[tuple[str, ...]] = [(_in_words(first, words),) for first in firsts]
+    words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
+    optimizers = {first["optimizer"] for first in firsts if trains_steps(first["task"])}
+    names: list[tuple[str, ...]] = [
+        (_in_words(first, [*words, *(["optimizer"] if len(optimizers) > 1 and trains_steps(first["task"]) else [])]),)
+        for first in firsts
+    ]
     if len(set(names)) < len(names):
         tagged = [(*name, *tagged_with) for name, tagged_with in zip(names, _tags(works, firsts), strict=True)]
         names = tagged if len(set(tagged)) == len(names) else names

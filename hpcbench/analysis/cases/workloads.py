@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
-from hpcbench.core.frameworks import FORWARD_TASKS, STEP_TASKS, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import TIME_TO_ACCURACY, trains_steps
 from hpcbench.core.run_spec import COMMAND
 
 # Cases have the same workload, and can be compared, only if all of these columns agree.
@@ -15,7 +15,6 @@ WORK = (
     *("model", "model_options", "input", "loss_function", "step", "task", "parameter_count", "flops_per_item"),
     *("graph_fingerprint", "dtype", "math_mode", "optimizer", "data", "target_accuracy"),
 )
-_TRAINING_STEPS = frozenset(STEP_TASKS) - frozenset(FORWARD_TASKS)
 
 
 def work_groups(cases: pd.DataFrame) -> pd.Series[int]:
@@ -43,7 +42,7 @@ def _defining(cases: pd.DataFrame) -> dict[str, list[bool]]:
     tasks = cases["task"].tolist()
     return {
         **dict.fromkeys(WORK, models),
-        "optimizer": [task in _TRAINING_STEPS for task in tasks],  # otherwise unused, or compared like a strategy
+        "optimizer": [trains_steps(task) for task in tasks],  # otherwise unused, or compared like a strategy
         "held_out": [task == TIME_TO_ACCURACY for task in tasks],
         "experiment": commands,
         USER_WORKLOAD: commands,

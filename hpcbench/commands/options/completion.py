@@ -73,6 +73,7 @@ def _cases(context: click.Context, incomplete: str) -> Iterator[str]:
 
 
 def _words_of_cases(workspace: Workspace, name: str) -> Iterator[str]:
+    from hpcbench.models.optimizers import OWN_COLUMNS
     from hpcbench.report.terminal.status_summary import value_of
     from hpcbench.store.sweep import load
 
@@ -80,8 +81,9 @@ def _words_of_cases(workspace: Workspace, name: str) -> Iterator[str]:
     runs = [run for job in sweep.job_names for run in sweep.runs(job)]
     yield from (run.case_id for run in runs)
     for axis in sweep.description["axes"]:
-        values = (value_of(run, axis) for run in runs)
-        yield from (f"{axis}={value}" for value in values if value is not None)
+        if "." not in axis or axis == "optimizer.learning_rate":  # other dotted names have no column
+            values = (value_of(run, axis, *OWN_COLUMNS) for run in runs)
+            yield from (f"{axis}={value}" for value in values if value is not None)
 
 
 def _paths(workspace: Workspace, name: str) -> SweepPaths:

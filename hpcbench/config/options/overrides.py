@@ -29,9 +29,10 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
         path = tuple(key.split("."))
         if path[0] not in Experiment.model_fields:
             path = ("parameters", *path)
-        if path[0] == "parameters" and path[1:2] and path[1] in NESTED:
-            path = ("parameters", ".".join(path[1:]))
+        if path[0] in ("parameters", "matrix") and path[1:2] and path[1] in NESTED:
+            path = (path[0], ".".join(path[1:]))
         if len(path) == 2 and path[0] == "parameters":
+            _drop_keys_of(data, path[1])
             _fix_included(data, path[1], value)
             if _drop_axis(data, path[1]):
                 # Remains an axis of one value: without axes, only the included points would be left.
@@ -47,6 +48,20 @@ def _fix_included(data: dict[str, Any], name: str, value: Any) -> None:
     for point in included if isinstance(included, list) else ():
         if isinstance(point, dict) and name in point:
             point[name] = value
+
+
+def _drop_keys_of(data: dict[str, Any], name: str) -> None:
+    """Remove the dotted names of keys of a parameter, which would override its new value."""
+    groups = [data.get(key) for key in ("parameters", "matrix")]
+    groups += [group for key in ("zip", "include") if isinstance(data.get(key), list) for group in data[key]]
+    for group in [group for group in groups if isinstance(group, dict)]:
+        for key in [key for key in group if key.startswith(f"{name}.")]:
+            del group[key]
+    if isinstance(data.get("zip"), list):
+        data["zip"] = [group for group in data["zip"] if group]
+    for key in ("matrix", "zip", "include"):
+        if key in data and not data[key]:
+            del data[key]
 
 
 def _drop_axis(data: dict[str, Any], name: str) -> bool:

@@ -62,11 +62,14 @@ def _with(base: Any, keys: list[str], value: Any, name: str) -> dict[str, Any]:
     return {**(base or {}), key: _with(inner, rest, value, name) if rest else value}
 
 
-def shown_value(values: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a parameter or of a dotted name as users see it: `adam` for an optimizer by default."""
+def shown_value(values: Mapping[str, Any], name: str, *left_out: str) -> Any:
+    """Return the value of a parameter or of a dotted name as users see it: `adam` for an optimizer by default.
+
+    Options in `left_out` are not included in an optimizer.
+    """
     value = value_at(values, name)
     if name == "optimizer" and value:
-        return optimizers.in_short(value)
+        return optimizers.in_short(value, *left_out)
     if name == "optimizer.learning_rate":
         return schedules.in_short(value)
     return json.dumps(value) if isinstance(value, Mapping) else value

@@ -12,7 +12,8 @@ from hpcbench.collect.table import identifying_columns
 from hpcbench.errors import UserError, nearest
 
 MAX_NAMED = 5
-_PART = re.compile(r",(?=\w[\w.]*=)")  # a comma before a key, since values may contain commas
+# A comma before a key, but not in parentheses: values such as adam(betas=[0.9,0.95],eps=0.1) contain both.
+_PART = re.compile(r",(?=\w[\w.]*=)(?![^()]*\))")
 
 
 def row_of_case(cases: pd.DataFrame, words: str, where: str) -> int:

@@ -44,9 +44,14 @@ def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
     return {name: list(values.values()) for name, values in axes.items() if len(values) > 1}
 
 
-def value_of(planned: PlannedRun, axis: str) -> Any:
-    """Return the value of an axis, a parameter; None if the case does not have it."""
-    return planned.user_parameters[axis] if axis in planned.user_parameters else shown_value(planned.parameters, axis)
+def value_of(planned: PlannedRun, axis: str, *left_out: str) -> Any:
+    """Return the value of an axis, a parameter; None if the case does not have it.
+
+    Options in `left_out` are not included in an optimizer.
+    """
+    if axis in planned.user_parameters:
+        return planned.user_parameters[axis]
+    return shown_value(planned.parameters, axis, *left_out)
 
 
 def named(sweep: Sweep, planned: PlannedRun) -> str:

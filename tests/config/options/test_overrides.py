@@ -40,6 +40,27 @@ def test_a_setting_changes_a_parameter_or_a_key_of_the_file(
     assert part(load("", setting)) == value
 
 
+@pytest.mark.parametrize(
+    ("text", "setting", "expected"),
+    [
+        ("matrix: {optimizer.name: [adam, sgd]}\n", "optimizer=lamb", {"optimizer": "lamb"}),
+        ("matrix: {optimizer: [adam, sgd], optimizer.eps: [0.1]}\n", "optimizer=lamb", {"optimizer": ["lamb"]}),
+        (
+            "zip: [{optimizer.learning_rate.peak: [1], optimizer.name: [adam]}]\n",
+            "optimizer.learning_rate=0.5",
+            {"optimizer.learning_rate": 0.5, "optimizer.name": ["adam"]},
+        ),
+    ],
+)
+def test_a_mapping_replaces_the_dotted_names_of_its_keys(
+    text: str, setting: str, expected: dict[str, Any], load: Load
+) -> None:
+    found = load(text, setting)
+    axes = {**found.matrix, **(found.zip[0] if found.zip else {})}
+    given = {name: value for name, value in found.parameters.items() if name.startswith("optimizer")}
+    assert {**axes, **given} == expected
+
+
 def test_a_parameter_that_is_an_axis_is_fixed_and_leaves_the_other_axes(load: Load) -> None:
     fixed = load(AXES, "batch_size=64", "nodes=1", "dtype=float32")
     assert fixed.matrix == {"seed": [1, 2], "batch_size": [64], "nodes": [1], "dtype": ["float32"]}

@@ -45,6 +45,10 @@ def test_the_plan_has_all_options_of_an_optimizer_and_reads_them_again(name: str
         ("adam", {"name": "adam", "betas": [0.9, 0.999], "learning_rate": 0.001}),
         ({"learning_rate": 0.1}, {"name": "momentum", "learning_rate": {"peak": 0.1}}),
         ({"learning_rate": 1}, {"learning_rate": 1.0}),
+        (
+            {"learning_rate": {"schedule": "cosine", "peak": 1, "total_steps": 9}},
+            {"learning_rate": {"schedule": "cosine", "peak": 1.0, "total_steps": 9, "final": 0, "warmup_steps": 0}},
+        ),
         (None, {"momentum": 0.9}),
     ],
 )

@@ -10,7 +10,8 @@ from ....models import optimizers
 from ....models.optimizers import NORM_EPS, Optimizer
 from ...errors import Unsupported
 
-_ON_SERVERS = (optimizers.SGD, optimizers.MOMENTUM, optimizers.NESTEROV, optimizers.LAMB)
+# Not LAMB, which needs the norms of whole weight tensors: large ones are divided among the servers.
+_ON_SERVERS = (optimizers.SGD, optimizers.MOMENTUM, optimizers.NESTEROV)
 
 
 class _AdamW(mx.optimizer.Adam):
@@ -25,12 +26,12 @@ class _AdamW(mx.optimizer.Adam):
         super().update(index, weight, grad, state)
 
 
-class _Nesterov(mx.optimizer.Optimizer):
-    """Nesterov momentum whose learning rate changes: MXNet's NAG includes the learning rate in the momentum."""
+class _Momentum(mx.optimizer.Optimizer):
+    """Momentum with a learning rate that changes: MXNet's own optimizers include the learning rate in the momentum."""
 
-    def __init__(self, momentum: float, **options: Any) -> None:
+    def __init__(self, momentum: float, nesterov: bool, **options: Any) -> None:
         super().__init__(**options)
-        self.momentum = momentum
+        self.momentum, self.nesterov = momentum, nesterov
 
     def create_state(self, index: Any, weight: Any) -> Any:
         return mx.nd.zeros(weight.shape, weight.context, dtype=weight.dtype)
@@ -39,7 +40,7 @@ class _Nesterov(mx.optimizer.Optimizer):
         self._update_count(index)
         grad = grad * self.rescale_grad + self._get_wd(index) * weight
         state[:] = self.momentum * state + grad
-        weight -= self._get_lr(index) * (grad + self.momentum * state)
+        weight -= self._get_lr(index) * (grad + self.momentum * state if self.nesterov else state)
 
 
 class _RootMeanSquare(mx.optimizer.Optimizer):
@@ -70,11 +71,11 @@ def optimizer_of(options: Optimizer) -> Any:
     moments = {"beta1": first, "beta2": second, "epsilon": options.eps}
     if options.name == optimizers.SGD:
         return mx.optimizer.SGD(**common)
-    if options.name == optimizers.MOMENTUM:
-        return mx.optimizer.SGD(momentum=options.momentum, **common)
-    if options.name == optimizers.NESTEROV:
-        nesterov = mx.optimizer.NAG if options.learning_rate.is_constant else _Nesterov
-        return nesterov(momentum=options.momentum, **common)
+    if options.name in (optimizers.MOMENTUM, optimizers.NESTEROV):
+        nesterov = options.name == optimizers.NESTEROV
+        if not options.learning_rate.is_constant:
+            return _Momentum(options.momentum, nesterov, **common)
+        return (mx.optimizer.NAG if nesterov else mx.optimizer.SGD)(momentum=options.momentum, **common)
     if options.name == optimizers.ADAM:
         return mx.optimizer.Adam(**moments, **common)
     if options.name == optimizers.ADAMW:
@@ -88,10 +89,7 @@ def optimizer_of(options: Optimizer) -> Any:
 def set_step(optimizer: Any, options: Optimizer, step: int) -> None:
     """Set the options of MXNet's optimizer that differ between steps, before the step with this number, from 0."""
     if not options.learning_rate.is_constant:
-        rate, before = (float(options.learning_rate.rate(each, numpy)) for each in (step, max(step - 1, 0)))
-        optimizer.set_learning_rate(rate)
-        if options.name == optimizers.MOMENTUM:  # MXNet's momentum includes the learning rate of each step
-            optimizer.momentum = options.momentum * rate / before if before else options.momentum
+        optimizer.set_learning_rate(float(options.learning_rate.rate(step, numpy)))
     if options.name in (optimizers.ADAM, optimizers.ADAMW):  # MXNet adds eps to a root without bias correction
         optimizer.epsilon = options.eps * math.sqrt(1.0 - options.betas[1] ** (step + 1))
 

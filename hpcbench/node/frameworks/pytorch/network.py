@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from ....core.frameworks import COMPILED
+from ...errors import Unsupported
 from ...workload.data import Items
 from ...workload.problem import Problem
 from .. import capabilities
@@ -15,6 +16,7 @@ from ..adapter import Batch, Network
 from . import data, layers, strategies
 from .update import update_of
 
+_CUDA_GRAPHS = ("reduce-overhead", "max-autotune")  # modes of torch.compile
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -33,6 +35,7 @@ class PyTorchNetwork(Network):
         model.train(problem.training)
         self.model: Any = self.distributed(model)
         if problem.training:
+            _check_accumulation(problem)
             self.update = self.update_of(problem)
         if problem.parameters["execution"] == COMPILED:
             self.model = torch.compile(self.model, mode=problem.parameters["compile_mode"])
@@ -135,6 +138,13 @@ class PyTorchNetwork(Network):
         if self.dtype is torch.float32:
             return nullcontext()
         return torch.autocast(self.device.type, dtype=self.dtype)
+
+
+def _check_accumulation(problem: Problem) -> None:
+    """Raise Unsupported for accumulation with CUDA graphs: the next graph would overwrite the gradients of the last."""
+    mode = problem.parameters["compile_mode"]
+    if problem.batches_per_step > 1 and problem.on_gpu and mode in _CUDA_GRAPHS:
+        raise Unsupported("gradient_accumulation_steps cannot be used with compile_mode: %s on a GPU" % mode)
 
 
 def _device(problem: Problem) -> torch.device:

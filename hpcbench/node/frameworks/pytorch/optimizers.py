@@ -13,7 +13,10 @@ from ....models.optimizers import Optimizer
 class Lamb(torch.optim.Optimizer):
     """LAMB (You et al., 2020, algorithm 2), with the trust ratio of each weight tensor."""
 
-    def __init__(self, params: Any, lr: float, betas: Any, eps: float, weight_decay: float) -> None:
+    # Horovod creates a copy with the parameters alone, whose groups have the options.
+    def __init__(
+        self, params: Any, lr: float = 0.001, betas: Any = (0.9, 0.999), eps: float = 1e-6, weight_decay: float = 0.01
+    ) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
 
     @torch.no_grad()
@@ -63,7 +66,7 @@ def clip(weights: Iterable[torch.Tensor], options: Optimizer) -> None:
 
 def _sgd(weights: Any, options: Optimizer) -> torch.optim.Optimizer:
     rate = options.learning_rate.peak
-    nesterov = options.name == optimizers.NESTEROV
+    nesterov = options.name == optimizers.NESTEROV and options.momentum > 0
     return torch.optim.SGD(
         weights, rate, options.momentum, weight_decay=options.weight_decay, dampening=0.0, nesterov=nesterov
     )

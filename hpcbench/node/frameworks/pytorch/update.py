@@ -76,7 +76,8 @@ class DeepSpeedUpdate:
 
     def __init__(self, engine: Any, problem: Problem, device: torch.device) -> None:
         self.engine, self.optimizer = engine, engine.optimizer
-        self.schedule = optimizers.schedule_of(engine.basic_optimizer, problem.optimizer)
+        # ZeRO replaces some optimizers, such as Adagrad.
+        self.schedule = optimizers.schedule_of(engine.optimizer.optimizer, problem.optimizer)
 
     def begin(self) -> None:
         """Do nothing: the engine zeroes gradients."""
