@@ -174,6 +174,20 @@ def test_a_short_title_says_in_what_work_differs() -> None:
     assert short_titles([]) == []
 
 
+def test_an_optimizer_is_in_the_title_of_training_steps_alone() -> None:
+    inference = {"task": "inference"}
+    found = short_titles([cases({"optimizer": "adam"}), cases({}), cases(inference)])
+    assert found == ["training adam", "training momentum", "inference"]
+    assert short_titles([cases({}), cases({**inference, "optimizer": "adam"})]) == ["training", "inference"]
+    reaching = {"task": "time_to_accuracy", "optimizer": "adam"}
+    assert short_titles(
+        [cases({**reaching, "target_accuracy": 0.9}), cases({**reaching, "target_accuracy": 0.95})]
+    ) == [
+        "0.9",
+        "0.95",
+    ]
+
+
 def test_work_of_one_name_is_told_apart_by_the_users_own_words() -> None:
     wide, narrow = ({"param_kind": kind, "parameter_count": count} for kind, count in (("wide", 300), ("narrow", 100)))
     assert short_titles([cases(wide, wide), cases(narrow)]) == ["kind=wide", "kind=narrow"]
