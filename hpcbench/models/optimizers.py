@@ -84,7 +84,7 @@ def defaults_of(name: str) -> Dict[str, Any]:
 def completed(given: Any) -> Any:
     """Return the parameter `optimizer` with the defaults of unset options; `adam` is `{"name": "adam"}`.
 
-    Values that are not known optimizers are returned unchanged.
+    Any other value is returned unchanged.
     """
     options = {"name": given} if isinstance(given, str) else given
     if not isinstance(options, Mapping) or str(options.get("name", DEFAULT)) not in OPTIMIZERS:

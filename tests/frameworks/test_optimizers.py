@@ -32,7 +32,9 @@ DISTRIBUTED = [
     ("jax", "data_parallel", ADAMW),
     ("mxnet", "kvstore", {"name": "nesterov", "learning_rate": 0.1}),
 ]
-SLOW = ("horovod", "deepspeed")
+LONG = [
+    each for each in DISTRIBUTED if each[1] == "horovod" or each[:2] == ("pytorch", "deepspeed") and each[2] == ADAMW
+]
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def test_all_optimizers_agree_with_the_reference(framework: str, arrays: Any) ->
 
 @pytest.mark.parametrize(
     ("framework", "strategy", "options"),
-    [pytest.param(*each, marks=[pytest.mark.long] if each[1] in SLOW else []) for each in DISTRIBUTED],
+    [pytest.param(*each, marks=[pytest.mark.long] if each in LONG else []) for each in DISTRIBUTED],
     ids=[f"{framework}-{strategy}-{options['name']}" for framework, strategy, options in DISTRIBUTED],
 )
 def test_two_ranks_that_accumulate_gradients_take_the_step_of_one_large_batch(

@@ -118,8 +118,7 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     if options.clip_value is not None:
         raise Unsupported("clip_value cannot be used with strategy: deepspeed; use clip_norm")
     settings["gradient_accumulation_steps"] = options.gradient_accumulation_steps
-    if options.clip_norm is not None:
-        settings["gradient_clipping"] = options.clip_norm
+    settings["gradient_clipping"] = options.clip_norm or 0.0  # DeepSpeed's default is 1
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer_of(model, options), config=settings)
     return engine
 
