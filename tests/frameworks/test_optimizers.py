@@ -33,7 +33,7 @@ DISTRIBUTED = [
     ("mxnet", "kvstore", {"name": "nesterov", "learning_rate": 0.1}),
 ]
 LONG = [
-    each for each in DISTRIBUTED if each[1] == "horovod" or each[:2] == ("pytorch", "deepspeed") and each[2] == ADAMW
+    each for each in DISTRIBUTED if each[1] == "horovod" or (each[:2] == ("pytorch", "deepspeed") and each[2] == ADAMW)
 ]
 
 

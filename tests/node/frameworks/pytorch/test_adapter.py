@@ -284,7 +284,7 @@ import torch
 from hpcbench_carried.node.frameworks.pytorch import network
 backends = torch.backends.cuda.matmul, torch.backends.cudnn
 before = [each.allow_tf32 for each in backends]
-network._set_arithmetic()
+network.set_arithmetic()
 print(before, [each.allow_tf32 for each in backends])
 """
     environment = {**clean_environment, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}
