@@ -12,6 +12,7 @@ import pytest
 
 from hpcbench.analysis.cases.case_table import case_table
 from hpcbench.core.frameworks import CHOICES
+from tests.workload_columns import WORKLOAD
 
 WHOLE = ["parameter_count", "flops_per_item", "items_per_step", "peak_memory_bytes", "peak_device_bytes"]
 Row = dict[str, Any]
@@ -69,15 +70,8 @@ USUAL: Row = {
     "flops_per_item": 200,
     "items_per_step": 32,
     "math_mode": "matmul highest",
-    "data": None,
     "held_out": 0.2,
-    "target_accuracy": None,
-    "input": None,
-    "loss_function": None,
-    "step": None,
-    "graph_fingerprint": None,
-    "optimizer": "momentum",
-    "gradient_accumulation_steps": 1,
+    **WORKLOAD,
     "peak_memory_bytes": 1000,
     "peak_device_bytes": None,
     "effective_intra_op_threads": 1,
@@ -115,15 +109,8 @@ MEASURED = (
     "flops_per_item",
     "items_per_step",
     "math_mode",
-    "data",
     "held_out",
-    "target_accuracy",
-    "input",
-    "loss_function",
-    "step",
-    "graph_fingerprint",
-    "optimizer",
-    "gradient_accumulation_steps",
+    *WORKLOAD,
     "peak_memory_bytes",
 )
 

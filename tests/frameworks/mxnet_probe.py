@@ -38,12 +38,20 @@ class MXNet(Probe):
 
     def refusals(self):
         said = {}
+        servers = {"strategy": "kvstore"}
         asked = {
             "float16": {"dtype": "float16"},
             "gpu": {"device": "gpu"},
             "lstm": {"dtype": "bfloat16", "model": "lstm"},
             "transformer": {"dtype": "bfloat16", "model": "transformer"},
             "bfloat16": {"dtype": "bfloat16"},
+            "adam on servers": {**servers, "optimizer": {"name": "adam"}},
+            "schedule on servers": {
+                "strategy": "kvstore",
+                "optimizer": {"learning_rate": {"peak": 1, "warmup_steps": 2}},
+            },
+            "clipping on servers": {**servers, "optimizer": {"clip_norm": 1}},
+            "clipping with Horovod": {"strategy": "horovod", "optimizer": {"clip_value": 1}},
         }
         for name, changes in asked.items():
             cpuinfo.computes_in = lambda dtype, name=name: name != "bfloat16"

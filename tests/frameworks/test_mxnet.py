@@ -55,6 +55,11 @@ def test_what_it_cannot_do_here_it_refuses_with_a_reason(found):
     said = found("refusals", "graph")
     assert said["float16"] == "this framework computes in float32 or bfloat16 here, not in float16"
     assert "has no bfloat16 arithmetic" in said["bfloat16"]
+    kvstore, horovod = (f"cannot be used with MXNet and strategy: {name}" for name in ("kvstore", "horovod"))
+    assert said["adam on servers"] == f"optimizer adam {kvstore}; use one of: sgd, momentum, nesterov"
+    assert said["schedule on servers"] == f"a learning-rate schedule {kvstore}"
+    assert said["clipping on servers"] == f"clip_norm and clip_value {kvstore}"
+    assert said["clipping with Horovod"] == f"clip_norm and clip_value {horovod} (it averages within the update)"
     assert said["lstm"] == said["transformer"] == "MXNet's LSTM and attention have no bfloat16 arithmetic"
     assert "built for the CPU only" in said["gpu"]
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +86,23 @@ def test_an_unknown_name_or_option_has_the_nearest_names(probe: Callable[..., li
         "unknown option 'num_hiden_layers' in model_options of transformers/bert; did you mean num_h"
     )
     assert "is not supported: its input is a list of images, not one tensor" in errors[4]
+
+
+def test_weights_that_a_folder_of_transformers_lacks_are_remarked(
+    probe: Callable[..., list[Any]], environment_python: Callable[[str], Path], zipapp: Path, tmp_path: Path
+) -> None:
+    code = "from hpcbench_carried.node.frameworks.pytorch.external import of_torchvision as vision\n"
+    code += "vision.import_torchvision()\n"  # which transformers imports
+    code += f"import transformers as t; t.BertModel(t.BertConfig(**{BERT})).save_pretrained({str(tmp_path)!r})"
+    words = [environment_python("pytorch-zoo"), "-c", code]
+    subprocess.run(words, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(zipapp)})
+    case = {"weights": str(tmp_path), "input": {"shape": [16]}, "batch_size": 2}
+    names = ("BertModel", "BertForSequenceClassification")
+    (found,) = probe(*({"model": f"transformers/{name}", "task": "inference", **case} for name in names))
+    whole, headless = (each["remarks"] for each in found)
+    assert not [remark for remark in whole if "weight tensors" in remark and "does not contain" in remark]
+    lacking = "does not contain 2 weight tensors of the model, e.g. classifier.bias; their values are random"
+    assert f"'{tmp_path}' {lacking}" in headless
 
 
 @pytest.mark.parametrize("strategy", [pytest.param("ddp", marks=pytest.mark.long), "fsdp"])

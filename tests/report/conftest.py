@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.stats.quantiles import PERCENTILES
+from tests.workload_columns import WORKLOAD
 
 WHOLE = ["intra_op_threads", "parameter_count", "flops_per_item", "peak_memory_bytes"]
 
@@ -27,15 +28,8 @@ MEASURED = {
     "flops_per_item": 2**40 + 1,
     "peak_memory_bytes": 2**33,
     "math_mode": "matmul highest",
-    "data": None,
     "held_out": 0.2,
-    "target_accuracy": None,
-    "input": None,
-    "loss_function": None,
-    "step": None,
-    "graph_fingerprint": None,
-    "optimizer": "momentum",
-    "gradient_accumulation_steps": 1,
+    **WORKLOAD,
 }
 
 
@@ -56,15 +50,8 @@ def _row(number: int, changes: dict[str, Any]) -> dict[str, Any]:
         "device": "cpu",
         "dtype": "float32",
         "execution": "eager",
-        "data": None,
         "held_out": 0.2,
-        "target_accuracy": None,
-        "input": None,
-        "loss_function": None,
-        "step": None,
-        "graph_fingerprint": None,
-        "optimizer": "momentum",
-        "gradient_accumulation_steps": 1,
+        **WORKLOAD,
         "batch_size": 32,
         "nodes": 1,
         "experiment": "study",

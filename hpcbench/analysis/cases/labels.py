@@ -98,9 +98,9 @@ def short_titles(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, An
     """
     words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
     optimizers = {first["optimizer"] for first in firsts if trains_steps(first["task"])}
+    of_training = [*words, "optimizer"] if len(optimizers) > 1 else words
     names: list[tuple[str, ...]] = [
-        (_in_words(first, [*words, *(["optimizer"] if len(optimizers) > 1 and trains_steps(first["task"]) else [])]),)
-        for first in firsts
+        (_in_words(first, of_training if trains_steps(first["task"]) else words),) for first in firsts
     ]
     if len(set(names)) < len(names):
         tagged = [(*name, *tagged_with) for name, tagged_with in zip(names, _tags(works, firsts), strict=True)]

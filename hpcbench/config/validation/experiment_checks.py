@@ -130,7 +130,7 @@ def _options(sections: Sections) -> set[str]:
 
 def _parameter_hint(name: str, known: Collection[str], sections: Sections, runs_command: bool, *, by_set: bool) -> str:
     if name.partition(".")[0] in NESTED:
-        return nested_hint(name)
+        return _nested_hint(name)
     others = {key: names for key, names in sections.items() if key != "parameters"}
     meant = canonical(name)
     section = next((key for key, names in others.items() if by_set and meant in names), None)
@@ -145,7 +145,7 @@ def _parameter_hint(name: str, known: Collection[str], sections: Sections, runs_
     return f"{near}\n{own}" if near else own
 
 
-def nested_hint(name: str) -> str:
+def _nested_hint(name: str) -> str:
     """Return a hint for an unknown dotted name of a parameter that is a mapping."""
     root, _, key = name.partition(".")
     if canonical(key) in DOTTED:

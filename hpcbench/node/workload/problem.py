@@ -60,13 +60,13 @@ class Problem:
     @property
     def predicts_tokens(self) -> bool:
         """Return whether the model predicts a token at each position of its input."""
-        model = catalog.MODELS.get(self.parameters["model"])
+        model = catalog.MODELS.get(self.parameters["model"])  # None for an external model
         return model is not None and model.predicts_tokens
 
     @property
     def items_per_input(self) -> int:
         """Return the items of one input: its tokens if the model predicts tokens, otherwise 1."""
-        return int(self.item_shape[0]) if self.predicts_tokens else 1
+        return catalog.MODELS[self.parameters["model"]].items_per_input(self.options) if self.predicts_tokens else 1
 
     def weights(self) -> InitialWeights:
         """Return the initial weights, the same on every rank and in every framework."""

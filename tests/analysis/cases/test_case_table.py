@@ -22,6 +22,7 @@ from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.cases.workloads import WORK, differing_work, work_groups
 from hpcbench.analysis.stats.intervals import median_interval
 from tests.examples import examples
+from tests.workload_columns import WORKLOAD
 
 UNSEEN = Replicates({})  # no intervals
 Rep = Callable[..., dict[str, Any]]
@@ -343,11 +344,8 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_records(order: list[int
         "flops_per_item": 1,
         "items_per_step": 1,
         "math_mode": "plain",
-        "data": None,
         "held_out": 0.2,
-        "target_accuracy": None,
-        **dict.fromkeys(["input", "loss_function", "step", "graph_fingerprint"]),
-        "optimizer": "momentum",
+        **WORKLOAD,
         "first_step_s": 1.0,
         "import_s": 1.0,
         "build_s": 1.0,

@@ -9,6 +9,7 @@ import pytest
 
 from hpcbench.analysis.cases import labels
 from hpcbench.analysis.cases.labels import LONGEST, MAX_NAMED, cell, label, phrase, plain, telling_apart, varying
+from tests.workload_columns import WORKLOAD
 
 USUAL: dict[str, Any] = {
     "case": "c1",
@@ -27,14 +28,7 @@ USUAL: dict[str, Any] = {
     "nodes": 1,
     "cpus_per_task": 1,
     "intra_op_threads": None,
-    "data": None,
-    "target_accuracy": None,
-    "input": None,
-    "loss_function": None,
-    "step": None,
-    "graph_fingerprint": None,
-    "optimizer": "momentum",
-    "gradient_accumulation_steps": 1,
+    **WORKLOAD,
     "math_mode": "highest",
     "parameter_count": 1234567,
     "flops_per_item": 10,

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbench.analysis.cases.pareto import front, marks, pareto
+from tests.workload_columns import WORKLOAD
 
 NAN = float("nan")
 
@@ -78,18 +79,11 @@ def test_without_limits_nothing_is_sure() -> None:
 
 def case(time_s: float, kwh: float = NAN, price: float = NAN, **changes: Any) -> dict[str, Any]:
     made: dict[str, Any] = {"framework": "pytorch", "task": "training", "experiment": "study", "held_out": 0.2}
-    made |= dict.fromkeys(
+    made |= WORKLOAD | dict.fromkeys(
         ("model", "model_options", "parameter_count", "flops_per_item", "dtype", "math_mode", "data"), "same"
     )
     made |= {
         "user_workload": None,
-        "target_accuracy": None,
-        "input": None,
-        "loss_function": None,
-        "step": None,
-        "graph_fingerprint": None,
-        "optimizer": "momentum",
-        "gradient_accumulation_steps": 1,
         "items_per_step": 10,
         "currency": "EUR",
         "energy_scope": "cpu",

@@ -35,7 +35,7 @@ class PyTorchNetwork(Network):
         model.train(problem.training)
         self.model: Any = self.distributed(model)
         if problem.training:
-            _check_accumulation(problem)
+            check_accumulation(problem)
             self.update = self.update_of(problem)
         if problem.parameters["execution"] == COMPILED:
             self.model = torch.compile(self.model, mode=problem.parameters["compile_mode"])
@@ -140,7 +140,7 @@ class PyTorchNetwork(Network):
         return torch.autocast(self.device.type, dtype=self.dtype)
 
 
-def _check_accumulation(problem: Problem) -> None:
+def check_accumulation(problem: Problem) -> None:
     """Raise Unsupported for accumulation with CUDA graphs: the next graph would overwrite the gradients of the last."""
     mode = problem.parameters["compile_mode"]
     if problem.batches_per_step > 1 and problem.on_gpu and mode in _CUDA_GRAPHS:

@@ -92,6 +92,13 @@ def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> nn.Mod
 
 def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     """Return the engine of DeepSpeed with ZeRO stage 1: each rank has a share of the optimizer state."""
+    options = problem.optimizer
+    if options.name == LAMB:
+        raise Unsupported(
+            "optimizer lamb cannot be used with strategy: deepspeed (ZeRO divides weight tensors among the ranks)"
+        )
+    if options.clip_value is not None:
+        raise Unsupported("clip_value cannot be used with strategy: deepspeed; use clip_norm")
     try:
         import deepspeed
     except ImportError as error:
@@ -109,16 +116,9 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
         "zero_optimization": {"stage": 1},
         "zero_allow_untested_optimizer": True,
         "torch_autocast": {"enabled": dtype != "float32", "dtype": dtype},
+        "gradient_accumulation_steps": options.gradient_accumulation_steps,
+        "gradient_clipping": options.clip_norm or 0.0,  # DeepSpeed's default is 1
     }
-    options = problem.optimizer
-    if options.name == LAMB:
-        raise Unsupported(
-            "optimizer lamb cannot be used with strategy: deepspeed (ZeRO divides weight tensors among the ranks)"
-        )
-    if options.clip_value is not None:
-        raise Unsupported("clip_value cannot be used with strategy: deepspeed; use clip_norm")
-    settings["gradient_accumulation_steps"] = options.gradient_accumulation_steps
-    settings["gradient_clipping"] = options.clip_norm or 0.0  # DeepSpeed's default is 1
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer_of(model, options), config=settings)
     return engine
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import shutil
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the PyTorch adapter")
 
 from hpcbench.node.frameworks import load  # noqa: E402
+from hpcbench.node.frameworks.pytorch import network as pytorch_network  # noqa: E402
 from hpcbench.node.frameworks.pytorch.layers import sequential  # noqa: E402 - they need torch
 
 Build = Callable[..., Any]
@@ -46,6 +48,31 @@ def build(make_parameters: Callable[..., dict[str, Any]]) -> Iterator[Build]:
     yield make
     for network in networks:
         network.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "lamb"}, "optimizer lamb cannot be used with strategy: deepspeed (ZeRO divides weight tensors"),
+        ({"clip_value": 1.0}, "clip_value cannot be used with strategy: deepspeed; use clip_norm"),
+    ],
+)
+def test_optimizers_that_zero_cannot_run_are_refused(build: Build, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(Unsupported) as error:
+        build(strategy="deepspeed", task="training", optimizer={"name": "momentum", **options})
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune", "default"])
+def test_accumulation_with_cuda_graphs_is_refused_with_a_fake_gpu(
+    make_parameters: Callable[..., dict[str, Any]], mode: str
+) -> None:
+    optimizer = {"name": "sgd", "gradient_accumulation_steps": 2}
+    asked = make_parameters(task="training", device="gpu", gpus_per_task=1, compile_mode=mode, optimizer=optimizer)
+    case = problem.of_case(asked, Group(Ranks(0, 1)))
+    refused = pytest.raises(Unsupported, match=f"cannot be used with compile_mode: {mode} on a GPU")
+    with refused if mode != "default" else contextlib.nullcontext():
+        pytorch_network.check_accumulation(case)
 
 
 def weights(network: Any) -> Any:

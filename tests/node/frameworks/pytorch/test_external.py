@@ -11,7 +11,7 @@ import pytest
 
 from hpcbench.models import catalog
 from hpcbench.models.inputs import UNNAMED, Input, merged
-from hpcbench.node.errors import BadData, BadModel
+from hpcbench.node.errors import BadData, BadModel, Unsupported
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.workload import problem
@@ -25,6 +25,7 @@ from torch import nn  # noqa: E402
 from hpcbench.models.initial_weights import InitialWeights, Numbers  # noqa: E402
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.frameworks.pytorch import layers, sharding  # noqa: E402
+from hpcbench.node.frameworks.pytorch.external import build as external_build  # noqa: E402
 from hpcbench.node.frameworks.pytorch.external import outputs  # noqa: E402
 from hpcbench.node.frameworks.pytorch.external.trace import rnn_flops, trace  # noqa: E402
 
@@ -217,6 +218,15 @@ def test_a_step_of_the_user_trains_as_the_usual_one(build: Build) -> None:
     assert all((one == other).all() for one, other in pairs)
     with pytest.raises(BadModel, match="step: the function returned an object of type NoneType, not the loss"):
         build(step="user_nets:step_without_result").train()
+
+
+def test_pickled_weights_are_refused_with_an_older_pytorch(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.save(build(task="inference").model.state_dict(), tmp_path / "weights.pt")
+    monkeypatch.setattr(external_build, "TORCH", (2, 5))
+    with pytest.raises(Unsupported, match=r"'weights.pt' is a pickle file, which requires PyTorch 2.6 or newer"):
+        build(task="inference", weights="weights.pt")
 
 
 def test_weights_are_loaded_from_a_file(build: Build, tmp_path: Path) -> None:

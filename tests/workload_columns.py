@@ -1,0 +1,16 @@
+"""Columns that define the workload of cases, with the values of an ordinary case, for tables made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+WORKLOAD: dict[str, Any] = {
+    "data": None,
+    "target_accuracy": None,
+    "input": None,
+    "loss_function": None,
+    "step": None,
+    "graph_fingerprint": None,
+    "optimizer": "momentum",
+    "gradient_accumulation_steps": 1,
+}
