@@ -110,6 +110,7 @@ def _row(record: Record, head: Head) -> Row:
         "warnings": None,
         "interference": record.verdict,
         "items_per_step": work.items_per_step if work else None,
+        "probed_steps": record.probe.steps if record.probe else None,
         "work": _work(work),
         "on_gpus": bool(record.parameters["gpus_per_task"]),
         "framework_version": record.framework_version,

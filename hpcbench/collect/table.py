@@ -119,7 +119,7 @@ def _row(record: Record) -> dict[str, Any]:
         "interference_causes": interference_causes(record),
         "compile_s": _compile_s(record),
         "physical_cores_per_task": _of_each_task(record.physical_cores),
-        "input_shapes": json.dumps(record.work.input_shapes) if record.work else None,
+        "input_shapes": json.dumps(record.work.input_shapes) if record.work and record.work.input_shapes else None,
         **energy_columns(record),
         "nodes_used": ",".join(node.hostname for node in record.nodes) or None,
         **setup_columns(record),

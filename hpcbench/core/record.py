@@ -15,7 +15,7 @@ from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
 
-SCHEMA = 8
+SCHEMA = 9
 """The version of the record schema. Increase it with each change of a field."""
 
 
@@ -86,6 +86,7 @@ class MetricValue:
     reduce: Optional[str] = described("how several numbers were reduced to one", default=None)
     count: Optional[int] = described("how many numbers were found", default=None)
     values: Sequence[float] = described("the numbers that were found, at most 1,000", default=())
+    steps: Sequence[int] = described("the steps of these numbers, from 0, if hpcbench_probe recorded them", default=())
     reason: Optional[str] = described("why the metric was not found", default=None)
     printed_unit: Optional[str] = described(
         "comma-separated units printed after the numbers used for the value; null if not found, or if `regex` has "
@@ -116,16 +117,31 @@ class Learning:
 
 
 @dataclass(frozen=True)
-class Work:
-    """What one step computes. Only runs of the same workload are compared."""
+class Probe:
+    """The steps that hpcbench_probe recorded in the processes of a command. The measurements are of these steps."""
 
-    parameter_count: int = described("trainable parameters, counted by the framework", "parameter_count")
-    flops_per_item: int = described(
-        "FLOPs of matrix products and convolutions per item (1 MAC = 2 FLOPs)", "flops_per_item"
+    processes: int = described("processes that recorded steps", "probed_processes")
+    steps: int = described("steps of each process, with the warm-up", "probed_steps")
+    wall_time_s: float = described("time from the start to the end of the command", "wall_time_s", "s")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one step computes. Only runs of the same workload are compared. Of a command, only the items are known."""
+
+    parameter_count: Optional[int] = described(
+        "trainable parameters, counted by the framework", "parameter_count", default=None
     )
-    input_shapes: Mapping[str, Sequence[int]] = described("input shapes of one rank's batch, by input name")
-    dtype: str = described("`float32`, or the 16-bit type of the arithmetic")
-    math_mode: str = described("math mode: matmul precision, autocast or pure 16-bit", "math_mode")
+    flops_per_item: Optional[int] = described(
+        "FLOPs of matrix products and convolutions per item (1 MAC = 2 FLOPs)", "flops_per_item", default=None
+    )
+    input_shapes: Optional[Mapping[str, Sequence[int]]] = described(
+        "input shapes of one rank's batch, by input name", default=None
+    )
+    dtype: Optional[str] = described("`float32`, or the 16-bit type of the arithmetic", default=None)
+    math_mode: Optional[str] = described(
+        "math mode: matmul precision, autocast or pure 16-bit", "math_mode", default=None
+    )
     items_per_step: Optional[int] = described(
         "items per step over all tasks; empty if a measurement is not a step", "items_per_step", default=None
     )
@@ -220,6 +236,7 @@ class Record:
     interference: Optional[Interference] = described("interference during the measurements")
     monitors: Sequence[MonitorSummary] = described("what the monitor of each node measured")
     metrics: Optional[Mapping[str, MetricValue]] = described("metrics of a command")
+    probe: Optional[Probe] = described("steps that hpcbench_probe recorded")
     learning: Optional[Learning] = described("training to a target accuracy")
     work: Optional[Work] = described("what one step computes")
     threads: Optional[Threads] = described("thread counts in effect")

@@ -47,6 +47,11 @@ def of_whole(elapsed_s: float, end_s: float, first_step_s: Optional[float]) -> S
     return Samples([elapsed_s], [Window(end_s - elapsed_s, end_s, 1)], 1, first_step_s=first_step_s)
 
 
+def harmonic_mean(times_s: Sequence[float]) -> float:
+    """Return the harmonic mean, in s; 0 if one is 0 s. It is the mean step time of independent ranks."""
+    return len(times_s) / sum(1 / time_s for time_s in times_s) if all(times_s) else 0.0
+
+
 CLEAN, INTERFERENCE, UNMONITORED = "clean", "interference", "unmonitored"
 
 

@@ -17,8 +17,8 @@ from hpcbench.plan.case import Case, expand, where_written
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
 from hpcbench.util.text import in_list
 
-# The options of `measure` about the steps of a built-in model.
-_OF_STEPS = ("precision", "min_measurements", "min_time_s", "max_time_s", "max_warmup_s")
+# The options of `measure` that end the measurements of models; a command ends by itself.
+_OF_STEPS = ("min_measurements", "min_time_s", "max_time_s")
 
 MANY_JOBS = 10_000  # default MaxJobCount, for all users (slurm.conf(5))
 

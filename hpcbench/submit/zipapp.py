@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from hpcbench.util.package_data import PACKAGE
+from hpcbench.util.package_data import PACKAGE, shipped
 
 CARRIED = "hpcbench_carried"  # not the name of the installed package
 PARTS = ("core", "models", "node")
+PROBE = "hpcbench_probe"  # for the programs of users
 # Without bytecode: loading a framework takes seconds, and some frameworks need the source of what they compile.
 ADAPTERS = f"{CARRIED}/node/frameworks/"
 # Must parse on any Python, including 3.6 and older. The message begins like those of the job script (core/status.py).
@@ -43,6 +44,7 @@ def node_zipapp() -> bytes:
     files = {"__main__.py": _MAIN.encode(), f"{CARRIED}/__init__.py": b""}
     for path in _sources():
         files[f"{CARRIED}/{path.relative_to(PACKAGE).as_posix()}"] = path.read_bytes()
+    files |= {f"{PROBE}/{path.name}": path.read_bytes() for path in sorted((shipped("probe") / PROBE).glob("*.py"))}
     files |= _bytecode({name: source for name, source in files.items() if not name.startswith(ADAPTERS)})
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in files.items():

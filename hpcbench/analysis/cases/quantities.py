@@ -12,6 +12,7 @@ from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.models.items import item_of
 
+PROBED = "probed_steps"  # column: steps that hpcbench_probe recorded in a command; the times are of these steps
 NOT_FOUND = ("metrics_not_found", "metrics_not_found_reason")  # columns: names of metrics of commands, and the reasons
 
 
@@ -88,7 +89,7 @@ def items_of(*models: Any) -> str:
 
 def as_reported(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
     """Return a quantity in the terms of reports: the throughput in its unit, the time of commands as wall time."""
-    if quantity == TIME and cases["framework"].eq(COMMAND).all():
+    if quantity == TIME and (cases["framework"].eq(COMMAND) & cases[PROBED].isna()).all():
         return WALL_TIME
     return in_items_of(quantity, *cases["model"].unique())
 

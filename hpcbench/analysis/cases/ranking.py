@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity, as_reported
+from hpcbench.analysis.cases.quantities import NOT_FOUND, PROBED, THROUGHPUT, TIME, Quantity, as_reported
 from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.core.run_spec import COMMAND
 
@@ -22,10 +22,13 @@ def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quant
     """Return the quantity that ranks the cases of one workload.
 
     This is `quantity`, unless it is the throughput and no case has one. In this case, it is the first metric with a
-    known better direction that a case has or lacks, otherwise the time.
+    known better direction that a case has or lacks, otherwise the time. Commands with recorded steps are ranked by
+    the time: the times of phases are also metrics.
     """
     if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
         return as_reported(quantity, cases)
+    if cases[PROBED].notna().any():
+        return TIME
     lacking = {name for names in cases[NOT_FOUND[0]].dropna() for name in names.split(", ")}
     known = [each for each in metrics if cases[each.column].notna().any() or each.title in lacking]
     return next((each for each in known if each.more_is_better is not None), as_reported(TIME, cases))

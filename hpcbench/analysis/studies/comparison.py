@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.case_table import Row, by_case, case_table, valid_rows
-from hpcbench.analysis.cases.quantities import NOT_FOUND, TIME, Quantity
+from hpcbench.analysis.cases.quantities import NOT_FOUND, PROBED, TIME, Quantity
 from hpcbench.analysis.cases.workloads import WORK
 from hpcbench.analysis.stats import equivalence
 from hpcbench.analysis.stats.equivalence import FASTER, INCONCLUSIVE, SAME, SLOWER, Pair, Verdict
@@ -260,6 +260,9 @@ def _refused(key: str, old: _Side, now: _Side) -> tuple[str, str] | None:
         causes = ", ".join(dict.fromkeys(", ".join(case["interference_causes"] for _, case, _ in noisy).split(", ")))
         cause = f"interference in every run of {' and of '.join(name for name, _, _ in noisy)} ({causes})"
         return NOT_COMPARED, "; ".join([cause, *(side.again for _, _, side in noisy if side.again)])
+    if pd.isna(base[PROBED]) != pd.isna(new[PROBED]):
+        side, whole = ("NEW", "BASE") if pd.isna(base[PROBED]) else ("BASE", "NEW")
+        return NOT_COMPARED, f"hpcbench_probe recorded steps in {side}, but the times in {whole} are of whole commands"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"different workload: {'; '.join(other)}") if other else None
 

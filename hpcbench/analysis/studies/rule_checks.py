@@ -10,7 +10,7 @@ import pandas as pd
 from hpcbench.analysis.cases import confounders, labels
 from hpcbench.analysis.cases.confounders import WORK
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, INSTANCES, STEPS, TASKS
-from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY
+from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY, PROBED
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import says_nothing
@@ -130,7 +130,13 @@ def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(cases, evidence.measured, "was", "were")
     lacking = f"{share} not steady after warm-up, or drifted by over {100 * WIDE:.0f} %"
-    return RuleViolation(5, lacking, "increase measure.max_warmup_s, or inspect --csv - --level measurement")
+    more = "measure more steps in the program" if _of_programs(rows[unsteady]) else "increase measure.max_warmup_s"
+    return RuleViolation(5, lacking, f"{more}, or inspect --csv - --level measurement")
+
+
+def _of_programs(rows: pd.DataFrame) -> bool:
+    """Return whether all times are of steps that hpcbench_probe recorded in programs of the user."""
+    return bool(rows[PROBED].notna().all())
 
 
 def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
@@ -205,14 +211,16 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
     """Check that tail latencies are known: those of inference, or of all cases if the ranking is by a percentile."""
     asked = evidence.results.quantity in LATENCIES
     column = evidence.results.quantity.column if asked else TAIL
-    cases = evidence.measured[[column, AVERAGED_OVER, "task", "framework"]]
+    cases = evidence.measured[[column, AVERAGED_OVER, "task", "framework", PROBED]]
     cases = cases if asked else cases[cases["task"].isin(FORWARD_TASKS)]
     unknown = cases[cases[column].isna()]
     if unknown.empty:
         return None
     fewest = minimum_samples(PERCENTILES[column])
     more = f"increase min_measurements and max_time_s: {fewest:,} in all runs"
-    if (unknown["framework"] == COMMAND).all():  # with one measurement per run
+    if _of_programs(unknown):
+        more = f"measure more steps in the program: {fewest:,} in all runs"
+    elif (unknown["framework"] == COMMAND).all():  # with one measurement per run
         lower = f"rank by a lower percentile: a case has at most {MOST_RUNS:,} runs"
         more = f"set measure.repetitions to {fewest}" if fewest <= MOST_RUNS else lower
     causes = {

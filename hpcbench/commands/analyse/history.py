@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hpcbench.analysis.cases.labels import telling_apart
-from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, as_reported, short_column
+from hpcbench.analysis.cases.quantities import PROBED, THROUGHPUT, TIME, Quantity, as_reported, short_column
 from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import identifying_columns, repetition_table
@@ -159,7 +159,8 @@ def _followed(past: Past, metric: str | None, latest: SweepPaths) -> Quantity:
             return named(ranked, known, metrics, has_direction=False)
         except UserError as error:
             print_warnings([f"{place}: {error.what}, so the default metric is followed"])
-    return default_quantity(metrics.values(), has_throughput=has_rate)
+    has_steps = any(row[PROBED] is not None for row in past.rows)  # and metrics of their phases
+    return default_quantity(() if has_steps else metrics.values(), has_throughput=has_rate)
 
 
 def _rank_by(latest: SweepPaths) -> tuple[str | None, str]:

@@ -9,6 +9,7 @@ import click
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import label, telling_apart
+from hpcbench.analysis.cases.quantities import PROBED
 from hpcbench.analysis.stats.equivalence import MARGIN
 from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS
 from hpcbench.analysis.studies import comparison as studies
@@ -139,7 +140,7 @@ def compared(base: list[Record], new: list[Record], margin: float, again: tuple[
     tables = repetition_table(base), repetition_table(new)
     metrics = quantities_of(metric_columns([*base, *new]))
     describing = identifying_columns(pd.concat(tables))
-    found = studies.compare(*tables, margin, metrics.values(), ["experiment", *describing], again)
+    found = studies.compare(*tables, margin, metrics.values(), ["experiment", PROBED, *describing], again)
     warnings = [*found.warnings, *mixed_units([*base, *new])]
     return Compared(found._replace(warnings=warnings), describing, metrics)
 

@@ -1,7 +1,8 @@
 """Run the command of a case instead of a worker, and report the facts of its rank.
 
 The command runs in the workspace folder, by bash, and ends at the first line that fails. Files of one run belong in
-`$HPCBENCH_RUN`, a folder that all its tasks share and that is removed after the record is written.
+`$HPCBENCH_RUN`, a folder that all its tasks share and that is removed after the record is written. There, the package
+hpcbench_probe writes the steps of Python programs that use it (see results/probe_files.py).
 """
 
 import os
@@ -22,14 +23,20 @@ _UNCAUGHT = 1  # exit status of Python after an uncaught exception
 _LONGEST_TRACEBACK = 1000  # lines
 
 
-def start(words: List[str], workspace: str, scratch: str, environment: Dict[str, str]) -> "subprocess.Popen[bytes]":
-    """Start a command in a process group of its own, so that all of it can be ended. Raise OSError if that fails."""
+def start(
+    words: List[str], workspace: str, scratch: str, environment: Dict[str, str], zipapp: str
+) -> "subprocess.Popen[bytes]":
+    """Start a command in a process group of its own, so that all of it can be ended. Raise OSError if that fails.
+
+    `zipapp` also has the package hpcbench_probe.
+    """
     folder = os.path.join(scratch, FOLDER)
     make_folder(folder)
+    paths = [environment.get("PYTHONPATH"), os.path.abspath(zipapp)]  # last: a program's own modules precede it
     return subprocess.Popen(
         words,
         cwd=workspace,
-        env=dict(environment, HPCBENCH_RUN=os.path.abspath(folder)),
+        env=dict(environment, HPCBENCH_RUN=os.path.abspath(folder), PYTHONPATH=os.pathsep.join(filter(None, paths))),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -105,7 +105,7 @@ def _run_command(
         return {**_ending(1, time.time(), stopper, []), "facts": command.unsupported(missing)}
     try:
         with command_launcher.words(planned, ranks, task.launcher) as words:
-            return _run_words(words, ranks.rank, workspace, task.scratch, environment, stopper)
+            return _run_words(words, ranks.rank, workspace, task, environment, stopper)
     except command_launcher.NotLaunched as error:
         return _not_started(error, stopper)
 
@@ -119,12 +119,12 @@ def _not_started(error: Exception, stopper: "_Stopper") -> Dict[str, Any]:
 
 
 def _run_words(
-    words: List[str], rank: int, workspace: str, scratch: str, environment: Dict[str, str], stopper: "_Stopper"
+    words: List[str], rank: int, workspace: str, task: RankTask, environment: Dict[str, str], stopper: "_Stopper"
 ) -> Dict[str, Any]:
     last_lines: Deque[bytes] = collections.deque(maxlen=LAST_LINES)
     start = time.monotonic()
     try:
-        process = command.start(words, workspace, scratch, environment)
+        process = command.start(words, workspace, task.scratch, environment, task.zipapp)
     except OSError as error:
         return _not_started(error, stopper)
 
@@ -133,7 +133,7 @@ def _run_words(
             os.killpg(process.pid, number)
 
     stopper.ends(kill)
-    copies = output_of(rank, scratch)
+    copies = output_of(rank, task.scratch)
     errors: Deque[bytes] = collections.deque(maxlen=LAST_LINES)  # the two pipes have no common order
     try:
         echoes = [

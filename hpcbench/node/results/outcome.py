@@ -3,7 +3,7 @@
 import os
 import re
 from enum import Enum
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...core.metrics.error import MetricError
 from ...core.run_spec import PlannedRun
@@ -31,6 +31,9 @@ from ...core.status import (
 )
 from .. import complaint, oom_detection
 from ..errors import RankLost
+
+if TYPE_CHECKING:
+    from .probed_steps import ProbedSteps
 
 MOST_BYTES = 4 << 20  # of a log: programs may print much after the messages of Slurm
 _HELPER_KILLED = re.compile(r"\bworker \(pid \d+\) is killed by signal: Killed\b")
@@ -87,6 +90,7 @@ class Outcome(NamedTuple):
     status: str
     error: Optional[Dict[str, Any]]
     metrics: Optional[Dict[str, Any]] = None  # of a completed command
+    steps: "Optional[ProbedSteps]" = None  # of a completed command that used the probe
     warnings: Sequence[str] = ()
 
     @property
@@ -136,14 +140,15 @@ def _concluded(
     outcome = judge(ranks, planned.ranks, ending)
     if outcome.status != COMPLETED or not planned.is_command:
         return outcome
-    from . import command_metrics  # which runs of frameworks do not need
+    from . import command_metrics, probed_steps  # which runs of frameworks do not need
 
     try:
         found = command_metrics.measured(sweep["experiment"], ranks, scratch)
-        return outcome._replace(metrics=found.metrics, warnings=found.warnings)
     except MetricError as error:
         failure = {"type": UNEXPECTED, "message": str(error), "last_lines": ranks[0]["last_lines"]}
         return Outcome(FAILED, failure)
+    steps, refused = probed_steps.of_run(planned, ranks, scratch)
+    return outcome._replace(metrics=found.metrics, steps=steps, warnings=[*found.warnings, *refused])
 
 
 def _skipped(kind: str, message: str) -> Outcome:

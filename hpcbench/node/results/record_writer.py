@@ -8,17 +8,17 @@ import shutil
 import time
 from dataclasses import replace
 from statistics import median
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Type, TypeVar
+from typing import Any, Dict, List, Mapping, Optional, Set, Type, TypeVar
 
 from ...core import redaction, status
 from ...core.files import append_lines
 from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, RankEnd, Record, RecordKey, Threads, Work
 from ...core.run_spec import PlannedRun
-from ...core.samples import Samples
+from ...core.samples import Samples, harmonic_mean
 from ...core.start_rules import oom_pruning
 from ...core.typed_json import InvalidError, from_json, to_json
 from ...core.variables import performance
-from . import kept_output, monitor_summary
+from . import kept_output, monitor_summary, probed_steps
 from .outcome import Outcome, not_evaluated
 
 TIMELINES = "timelines"  # folder next to that of the records, with one file per file of records
@@ -49,6 +49,7 @@ def write(
 
     Raise OSError on a full disk.
     """
+    ranks = probed_steps.in_facts(outcome.steps, ranks) if outcome.steps else ranks
     monitored = monitor_summary.of_run(ranks, scratch, planned.on_gpus)
     made = assemble(planned, sweep, key, ranks, outcome, elapsed_s, os.environ, monitored)
     record = without_secrets(made, os.environ)
@@ -96,6 +97,7 @@ def _assembled(
     monitored: monitor_summary.Monitored,
 ) -> Record:
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
+    steps = outcome.steps
     measured = outcome.status == status.COMPLETED or outcome.is_unexpected
     now = time.time()
     variables = _seen_by_worker(ranks) or performance.allowed_variables(environment)
@@ -110,7 +112,8 @@ def _assembled(
         measurements=_joint_samples(facts, planned) if measured else None,
         interference=monitored.interference if measured else None,
         monitors=monitored.nodes if measured else [],
-        metrics=_metrics(outcome.metrics),
+        metrics=_metrics(outcome),
+        probe=steps.probe if steps else None,
         **_of_first_rank(facts[0] if facts else {}),
         affinity=[fact.get("affinity") for fact in facts],
         physical_cores=[fact.get("physical_cores") for fact in facts],
@@ -122,6 +125,7 @@ def _assembled(
             {
                 *_warnings(facts, planned, measured),
                 *outcome.warnings,
+                *(steps.warnings if steps else ()),
                 *([performance.warning(outside)] if outside else []),
             }
         ),
@@ -163,8 +167,12 @@ def _part(kind: Type[_Part], data: Optional[Dict[str, Any]]) -> Optional[_Part]:
     return None if data is None else from_json(kind, data)
 
 
-def _metrics(found: Optional[Dict[str, Any]]) -> Optional[Dict[str, MetricValue]]:
-    return None if found is None else {name: from_json(MetricValue, metric) for name, metric in found.items()}
+def _metrics(outcome: Outcome) -> Optional[Dict[str, MetricValue]]:
+    """Return the metrics of a command. One of the experiment precedes a value of the same name that was logged."""
+    if outcome.metrics is None:
+        return None
+    found = {name: from_json(MetricValue, metric) for name, metric in outcome.metrics.items()}
+    return {**(outcome.steps.metrics if outcome.steps else {}), **found}
 
 
 def without_secrets(record: Record, environment: Mapping[str, str]) -> Record:
@@ -196,7 +204,7 @@ def _joint_samples(facts: List[Dict[str, Any]], planned: PlannedRun) -> Samples:
     their rates add up, so a joint step takes the harmonic mean of their times.
     """
     columns = [fact["measurements"]["times_s"] for fact in facts]
-    joint = _harmonic_mean if _work_alone(planned) else max
+    joint = harmonic_mean if _work_alone(planned) else max
     return replace(from_json(Samples, facts[0]["measurements"]), times_s=[joint(times) for times in zip(*columns)])
 
 
@@ -226,11 +234,6 @@ def _work_alone(planned: PlannedRun) -> bool:
     from ...core.frameworks import FORWARD_TASKS, SHARDED
 
     return planned.parameters["task"] in FORWARD_TASKS and planned.parameters["strategy"] not in SHARDED
-
-
-def _harmonic_mean(times_s: Sequence[float]) -> float:
-    """Return the harmonic mean; 0 if one step is shorter than the clock's resolution."""
-    return len(times_s) / sum(1 / time_s for time_s in times_s) if all(times_s) else 0.0
 
 
 def append(record: Record, path: str) -> None:

@@ -12,7 +12,7 @@ from hpcbench.analysis.cases.cost import add_costs, incomparable
 from hpcbench.analysis.cases.flop_rates import add_flop_rates
 from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.cases.pareto import pareto
-from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
+from hpcbench.analysis.cases.quantities import ENERGY, PRICE, PROBED, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
 from hpcbench.analysis.cases.ranking import ranked
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
@@ -74,7 +74,8 @@ def _ranking(asked: str | None, metrics: Mapping[str, Quantity], cases: pd.DataF
     if asked is not None:
         return _comparable(named(asked, QUANTITIES, metrics), cases)
     known = [metric for metric in metrics.values() if metric.more_is_better is not None]
-    return known[0] if known and cases[THROUGHPUT.column].isna().all() else THROUGHPUT
+    of_steps = cases[THROUGHPUT.column].notna().any() or cases[PROBED].notna().any()
+    return known[0] if known and not of_steps else THROUGHPUT
 
 
 def _comparable(quantity: Quantity, cases: pd.DataFrame) -> Quantity:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.analysis.cases.labels import label, telling_apart
-from hpcbench.analysis.cases.quantities import TIME, WALL_TIME, Quantity
+from hpcbench.analysis.cases.quantities import PROBED, TIME, WALL_TIME, Quantity
 from hpcbench.analysis.stats.equivalence import FALSE_DISCOVERY_RATE, FASTER, INCONCLUSIVE, SLOWER
 from hpcbench.analysis.studies.comparison import BETTER, MISSING, NOT_COMPARED, WORSE, Comparison
 from hpcbench.core.run_spec import COMMAND
@@ -73,7 +73,8 @@ def in_words(row: pd.Series[Any], metrics: Metrics) -> str:
 
 def quantity_of(row: pd.Series[Any], metrics: Metrics) -> Quantity:
     """Return the quantity of a row: one of `metrics`, or the time, which is the wall time of a command."""
-    return metrics.get(row["quantity"], WALL_TIME if row["framework"] == COMMAND else TIME)
+    is_whole = row["framework"] == COMMAND and pd.isna(row[PROBED])
+    return metrics.get(row["quantity"], WALL_TIME if is_whole else TIME)
 
 
 def columns_of(rows: pd.DataFrame, shown: list[str], metrics: Metrics) -> list[Column]:

@@ -9,7 +9,16 @@ import pandas as pd
 
 from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
 from hpcbench.analysis.cases.labels import cell
-from hpcbench.analysis.cases.quantities import OF_TIME, QUANTITIES, THROUGHPUT, TIME, WALL_TIME, Quantity, as_reported
+from hpcbench.analysis.cases.quantities import (
+    OF_TIME,
+    PROBED,
+    QUANTITIES,
+    THROUGHPUT,
+    TIME,
+    WALL_TIME,
+    Quantity,
+    as_reported,
+)
 from hpcbench.analysis.results import Workload
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
@@ -23,7 +32,7 @@ from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
 TAIL = "time_p99_s"  # additional column for inference
 INTERVAL = "95 % CI"
 # Values of Column.gives_way.
-_TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL, _TFLOPS = 1, 2, 3, 4, 5
+_TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL, _TFLOPS, _METRICS = 1, 2, 3, 4, 5, 6
 _RATES = {EXACT: "TFLOP/s per device", BY_RULE: "TFLOP/s by 6N"}
 
 
@@ -67,21 +76,35 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
         columns.append(Column("epochs", _cells(cases["epochs"], "{:g}".format)))
         columns.append(Column("accuracy", _cells(cases["accuracy"], "{:.4f}".format)))
     else:
-        rate = as_reported(THROUGHPUT, cases)
-        columns.append(Column(rate.unit, _cells(cases[rate.column], "{:,.1f}".format), _ITEMS))
+        columns.append(_rate(cases))
         if cases[BY_RULE].notna().any():  # of language models
             columns += [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in _RATES.items()]
     columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
     return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times)
 
 
+def _rate(cases: pd.DataFrame) -> Column:
+    rate = as_reported(THROUGHPUT, cases)
+    return Column(rate.unit, _cells(cases[rate.column], "{:,.1f}".format), _ITEMS)
+
+
 def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[Column]:
     """Return the columns of metrics and time of commands, whose work is unknown."""
     known = [metric for column, metric in metrics.items() if cases[column].notna().any()]
+    if cases[PROBED].notna().any():
+        return _of_steps(cases, known)
     columns = [column for metric in known for column in _measured(cases, metric)]
     if known:
         return [*columns, _measured(cases, WALL_TIME, _TIME_OF_COMMANDS)[0]]
     return _measured(cases, WALL_TIME)
+
+
+def _of_steps(cases: pd.DataFrame, metrics: Sequence[Quantity]) -> list[Column]:
+    """Return the columns of the steps of commands, and of their metrics without intervals, such as times of phases."""
+    columns = _measured(cases, TIME)
+    if cases[THROUGHPUT.column].notna().any():
+        columns.append(_rate(cases))
+    return [*columns, *(_measured(cases, metric, _METRICS)[0] for metric in metrics)]
 
 
 def _measured(cases: pd.DataFrame, quantity: Quantity, gives_way: int = NEVER) -> list[Column]:

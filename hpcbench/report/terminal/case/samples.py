@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from rich.text import Text
 
+from hpcbench.analysis.cases.quantities import PROBED
 from hpcbench.analysis.stats.histogram import Histogram, histogram
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import SAMPLES
@@ -51,7 +52,8 @@ def _what(view: CaseView) -> str:
     rows = view.valid_rows
     steps = max(row["steps_per_measurement"] for row in rows)
     each = f"mean times of {steps} steps" if steps > 1 else "step times"
-    each = "wall times" if view.planned.parameters["framework"] == COMMAND else each
+    is_whole = view.planned.parameters["framework"] == COMMAND and view.row[PROBED] is None
+    each = "wall times" if is_whole else each
     numbers = ", ".join(str(row["run"]) for row in rows)
     return f"{each} of run{'s' * (len(rows) > 1)} {numbers}"
 

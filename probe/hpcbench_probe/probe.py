@@ -1,0 +1,204 @@
+"""The probe of a training loop: steps, phases of steps, and logged values."""
+
+import atexit
+import os
+import sys
+import time
+from typing import Any, Callable, Generic, Iterable, Iterator, Optional, TypeVar, Union
+
+from .devices import synchronize as synchronize_devices
+from .errors import ProbeError
+from .recorder import DATA, Recorder
+
+RUN = "HPCBENCH_RUN"  # variable with the folder of the run
+Batch = TypeVar("Batch")
+Items = Union[int, Callable[[Any], int], None]
+_clock = time.monotonic  # the clock of the measurements of hpcbench
+
+
+class Probe:
+    """Measure the steps of the training loop of this process. Outside runs of hpcbench, it does nothing.
+
+    Use the instance `probe` of this package: a process has one training loop.
+    """
+
+    def __init__(self) -> None:
+        self._recorder: Optional[Recorder] = None
+        self._in_step = False
+        self._synchronizes = False
+        if os.environ.get(RUN):
+            self._recorder = Recorder(os.environ[RUN])
+            atexit.register(self.flush)
+            os.register_at_fork(after_in_child=self._forked)
+
+    @property
+    def active(self) -> bool:
+        """Return whether this process records its steps."""
+        return self._recorder is not None
+
+    def __call__(self, loader: Iterable[Batch], items: Items = None, *, synchronize: bool = False) -> Iterable[Batch]:
+        """Return `loader` such that each iteration of a loop over it is one step, with the time to get the batch.
+
+        `items` is the number of items of a batch in this process, or a function that returns it for a batch; without
+        it, hpcbench reports no throughput. `synchronize` waits for the devices at the end of each step and phase. A
+        step that `break` or an exception ends is not recorded. The loop raises ProbeError inside another step.
+        """
+        return loader if self._recorder is None else _Loop(self, loader, items, synchronize)
+
+    def step(self, items: Optional[int] = None, *, synchronize: bool = False) -> Any:
+        """Return a context manager whose body is one step of `items` items in this process.
+
+        `synchronize` waits for the devices at the end of the step and of its phases. A step that an exception ends is
+        not recorded. Entering it raises ProbeError inside another step.
+        """
+        return _NOTHING if self._recorder is None else _Step(self, items, synchronize)
+
+    def phase(self, name: str) -> Any:
+        """Return a context manager whose body is the phase `name` of the current step.
+
+        The times of a phase in one step are added. Entering it raises ProbeError outside a step.
+        """
+        return _NOTHING if self._recorder is None else _Phase(self, name)
+
+    def log(self, **values: Any) -> None:
+        """Log numbers at the current step: `probe.log(loss=0.5)`. A value on a device is copied, which waits for it.
+
+        Raise TypeError or ValueError for a value that float() cannot convert.
+        """
+        if self._recorder is not None:
+            for name, value in values.items():
+                self._recorder.log(name, float(value))
+
+    def flush(self) -> None:
+        """Write to the file what is still in memory. The end of a loop and of the process do this, too."""
+        if self._recorder is not None:
+            self._recorder.flush()
+
+    def begin(self, synchronize: bool = False) -> float:
+        """Begin a step, and return its start in s, for code without a loop or a block, such as callbacks.
+
+        Raise ProbeError inside another step.
+        """
+        if self._in_step:
+            raise ProbeError("a step is inside another step; use the probe for one loop at a time")
+        self._in_step, self._synchronizes = True, synchronize
+        return _clock()
+
+    def end(self, start: float, items: Optional[int] = None) -> None:
+        """End the step that began at `start`."""
+        if self._synchronizes:
+            synchronize_devices()
+        end = _clock()
+        self._in_step = False
+        if self._recorder is not None:
+            self._recorder.add(start, end, items or 0)
+
+    def next_step(self, start: float, ready: float, items: int) -> float:
+        """End the step that began at `start` and had its batch at `ready`; return the start of the next."""
+        if self._synchronizes:
+            synchronize_devices()
+        end = _clock()
+        recorder = self._recorder
+        if recorder is None:  # a child process that left the parent's step
+            return end
+        recorder.phase(DATA, ready - start)
+        return recorder.add(start, end, items)
+
+    def leave(self) -> None:
+        """Leave the current step, if there is one, without recording it."""
+        self._in_step = False
+
+    def end_phase(self, name: str, start: float) -> None:
+        """End a phase of the current step that began at `start`."""
+        if self._synchronizes:
+            synchronize_devices()
+        if self._recorder is not None:
+            self._recorder.phase(name, _clock() - start)
+
+    def begin_phase(self, name: str) -> float:
+        """Begin a phase, and return its start in s. Raise ProbeError outside a step."""
+        if not self._in_step:
+            what = "phase '%s' is outside a step; enter it in a loop over probe(...), or in `with probe.step()`"
+            raise ProbeError(what % name)
+        return _clock()
+
+    def _forked(self) -> None:
+        """Start anew in a child process: the memory has the steps of the parent. A child of a step records nothing."""
+        self._recorder = Recorder(os.environ[RUN]) if os.environ.get(RUN) and not self._in_step else None
+        self._in_step = False
+        multiprocessing: Any = sys.modules.get("multiprocessing.util")
+        if multiprocessing is not None and self._recorder is not None:  # its processes leave without atexit
+            multiprocessing.Finalize(None, self.flush, exitpriority=0)
+
+
+class _Loop(Generic[Batch]):
+    """The batches of a loader, as steps."""
+
+    def __init__(self, probe: Probe, loader: Iterable[Batch], items: Items, synchronize: bool) -> None:
+        self._probe, self._loader, self._items, self._synchronize = probe, loader, items, synchronize
+
+    def __len__(self) -> int:
+        length: int = len(self._loader)  # type: ignore[arg-type]  # TypeError for a loader without a length
+        return length
+
+    def __iter__(self) -> Iterator[Batch]:
+        probe, items = self._probe, self._items or 0
+        batches = iter(self._loader)  # starts the processes of some loaders
+        start = probe.begin(self._synchronize)
+        try:
+            for batch in batches:
+                ready = _clock()
+                yield batch
+                start = probe.next_step(start, ready, items(batch) if callable(items) else items)
+        finally:
+            probe.leave()
+            probe.flush()
+
+
+class _Step:
+    """One step as the body of a `with` block."""
+
+    __slots__ = ("_items", "_probe", "_start", "_synchronize")
+
+    def __init__(self, probe: Probe, items: Optional[int], synchronize: bool) -> None:
+        self._probe, self._items, self._synchronize = probe, items, synchronize
+
+    def __enter__(self) -> None:
+        self._start = self._probe.begin(self._synchronize)
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._probe.end(self._start, self._items)
+        else:
+            self._probe.leave()
+
+
+class _Phase:
+    """A phase as the body of a `with` block."""
+
+    __slots__ = ("_name", "_probe", "_start")
+
+    def __init__(self, probe: Probe, name: str) -> None:
+        self._probe, self._name = probe, name
+
+    def __enter__(self) -> None:
+        self._start = self._probe.begin_phase(self._name)
+
+    def __exit__(self, *_: object) -> None:
+        self._probe.end_phase(self._name, self._start)
+
+
+class _Nothing:
+    """A step or phase outside hpcbench."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+_NOTHING = _Nothing()
+probe = Probe()
