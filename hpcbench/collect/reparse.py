@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from hpcbench.collect.sweep_output import NOT_KEPT, is_command
+from hpcbench.core.metrics import logged
 from hpcbench.core.metrics.error import MetricError
 from hpcbench.core.metrics.kept_output import AttemptKey, key_of
 from hpcbench.core.metrics.of_command import WARNING, measured, not_found
@@ -48,8 +49,16 @@ def _of_output(record: Record, kept: KeptOutput, definitions: Definitions) -> Re
     except MetricError as error:
         failure = Error(UNEXPECTED, str(error), record.error.last_lines if record.error else _last_lines(kept))
         return _outcome(record, FAILED, failure, None, warnings)
-    metrics = {name: from_json(MetricValue, value) for name, value in made.metrics.items()}
+    recorded = _recorded(record)
+    logged_values = {name: list(zip(each.steps, each.values, strict=True)) for name, each in recorded.items()}
+    found = {**made.metrics, **logged.measured(definitions.metrics, logged_values)}
+    metrics = {**recorded, **{name: from_json(MetricValue, value) for name, value in found.items()}}
     return _outcome(record, COMPLETED, None, metrics, [*warnings, *made.warnings])
+
+
+def _recorded(record: Record) -> dict[str, MetricValue]:
+    """Return the metrics that hpcbench_probe recorded, with at most 1,000 values each: no output has them."""
+    return {name: metric for name, metric in (record.metrics or {}).items() if metric.steps}
 
 
 def _last_lines(kept: KeptOutput) -> Sequence[str]:
@@ -67,7 +76,7 @@ def _without_output(record: Record, definitions: Definitions, earlier: Definitio
         else from_json(MetricValue, not_found(spec, NOT_KEPT))
         for name, spec in definitions.metrics.items()
     }
-    return _outcome(record, COMPLETED, None, metrics, record.warnings)
+    return _outcome(record, COMPLETED, None, {**_recorded(record), **metrics}, record.warnings)
 
 
 def _outcome(

@@ -18,7 +18,8 @@ from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.frameworks import SETTING_NAMES, SETTINGS, THREAD_COUNTS
-from hpcbench.core.record import Record, columns, values_at
+from hpcbench.core.record import Record
+from hpcbench.core.record_field import columns, values_at
 from hpcbench.core.samples import SAMPLES
 from hpcbench.models import optimizers, schedules
 from hpcbench.store.records import has_log, interference_causes

@@ -39,6 +39,12 @@ class Metric(Model):
         description="name of a column in the header of a table, with commas, semicolons, tabs, vertical bars or spaces "
         "between cells; `NAME[1]` is the second column with this name",
     )
+    log: str | None = Field(
+        default=None,
+        min_length=1,
+        description="name of a value that the program logs with `probe.log()` of hpcbench_probe; without `reduce`, the "
+        "metric is the last value",
+    )
     decimal: Literal[".", ","] | None = Field(
         default=None, description="decimal mark; unset: `3,14` and `1,234.5` are numbers, `1,234` is ambiguous"
     )
@@ -85,9 +91,11 @@ class Metric(Model):
 
     @model_validator(mode="after")
     def _one_way(self) -> Metric:
-        ways = [self.regex, self.json_path, self.mllog, self.csv]
+        ways = [self.regex, self.json_path, self.mllog, self.csv, self.log]
         if sum(way is not None for way in ways) != 1:
-            raise ValueError("give exactly one of regex, json, mllog and csv")
+            raise ValueError("give exactly one of regex, json, mllog, csv and log")
+        if self.log and (self.file or self.decimal):
+            raise ValueError("file and decimal cannot be used with log, whose values are numbers")
         if self.regex and "unit" in compiled(self.regex).groupindex and not self.unit:
             raise ValueError("a pattern with a group `unit` requires the `unit` to which numbers are converted")
         return self

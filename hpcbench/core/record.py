@@ -5,10 +5,8 @@ descriptions, are the only list of what a record holds: the columns of tables, t
 schema of records and the checks for damaged records are derived from it. Numbers have the unit in their name.
 """
 
-import dataclasses
-import typing
 from dataclasses import dataclass
-from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from .energy import Energy
 from .record_field import described
@@ -302,35 +300,3 @@ class Record:
     def verdict(self) -> Optional[str]:
         """Return whether there was interference: clean, interference or unmonitored; None if it did not complete."""
         return self.interference.verdict if self.interference and self.status == COMPLETED else None
-
-
-class Column(NamedTuple):
-    """A column of tables that holds one field of records."""
-
-    name: str
-    path: Sequence[str]  # of the field: ("work", "dtype")
-    unit: str
-    meaning: str
-    is_nullable_int: bool
-
-
-def columns(kind: Any, path: Sequence[str] = (), nullable: bool = False) -> Iterator[Column]:
-    """Yield the columns that the fields of a dataclass declare, in the order of the tree."""
-    hints = typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        hint = hints[field.name]
-        kinds = [each for each in typing.get_args(hint) or (hint,) if each is not type(None)]
-        own, may_be_null = (*path, field.name), nullable or kinds != [hint]
-        if field.metadata.get("column"):
-            name, unit, meaning = (field.metadata[key] for key in ("column", "unit", "meaning"))
-            yield Column(name, own, unit, meaning, kinds == [int] and may_be_null)
-        elif len(kinds) == 1 and dataclasses.is_dataclass(kinds[0]):
-            yield from columns(kinds[0], own, may_be_null)
-
-
-def values_at(records: Sequence[Record], path: Sequence[str]) -> List[Any]:
-    """Return the field at a path of each record; None where the tree of a record ends before it."""
-    found: List[Any] = list(records)
-    for name in path:
-        found = [getattr(each, name, None) for each in found]
-    return found

@@ -23,7 +23,7 @@ FOLDER = "probe"  # in the folder of the run
 FLUSH_S = 5.0  # steps that a killed process loses, at most
 DATA = "data"  # the phase in which a loop waits for its loader
 # Set by torchrun, Slurm, Open MPI, MPICH and Intel MPI, and hpcbench.
-_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "HPCBENCH_RANK")
+_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "HPCBENCH_RANK", "SLURM_PROCID")
 
 
 class _Series(NamedTuple):

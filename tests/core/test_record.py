@@ -10,7 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hpcbench.core.record import Column, Record, columns, values_at
+from hpcbench.core.record import Record
+from hpcbench.core.record_field import Column, columns, values_at
 from hpcbench.core.typed_json import to_json
 
 ROOT = Path(__file__).parents[2]

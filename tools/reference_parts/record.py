@@ -8,7 +8,8 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
-from hpcbench.core.record import SCHEMA, Record, columns
+from hpcbench.core.record import SCHEMA, Record
+from hpcbench.core.record_field import columns
 from hpcbench.core.typed_json import leaf_types
 from hpcbench.store.run_record import RunRecord
 from reference_parts.tables import code, markdown_table

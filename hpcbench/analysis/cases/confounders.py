@@ -29,6 +29,7 @@ FACTORS = {
 _OF_MACHINES = ("cpu_model", "cpu_governor", "cpu_turbo", "kernel")
 _OF_MODELS = ("framework_version", "effective_intra_op_threads")
 _OF_GPUS = ("gpu_model",)
+_MAX_VALUES, _LONGEST = 3, 40  # number and length of the values of a factor in a line of text
 
 Values = dict[str, list[str]]
 
@@ -78,3 +79,10 @@ def unknown(repetitions: pd.DataFrame) -> list[str]:
     on_gpus = models[models["device"] == "gpu"]
     asked = ((repetitions, _OF_MACHINES), (models, _OF_MODELS), (on_gpus, _OF_GPUS))
     return [name for rows, names in asked for name in names if rows[name].isna().any()]
+
+
+def in_words(factor: tuple[str, list[str]]) -> str:
+    """Return a factor with its values in brackets, or with their number if they are many or long."""
+    name, values = factor
+    listed = len(values) <= _MAX_VALUES and max(map(len, values)) <= _LONGEST
+    return f"{name} ({', '.join(values) if listed else f'{len(values)} values'})"

@@ -16,12 +16,14 @@ class Observations:
     """Measurements, interference, power, machine peaks; each may be empty. Times: s since the run's first measurement.
 
     Columns of `samples`: `run`, `at_s`, `time_s`; of `windows` (monitoring intervals with interference):
-    `run`, `start_s`, `end_s`, `causes`; of `power`: `run`, `host`, `part`, `at_s`, `watts`.
+    `run`, `start_s`, `end_s`, `causes`; of `power`: `run`, `host`, `part`, `at_s`, `watts`; of `curves` (values that
+    programs of the best cases logged): `case`, `name`, `step`, `value`.
     """
 
     case: str = ""  # name of the case of the measurements
     samples: pd.DataFrame = field(default_factory=pd.DataFrame)
     windows: pd.DataFrame = field(default_factory=pd.DataFrame)
     power: pd.DataFrame = field(default_factory=pd.DataFrame)
+    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
     peaks: Sequence[MachinePeaks] = ()
     title: str = TIME.title  # of the time of a measurement

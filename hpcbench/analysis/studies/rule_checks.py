@@ -25,7 +25,7 @@ WIDE = 0.05  # fraction of the median to either side; the paper's example after 
 TAIL = "time_p99_s"
 _WITHOUT_INTERVAL = (*LATENCIES, MEMORY)
 _NOTHING = ""  # AVERAGED_OVER of measurements that are not means
-_MAX_VALUES, _LONGEST = 3, 40  # number and length of the values of a factor in a line of text
+_MAX_VALUES = 3  # named values in a line of text
 _SEARCH_AGAIN = "fix the failures, then search again: hpcbench tune"
 
 
@@ -130,20 +130,16 @@ def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
         return None
     share = _share(cases, evidence.measured, "was", "were")
     lacking = f"{share} not steady after warm-up, or drifted by over {100 * WIDE:.0f} %"
-    more = "measure more steps in the program" if _of_programs(rows[unsteady]) else "increase measure.max_warmup_s"
+    of_programs = rows.loc[unsteady, PROBED].notna().all()
+    more = "measure more steps in the program" if of_programs else "increase measure.max_warmup_s"
     return RuleViolation(5, lacking, f"{more}, or inspect --csv - --level measurement")
-
-
-def _of_programs(rows: pd.DataFrame) -> bool:
-    """Return whether all times are of steps that hpcbench_probe recorded in programs of the user."""
-    return bool(rows[PROBED].notna().all())
 
 
 def uncontrolled_factors(evidence: Evidence) -> RuleViolation | None:
     found = confounders.uncontrolled(evidence.valid)
     if not found:
         return None
-    lacking = f"differs between cases, but is not an axis: {', '.join(map(_described, found.items()))}"
+    lacking = f"differs between cases, but is not an axis: {', '.join(map(confounders.in_words, found.items()))}"
     for factor in found:
         axes = confounders.confounded_with(evidence.valid, factor, evidence.results.shown)
         if axes and factor != confounders.PLACE:  # a node is confounded with its only case
@@ -218,7 +214,7 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
         return None
     fewest = minimum_samples(PERCENTILES[column])
     more = f"increase min_measurements and max_time_s: {fewest:,} in all runs"
-    if _of_programs(unknown):
+    if unknown[PROBED].notna().all():
         more = f"measure more steps in the program: {fewest:,} in all runs"
     elif (unknown["framework"] == COMMAND).all():  # with one measurement per run
         lower = f"rank by a lower percentile: a case has at most {MOST_RUNS:,} runs"
@@ -328,9 +324,3 @@ def _share(some: pd.DataFrame | pd.Series[Any], cases: pd.DataFrame, one: str = 
     """Return `1 of 3 cases`, followed by the verb `one` for a single case, `many` for several."""
     verb = one if len(some) == 1 else many
     return f"{len(some):,} of {len(cases):,} {'case' if len(cases) == 1 else 'cases'} {verb}".rstrip()
-
-
-def _described(factor: tuple[str, list[str]]) -> str:
-    name, values = factor
-    listed = len(values) <= _MAX_VALUES and max(map(len, values)) <= _LONGEST
-    return f"{name} ({', '.join(values) if listed else f'{len(values)} values'})"

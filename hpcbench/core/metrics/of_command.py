@@ -48,14 +48,15 @@ class Measured(NamedTuple):
 
 
 def measured(metrics: Mapping[str, Spec], expect: Iterable[str], output: Output) -> Measured:
-    """Return the metrics of a command whose tasks have all succeeded; a metric without a value has a reason.
+    """Return the metrics of a command whose tasks have all succeeded, from its output and files.
 
-    Raise MetricError if an expected pattern was not found.
+    A metric without a value has a reason. Raise MetricError if an expected pattern was not found.
     """
     for pattern in expect:
         _check_expected(pattern, output)
     found = Measured({}, [])
-    for name, spec in metrics.items():
+    of_output = {name: spec for name, spec in metrics.items() if spec.get("log") is None}  # logged.py has the others
+    for name, spec in of_output.items():
         try:
             found.metrics[name] = _measured(name, spec, output, found.warnings)
         except MetricError as error:

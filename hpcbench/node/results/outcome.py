@@ -140,7 +140,8 @@ def _concluded(
     outcome = judge(ranks, planned.ranks, ending)
     if outcome.status != COMPLETED or not planned.is_command:
         return outcome
-    from . import command_metrics, probed_steps  # which runs of frameworks do not need
+    from ...core.metrics import logged  # runs of frameworks do not need these
+    from . import command_metrics, probed_steps
 
     try:
         found = command_metrics.measured(sweep["experiment"], ranks, scratch)
@@ -148,7 +149,10 @@ def _concluded(
         failure = {"type": UNEXPECTED, "message": str(error), "last_lines": ranks[0]["last_lines"]}
         return Outcome(FAILED, failure)
     steps, refused = probed_steps.of_run(planned, ranks, scratch)
-    return outcome._replace(metrics=found.metrics, steps=steps, warnings=[*found.warnings, *refused])
+    of_log = logged.measured(sweep["experiment"].get("metrics") or {}, steps.logged if steps else {})
+    metrics = {**(steps.metrics if steps else {}), **found.metrics, **of_log}  # the experiment's precede others
+    warnings = [*found.warnings, *refused, *(steps.warnings if steps else ())]
+    return outcome._replace(metrics=metrics, steps=steps, warnings=warnings)
 
 
 def _skipped(kind: str, message: str) -> Outcome:

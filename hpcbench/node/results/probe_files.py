@@ -11,13 +11,12 @@ import sys
 from array import array
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ...core.metrics.logged import Values
 from ..launch.rank_files import FOLDER
 
 FORMAT = 1
 _IN_RUN = "probe"  # folder in that of the run
 _SUFFIX = ".jsonl"
-
-Values = List[Tuple[int, float]]  # with the step of each
 
 
 class ProbedProcess(NamedTuple):

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.record import MetricValue, Probe, Work
+from ...core.metrics.logged import LAST, Values, identifier, of_values
+from ...core.record import Probe, Work
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples, Window, harmonic_mean
 from ...core.typed_json import to_json
@@ -24,8 +25,16 @@ class ProbedSteps(NamedTuple):
     samples: Dict[str, Samples]
     items_per_step: Optional[int]
     probe: Probe
-    metrics: Dict[str, MetricValue]
+    metrics: Dict[str, Dict[str, Any]]  # phases and logged values, as a record holds them
+    logged: Dict[str, Values]  # by the process of the lowest rank
     warnings: List[str]
+
+    def in_facts(self, ranks: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        """Return the ranks with the steps, in the windows of their hosts, as measurements instead of the wall time."""
+        unseen = replace(next(iter(self.samples.values())), windows=[])  # of a host whose processes recorded nothing
+        work = to_json(Work(items_per_step=self.items_per_step))
+        measured = ({"measurements": to_json(self.samples.get(rank["host"], unseen)), "work": work} for rank in ranks)
+        return [{**rank, "facts": {**rank["facts"], **steps}} for rank, steps in zip(ranks, measured)]
 
 
 def of_run(
@@ -59,24 +68,16 @@ def merged(processes: Sequence[ProbedProcess], planned: PlannedRun, wall_time_s:
     common = _samples(times, warmup, steady)
     slowest = [max(range(len(used)), key=each.__getitem__) for each in zip(*columns)]
     items, uneven = _items(used, measured)
+    logged = {identifier(name): values for name, values in used[0].logs.items()}
+    last_values = {name: of_values(values, "", None, LAST) for name, values in logged.items()}
     return ProbedSteps(
         {each.host: replace(common, windows=_windows(each, measured)) for each in reversed(used)},
         items,
         Probe(processes=len(used), steps=count, wall_time_s=wall_time_s),
-        {**probed_values.phases(used, slowest, measured), **probed_values.logged(used[0])},
+        {**probed_values.phases(used, slowest, measured), **last_values},
+        logged,
         [*warnings, *uneven, *_pauses(used[0], measured)],
     )
-
-
-def in_facts(steps: ProbedSteps, ranks: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """Return the ranks with the steps as their measurements, in windows of their hosts, instead of the wall time."""
-    unseen = replace(next(iter(steps.samples.values())), windows=[])  # of a host whose processes recorded nothing
-    work = to_json(Work(items_per_step=steps.items_per_step))
-    found = []
-    for rank in ranks:
-        samples = to_json(steps.samples.get(rank["host"], unseen))
-        found.append({**rank, "facts": {**rank["facts"], "measurements": samples, "work": work}})
-    return found
 
 
 def last_of_each_rank(processes: Sequence[ProbedProcess]) -> Tuple[List[ProbedProcess], List[str]]:

@@ -18,7 +18,7 @@ from ...core.samples import Samples, harmonic_mean
 from ...core.start_rules import oom_pruning
 from ...core.typed_json import InvalidError, from_json, to_json
 from ...core.variables import performance
-from . import kept_output, monitor_summary, probed_steps
+from . import kept_output, monitor_summary
 from .outcome import Outcome, not_evaluated
 
 TIMELINES = "timelines"  # folder next to that of the records, with one file per file of records
@@ -49,7 +49,7 @@ def write(
 
     Raise OSError on a full disk.
     """
-    ranks = probed_steps.in_facts(outcome.steps, ranks) if outcome.steps else ranks
+    ranks = outcome.steps.in_facts(ranks) if outcome.steps else ranks
     monitored = monitor_summary.of_run(ranks, scratch, planned.on_gpus)
     made = assemble(planned, sweep, key, ranks, outcome, elapsed_s, os.environ, monitored)
     record = without_secrets(made, os.environ)
@@ -97,7 +97,6 @@ def _assembled(
     monitored: monitor_summary.Monitored,
 ) -> Record:
     facts = [rank["facts"] for rank in ranks if rank["facts"]]
-    steps = outcome.steps
     measured = outcome.status == status.COMPLETED or outcome.is_unexpected
     now = time.time()
     variables = _seen_by_worker(ranks) or performance.allowed_variables(environment)
@@ -112,8 +111,8 @@ def _assembled(
         measurements=_joint_samples(facts, planned) if measured else None,
         interference=monitored.interference if measured else None,
         monitors=monitored.nodes if measured else [],
-        metrics=_metrics(outcome),
-        probe=steps.probe if steps else None,
+        metrics=_metrics(outcome.metrics),
+        probe=outcome.steps.probe if outcome.steps else None,
         **_of_first_rank(facts[0] if facts else {}),
         affinity=[fact.get("affinity") for fact in facts],
         physical_cores=[fact.get("physical_cores") for fact in facts],
@@ -125,7 +124,6 @@ def _assembled(
             {
                 *_warnings(facts, planned, measured),
                 *outcome.warnings,
-                *(steps.warnings if steps else ()),
                 *([performance.warning(outside)] if outside else []),
             }
         ),
@@ -167,12 +165,8 @@ def _part(kind: Type[_Part], data: Optional[Dict[str, Any]]) -> Optional[_Part]:
     return None if data is None else from_json(kind, data)
 
 
-def _metrics(outcome: Outcome) -> Optional[Dict[str, MetricValue]]:
-    """Return the metrics of a command. One of the experiment precedes a value of the same name that was logged."""
-    if outcome.metrics is None:
-        return None
-    found = {name: from_json(MetricValue, metric) for name, metric in outcome.metrics.items()}
-    return {**(outcome.steps.metrics if outcome.steps else {}), **found}
+def _metrics(found: Optional[Dict[str, Any]]) -> Optional[Dict[str, MetricValue]]:
+    return None if found is None else {name: from_json(MetricValue, metric) for name, metric in found.items()}
 
 
 def without_secrets(record: Record, environment: Mapping[str, str]) -> Record:

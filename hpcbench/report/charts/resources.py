@@ -20,6 +20,7 @@ from hpcbench.core.samples import TOO_MANY
 from hpcbench.report.charts import cases, over_time, trade_off
 from hpcbench.report.charts import roofline as roofs
 from hpcbench.report.charts.components import Figure, numbered
+from hpcbench.report.charts.curves import figures_of_curves
 from hpcbench.report.charts.descriptions import described, lacking
 from hpcbench.report.charts.encoding import choose
 from hpcbench.report.text.numbers import duration, percent
@@ -34,11 +35,12 @@ DELAY = Quantity(ENERGY_DELAY, "energy-delay product per item", "J s")
 
 
 def figures_of_resources(results: Results, observed: Observations) -> list[Figure]:
-    """Return the figures of cost, energy, rooflines, and step time and power over time, as far as data exist."""
+    """Return the figures of cost, energy, rooflines, logged values, step time and power, as far as data exist."""
     roofs = _of_roofline(results, roofline(results.cases, observed.peaks)) if observed.peaks else ()
     workloads = enumerate(results.workloads[:MAX_WORKS], 1)
     each = [figure for number, work in workloads for figure in _of_work(work, number)]
-    return [*each, *roofs, *_over_time(observed)]
+    curves = figures_of_curves(observed.curves) if len(observed.curves) else ()
+    return [*each, *roofs, *curves, *_over_time(observed)]
 
 
 def _over_time(observed: Observations) -> Iterator[Figure]:

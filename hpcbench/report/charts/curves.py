@@ -1,0 +1,59 @@
+"""Figures of the values that programs logged over their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from hpcbench.report.charts.components import Figure, colour, names, numbered, sized
+from hpcbench.report.charts.theme import PlotSize
+from hpcbench.report.text.numbers import figure
+from hpcbench.util.text import plural
+
+MAX_FIGURES = 6
+MIN_POINTS = 3  # of a curve
+
+
+def figures_of_curves(frame: pd.DataFrame) -> Iterator[Figure]:
+    """Yield a figure per logged name, with a curve per case, from the rows of `collect.curves`; at most MAX_FIGURES."""
+    several = [rows for _, rows in frame.groupby("name", sort=False) if _longest(rows) >= MIN_POINTS]
+    for number, rows in enumerate(several[:MAX_FIGURES], 1):
+        name = str(rows["name"].iat[0])
+        title = f"{name.replace('_', ' ')} over steps"
+        ends = rows.groupby("case", sort=False)["value"].last()
+        text = f"Last values: {'; '.join(f'{case}: {figure(value)}' for case, value in ends.items())}."
+        caption = f"Values that the program logged, from {plural(len(ends), 'case')}: one run of each."
+        if number == MAX_FIGURES < len(several):
+            caption += f" {len(several) - MAX_FIGURES} more names have no figure; their last values are in the table."
+        yield Figure(
+            numbered(f"curve {name}", number), title[:1].upper() + title[1:], caption, text, partial(draw, rows)
+        )
+
+
+def draw(rows: pd.DataFrame, place: PlotSize) -> Any:
+    """Return a chart of one logged name: `value` over `step`, a line per `case`."""
+    title = str(rows["name"].iat[0]).replace("_", " ")
+    drawn = rows.assign(colour=names(rows["case"]))[["colour", "step", "value"]]
+    lines = (
+        alt.Chart(drawn)
+        .mark_line(strokeWidth=1.5 if place.theme == "screen" else 1)
+        .encode(
+            alt.X("step:Q", title="step", scale=alt.Scale(nice=False)),
+            alt.Y("value:Q", title=title, scale=alt.Scale(zero=False)),
+            colour("case", drawn["colour"]),
+            tooltip=[
+                alt.Tooltip("colour:N", title="case"),
+                alt.Tooltip("step:Q"),
+                alt.Tooltip("value:Q", title=title, format=".4~g"),
+            ],
+        )
+    )
+    return sized(lines, place)
+
+
+def _longest(rows: pd.DataFrame) -> int:
+    return int(rows.groupby("case")["step"].count().max())
