@@ -13,4 +13,5 @@ WORKLOAD: dict[str, Any] = {
     "graph_fingerprint": None,
     "optimizer": "momentum",
     "gradient_accumulation_steps": 1,
+    "probed_steps": None,
 }

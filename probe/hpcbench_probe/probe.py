@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import sys
 import time
 from typing import Any, Callable, Generic, Iterable, Iterator, Optional, TypeVar, Union
 
@@ -126,9 +125,6 @@ class Probe:
         """Start anew in a child process: the memory has the steps of the parent. A child of a step records nothing."""
         self._recorder = Recorder(os.environ[RUN]) if os.environ.get(RUN) and not self._in_step else None
         self._in_step = False
-        multiprocessing: Any = sys.modules.get("multiprocessing.util")
-        if multiprocessing is not None and self._recorder is not None:  # its processes leave without atexit
-            multiprocessing.Finalize(None, self.flush, exitpriority=0)
 
 
 class _Loop(Generic[Batch]):

@@ -44,7 +44,7 @@ class Recorder:
         self._done = 0  # steps of this process
         self._phases: Dict[str, _Series] = {}
         self._logs: Dict[str, _Series] = {}
-        self._flush_at = time.monotonic() + FLUSH_S
+        self._flush_at = 0.0  # the first step opens the file
 
     def add(self, start: float, end: float, items: int) -> float:
         """Add a step that has ended; return when the next can begin: later than `end` if this wrote to the file."""
@@ -103,6 +103,9 @@ class Recorder:
 
     def _opened(self) -> Any:
         os.makedirs(self._folder, exist_ok=True)
+        multiprocessing: Any = sys.modules.get("multiprocessing.util")
+        if multiprocessing is not None:  # its processes leave without atexit
+            multiprocessing.Finalize(None, self.flush, exitpriority=0)
         # Process IDs are not unique on a node: containers have their own.
         name = "%s-%d-%x.jsonl" % (_host(), os.getpid(), time.monotonic_ns())
         return open(os.path.join(self._folder, name), "x", encoding="utf-8")

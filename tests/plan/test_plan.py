@@ -187,9 +187,9 @@ def test_a_command_takes_no_samples_and_causes_no_warning_of_their_time(plan: Ma
 
 def test_options_about_steps_cause_a_warning_if_all_cases_are_commands(plan: MakePlan) -> None:
     command = "{framework: command, command: 'true', model: null}"
-    measure = "measure: {precision: 2 %, max_time_s: 5, repetitions: 2}\n"
+    measure = "measure: {precision: 2 %, min_time_s: 2, max_time_s: 5, repetitions: 2}\n"
     (warning,) = plan(f"{measure}include: [{command}]", site="  command: {}\n").warnings
-    assert warning.startswith("measure.precision and measure.max_time_s have no effect on commands")
+    assert warning.startswith("measure.min_time_s and measure.max_time_s have no effect on commands")
     assert "--set slurm.time=" in warning
     (warning,) = plan(f"include: [{command}]", "measure.max_time_s=5", site="  command: {}\n").warnings
     assert warning.startswith("measure.max_time_s has no effect on commands")

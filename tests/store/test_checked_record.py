@@ -82,7 +82,7 @@ def test_what_may_be_null_or_absent_is_accepted(make_record: MakeRecord, path: s
         ("parameters.batch_size", None, "parameters.batch_size is null"),
         ("parameters.intra_op_threads", 2**63, "parameters.intra_op_threads does not fit into 64 bits"),
         ("parameters.inter_op_threads", "two", "parameters.inter_op_threads is a string"),
-        ("work.flops_per_item", None, "work.flops_per_item is null"),
+        ("nodes.0.hostname", None, "nodes[0].hostname is null"),
         ("measurements.times_s", ["fast"], "measurements.times_s[0] is a string"),
         ("metrics", {"rate": {"value": 7.5, "unit": "it/s"}}, "metrics.rate.better is missing"),
         ("metrics", {"rate": 7.5}, "metrics.rate is a number"),

@@ -40,7 +40,7 @@ def test_records_are_read_with_the_outcomes_and_stay_as_they_are(paths: SweepPat
     first, second = read_records(paths).records
     assert (first.status, first.metrics, first.warnings) == (
         "completed",
-        {"rate": MetricValue(5.0, "it/s", "higher", values=[])},
+        {"rate": MetricValue(5.0, "it/s", "higher", values=[], steps=[])},
         ["w"],
     )
     assert (second.status, second.error_message, second.metrics) == ("failed", "no", None)

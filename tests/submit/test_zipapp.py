@@ -43,10 +43,10 @@ def test_each_folder_of_the_zipapp_is_a_package() -> None:
     assert [folder for folder in folders if f"{folder}/__init__.py" not in names] == []
 
 
-def test_the_zipapp_holds_the_node_code_and_nothing_else() -> None:
+def test_the_zipapp_holds_the_node_code_and_the_probe_and_nothing_else() -> None:
     names = zipfile.ZipFile(io.BytesIO(node_zipapp())).namelist()
     assert {"__main__.py", "hpcbench_carried/node/cli.py", "hpcbench_carried/node/monitor/timeline.py"} <= set(names)
-    assert all(name.startswith(("__main__.py", "hpcbench_carried/")) for name in names)
+    assert all(name.startswith(("__main__.py", "hpcbench_carried/", "hpcbench_probe/")) for name in names)
     assert all(name.endswith((".py", ".pyc")) for name in names)
     assert {name.removesuffix("c") for name in names} <= set(names), "no bytecode without its source"
     assert not [name for name in names if name.startswith("hpcbench_carried/node/frameworks/") and name.endswith("c")]

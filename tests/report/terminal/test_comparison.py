@@ -132,7 +132,7 @@ def test_metrics_are_named_with_their_units(make: Make) -> None:
 
 
 def test_the_time_of_a_command_is_its_wall_time_as_in_a_report(make: Make) -> None:
-    command = {"framework": "command", "case": "case-0", "nodes": 1}
+    command = {"framework": "command", "probed_steps": None, "case": "case-0", "nodes": 1}
     rate = {"quantity": "metric_rate_it_per_s", "verdict": "worse", "base_median": 10.0, "new_median": 9.0}
     found = make(command, {**command, **rate})
     assert re.search(r"wall time +29\.1 ms", printed(found))

@@ -1,0 +1,39 @@
+"""Metrics from logged values."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbench.config.metrics import Metric
+from hpcbench.core.metrics.logged import identifier, measured
+
+LOGGED = {"train_loss": [(1, 3.0), (2, 1.0), (3, 2.0)]}
+
+
+def of(**options: object) -> dict[str, object]:
+    return measured({"m": Metric.model_validate(options).model_dump()}, LOGGED)["m"]
+
+
+@pytest.mark.parametrize(("reduce", "value"), [(None, 2.0), ("min", 1.0), ("mean", 2.0), ("first", 3.0)])
+def test_logged_values_are_reduced_to_the_last_one_unless_the_metric_says_otherwise(
+    reduce: str | None, value: float
+) -> None:
+    found = of(log="train/loss", reduce=reduce, better="lower")
+    assert (found["value"], found["better"], found["steps"]) == (value, "lower", [1, 2, 3])
+
+
+def test_what_was_not_logged_is_told_with_what_was() -> None:
+    found = of(log="accuracy")
+    assert found["value"] is None
+    assert found["reason"] == "the program did not log 'accuracy' with hpcbench_probe; it logged: train_loss"
+
+
+def test_other_metrics_are_left_to_the_output() -> None:
+    assert measured({"m": Metric(regex="a(.)").model_dump()}, LOGGED) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"), [("train/loss", "train_loss"), ("Top-1 Acc", "top_1_acc"), ("1", "value_1"), ("%", "value_")]
+)
+def test_names_become_identifiers(name: str, plain: str) -> None:
+    assert identifier(name) == plain

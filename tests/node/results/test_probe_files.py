@@ -1,0 +1,88 @@
+"""Files of the probe as other machines and other programs may leave them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcbench.node.results.probe_files import read_all
+
+OTHER = "big" if sys.byteorder == "little" else "little"
+HEAD = {"format": 1, "host": "n1", "rank": 0, "byteorder": sys.byteorder, "python": "3.11.7"}
+
+Write = Callable[..., Path]
+
+
+def numbers(kind: str, values: list[Any], *, swapped: bool = False) -> str:
+    made = array(kind, values)
+    if swapped:
+        made.byteswap()
+    return b64encode(made.tobytes()).decode()
+
+
+def steps(times: list[float], items: list[int], *, swapped: bool = False) -> dict[str, str]:
+    return {"steps": numbers("d", times, swapped=swapped), "items": numbers("q", items, swapped=swapped)}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def made(*lines: Any, name: str = "n1-1-0.jsonl", end: str = "\n") -> Path:
+        folder = tmp_path / "run" / "probe"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("\n".join(map(json.dumps, lines)) + end)
+        return tmp_path
+
+    return made
+
+
+def test_another_byte_order_is_read(write: Write) -> None:
+    head = {**HEAD, "byteorder": OTHER}
+    (process,), _ = read_all(str(write(head, steps([1.0, 2.5], [64], swapped=True))))
+    assert (process.starts, process.ends, process.items) == ([1.0], [2.5], [64])
+
+
+def test_a_torn_last_line_is_left_out(write: Write) -> None:
+    whole, torn = steps([1.0, 2.0], [1]), steps([2.0, 3.0], [1])
+    scratch = write(HEAD, whole, torn, end="")
+    (process,), refused = read_all(str(scratch))
+    assert (process.ends, refused) == ([2.0], [])
+
+
+def test_processes_are_in_the_order_of_their_ranks_and_those_without_steps_are_left_out(write: Write) -> None:
+    write({**HEAD, "rank": None}, steps([1.0, 2.0], [1]), name="a.jsonl")
+    write({**HEAD, "rank": 1}, steps([1.0, 2.0], [1]), name="b.jsonl")
+    write(HEAD, steps([1.0, 2.0], [1]), name="c.jsonl")
+    write({**HEAD, "rank": 2}, {"log": "a", "at": numbers("q", [0]), "values": numbers("d", [1.0])}, name="d.jsonl")
+    scratch = write({"anything": 1}, name="notes.txt")
+    found, refused = read_all(str(scratch))
+    assert [process.rank for process in found] == [0, 1, None]
+    assert refused == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([{**HEAD, "format": 2}], "its format is 2, and this version of hpcbench reads format 1"),
+        ([HEAD, {"steps": numbers("d", [1.0]), "items": numbers("q", [1])}], "1 times of 1 steps"),
+        ([HEAD, {"steps": "AAAA", "items": ""}], "cannot be used"),
+        ([HEAD, {"log": "loss"}], "'at'"),
+        ([HEAD, 5], "cannot be used"),
+        ([{"format": 1}], "'byteorder'"),
+    ],
+)
+def test_what_is_not_of_the_format_is_refused_with_the_file(write: Write, lines: list[Any], reason: str) -> None:
+    found, (refused,) = read_all(str(write(*lines)))
+    assert found == []
+    assert refused.startswith("the file n1-1-0.jsonl of the probe cannot be used: ")
+    assert reason in refused
+
+
+def test_a_command_without_the_probe_has_no_steps(tmp_path: Path) -> None:
+    assert read_all(str(tmp_path)) == ([], [])
