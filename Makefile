@@ -128,6 +128,7 @@ cluster-down:
 bench: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/history.py
+	$(BIN)/python benchmarks/probe.py
 	$(MAKE) bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
 
 bench-scale: $(VENV)/.dev

@@ -7,7 +7,7 @@ from typing import Any, Callable, Generic, Iterable, Iterator, Optional, TypeVar
 
 from .devices import synchronize as synchronize_devices
 from .errors import ProbeError
-from .recorder import DATA, Recorder
+from .recorder import Recorder
 
 RUN = "HPCBENCH_RUN"  # variable with the folder of the run
 Batch = TypeVar("Batch")
@@ -97,11 +97,9 @@ class Probe:
         if self._synchronizes:
             synchronize_devices()
         end = _clock()
-        recorder = self._recorder
-        if recorder is None:  # a child process that left the parent's step
+        if self._recorder is None:  # a child process of the parent's step
             return end
-        recorder.phase(DATA, ready - start)
-        return recorder.add(start, end, items)
+        return self._recorder.add(start, end, items, ready - start)
 
     def leave(self) -> None:
         """Leave the current step, if there is one, without recording it."""

@@ -3,10 +3,10 @@
 A file begins with a line about the process. Each further line has a part of one series, with its numbers as base64 of
 64-bit values in the byte order of the process:
 
-- `{"steps": TIMES, "items": NUMBERS}`: start and end of each step in seconds of CLOCK_MONOTONIC, and its items, 0 if
-  unknown.
-- `{"phase": NAME, "at": NUMBERS, "values": TIMES}`: seconds in a phase, and the steps, counted from 0.
-- `{"log": NAME, "at": NUMBERS, "values": VALUES}`: logged values, and the number of completed steps at each.
+- `{"steps": NUMBERS}`: four numbers for each step: its start and end in seconds of CLOCK_MONOTONIC, its items, 0 if
+  unknown, and the seconds that a loop waited for its batch, -1 without a loop.
+- `{"phase": NAME, "at": STEPS, "values": NUMBERS}`: seconds in a phase, and the steps, counted from 0.
+- `{"log": NAME, "at": STEPS, "values": NUMBERS}`: logged values, and the number of completed steps at each.
 """
 
 import json
@@ -21,7 +21,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 FORMAT = 1
 FOLDER = "probe"  # in the folder of the run
 FLUSH_S = 5.0  # steps that a killed process loses, at most
-DATA = "data"  # the phase in which a loop waits for its loader
+DATA = "data"  # the phase in which a callback waits for a batch; hpcbench gives the wait of loops the same name
 # Set by torchrun, Slurm, Open MPI, MPICH and Intel MPI, and hpcbench.
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "HPCBENCH_RANK", "SLURM_PROCID")
 
@@ -39,18 +39,20 @@ class Recorder:
     def __init__(self, run: str) -> None:
         self._folder = os.path.join(run, FOLDER)
         self._file: Optional[Any] = None
-        self._steps = array("d")  # start and end of each step that is not yet in the file
-        self._items = array("q")
+        self._steps = array("d")  # that are not yet in the file
+        self._append = self._steps.append
         self._done = 0  # steps of this process
         self._phases: Dict[str, _Series] = {}
         self._logs: Dict[str, _Series] = {}
         self._flush_at = 0.0  # the first step opens the file
 
-    def add(self, start: float, end: float, items: int) -> float:
+    def add(self, start: float, end: float, items: float, waited: float = -1.0) -> float:
         """Add a step that has ended; return when the next can begin: later than `end` if this wrote to the file."""
-        self._steps.append(start)
-        self._steps.append(end)
-        self._items.append(items)
+        append = self._append
+        append(start)
+        append(end)
+        append(items)
+        append(waited)
         self._done += 1
         return end if end < self._flush_at else self.flush()
 
@@ -80,13 +82,13 @@ class Recorder:
         """Return what is in memory as lines of the file, and forget it."""
         lines = []
         if self._steps:
-            lines.append({"steps": _encoded(self._steps), "items": _encoded(self._items)})
+            lines.append({"steps": _encoded(self._steps)})
         for kind, group in (("phase", self._phases), ("log", self._logs)):
             for name, series in group.items():
                 if series.at:
                     lines.append({kind: name, "at": _encoded(series.at), "values": _encoded(series.values)})
                     del series.at[:], series.values[:]
-        del self._steps[:], self._items[:]
+        del self._steps[:]
         return lines
 
     def _write(self, lines: List[Dict[str, Any]]) -> None:

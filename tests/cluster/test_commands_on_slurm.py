@@ -61,6 +61,39 @@ def test_torchrun_starts_workers_inside_a_task(study):
     assert all(float(row["metric_rate_samples_per_s"]) > 0 for row in rows)
 
 
+WITH_PROBE = """
+import os, time
+from hpcbench_probe import probe
+
+for batch in probe(range(60), items=16):
+    time.sleep(0.02 + 0.01 * (int(os.environ["{rank}"]) == 3))
+"""
+PROBED = ("--repetitions", "1", "--nodes", "2", "--tasks-per-node", "2", "--set", "measure.retries=0")
+
+
+@pytest.mark.versions("several nodes")
+@pytest.mark.parametrize(
+    ("options", "command", "rank"),
+    [
+        ((), ["python3", "train.py"], "SLURM_PROCID"),
+        pytest.param(
+            ("--launch", "torchrun", "--environment", "pytorch"),
+            ["python3", "train.py"],
+            "RANK",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_the_steps_of_the_ranks_of_two_nodes_are_merged(options, command, rank, study):
+    (study.workspace / "train.py").write_text(WITH_PROBE.format(rank=rank))
+    study("run", *PROBED, *options, "--", *command)
+    (record,) = study.records()
+    assert (record["probe"]["processes"], record["probe"]["steps"], record["work"]["items_per_step"]) == (4, 60, 64)
+    assert min(record["measurements"]["times_s"]) >= 0.03, "a step takes the time of its slowest rank"
+    assert len(record["monitors"]) == 2
+    assert record["interference"]["verdict"] != "unmonitored", "each node in the windows of its own clock"
+
+
 FAILS_ON_RANK_1 = """
 if [ "$SLURM_PROCID" = 0 ]; then touch "$HPCBENCH_RUN/started"; sleep 600; fi
 until [ -e "$HPCBENCH_RUN/started" ]; do sleep 0.1; done

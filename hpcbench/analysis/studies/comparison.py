@@ -255,14 +255,14 @@ def _refused(key: str, old: _Side, now: _Side) -> tuple[str, str] | None:
         return NOT_COMPARED, f"not measured in BASE{both} ({_ending(base)})"
     if pd.isna(new[TIME.column]):
         return MISSING, f"not measured in NEW ({_ending(new)})"
+    if pd.isna(base[PROBED]) != pd.isna(new[PROBED]):
+        side, whole = ("NEW", "BASE") if pd.isna(base[PROBED]) else ("BASE", "NEW")
+        return NOT_COMPARED, f"hpcbench_probe recorded steps in {side}, but the times in {whole} are of whole commands"
     noisy = [each for each in (("BASE", base, old), ("NEW", new, now)) if each[1]["interference"] == INTERFERENCE]
     if noisy:
         causes = ", ".join(dict.fromkeys(", ".join(case["interference_causes"] for _, case, _ in noisy).split(", ")))
         cause = f"interference in every run of {' and of '.join(name for name, _, _ in noisy)} ({causes})"
         return NOT_COMPARED, "; ".join([cause, *(side.again for _, _, side in noisy if side.again)])
-    if pd.isna(base[PROBED]) != pd.isna(new[PROBED]):
-        side, whole = ("NEW", "BASE") if pd.isna(base[PROBED]) else ("BASE", "NEW")
-        return NOT_COMPARED, f"hpcbench_probe recorded steps in {side}, but the times in {whole} are of whole commands"
     other = [f"{name} {base[name]} in BASE, {new[name]} in NEW" for name in WORK if not _equal(base[name], new[name])]
     return (NOT_COMPARED, f"different workload: {'; '.join(other)}") if other else None
 

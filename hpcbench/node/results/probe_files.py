@@ -17,6 +17,7 @@ from ..launch.rank_files import FOLDER
 FORMAT = 1
 _IN_RUN = "probe"  # folder in that of the run
 _SUFFIX = ".jsonl"
+DATA = "data"  # the phase of waiting for a batch
 
 
 class ProbedProcess(NamedTuple):
@@ -74,17 +75,24 @@ def _documents(file: Any) -> Iterator[Dict[str, Any]]:
 
 def _add(process: ProbedProcess, line: Dict[str, Any], decode: "_Decoder") -> None:
     if "steps" in line:
-        times, items = decode.floats(line["steps"]), decode.integers(line["items"])
-        if len(times) != 2 * len(items):
-            raise ValueError("%d times of %d steps" % (len(times), len(items)))
-        process.starts.extend(times[::2])
-        process.ends.extend(times[1::2])
-        process.items.extend(items)
+        _add_steps(process, decode.floats(line["steps"]))
         return
     kind = "phase" if "phase" in line else "log"
     group = process.phases if kind == "phase" else process.logs
     values = zip(decode.integers(line["at"]), decode.floats(line["values"]))
     group.setdefault(str(line[kind]), []).extend(values)
+
+
+def _add_steps(process: ProbedProcess, numbers: List[float]) -> None:
+    """Add steps from four numbers of each: start, end, items, and the time to get a batch, negative if unknown."""
+    if len(numbers) % 4:
+        raise ValueError("steps have four numbers each, and not %d" % len(numbers))
+    waits = [(len(process.ends) + place, waited) for place, waited in enumerate(numbers[3::4]) if waited >= 0]
+    if waits:
+        process.phases.setdefault(DATA, []).extend(waits)
+    process.starts.extend(numbers[::4])
+    process.ends.extend(numbers[1::4])
+    process.items.extend(map(int, numbers[2::4]))
 
 
 class _Decoder:

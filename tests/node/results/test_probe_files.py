@@ -27,8 +27,8 @@ def numbers(kind: str, values: list[Any], *, swapped: bool = False) -> str:
     return b64encode(made.tobytes()).decode()
 
 
-def steps(times: list[float], items: list[int], *, swapped: bool = False) -> dict[str, str]:
-    return {"steps": numbers("d", times, swapped=swapped), "items": numbers("q", items, swapped=swapped)}
+def steps(start: float, end: float, items: int, waited: float = -1.0, *, swapped: bool = False) -> dict[str, str]:
+    return {"steps": numbers("d", [start, end, items, waited], swapped=swapped)}
 
 
 @pytest.fixture
@@ -44,21 +44,21 @@ def write(tmp_path: Path) -> Write:
 
 def test_another_byte_order_is_read(write: Write) -> None:
     head = {**HEAD, "byteorder": OTHER}
-    (process,), _ = read_all(str(write(head, steps([1.0, 2.5], [64], swapped=True))))
+    (process,), _ = read_all(str(write(head, steps(1.0, 2.5, 64, swapped=True))))
     assert (process.starts, process.ends, process.items) == ([1.0], [2.5], [64])
 
 
 def test_a_torn_last_line_is_left_out(write: Write) -> None:
-    whole, torn = steps([1.0, 2.0], [1]), steps([2.0, 3.0], [1])
+    whole, torn = steps(1.0, 2.0, 1), steps(2.0, 3.0, 1)
     scratch = write(HEAD, whole, torn, end="")
     (process,), refused = read_all(str(scratch))
     assert (process.ends, refused) == ([2.0], [])
 
 
 def test_processes_are_in_the_order_of_their_ranks_and_those_without_steps_are_left_out(write: Write) -> None:
-    write({**HEAD, "rank": None}, steps([1.0, 2.0], [1]), name="a.jsonl")
-    write({**HEAD, "rank": 1}, steps([1.0, 2.0], [1]), name="b.jsonl")
-    write(HEAD, steps([1.0, 2.0], [1]), name="c.jsonl")
+    write({**HEAD, "rank": None}, steps(1.0, 2.0, 1), name="a.jsonl")
+    write({**HEAD, "rank": 1}, steps(1.0, 2.0, 1), name="b.jsonl")
+    write(HEAD, steps(1.0, 2.0, 1), name="c.jsonl")
     write({**HEAD, "rank": 2}, {"log": "a", "at": numbers("q", [0]), "values": numbers("d", [1.0])}, name="d.jsonl")
     scratch = write({"anything": 1}, name="notes.txt")
     found, refused = read_all(str(scratch))
@@ -70,8 +70,8 @@ def test_processes_are_in_the_order_of_their_ranks_and_those_without_steps_are_l
     ("lines", "reason"),
     [
         ([{**HEAD, "format": 2}], "its format is 2, and this version of hpcbench reads format 1"),
-        ([HEAD, {"steps": numbers("d", [1.0]), "items": numbers("q", [1])}], "1 times of 1 steps"),
-        ([HEAD, {"steps": "AAAA", "items": ""}], "cannot be used"),
+        ([HEAD, {"steps": numbers("d", [1.0])}], "steps have four numbers each, and not 1"),
+        ([HEAD, {"steps": "AAAA"}], "cannot be used"),
         ([HEAD, {"log": "loss"}], "'at'"),
         ([HEAD, 5], "cannot be used"),
         ([{"format": 1}], "'byteorder'"),
