@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.names import check_name
 from hpcbench.config.options.overrides import apply_overrides
+from hpcbench.config.parameters import Parameters
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import Document
 from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
+from hpcbench.models.source import ONNX
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
 from hpcbench.slurm.client import NoAnswerError
@@ -24,6 +26,7 @@ from hpcbench.submit.create_sweep import resolved
 from hpcbench.submit.inherited_variables import Submission, warning
 
 MOST_POINTS = 100_000
+_DIRECTORY = "data directory"
 
 
 def planned(
@@ -50,10 +53,12 @@ def placed(
 ) -> tuple[SweepPaths, dict[str, Resolved], list[str]]:
     """Return the paths of a new sweep, its environments, and warnings; `replace` is None without the option --replace.
 
-    Raises UserError if the name exists, unless with `replace`, or if the workspace or an environment cannot be used.
+    Raises UserError if the name exists, unless with `replace`, if the workspace or an environment cannot be used, or if
+    a file is missing.
     """
     paths = workspace.paths(sweep_name(workspace, name, plan.experiment.name, replace=replace))
     check_root(workspace.root, plan.site.scheduler)
+    _check_files(plan, workspace)
     environments = resolved(plan, workspace, only_shown=only_shown)
     warnings = [*plan.warnings, *(each.warning for each in environments.values())]
     submissions = (
@@ -61,6 +66,28 @@ def placed(
         for case in plan.cases
     )
     return paths, environments, [each for each in (*warnings, warning(submissions, os.environ)) if each]
+
+
+def _check_files(plan: Plan, workspace: Workspace) -> None:
+    """Raise UserError if data or the file of a model are missing, unless a container may contain them."""
+    for case in plan.cases:
+        if plan.site.environment(case.environment).container:
+            continue
+        for what, path in _files(case.parameters):
+            found = workspace.root / path
+            if not (found.is_dir() if what == _DIRECTORY else found.is_file()):
+                raise UserError(f"{what} not found", where=str(found), hint="give its path relative to the workspace")
+
+
+def _files(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    """Yield kind and path of each file or directory that a case reads."""
+    data, source = parameters.data, parameters.source
+    if data is not None and data.npz is not None:
+        yield "data file", data.npz
+    if data is not None and data.imagefolder is not None:
+        yield _DIRECTORY, data.imagefolder
+    if source is not None and source.kind == ONNX:
+        yield "model file", source.name
 
 
 def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, replace: bool | None = None) -> str:
