@@ -55,9 +55,10 @@ FRAMEWORKS: Dict[str, Framework] = {
     ),
     "jax": Framework("JAX with Flax and Optax", ("single", "data_parallel"), (COMPILED,)),
     "mxnet": Framework("MXNet's Gluon", ("single", "kvstore", "horovod"), (GRAPH, EAGER)),
-    "onnxruntime": Framework("ONNX Runtime, for ONNX files", ("single",), (GRAPH,), trains=False),
+    "onnxruntime": Framework("ONNX Runtime", ("single",), (GRAPH,), trains=False),
 }
-ONLY_INFER = tuple(name for name, each in FRAMEWORKS.items() if not each.trains)
+TRAINING_FRAMEWORKS = tuple(name for name, each in FRAMEWORKS.items() if each.trains)  # which have the shipped models
+ONLY_INFER = tuple(name for name in FRAMEWORKS if name not in TRAINING_FRAMEWORKS)
 STRATEGIES = tuple(dict.fromkeys(strategy for each in FRAMEWORKS.values() for strategy in each.strategies))
 # Strategies whose ranks communicate in inference, too. The replicas of the others do not.
 SHARDED = ("fsdp",)

@@ -16,9 +16,7 @@ _ONNX_FILE = {
     "required": ["onnx"],
     "additionalProperties": False,
 }
-JSON_SCHEMA: dict[str, Any] = {
-    "anyOf": [{"enum": [*ITEMS, None]}, {"type": "string", "pattern": PATTERN}, _ONNX_FILE]
-}
+JSON_SCHEMA: dict[str, Any] = {"anyOf": [{"enum": [*ITEMS, None]}, {"type": "string", "pattern": PATTERN}, _ONNX_FILE]}
 
 
 def _name(value: Any) -> Any:

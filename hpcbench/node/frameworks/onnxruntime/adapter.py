@@ -1,7 +1,7 @@
 """ONNX Runtime, for the graph of an ONNX file; it only infers."""
 
 from contextlib import suppress
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 import onnx  # before any other work: an environment without it is reported at once
@@ -52,8 +52,8 @@ class OnnxNetwork(Network):
         arrays = model_inputs.arrays(self._declared, self.inputs, size, numbers)
         return arrays, numpy.zeros(size, numpy.int64)  # inference does not use labels
 
-    def on_device(self, inputs: "Mapping[str, numpy.ndarray]", labels: "numpy.ndarray") -> Batch:
-        """Return a binding of the inputs, and of outputs on the same device, and the labels."""
+    def on_device(self, inputs: Any, labels: "numpy.ndarray") -> Batch:
+        """Return a binding of the inputs, a dictionary of arrays, and of outputs on the same device; and the labels."""
         binding = self.session.io_binding()
         for name, array in inputs.items():
             binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array, *self._device))
@@ -125,7 +125,8 @@ def _check_dtype(path: str, model: onnx.ModelProto, dtype: str) -> None:
     """Raise BadModel unless the graph is in the dtype of the case: hpcbench does not convert it."""
     found = model_file.dtype_of(model)
     if found is not None and found != dtype:
-        raise BadModel("dtype: %s was requested, but %s is a graph in %s; set dtype, or convert it" % (dtype, path, found))
+        what = "dtype: %s was requested, but the graph of %s is in %s; set dtype: %s, or convert the file"
+        raise BadModel(what % (dtype, path, found, found))
 
 
 def _session(path: str, options: onnxruntime.SessionOptions, device: Tuple[str, int]) -> onnxruntime.InferenceSession:
@@ -137,7 +138,8 @@ def _session(path: str, options: onnxruntime.SessionOptions, device: Tuple[str, 
     try:
         session = onnxruntime.InferenceSession(path, options, providers=[provider])
     except errors.NotImplemented as error:
-        raise Unsupported("%s has an operator without an implementation here: %s" % (path, in_one_line(error))) from error
+        what = "%s has an operator that this build does not implement: %s" % (path, in_one_line(error))
+        raise Unsupported(what) from error
     except _ERRORS as error:
         version = onnxruntime.__version__
         what = "ONNX Runtime %s cannot load %s: %s" % (version, path, in_one_line(error))

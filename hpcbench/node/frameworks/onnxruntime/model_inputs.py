@@ -43,9 +43,7 @@ def inputs_of(path: str, declared: Mapping[str, Declared], given: Optional[Field
     return found
 
 
-def arrays(
-    declared: Mapping[str, Declared], inputs: Inputs, size: int, numbers: Numbers
-) -> "Dict[str, numpy.ndarray]":
+def arrays(declared: Mapping[str, Declared], inputs: Inputs, size: int, numbers: Numbers) -> "Dict[str, numpy.ndarray]":
     """Return synthetic input, (size, *shape of the item), by name, in the data types of the graph."""
     return {name: synthetic.array(inputs[name], size, numbers).astype(declared[name].dtype) for name in declared}
 
@@ -61,7 +59,7 @@ def _by_name(path: str, declared: Mapping[str, Declared], given: Optional[Fields
     if not given:
         return {}
     if model_inputs.is_single(given):
-        return {name: given for name in declared}
+        return dict.fromkeys(declared, given)
     for name in given:
         if name not in declared:
             near = difflib.get_close_matches(name, list(declared), 3)
@@ -112,7 +110,7 @@ def _check(path: str, name: str, declared: Declared, found: Input, size: int) ->
         what = "shape %s of input '%s' does not fit %s, which requires [%s]"
         raise BadModel(what % (list(found.shape), name, path, wanted))
     if isinstance(batch, int) and batch != size:
-        what = "%s has a fixed batch size of %d, not %d; set batch_size: %d, or export it with a dynamic batch dimension"
+        what = "%s has a fixed batch size of %d, not %d; set batch_size: %d, or export it with a dynamic batch"
         raise BadModel(what % (path, batch, size, batch))
 
 
