@@ -1,5 +1,6 @@
 """ONNX Runtime, for the graph of an ONNX file; it only infers."""
 
+import re
 from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -23,7 +24,13 @@ from ..adapter import Adapter, Batch, Library, Network
 from . import fingerprint, flops, model_file, model_inputs, shapes
 
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-_ERRORS = tuple(each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception))
+_OWN_ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception)]
+_ERRORS = (RuntimeError, *_OWN_ERRORS)  # with bound inputs, a run raises RuntimeError
+# The number of an error, the file, and the place in the source from which it comes, with the signature of the function.
+_NUMBER = r"\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from .*? failed: ?)?"
+_ORIGIN = re.compile(_NUMBER + r"|/\S+:\d+ .*?\)(?: const)? (?=[A-Z])")
+_TOO_NEW = re.compile(r"opset|IR version")
+_EXPORT = "; export it with an older opset, or build an environment with a newer ONNX Runtime"
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
 # Equal float32 arithmetic in all frameworks: cuBLAS and cuDNN would round inputs to TF32 (10 bits).
 _OF_CUDA = {"use_tf32": "0"}
@@ -66,7 +73,7 @@ class OnnxNetwork(Network):
         try:
             self.session.run_with_iobinding(inputs)
         except _ERRORS as error:
-            what = "the forward pass of %s with %s failed: %s" % (self.path, self._shown(), in_one_line(error))
+            what = "the forward pass of %s with %s failed: %s" % (self.path, self._shown(), _reason(error))
             raise BadModel(what, last_lines(error)) from error
         return inputs
 
@@ -138,16 +145,22 @@ def _session(path: str, options: onnxruntime.SessionOptions, device: Tuple[str, 
     try:
         session = onnxruntime.InferenceSession(path, options, providers=[provider])
     except errors.NotImplemented as error:
-        what = "%s has an operator that this build does not implement: %s" % (path, in_one_line(error))
+        what = "%s has an operator that this build does not implement: %s" % (path, _reason(error))
         raise Unsupported(what) from error
     except _ERRORS as error:
-        version = onnxruntime.__version__
-        what = "ONNX Runtime %s cannot load %s: %s" % (version, path, in_one_line(error))
+        version, reason = onnxruntime.__version__, _reason(error)
+        hint = _EXPORT if _TOO_NEW.search(reason) else ""
+        what = "ONNX Runtime %s cannot load %s: %s%s" % (version, path, reason, hint)
         raise BadModel(what, last_lines(error)) from error
     in_effect = session.get_providers()
     if device[0] == "cuda" and in_effect[0] != _CUDA:
         raise Unsupported("%s was requested, but the providers in effect are %s" % (_CUDA, ", ".join(in_effect)))
     return session
+
+
+def _reason(error: Exception) -> str:
+    """Return the message of ONNX Runtime in one line, without its origin in the source."""
+    return _ORIGIN.sub("", in_one_line(error))
 
 
 class OnnxRuntime(Adapter):
