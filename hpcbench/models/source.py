@@ -12,7 +12,7 @@ ZOOS: Dict[str, Tuple[str, ...]] = {
 """The frameworks of each zoo."""
 FUNCTION_FRAMEWORKS = ("pytorch",)  # that run a model of the user's function
 ONNX_FRAMEWORKS = ("onnxruntime",)  # that run ONNX files, and no other models
-PATTERN = r"^(%s)/[\w.-]+$|^onnx:.+$|^(?!onnx:)[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$" % "|".join(ZOOS)
+PATTERN = r"^(%s)/[\w.-]+$|^onnx:.*\S.*$|^(?!onnx:)[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$" % "|".join(ZOOS)
 
 _DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _FUNCTION = re.compile(r"(%s):(%s)\Z" % (_DOTTED, _DOTTED))

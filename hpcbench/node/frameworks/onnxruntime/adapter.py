@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 import numpy
 import onnx  # before any other work: an environment without it is reported at once
@@ -24,8 +24,10 @@ from ..adapter import Adapter, Batch, Library, Network
 from . import fingerprint, flops, model_file, model_inputs, shapes
 
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-_OWN_ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception)]
-_ERRORS = (RuntimeError, *_OWN_ERRORS)  # with bound inputs, a run raises RuntimeError
+_OWN_ERRORS: List[Type[Exception]] = [
+    each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception)
+]
+_ERRORS: Tuple[Type[Exception], ...] = (RuntimeError, *_OWN_ERRORS)  # with bound inputs, a run raises RuntimeError
 # The number of an error, the file, and the place in the source from which it comes, with the signature of the function.
 _NUMBER = r"\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from .*? failed: ?)?"
 _ORIGIN = re.compile(_NUMBER + r"|/\S+:\d+ .*?\)(?: const)? (?=[A-Z])")
@@ -34,6 +36,13 @@ _EXPORT = "; export it with an older opset, or build an environment with a newer
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
 # Equal float32 arithmetic in all frameworks: cuBLAS and cuDNN would round inputs to TF32 (10 bits).
 _OF_CUDA = {"use_tf32": "0"}
+
+
+class _Bound(NamedTuple):
+    """A binding of inputs and outputs, with the inputs: bindings of older versions do not keep their memory."""
+
+    binding: onnxruntime.IOBinding
+    inputs: List[onnxruntime.OrtValue]
 
 
 class OnnxNetwork(Network):
@@ -62,20 +71,21 @@ class OnnxNetwork(Network):
     def on_device(self, inputs: Any, labels: "numpy.ndarray") -> Batch:
         """Return a binding of the inputs, a dictionary of arrays, and of outputs on the same device; and the labels."""
         binding = self.session.io_binding()
-        for name, array in inputs.items():
-            binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array, *self._device))
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(array, *self._device) for array in inputs.values()]
+        for name, value in zip(inputs, values):
+            binding.bind_ortvalue_input(name, value)
         for output in self.session.get_outputs():
             binding.bind_output(output.name, *self._device)
-        return binding, labels
+        return _Bound(binding, values), labels
 
-    def predict(self, inputs: onnxruntime.IOBinding) -> onnxruntime.IOBinding:
+    def predict(self, inputs: _Bound) -> onnxruntime.IOBinding:
         """Run the forward pass. Return the binding, which has the outputs. Raise BadModel if it fails."""
         try:
-            self.session.run_with_iobinding(inputs)
+            self.session.run_with_iobinding(inputs.binding)
         except _ERRORS as error:
             what = "the forward pass of %s with %s failed: %s" % (self.path, self._shown(), _reason(error))
             raise BadModel(what, last_lines(error)) from error
-        return inputs
+        return inputs.binding
 
     def synchronize(self) -> None:
         """Return at once: a run ends when its outputs exist."""
