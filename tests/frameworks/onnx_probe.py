@@ -13,13 +13,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import onnxruntime
 from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.errors import BadModel, Unsupported
+from hpcbench_carried.node.host import gpus
 from hpcbench_carried.node.launch.ranks import from_environment
 from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.workload import problem
 
 GROUP = Group(from_environment(os.environ))
+if "SYNTHESIZED_GPU" in os.environ:  # a GPU, and a build with CUDA whose libraries cannot be loaded
+    gpus.count = lambda: 1
+    onnxruntime.get_available_providers = lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"]
 
 
 def affinities() -> list[list[int]]:

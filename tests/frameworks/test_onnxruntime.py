@@ -50,11 +50,13 @@ def files(environment_python: Callable[[str], Path], tmp_path_factory: pytest.Te
 def probe(answers: Callable[..., list[Any]], files: Path, monkeypatch: pytest.MonkeyPatch) -> Probe:
     """What ONNX Runtime finds for each of these cases, in one process."""
 
-    def probe(*cases: dict[str, Any], cpus: set[int] | None = None, folder: Path = files) -> list[dict[str, Any]]:
+    def probe(
+        *cases: dict[str, Any], cpus: set[int] | None = None, folder: Path = files, **variables: str
+    ) -> list[dict[str, Any]]:
         monkeypatch.chdir(folder)
         base = {"framework": "onnxruntime", "batch_size": 2, "seed": 3, "cpus_per_task": 8}
         planned = [Parameters.model_validate({**base, **each}).planned() for each in cases]
-        (found,) = answers("onnx_probe.py", json.dumps(planned), framework="onnxruntime", cpus=cpus)
+        (found,) = answers("onnx_probe.py", json.dumps(planned), framework="onnxruntime", cpus=cpus, **variables)
         return list(found)
 
     return probe
@@ -191,6 +193,12 @@ def test_what_this_build_lacks_is_unsupported(probe: Probe, changes: dict[str, A
     (found,) = probe(of("half" if "dtype" in changes else "mlp", **changes))
     assert found["refused"] == "Unsupported"
     assert message in found["error"]
+
+
+def test_no_gpu_case_falls_back_to_the_cpu(probe: Probe) -> None:
+    (found,) = probe(of("mlp", device="gpu", gpus_per_task=1), SYNTHESIZED_GPU="1")
+    assert found["refused"] == "Unsupported"
+    assert found["error"].startswith("mlp.onnx would not run on the GPU alone: Fail: This session contains graph nodes")
 
 
 def test_memory_that_runs_out_is_recognized(probe: Probe) -> None:

@@ -33,7 +33,7 @@ _NUMBER = r"\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from .*? failed: ?)
 _ORIGIN = re.compile(_NUMBER + r"|/\S+:\d+ .*?\)(?: const)? (?=[A-Z])")
 _TOO_NEW = re.compile(r"opset|IR version")
 _EXPORT = "; export it with an older opset, or build an environment with a newer ONNX Runtime"
-_NO_FALLBACK = "session.disable_cpu_ep_fallback"
+_NO_FALLBACK, _ON_CPU = "session.disable_cpu_ep_fallback", "fallback to CPU EP has been explicitly disabled"
 # Equal float32 arithmetic in all frameworks: cuBLAS and cuDNN would round inputs to TF32 (10 bits).
 _OF_CUDA = {"use_tf32": "0"}
 
@@ -159,6 +159,8 @@ def _session(path: str, options: onnxruntime.SessionOptions, device: Tuple[str, 
         raise Unsupported(what) from error
     except _ERRORS as error:
         version, reason = onnxruntime.__version__, _reason(error)
+        if _ON_CPU in reason:
+            raise Unsupported("%s would not run on the GPU alone: %s" % (path, reason)) from error
         hint = _EXPORT if _TOO_NEW.search(reason) else ""
         what = "ONNX Runtime %s cannot load %s: %s%s" % (version, path, reason, hint)
         raise BadModel(what, last_lines(error)) from error
