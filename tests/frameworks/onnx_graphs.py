@@ -24,7 +24,9 @@ def value(name: str, *shape: Any, dtype: int = TensorProto.FLOAT) -> Any:
 
 
 def node(operator: str, inputs: str, output: str = "y", domain: str = "", **attributes: Any) -> Any:
-    return helper.make_node(operator, inputs.split(), output.split(), domain=domain, **attributes)
+    """Return a node; `-` is an input that is left out."""
+    read = ["" if name == "-" else name for name in inputs.split()]
+    return helper.make_node(operator, read, output.split(), domain=domain, **attributes)
 
 
 def model(nodes: list[Any], inputs: list[Any], weights: Any = (), opset: int = OPSET, outputs: str = "y") -> Any:
@@ -104,7 +106,14 @@ def counted() -> dict[str, Any]:
             [weight("w", 1, 15, 8), weight("r", 1, 15, 5)],
         ),
         "attention": model([node("Attention", "x x x", q_num_heads=2, kv_num_heads=2)], [sequence]),
-        "multihead": model([node("MultiHeadAttention", "x x x", domain=MICROSOFT, num_heads=2)], [sequence]),
+        "multihead": model(
+            [node("MultiHeadAttention", "x x x - mask", domain=MICROSOFT, num_heads=2)],
+            [sequence, value("mask", "n", 6, dtype=TensorProto.INT32)],
+        ),
+        "past": model(
+            [node("Attention", "x x x - past past", "y keys values", q_num_heads=2, kv_num_heads=2)],
+            [sequence, value("past", "n", 2, 5, 4)],
+        ),
         "projected": model(
             [node("Attention", "x k b", domain=MICROSOFT, num_heads=2)],
             [sequence],
@@ -133,6 +142,7 @@ def graphs() -> dict[str, Any]:
         "future": mlp(opset=999),
         "unknown": model([node("Frobnicate", "x")], [value("x", "n", 3)]),
         "tokens": tokens(),
+        "closed": model([node("Relu", "k")], [], [weight("k", 3)]),
         "scalar": model([node("Relu", "x")], [value("x")]),
         "mismatch": model([node("MatMul", "x k")], [value("x", "n", "width")], [weight("k", 3, 2)]),
         "huge": model(
@@ -153,6 +163,8 @@ def write(folder: Path) -> None:
     onnx.save(mlp(width=2000), folder / "external.onnx", **outside)
     (folder / "text.onnx").write_text("version https://git-lfs.github.com/spec/v1\n")
     (folder / "empty.onnx").write_bytes(b"")
+    onnx.save(mlp(width=2000), folder / "lost.onnx", **{**outside, "location": "lost.bin"})
+    (folder / "lost.bin").unlink()
 
 
 if __name__ == "__main__":

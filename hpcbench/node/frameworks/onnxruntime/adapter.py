@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 import numpy
-import onnx  # before any other work: an environment without it is reported at once
+import onnx
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
@@ -88,7 +88,7 @@ class OnnxNetwork(Network):
         return inputs.binding
 
     def synchronize(self) -> None:
-        """Return at once: a run ends when its outputs exist."""
+        """Return at once: `predict` returns when its outputs exist, also on a GPU."""
 
     def to_numpy(self, result: onnxruntime.IOBinding) -> "numpy.ndarray":
         """Return the first output as a float32 array."""

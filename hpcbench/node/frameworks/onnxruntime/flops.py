@@ -89,17 +89,21 @@ def _einsum(inputs: Sequence[Optional[_Shape]], output: _Shape, attributes: Mapp
     return 2 * math.prod(sizes.values())
 
 
-def _attention(inputs: Sequence[Optional[_Shape]], output: _Shape, attributes: Mapping[str, Any]) -> Optional[int]:
-    """Return the FLOPs of query x key and probabilities x value, also of masked scores; None for packed inputs.
+def _attention(past: int) -> _Formula:
+    """Return the formula of attention whose input number `past` has the keys of earlier time steps.
 
-    Tensors are (batch, time, width), or (batch, heads, time, width of a head).
+    It counts query x key and probabilities x value, also masked scores. Tensors are (batch, time, width), or (batch,
+    heads, time, width of a head); for others, such as packed ones, FLOPs are unknown.
     """
-    query, key = inputs[0], inputs[1] if len(inputs) > 1 else None
-    if query is None or key is None or len(query) != len(key):
-        return None
-    past = inputs[4] if len(inputs) > 4 else None
-    time = key[-2] + (past[-2] if past else 0)
-    return 2 * time * (math.prod(query) + math.prod(output))
+
+    def formula(inputs: Sequence[Optional[_Shape]], output: _Shape, attributes: Mapping[str, Any]) -> Optional[int]:
+        query, key, earlier = (inputs[place] if len(inputs) > place else None for place in (0, 1, past))
+        if query is None or key is None or len(query) != len(key):
+            return None
+        time = key[-2] + (earlier[-2] if earlier else 0)
+        return 2 * time * (math.prod(query) + math.prod(output))
+
+    return formula
 
 
 def _projected_attention(
@@ -133,12 +137,12 @@ _FORMULAS: Dict[Tuple[str, str], _Formula] = {
     ("ai.onnx", "GRU"): _recurrent,
     ("ai.onnx", "RNN"): _recurrent,
     ("ai.onnx", "Einsum"): _einsum,
-    ("ai.onnx", "Attention"): _attention,
+    ("ai.onnx", "Attention"): _attention(4),
     ("com.microsoft", "FusedConv"): _conv(1),
     ("com.microsoft", "FusedGemm"): _matrix_product,
     ("com.microsoft", "FusedMatMul"): _matrix_product,
     ("com.microsoft", "DynamicQuantizeMatMul"): _matrix_product,
     ("com.microsoft", "MatMulNBits"): _matrix_product,
     ("com.microsoft", "Attention"): _projected_attention,
-    ("com.microsoft", "MultiHeadAttention"): _attention,
+    ("com.microsoft", "MultiHeadAttention"): _attention(6),
 }

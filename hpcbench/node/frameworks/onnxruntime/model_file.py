@@ -61,9 +61,12 @@ def graphs(graph: Any) -> Iterator[Any]:
 
 
 def declared_inputs(path: str, model: onnx.ModelProto) -> Dict[str, Declared]:
-    """Return the inputs that a run requires, by name. Raise BadModel for an input that is not a tensor with a batch."""
+    """Return the inputs that a run requires, by name. Raise BadModel unless they are tensors with a batch dimension."""
     optional = {tensor.name for tensor in model.graph.initializer}
-    return {value.name: _declared(path, value) for value in model.graph.input if value.name not in optional}
+    required = [value for value in model.graph.input if value.name not in optional]
+    if not required:
+        raise BadModel("model: %s has no inputs" % path)
+    return {value.name: _declared(path, value) for value in required}
 
 
 def dtype_of(model: onnx.ModelProto) -> Optional[str]:
