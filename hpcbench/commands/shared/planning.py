@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.names import check_name
@@ -27,6 +28,7 @@ from hpcbench.submit.inherited_variables import Submission, warning
 
 MOST_POINTS = 100_000
 _DIRECTORY = "data directory"
+_RELATIVE = "give its path relative to the workspace"
 
 
 def planned(
@@ -54,13 +56,17 @@ def placed(
     """Return the paths of a new sweep, its environments, and warnings; `replace` is None without the option --replace.
 
     Raises UserError if the name exists, unless with `replace`, if the workspace or an environment cannot be used, or if
-    a file is missing.
+    a file is missing. With `only_shown`, a missing environment or file has a warning instead.
     """
     paths = workspace.paths(sweep_name(workspace, name, plan.experiment.name, replace=replace))
     check_root(workspace.root, plan.site.scheduler)
-    _check_files(plan, workspace)
     environments = resolved(plan, workspace, only_shown=only_shown)
+    missing = _missing_files(plan, workspace)
+    if missing and not only_shown:
+        what, path = missing[0]
+        raise UserError(f"{what} not found", where=str(path), hint=_RELATIVE)
     warnings = [*plan.warnings, *(each.warning for each in environments.values())]
+    warnings += [f"{what} not found: {path}; {_RELATIVE}" for what, path in missing]
     submissions = (
         Submission(case.parameters.planned(), plan.site.environment(case.environment), case.slurm)
         for case in plan.cases
@@ -68,15 +74,19 @@ def placed(
     return paths, environments, [each for each in (*warnings, warning(submissions, os.environ)) if each]
 
 
-def _check_files(plan: Plan, workspace: Workspace) -> None:
-    """Raise UserError if data or the file of a model are missing, unless a container may contain them."""
-    for case in plan.cases:
-        if plan.site.environment(case.environment).container:
-            continue
-        for what, path in _files(case.parameters):
-            found = workspace.root / path
-            if not (found.is_dir() if what == _DIRECTORY else found.is_file()):
-                raise UserError(f"{what} not found", where=str(found), hint="give its path relative to the workspace")
+def _missing_files(plan: Plan, workspace: Workspace) -> list[tuple[str, Path]]:
+    """Return kind and path of each file or directory of a case that is missing, unless a container may contain it."""
+    found = [
+        (what, workspace.root / path)
+        for case in plan.cases
+        if not plan.site.environment(case.environment).container
+        for what, path in _files(case.parameters)
+    ]
+    return [
+        (what, path)
+        for what, path in dict.fromkeys(found)
+        if not (path.is_dir() if what == _DIRECTORY else path.is_file())
+    ]
 
 
 def _files(parameters: Parameters) -> Iterator[tuple[str, str]]:
