@@ -10,13 +10,14 @@ from hpcbench.config.environment_variables import check_no_secret
 from hpcbench.config.workload import external_model
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
+from hpcbench.config.workload.model_name import ONNX_EXAMPLE
 from hpcbench.config.workload.optimizer import Optimizer
 from hpcbench.core import frameworks
-from hpcbench.core.frameworks import DYNAMIC, STEP_TASKS, THREAD_COUNTS, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, STEP_TASKS, TASKS, THREAD_COUNTS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
-from hpcbench.models.source import ZOO, Source, source_of
+from hpcbench.models.source import ONNX_FRAMEWORKS, ZOO, Source, source_of
 
 MAX_SEED = 2**32 - 1
 # Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
@@ -68,6 +69,13 @@ class Parameters(Settings):
         "the strategy horovod, or `FRAMEWORK-zoo` for a library model",
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _only_task(cls, values: Any) -> Any:
+        """Return the parameters with the task inference if it is not set and the framework has no other."""
+        is_unset = isinstance(values, dict) and values.get("framework") in ONLY_INFER and "task" not in values
+        return {**values, "task": "inference"} if is_unset else values
+
     @field_validator("framework")
     @classmethod
     def _known_framework(cls, value: str) -> str:
@@ -95,7 +103,9 @@ class Parameters(Settings):
         if self.launch != SRUN:
             raise ValueError(f"launch: {self.launch} requires framework: {COMMAND}, not {self.framework}")
         if self.model is None:
-            raise ValueError(f"'model' is missing: {self.framework} requires one of {', '.join(catalog.MODELS)}")
+            is_of_onnx = self.framework in ONNX_FRAMEWORKS
+            known = f"an ONNX file, {ONNX_EXAMPLE}" if is_of_onnx else f"one of {', '.join(catalog.MODELS)}"
+            raise ValueError(f"'model' is missing: {self.framework} requires {known}")
         source = source_of(self.model)
         if source.is_external:
             external_model.check(self, source)
@@ -103,19 +113,23 @@ class Parameters(Settings):
             self._shipped(self.model)
         self._check_target()
         framework = frameworks.FRAMEWORKS[self.framework]
+        if TASKS[self.task].trains and not framework.trains:
+            raise ValueError(f"{self.framework} has no task '{self.task}'; use task: inference")
         if self.strategy not in framework.strategies:
             known = ", ".join(framework.strategies)
             raise ValueError(f"{self.framework} has no strategy '{self.strategy}'; use one of: {known}")
         if self.execution is not None and self.execution not in framework.executions:
             known = ", ".join(framework.executions)
             raise ValueError(f"{self.framework} has no execution '{self.execution}'; use one of: {known}")
-        if self.strategy == "single" and self.tasks > 1:
-            others = ", ".join(name for name in framework.strategies if name != "single")
+        others = ", ".join(name for name in framework.strategies if name != "single")
+        if self.strategy == "single" and self.tasks > 1 and others:  # without others, tasks are replicas
             raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
         self._check_threads()
         return self
 
     def _shipped(self, model: str) -> None:
+        if self.framework in ONNX_FRAMEWORKS:
+            raise ValueError(f"{self.framework} requires an ONNX file, {ONNX_EXAMPLE}, not the shipped model {model}")
         external_model.check_absent(self)
         options = catalog.resolved_options(model, self.model_options)
         if self.data and self.data.imagefolder and "image_size" not in options:

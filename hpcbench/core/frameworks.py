@@ -42,6 +42,7 @@ class Framework(NamedTuple):
     description: str
     strategies: Tuple[str, ...]
     executions: Tuple[str, ...]
+    trains: bool = True  # otherwise its only task is inference
 
 
 FRAMEWORKS: Dict[str, Framework] = {
@@ -54,7 +55,10 @@ FRAMEWORKS: Dict[str, Framework] = {
     ),
     "jax": Framework("JAX with Flax and Optax", ("single", "data_parallel"), (COMPILED,)),
     "mxnet": Framework("MXNet's Gluon", ("single", "kvstore", "horovod"), (GRAPH, EAGER)),
+    "onnxruntime": Framework("ONNX Runtime", ("single",), (GRAPH,), trains=False),
 }
+TRAINING_FRAMEWORKS = tuple(name for name, each in FRAMEWORKS.items() if each.trains)  # which have the shipped models
+ONLY_INFER = tuple(name for name in FRAMEWORKS if name not in TRAINING_FRAMEWORKS)
 STRATEGIES = tuple(dict.fromkeys(strategy for each in FRAMEWORKS.values() for strategy in each.strategies))
 # Strategies whose ranks communicate in inference, too. The replicas of the others do not.
 SHARDED = ("fsdp",)
@@ -85,6 +89,7 @@ ALWAYS, IF_KNOWN = "always", "if known"
 _TORCH = ("pytorch", "keras-torch")
 _TENSORFLOW = ("tensorflow", "keras-tensorflow")
 _OPENMP = (*_TORCH, "mxnet")
+_ONNXRUNTIME = ("onnxruntime",)
 
 
 def _calls(frameworks: Tuple[str, ...], line: str) -> Tuple[Tuple[str, str], ...]:
@@ -98,7 +103,8 @@ SETTINGS = (
         "threads inside one operation; unset: the framework's default",
         effective=("threads", "intra_op"),
         calls=_calls(_TORCH, "torch.set_num_threads({})")
-        + _calls(_TENSORFLOW, "tf.config.threading.set_intra_op_parallelism_threads({})"),
+        + _calls(_TENSORFLOW, "tf.config.threading.set_intra_op_parallelism_threads({})")
+        + _calls(_ONNXRUNTIME, "session_options.intra_op_num_threads = {}"),
     ),
     Setting(
         "inter_op_threads",
@@ -106,7 +112,12 @@ SETTINGS = (
         "operations that may run concurrently; unset: the framework's default",
         effective=("threads", "inter_op"),
         calls=_calls(_TORCH, "torch.set_num_interop_threads({})")
-        + _calls(_TENSORFLOW, "tf.config.threading.set_inter_op_parallelism_threads({})"),
+        + _calls(_TENSORFLOW, "tf.config.threading.set_inter_op_parallelism_threads({})")
+        + _calls(
+            _ONNXRUNTIME,
+            "session_options.inter_op_num_threads = {}; "
+            "session_options.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL",
+        ),
     ),
     Setting(
         "threads",

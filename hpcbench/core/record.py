@@ -144,7 +144,7 @@ class Work:
         "items per step over all tasks; empty if a measurement is not a step", "items_per_step", default=None
     )
     graph_fingerprint: Optional[str] = described(
-        "hash of modules and shapes, without weight values; only for library models and your own",
+        "hash of modules or operators and shapes, without weight values; not for shipped models",
         "graph_fingerprint",
         default=None,
     )

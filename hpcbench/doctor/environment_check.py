@@ -1,4 +1,4 @@
-"""Check environments: train one step of a small network in each, with the script of a sweep."""
+"""Check environments: run one step of a small network in each, with the script of a sweep."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from hpcbench.doctor.trial import trial
 from hpcbench.environments.framework_names import framework_and_strategy
 from hpcbench.environments.resolve import resolve
 from hpcbench.errors import Finding
+from hpcbench.models.source import ONNX_FRAMEWORKS, onnx_model
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out, print_error, print_warning
+from hpcbench.util.package_data import shipped
 
-TINY = {"input_size": 8, "hidden_size": 8, "layers": 1}
+TINY = {"model": "mlp", "model_options": {"input_size": 8, "hidden_size": 8, "layers": 1}}
 LAST_LINES = 8  # of the output of a framework
 TIME = "00:10:00"  # a first import from a cold parallel file system takes minutes
 
 
 @dataclass(frozen=True)
 class CheckedEnvironment:
-    """The outcome of the check of one environment, with the record of its training step."""
+    """The outcome of the check of one environment, with the record of its step."""
 
     name: str
     framework: str
@@ -36,7 +38,7 @@ class CheckedEnvironment:
 
     @property
     def works(self) -> bool:
-        """Return whether the training step completed."""
+        """Return whether the step completed."""
         return self.record.status == status.COMPLETED
 
 
@@ -57,7 +59,8 @@ def check_all(
 
 def _check(workspace: Workspace, site: Site, name: str, framework: str, strategy: str) -> CheckedEnvironment:
     start = time.monotonic()
-    what = f"{name}: training one step with {FRAMEWORKS[framework].description}"
+    doing = "training" if FRAMEWORKS[framework].trains else "running"
+    what = f"{name}: {doing} one step with {FRAMEWORKS[framework].description}"
     with err.status(what) if err.is_terminal else contextlib.nullcontext():
         if not err.is_terminal:
             err.print(what, markup=False)
@@ -117,8 +120,7 @@ def _experiment(name: str, framework: str, strategy: str) -> dict[str, Any]:
         "name": "check",
         "parameters": {
             "framework": framework,
-            "model": "mlp",
-            "model_options": TINY,
+            **(_tiny_file() if framework in ONNX_FRAMEWORKS else TINY),
             "strategy": strategy,
             "batch_size": 2,
             "tasks_per_node": tasks,
@@ -127,3 +129,7 @@ def _experiment(name: str, framework: str, strategy: str) -> dict[str, Any]:
         "measure": {"max_warmup_s": 0.0, "min_time_s": 0.001, "max_time_s": 0.001, "repetitions": 1, "retries": 0},
         "slurm": {"time": TIME},
     }
+
+
+def _tiny_file() -> dict[str, Any]:
+    return {"model": onnx_model(str(shipped("configs") / "data" / "tiny.onnx"))}

@@ -1,9 +1,9 @@
-"""Where the network of a case comes from: the shipped models, the zoo of a library, or a function of the user."""
+"""Where the network of a case comes from: the shipped models, a library, a function of the user, or an ONNX file."""
 
 import re
 from typing import Dict, NamedTuple, Sequence, Tuple
 
-SHIPPED, ZOO, FUNCTION = "shipped", "zoo", "function"
+SHIPPED, ZOO, FUNCTION, ONNX = "shipped", "zoo", "function", "onnx"
 ZOOS: Dict[str, Tuple[str, ...]] = {
     "torchvision": ("pytorch",),
     "timm": ("pytorch",),
@@ -11,7 +11,8 @@ ZOOS: Dict[str, Tuple[str, ...]] = {
 }
 """The frameworks of each zoo."""
 FUNCTION_FRAMEWORKS = ("pytorch",)  # that run a model of the user's function
-PATTERN = r"^(%s)/[\w.-]+$|^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$" % "|".join(ZOOS)
+ONNX_FRAMEWORKS = ("onnxruntime",)  # that run ONNX files, and no other models
+PATTERN = r"^(%s)/[\w.-]+$|^onnx:.*\S.*$|^(?!onnx:)[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$" % "|".join(ZOOS)
 
 _DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _FUNCTION = re.compile(r"(%s):(%s)\Z" % (_DOTTED, _DOTTED))
@@ -19,7 +20,10 @@ _NAME = re.compile(r"[\w.-]+\Z")
 
 
 class Source(NamedTuple):
-    """The source of a model: its kind, the zoo or module, and the name of the model or function there."""
+    """The source of a model: its kind, the zoo or module, and the name of the model or function there.
+
+    For an ONNX file, `name` is its path.
+    """
 
     kind: str
     package: str
@@ -33,14 +37,18 @@ class Source(NamedTuple):
     @property
     def frameworks(self) -> Sequence[str]:
         """Return the frameworks that run an external model."""
+        if self.kind == ONNX:
+            return ONNX_FRAMEWORKS
         return ZOOS[self.package] if self.kind == ZOO else FUNCTION_FRAMEWORKS
 
 
 def source_of(model: str) -> Source:
-    """Return the source of a model: `resnet50`, `torchvision/resnet50` or `mypackage.nets:build`.
+    """Return the source of a model: `resnet50`, `torchvision/resnet50`, `mypackage.nets:build` or `onnx:net.onnx`.
 
     Raise ValueError if the text is none of these. The worker checks on the node whether the library or module has it.
     """
+    if model.startswith(ONNX + ":"):
+        return Source(ONNX, "", _path(model))
     if ":" in model:
         module, function = split_function(model)
         return Source(FUNCTION, module, function)
@@ -52,6 +60,18 @@ def source_of(model: str) -> Source:
     if not _NAME.match(name):
         raise ValueError("invalid model name '%s'; use %s/NAME" % (model, zoo))
     return Source(ZOO, zoo, name)
+
+
+def onnx_model(path: str) -> str:
+    """Return the name of the model in an ONNX file: `onnx:net.onnx`."""
+    return "%s:%s" % (ONNX, path)
+
+
+def _path(model: str) -> str:
+    path = model[len(ONNX) + 1 :]
+    if not path.strip() or "\n" in path:
+        raise ValueError("invalid model '%s'; use onnx:FILE, e.g. onnx:net.onnx" % model)
+    return path
 
 
 def split_function(text: str) -> Tuple[str, str]:

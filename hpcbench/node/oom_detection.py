@@ -32,12 +32,14 @@ _OF_TENSORFLOW = (
     r"\bDst tensor is not initialized",
 )
 _OF_MXNET = (r"\bFailed to allocate \w+ Memory\b",)
+_OF_ONNXRUNTIME = (r"\bFailed to allocate memory for requested buffer of size \d",)
 
 # Patterns as text, which `re` compiles at their first use: a rank uses few of them.
 PYTORCH = "|".join((*_OF_PYTORCH, *_OF_GPUS, *_OF_CPP))
 TENSORFLOW = "|".join((*_OF_TENSORFLOW, *_OF_XLA, *_OF_GPUS, *_OF_CPP))
 JAX = "|".join((*_OF_XLA, *_OF_GPUS, *_OF_CPP))
 MXNET = "|".join((*_OF_MXNET, *_OF_GPUS, *_OF_CPP))
+ONNXRUNTIME = "|".join((*_OF_ONNXRUNTIME, *_OF_GPUS, *_OF_CPP))
 
 # Exceptions of Python, NumPy, PyTorch and CuPy that have no other meaning, and those that require one of the patterns
 # above.

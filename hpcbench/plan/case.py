@@ -20,7 +20,7 @@ from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.validation.findings import Findings
 from hpcbench.config.workload.nested import COMPLETED, NotAMappingError, folded, value_at
 from hpcbench.config.yaml_document import Document
-from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, THREAD_COUNTS
+from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, ONLY_INFER, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND, PlannedRun
 from hpcbench.models import catalog, schedules
 from hpcbench.plan.compatibility import incompatibility
@@ -50,7 +50,9 @@ _DERIVED = {
     "threads": f"{{{{ ('{FIXED}' if {' or '.join(THREAD_COUNTS)} else '{NONE}') "
     f"if framework in {_OF_MODELS} else none }}}}",
 }
-_DEFAULTS.update(_DERIVED, optimizer={})
+# Commands have no task: Parameters has this default, too.
+_TASK = f"{{{{ 'inference' if framework in {list(ONLY_INFER)} else '{_DEFAULTS['task']}' }}}}"
+_DEFAULTS.update(_DERIVED, optimizer={}, task=_TASK)
 _CONDITION = "the condition"
 
 

@@ -52,7 +52,6 @@ def create(
     """
     environments = resolved(plan, workspace)
     pythons = {name: found.python for name, found in environments.items()}
-    _check_data(plan, workspace)
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
     description = {
         **_description(plan, writer, pythons, source),
@@ -96,18 +95,6 @@ def _not_written(paths: SweepPaths, error: OSError) -> UserError:
         )
     where = str(error.filename or paths.jobs)
     return UserError(f"the sweep cannot be written: {error.strerror}", where=where, hint="nothing was submitted")
-
-
-def _check_data(plan: Plan, workspace: Workspace) -> None:
-    """Raise UserError if data are missing, unless a container may contain them."""
-    for case in plan.cases:
-        data = case.parameters.data
-        if data is None or plan.site.environment(case.environment).container:
-            continue
-        path = workspace.root / str(data.npz or data.imagefolder)
-        if not (path.is_file() if data.npz else path.is_dir()):
-            kind = "file" if data.npz else "directory"
-            raise UserError(f"data {kind} not found", where=str(path), hint="give its path relative to the workspace")
 
 
 def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], source: Document) -> None:

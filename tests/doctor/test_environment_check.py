@@ -62,7 +62,7 @@ def test_a_set_up_that_fails_is_told(command_line):
 
 
 # The shipped environments of the other frameworks run in tests/frameworks/test_real_data.py, by the same scripts.
-BUILT = ["mxnet", "horovod-pytorch"]
+BUILT = ["mxnet", "onnxruntime", "horovod-pytorch"]
 LONG = [*(name for name in FRAMEWORKS if name not in BUILT), "horovod-mxnet", "horovod-tensorflow"]
 
 

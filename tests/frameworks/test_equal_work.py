@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES
+from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES, TRAINING_FRAMEWORKS
 from hpcbench.core.variables.worker import for_worker
 from hpcbench.models import blocks, catalog
 from tests.conftest import ENVIRONMENTS
@@ -49,7 +49,7 @@ class Solver(NamedTuple):
         return f"{name}-{self.execution}"
 
 
-SOLVERS = [Solver(name, name, how) for name, framework in FRAMEWORKS.items() for how in framework.executions]
+SOLVERS = [Solver(name, name, how) for name in TRAINING_FRAMEWORKS for how in FRAMEWORKS[name].executions]
 # An older TensorFlow, with layers of an older Keras; and those that take minutes each.
 OLDER = [Solver("horovod-tensorflow", "tensorflow", how) for how in FRAMEWORKS["tensorflow"].executions]
 SLOW = [

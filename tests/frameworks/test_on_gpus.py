@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.core.frameworks import DTYPES, FRAMEWORKS
+from hpcbench.core.frameworks import DTYPES, FRAMEWORKS, TRAINING_FRAMEWORKS
 
 SITE = os.environ.get("HPCBENCH_GPU_SITE")
 
@@ -16,7 +16,7 @@ if not SITE or not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd"))):
     pytest.skip(f"not run: the frameworks on a GPU; {reason}", allow_module_level=True)
 
 pytestmark = pytest.mark.gpu
-EXECUTIONS = [(name, how) for name, framework in FRAMEWORKS.items() for how in framework.executions]
+EXECUTIONS = [(name, how) for name in TRAINING_FRAMEWORKS for how in FRAMEWORKS[name].executions]
 MODELS = ["mlp", "lstm", "resnet50", "transformer"]
 # Whose memory is not known, so that nothing tells here whether its weights are on the GPU.
 SILENT = {"mxnet"}
@@ -53,7 +53,7 @@ def test_a_framework_infers_and_trains_on_a_gpu(framework, execution, records):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
 def test_a_number_format_works_on_a_gpu_or_is_unsupported_with_a_reason(framework, dtype, records):
     matrix = {"task": ["inference", "training"], "model": MODELS}
     for record in records(framework, dtype=dtype, matrix=matrix, expect=None):
@@ -65,7 +65,7 @@ def test_a_number_format_works_on_a_gpu_or_is_unsupported_with_a_reason(framewor
             assert record["work"]["dtype"] == dtype
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
 def test_on_the_cpu_no_gpu_is_seen(framework, records):
     for record in records(framework, device="cpu", matrix={"task": ["inference", "training"]}):
         assert record["status"] == "completed", record["error"]

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from hpcbench.core import frameworks
 
 SCRIPT = Path(__file__).with_name("pipelines.py")
-FRAMEWORKS = list(frameworks.FRAMEWORKS)
+FRAMEWORKS = list(frameworks.TRAINING_FRAMEWORKS)
 # Keras' pipeline is the same over each backend.
 EACH = [
     pytest.param(name, marks=[pytest.mark.long] * (name in ("keras-jax", "keras-tensorflow"))) for name in FRAMEWORKS

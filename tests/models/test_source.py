@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hpcbench.models.source import FUNCTION, PATTERN, SHIPPED, ZOO, Source, source_of
+from hpcbench.models.source import FUNCTION, ONNX, PATTERN, SHIPPED, ZOO, Source, source_of
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,9 @@ from hpcbench.models.source import FUNCTION, PATTERN, SHIPPED, ZOO, Source, sour
         ("timm/vit_tiny_patch16_224.augreg_in21k", Source(ZOO, "timm", "vit_tiny_patch16_224.augreg_in21k")),
         ("transformers/BertForMaskedLM", Source(ZOO, "transformers", "BertForMaskedLM")),
         ("mypackage.nets:Nets.build", Source(FUNCTION, "mypackage.nets", "Nets.build")),
+        ("onnx:net.onnx", Source(ONNX, "", "net.onnx")),
+        ("onnx:../my nets/v1:a.onnx", Source(ONNX, "", "../my nets/v1:a.onnx")),
+        ("onnxes:build", Source(FUNCTION, "onnxes", "build")),
     ],
 )
 def test_a_name_has_one_source_and_the_schema_of_editors_accepts_it(model: str, source: Source) -> None:
@@ -35,6 +38,8 @@ def test_a_name_has_one_source_and_the_schema_of_editors_accepts_it(model: str, 
         ("my-nets:build", "invalid function"),
         ("nets:build()", "invalid function"),
         ("1nets:build", "invalid function"),
+        ("onnx:", "invalid model 'onnx:'; use onnx:FILE, e.g. onnx:net.onnx"),
+        ("onnx: ", "invalid model"),
     ],
 )
 def test_a_name_that_is_no_model_is_refused(model: str, message: str) -> None:

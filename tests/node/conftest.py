@@ -17,6 +17,7 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun, read
 from hpcbench.core.variables.performance import effect
+from hpcbench.models.source import ONNX_FRAMEWORKS
 from hpcbench.node.host.open_files import Files
 from hpcbench.node.host.sysfs import System
 from hpcbench.node.monitor.processes import OwnProcesses
@@ -83,7 +84,8 @@ def make_parameters() -> Callable[..., dict[str, Any]]:
     """The full parameters of a case, as the planner writes them."""
 
     def make(**changes: Any) -> dict[str, Any]:
-        given = {"framework": "pytorch", "model": "mlp", "task": "inference", "batch_size": 4, **changes}
+        model = "onnx:net.onnx" if changes.get("framework") in ONNX_FRAMEWORKS else "mlp"
+        given = {"framework": "pytorch", "model": model, "task": "inference", "batch_size": 4, **changes}
         return Parameters.model_validate(given).planned()
 
     return make

@@ -9,6 +9,7 @@ import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS, SETTINGS, runtime_settings
 from hpcbench.errors import UserError
+from hpcbench.models.source import ONNX_FRAMEWORKS
 
 ALONE = """\
   cpus_per_task: 2
@@ -118,9 +119,10 @@ def test_a_setting_is_planned_where_the_framework_has_it_and_refused_where_not(
     plan: Callable[..., Any], refused: Callable[[str], UserError], framework: str
 ) -> None:
     assert set(VALUES) == {each.name for each in SETTINGS if each.frameworks is not None}
-    kind = FRAMEWORKS[framework]
+    kind, model = FRAMEWORKS[framework], "onnx:net.onnx" if framework in ONNX_FRAMEWORKS else "mlp"
     for name, value in VALUES.items():
-        text = f"matrix:\n  framework: [{framework}]\n  execution: [{kind.executions[-1]}]\n  {name}: [{value}]\n"
+        text = f"matrix:\n  framework: [{framework}]\n  model: [{model}]\n"
+        text += f"  execution: [{kind.executions[-1]}]\n  {name}: [{value}]\n"
         if name in runtime_settings(framework):
             (case,) = plan(text).cases
             assert getattr(case.parameters, name) is not None

@@ -24,6 +24,14 @@ def test_threads_are_a_variable_and_two_calls() -> None:
     )
 
 
+def test_threads_of_onnx_runtime_are_options_of_its_session() -> None:
+    of_file = {"framework": "onnxruntime", "model": "onnx:net.onnx"}
+    found = usage(case(**of_file, intra_op_threads=2, inter_op_threads=3), case(**of_file), RECORD)
+    intra_op, inter_op = found.lines
+    assert intra_op == "session_options.intra_op_num_threads = 2"
+    assert inter_op.startswith("session_options.inter_op_num_threads = 3; session_options.execution_mode = ")
+
+
 def test_a_library_is_preloaded_from_where_the_repetition_had_it() -> None:
     found = usage(case(allocator="jemalloc", wait_policy="passive"), case(), RECORD)
     assert found.variables == {"LD_PRELOAD": "/usr/lib/libjemalloc.so.2", "OMP_WAIT_POLICY": "PASSIVE"}

@@ -91,7 +91,7 @@ env_command.add_command(environments_command, "list")
     help="Remove and rebuild existing environments, and compile their packages again. Queued and running jobs that "
     "use them fail in the meantime.",
 )
-@click.option("--no-check", is_flag=True, help="Skip the training step at the end.")
+@click.option("--no-check", is_flag=True, help="Skip the step at the end.")
 @click.pass_context
 def build_command(
     context: click.Context, names: tuple[str, ...], everything: bool, python: str | None, force: bool, no_check: bool
@@ -111,7 +111,7 @@ def build_command(
 
 @env_command.command(
     "check",
-    short_help="Run a training step in each environment.",
+    short_help="Run a step in each environment.",
     epilog=examples(
         "hpcbench env check pytorch",
         "hpcbench env check my-image --site my-cluster --framework pytorch",
@@ -128,7 +128,7 @@ def build_command(
 def check_command(
     context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None, as_json: bool
 ) -> int:
-    """Run a training step of a small network in each environment NAME on this machine, with the job script of a sweep.
+    """Run a step of a small network in each environment NAME on this machine, with the job script of a sweep.
 
     NAME is an environment that hpcbench built, or one that the site file defines by modules, a container or a Python.
     """

@@ -11,7 +11,7 @@ from hpcbench.commands.shared.context import config_folders
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.site import load_site
 from hpcbench.config.yaml_document import load_yaml
-from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.frameworks import TRAINING_FRAMEWORKS
 from hpcbench.core.metrics.value import better
 from hpcbench.errors import UserError
 from hpcbench.models import blocks
@@ -106,7 +106,7 @@ def _model(name: str) -> ListedModel:
     layers, shape = network(name, model.options)
     flops = flops_per_item(name, model.options, training=False)
     count = blocks.parameter_count(layers, shape)
-    return ListedModel(name, model.description, model.options, count, flops, tuple(FRAMEWORKS))
+    return ListedModel(name, model.description, model.options, count, flops, TRAINING_FRAMEWORKS)
 
 
 def built_in_metrics() -> list[ListedMetric]:

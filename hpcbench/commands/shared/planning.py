@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.names import check_name
 from hpcbench.config.options.overrides import apply_overrides
+from hpcbench.config.parameters import Parameters
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import Document
 from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
+from hpcbench.models.source import ONNX
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
 from hpcbench.slurm.client import NoAnswerError
@@ -24,6 +27,8 @@ from hpcbench.submit.create_sweep import resolved
 from hpcbench.submit.inherited_variables import Submission, warning
 
 MOST_POINTS = 100_000
+_DIRECTORY = "data directory"
+_RELATIVE = "give its path relative to the workspace"
 
 
 def planned(
@@ -50,17 +55,49 @@ def placed(
 ) -> tuple[SweepPaths, dict[str, Resolved], list[str]]:
     """Return the paths of a new sweep, its environments, and warnings; `replace` is None without the option --replace.
 
-    Raises UserError if the name exists, unless with `replace`, or if the workspace or an environment cannot be used.
+    Raises UserError if the name exists, unless with `replace`, if the workspace or an environment cannot be used, or if
+    a file is missing. With `only_shown`, a missing environment or file has a warning instead.
     """
     paths = workspace.paths(sweep_name(workspace, name, plan.experiment.name, replace=replace))
     check_root(workspace.root, plan.site.scheduler)
     environments = resolved(plan, workspace, only_shown=only_shown)
+    missing = _missing_files(plan, workspace)
+    if missing and not only_shown:
+        what, path = missing[0]
+        raise UserError(f"{what} not found", where=str(path), hint=_RELATIVE)
     warnings = [*plan.warnings, *(each.warning for each in environments.values())]
+    warnings += [f"{what} not found: {path}; {_RELATIVE}" for what, path in missing]
     submissions = (
         Submission(case.parameters.planned(), plan.site.environment(case.environment), case.slurm)
         for case in plan.cases
     )
     return paths, environments, [each for each in (*warnings, warning(submissions, os.environ)) if each]
+
+
+def _missing_files(plan: Plan, workspace: Workspace) -> list[tuple[str, Path]]:
+    """Return kind and path of each file or directory of a case that is missing, unless a container may contain it."""
+    found = [
+        (what, workspace.root / path)
+        for case in plan.cases
+        if not plan.site.environment(case.environment).container
+        for what, path in _files(case.parameters)
+    ]
+    return [
+        (what, path)
+        for what, path in dict.fromkeys(found)
+        if not (path.is_dir() if what == _DIRECTORY else path.is_file())
+    ]
+
+
+def _files(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    """Yield kind and path of each file or directory that a case reads."""
+    data, source = parameters.data, parameters.source
+    if data is not None and data.npz is not None:
+        yield "data file", data.npz
+    if data is not None and data.imagefolder is not None:
+        yield _DIRECTORY, data.imagefolder
+    if source is not None and source.kind == ONNX:
+        yield "model file", source.name
 
 
 def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, replace: bool | None = None) -> str:

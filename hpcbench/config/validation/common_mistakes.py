@@ -63,7 +63,14 @@ _VALUES = {
         **dict.fromkeys(("fp16", "half", "f16", "torch.float16", "torch.half"), "float16"),
         **dict.fromkeys(("fp32", "float", "single", "f32", "tf32", "torch.float32"), "float32"),
     },
-    "framework": {"torch": "pytorch", "tf": "tensorflow", "script": "command", "bash": "command"},
+    "framework": {
+        "torch": "pytorch",
+        "tf": "tensorflow",
+        "onnx": "onnxruntime",
+        "ort": "onnxruntime",
+        "script": "command",
+        "bash": "command",
+    },
     "model": {
         **dict.fromkeys(("bert", "vit"), "transformer"),
         **dict.fromkeys(("gpt2", "gpt-2", "llama"), "gpt"),

@@ -1,4 +1,4 @@
-"""Checks of the parameters of a model that a library or the user's function builds."""
+"""Checks of the parameters of a model of a library, of the user's function or of an ONNX file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hpcbench.core.frameworks import TASKS
 from hpcbench.errors import nearest
 from hpcbench.models import inputs
 from hpcbench.models.losses import CROSS_ENTROPY, LOSSES
-from hpcbench.models.source import FUNCTION, Source, split_function
+from hpcbench.models.source import FUNCTION, ONNX, Source, split_function
 
 if TYPE_CHECKING:
     from hpcbench.config.parameters import Parameters
@@ -31,9 +31,19 @@ def check(parameters: Parameters, source: Source) -> None:
     if parameters.framework not in source.frameworks:
         known = ", ".join(source.frameworks)
         raise ValueError(f"'{parameters.model}' requires framework: {known}, not {parameters.framework}")
+    if source.kind == ONNX:
+        _check_onnx(parameters)
+        return
     _check_input(parameters, source)
     _check_loss(parameters)
     _check_step(parameters)
+
+
+def _check_onnx(parameters: Parameters) -> None:
+    """Raise ValueError for parameters that an ONNX file, which is only run, does not use."""
+    for name in ("model_options", "loss_function", "step", "weights", "data"):
+        if getattr(parameters, name):
+            raise ValueError(f"'{name}' cannot be used with an ONNX file; remove '{name}'")
 
 
 def _check_input(parameters: Parameters, source: Source) -> None:

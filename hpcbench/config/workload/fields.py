@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from pydantic import Field, create_model
 
 from hpcbench.config.workload.model_input import Inputs
+from hpcbench.config.workload.model_name import JSON_SCHEMA, ModelName
 from hpcbench.config.yaml_document import Model
 from hpcbench.core import frameworks
-from hpcbench.core.frameworks import DEVICES, DTYPES, SETTINGS, STRATEGIES, TASKS, Setting
+from hpcbench.core.frameworks import DEVICES, DTYPES, ONLY_INFER, SETTINGS, STRATEGIES, TASKS, Setting
 from hpcbench.core.run_spec import COMMAND, LAUNCHERS, SRUN
 from hpcbench.models.items import ITEMS
 from hpcbench.models.losses import LOSSES
-from hpcbench.models.source import PATTERN
 
 MOST, MOST_ITEMS = 10**6, 10**9  # upper bounds of counts, and of counts of items
 FRAMEWORKS = tuple(dict.fromkeys((*frameworks.FRAMEWORKS, COMMAND)))
@@ -53,11 +53,12 @@ class Work(Model):
         json_schema_extra={"enum": [*FRAMEWORKS]},
     )
     command: str | None = Field(default=None, description="one or more lines of bash, if framework is command")
-    model: str | None = Field(
+    model: ModelName = Field(
         default=None,
         description=f"the network, unless framework is command: {_names(ITEMS)}; with PyTorch, also a "
-        "library model (`torchvision/NAME`, `timm/NAME`, `transformers/NAME`) or your own (`MODULE:FUNCTION`)",
-        json_schema_extra={"anyOf": [{"enum": [*ITEMS, None]}, {"type": "string", "pattern": PATTERN}]},
+        "library model (`torchvision/NAME`, `timm/NAME`, `transformers/NAME`) or your own (`MODULE:FUNCTION`); with "
+        "onnxruntime, an ONNX file, relative to the workspace: `{onnx: FILE}` or `onnx:FILE`",
+        json_schema_extra=JSON_SCHEMA,
     )
     model_options: dict[str, Any] = Field(
         default_factory=dict,
@@ -66,8 +67,8 @@ class Work(Model):
     )
     input: Inputs | None = Field(
         default=None,
-        description="input of a library model or of your own: one input, or a mapping from names to inputs; unset: the "
-        "library's default input; required for `MODULE:FUNCTION`",
+        description="input of a library model, of your own or of an ONNX file: one input, or a mapping from names to "
+        "inputs; unset: the default input of the library or file; required for `MODULE:FUNCTION`",
     )
     loss_function: str | None = Field(
         default=None,
@@ -87,7 +88,8 @@ class Work(Model):
     )
     task: Task = Field(
         default="training",
-        description=". ".join(f"{name}: {task.description}" for name, task in TASKS.items()),
+        description=". ".join(f"{name}: {task.description}" for name, task in TASKS.items())
+        + f". Default: inference for {', '.join(ONLY_INFER)}",
     )
     strategy: str = Field(
         default="single",

@@ -14,6 +14,7 @@ _MODULES = {
     "keras-tensorflow": "keras.on_tensorflow",
     "jax": "jax.adapter",
     "mxnet": "mxnet.adapter",
+    "onnxruntime": "onnxruntime.adapter",
 }
 
 

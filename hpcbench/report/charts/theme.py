@@ -1,8 +1,8 @@
 """The theme of charts: distinguishable colours, shapes and dashes, and sizes by output.
 
 Colours are Paul Tol's bright scheme ("Colour schemes", SRON technical note SRON/EPS/TN/09-002), which is safe for
-colour-blind readers. Ordered values have the scale cividis (Nunez, Anderton and Renslow, 2018, PLOS ONE 13), whose
-lightness increases evenly. A framework has the same colour in every chart.
+colour-blind readers, and indigo of his muted scheme. Ordered values have the scale cividis (Nunez, Anderton and
+Renslow, 2018, PLOS ONE 13), whose lightness increases evenly. A framework has the same colour in every chart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY = (
+BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY, INDIGO = (
     "#4477AA",
     "#EE6677",
     "#228833",
@@ -18,8 +18,9 @@ BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY = (
     "#66CCEE",
     "#AA3377",
     "#BBBBBB",
+    "#332288",
 )
-COLOURS = (BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY)
+COLOURS = (BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY, INDIGO)
 ORDERED: Literal["cividis"] = "cividis"
 
 
@@ -39,6 +40,7 @@ MARKS = {  # by framework
     "keras-tensorflow": Mark(GREEN, "cross", [4, 2]),
     "jax": Mark(BLUE, "triangle-down", [10, 2]),
     "mxnet": Mark(GREY, "triangle-right", [1, 3]),
+    "onnxruntime": Mark(INDIGO, "triangle-left", [12, 3, 2, 3, 2, 3]),
 }
 SHAPES = tuple(mark.shape for mark in MARKS.values())
 DASHES = tuple(mark.dashes for mark in MARKS.values())

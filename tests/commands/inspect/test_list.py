@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.yaml_document import load_yaml
-from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.frameworks import TRAINING_FRAMEWORKS
 from hpcbench.models.catalog import MODELS
 from hpcbench.util.package_data import shipped
 from tests.conftest import CommandLine
@@ -54,9 +54,9 @@ def test_models_are_listed_with_options_and_work(invoke: CommandLine) -> None:
     listed = {each["name"]: each for each in json.loads(invoke("list", "models", "--json").stdout)}
     assert set(listed) == set(MODELS)
     assert listed["resnet50"]["parameter_count"] == 25_557_032  # He et al., as torchvision has it
-    assert listed["mlp"]["frameworks"] == list(FRAMEWORKS)
+    assert listed["mlp"]["frameworks"] == list(TRAINING_FRAMEWORKS)
     shown = invoke("list", "models", "--help").stdout
-    assert ", ".join(FRAMEWORKS) in " ".join(shown.split())
+    assert ", ".join(TRAINING_FRAMEWORKS) in " ".join(shown.split())
 
 
 def test_metrics_are_those_of_a_sweep_or_experiment_and_the_built_in_ones(small: CommandLine) -> None:

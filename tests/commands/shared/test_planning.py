@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench.commands.shared import planning
 from hpcbench.commands.shared.planning import placed, planned
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import Document, load_yaml, parse_yaml
@@ -82,3 +83,26 @@ def test_a_workspace_whose_path_no_script_can_hold_is_refused(source: Document, 
     plan, _ = planned(source, SweepOptions(), here)
     with pytest.raises(UserError, match="which is not allowed in a job script"):
         placed(plan, Workspace(tmp_path / "two\nlines"), None, only_shown=True)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "what"),
+    [
+        ("framework: onnxruntime, model: {onnx: here/net.onnx}", "model file"),
+        ("framework: pytorch, model: mlp, data: {npz: here/net.onnx}", "data file"),
+        ("framework: pytorch, model: resnet50, data: {imagefolder: here/net.onnx}", "data directory"),
+    ],
+)
+def test_files_that_a_case_reads_must_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: str, what: str
+) -> None:
+    monkeypatch.setattr(planning, "resolved", lambda *_, **__: {})
+    plan, _ = planned(parse_yaml(f"{{name: a, parameters: {{{parameters}}}}}", "a.yaml"), SweepOptions(), here)
+    path = tmp_path / "here" / "net.onnx"
+    with pytest.raises(UserError) as caught:
+        placed(plan, Workspace(tmp_path), None, only_shown=False)
+    assert str(caught.value) == f"{path}: {what} not found\n  give its path relative to the workspace"
+    *_, shown = placed(plan, Workspace(tmp_path), None, only_shown=True)
+    assert shown == [f"{what} not found: {path}; give its path relative to the workspace"]
+    path.mkdir(parents=True) if what == "data directory" else (path.parent.mkdir(), path.touch())
+    assert not placed(plan, Workspace(tmp_path), None, only_shown=False)[-1]

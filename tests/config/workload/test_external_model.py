@@ -77,6 +77,55 @@ def test_what_does_not_fit_together_is_refused(given: dict[str, Any], message: s
     assert message in str(error.value)
 
 
+NET = {"framework": "onnxruntime", "model": {"onnx": "net.onnx"}}
+
+
+def test_an_onnx_file_has_one_name_and_only_infers() -> None:
+    found = parameters(**NET)
+    assert (found.model, found.task, found.environment_name) == ("onnx:net.onnx", "inference", "onnxruntime")
+    assert found.content() == {"framework": "onnxruntime", "model": "onnx:net.onnx", "task": "inference"}
+    assert parameters(**{**NET, "model": "onnx:net.onnx", "task": "inference"}) == found
+    assert parameters(model="mlp").task == "training"
+
+
+def test_tasks_without_a_parallel_strategy_are_replicas() -> None:
+    assert parameters(**NET, nodes=2, tasks_per_node=3).tasks == 6
+    with pytest.raises(ValidationError, match="the strategy single allows one task, not 2; use one of: ddp"):
+        parameters(model="mlp", tasks_per_node=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"task": "training"}, "onnxruntime has no task 'training'; use task: inference"),
+        ({"model": "mlp"}, "requires an ONNX file, e.g. model: {onnx: net.onnx}, not the shipped model mlp"),
+        ({"model": None}, "'model' is missing: onnxruntime requires an ONNX file, e.g. model: {onnx: net.onnx}"),
+        ({"model": "nets:build", **OWN}, "'nets:build' requires framework: pytorch, not onnxruntime"),
+        ({"framework": "pytorch"}, "'onnx:net.onnx' requires framework: onnxruntime, not pytorch"),
+        ({"model": {"onx": "net.onnx"}}, "a model is a name or an ONNX file, e.g. model: {onnx: net.onnx}"),
+        ({"model": {"onnx": "a", "b": 1}}, "a model is a name or an ONNX file"),
+        ({"model": {"onnx": 3}}, "a model is a name or an ONNX file"),
+        ({"model": {"onnx": ""}}, "invalid model 'onnx:'; use onnx:FILE, e.g. onnx:net.onnx"),
+        ({"strategy": "ddp"}, "onnxruntime has no strategy 'ddp'; use one of: single"),
+        ({"execution": "eager"}, "onnxruntime has no execution 'eager'; use one of: graph"),
+        *(
+            ({name: value}, f"'{name}' cannot be used with an ONNX file; remove '{name}'")
+            for name, value in {
+                "model_options": {"width": 3},
+                "loss_function": "mse",
+                "step": "nets:step",
+                "weights": "net.pt",
+                "data": {"npz": "x.npz"},
+            }.items()
+        ),
+    ],
+)
+def test_what_an_onnx_file_cannot_have_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        parameters(**{**NET, **given})
+    assert message in str(error.value)
+
+
 def test_a_command_has_no_model_of_a_library() -> None:
     with pytest.raises(ValidationError, match="'loss_function' cannot be used with framework: command"):
         Parameters.model_validate({"framework": "command", "command": "true", "loss_function": "mse"})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.core.frameworks import TRAINING_FRAMEWORKS
 from hpcbench.models import catalog
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
@@ -112,7 +112,7 @@ def test_another_seed_changes_weights_input_and_labels(state: State) -> None:
 
 
 def test_the_framework_changes_neither_weights_nor_input(state: State) -> None:
-    batches = [state(framework=framework, model="mlp").batch()[0] for framework in FRAMEWORKS]
+    batches = [state(framework=framework, model="mlp").batch()[0] for framework in TRAINING_FRAMEWORKS]
     assert all(np.array_equal(batch, batches[0]) for batch in batches)
 
 

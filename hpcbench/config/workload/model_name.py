@@ -1,0 +1,32 @@
+"""The parameter `model`: a name, or a mapping with an ONNX file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from hpcbench.models.items import ITEMS
+from hpcbench.models.source import PATTERN, onnx_model
+
+ONNX_EXAMPLE = "e.g. model: {onnx: net.onnx}"
+_ONNX_FILE = {
+    "type": "object",
+    "properties": {"onnx": {"type": "string", "minLength": 1, "description": "ONNX file, relative to the workspace"}},
+    "required": ["onnx"],
+    "additionalProperties": False,
+}
+JSON_SCHEMA: dict[str, Any] = {"anyOf": [{"enum": [*ITEMS, None]}, {"type": "string", "pattern": PATTERN}, _ONNX_FILE]}
+
+
+def _name(value: Any) -> Any:
+    """Return the name of a model: `onnx:net.onnx` for {onnx: net.onnx}; other values unchanged."""
+    if not isinstance(value, dict):
+        return value
+    path = value.get("onnx")
+    if len(value) != 1 or not isinstance(path, str):
+        raise ValueError(f"a model is a name or an ONNX file, {ONNX_EXAMPLE}")
+    return onnx_model(path)
+
+
+ModelName = Annotated[str | None, BeforeValidator(_name)]
