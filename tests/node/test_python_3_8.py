@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from hpcbench.config.metrics import Metric
+from hpcbench.node.results.probe_files import read_all
 from hpcbench.submit.zipapp import PARTS
-from hpcbench.util.package_data import PACKAGE
+from hpcbench.util.package_data import PACKAGE, shipped
 
 
 @lru_cache(maxsize=1)
@@ -52,7 +53,7 @@ def test_a_python_that_is_too_old_is_named_with_the_one_that_is_needed(version: 
 @pytest.mark.integration
 def test_the_node_code_uses_nothing_that_python_3_8_lacks() -> None:
     vermin = Path(sys.executable).with_name("vermin")
-    carried = [str(PACKAGE / part) for part in PARTS]
+    carried = [*(str(PACKAGE / part) for part in PARTS), str(shipped("probe"))]
     words = [str(vermin), "-t=3.8-", "--no-tips", "--eval-annotations", "--violations", *carried]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -91,6 +92,18 @@ def test_a_node_is_watched_under_python_3_8(
     )
     done = subprocess.run([old_python, "-c", judge], capture_output=True, env=clean_environment, timeout=60)
     assert (done.stdout, done.stderr) == (b"[None] 1\n", b"")
+
+
+def test_steps_are_recorded_under_python_3_8(
+    old_python: str, zipapp: Path, tmp_path: Path, clean_environment: dict[str, str]
+) -> None:
+    program = "from hpcbench_probe import probe\nfor i in probe([1, 2], items=3): probe.log(i=i)"
+    environment = {**clean_environment, "PYTHONPATH": str(zipapp), "HPCBENCH_RUN": str(tmp_path / "run")}
+    words = [old_python, "-W", "error", "-c", program]
+    done = subprocess.run(words, capture_output=True, env=environment, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    (process,), _ = read_all(str(tmp_path))
+    assert (process.items, process.logs) == ([3, 3], {"i": [(0, 1.0), (1, 2.0)]})
 
 
 def test_a_run_becomes_a_record_under_python_3_8(

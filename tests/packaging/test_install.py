@@ -16,7 +16,7 @@ import pytest
 pytestmark = pytest.mark.pip
 
 REPOSITORY = Path(__file__).parents[2]
-IN_WHEEL = ("hpcbench", "configs", "templates", "pyproject.toml", "README.md", "LICENSE")
+IN_WHEEL = ("hpcbench", "configs", "probe", "templates", "pyproject.toml", "README.md", "LICENSE")
 # Quotas in home directories are of this order; pip itself does not count.
 MOST_MB, MOST_FILES = 250, 6500
 EXTRAS = ("altair", "optuna", "pyarrow", "scipy", "vl_convert")
@@ -29,6 +29,7 @@ metrics:
   rate: {regex: 'rate (?P<value>[0-9.]+)', unit: it/s, better: higher}
 measure: {repetitions: 3}
 """
+STEPS = "from hpcbench_probe import probe; print(len([each for each in probe(range(20), items=2)]), 'steps')"
 
 COMMANDS = {
     ("--help",): "sweep",
@@ -39,6 +40,7 @@ COMMANDS = {
     ("report",): "batch_size=2",
     ("report", "--csv", "-"): "time_median_s",
     ("history", "tiny", "--on-inconclusive", "pass"): "1 sweep",
+    ("run", "--local", "--repetitions", "1", "--", "python3", "-c", STEPS): "samples/s",
 }
 REQUIRED = {
     "--html": "altair and vl-convert-python, which are not installed",
@@ -124,6 +126,17 @@ def test_pip_installs_the_source_tree_and_the_core_runs_without_the_extras(sourc
     assert used.files > new.files, "the bytecode of what the commands import"
     assert new.is_small, new
     assert used.is_small, used
+
+
+def test_pip_installs_the_probe_alone_which_does_nothing_without_hpcbench(source: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    venv.create(environment)
+    python = environment / "bin" / "python"
+    install(sys.executable, "-m", "pip", "--python", python, "install", source / "probe")
+    done = subprocess.run([python, "-c", STEPS], cwd=tmp_path, env={}, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("20 steps\n", "")
+    packages = [path.name for path in environment.glob("lib/python*/site-packages/*") if path.suffix != ".dist-info"]
+    assert packages == ["hpcbench_probe"]
 
 
 def test_uv_installs_a_wheel_as_a_tool(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,31 +21,6 @@ from hpcbench.node.results.probe_files import ProbedProcess, read_all
 PROBE = Path(__file__).parents[2] / "probe"
 
 
-@pytest.fixture
-def scratch(tmp_path: Path) -> Path:
-    (tmp_path / "run").mkdir()
-    return tmp_path
-
-
-@pytest.fixture
-def probe(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Probe:
-    for name in ("RANK", "SLURM_PROCID", "HPCBENCH_RANK"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HPCBENCH_RUN", str(scratch / "run"))
-    return Probe()
-
-
-@pytest.fixture
-def recorded(probe: Probe, scratch: Path) -> Callable[[], ProbedProcess]:
-    def read() -> ProbedProcess:
-        probe.flush()
-        (process,), refused = read_all(str(scratch))
-        assert refused == []
-        return process
-
-    return read
-
-
 def test_each_iteration_is_a_step_that_includes_getting_the_batch(
     probe: Probe, recorded: Callable[[], ProbedProcess]
 ) -> None:

@@ -90,8 +90,6 @@ def series_of(results: Results) -> list[Series]:
 
 
 def _of_work(work: Workload) -> Iterator[Series]:
-    if work.cases["framework"].iat[0] == COMMAND:
-        return  # the work of a command is unknown
     cases = work.cases[work.cases["throughput_items_per_s"].notna()]
     cases = cases.assign(processors=processors(cases))
     if cases["processors"].nunique() < 2:
@@ -103,7 +101,7 @@ def _of_work(work: Workload) -> Iterator[Series]:
             for held, alike in rows.groupby(constant, sort=False):
                 if alike["processors"].nunique() > 1:
                     name = phrase(alike.iloc[0], telling) if telling else ""
-                    unit = "CPUs" if alike.iloc[0]["device"] == "cpu" else "GPUs"
+                    unit = "GPUs" if on_gpus(alike).iat[0] else "CPUs"
                     yield Series(work, name, kind, float(str(held)), unit, alike)
 
 
@@ -116,10 +114,16 @@ def _groups(cases: pd.DataFrame, telling: list[str]) -> list[pd.DataFrame]:
 
 
 def processors(cases: pd.DataFrame) -> pd.Series[float]:
-    """Return the processors of each case: one GPU per task, or one CPU per intra-op thread."""
+    """Return the processors of each case: the GPUs of its tasks, or one CPU per intra-op thread."""
     tasks = cases["nodes"].astype(float) * cases["tasks_per_node"].astype(float) * cases["instances"].astype(float)
     threads = cases["effective_intra_op_threads"].astype(float).fillna(cases["cpus_per_task"].astype(float))
-    return tasks * threads.where(cases["device"] == "cpu", 1.0)
+    of_task = cases["gpus_per_task"].astype(float).clip(lower=1.0)  # a task of a framework uses one GPU
+    return tasks * threads.mask(on_gpus(cases), of_task.where(cases["framework"] == COMMAND, 1.0))
+
+
+def on_gpus(cases: pd.DataFrame) -> pd.Series[bool]:
+    """Return whether each case computes on GPUs. A command does if it has requested GPUs."""
+    return (cases["device"] == "gpu") | (cases["framework"] == COMMAND) & (cases["gpus_per_task"].fillna(0) > 0)
 
 
 def scaling(series: Series, replicates: Replicates) -> Scaling:

@@ -88,6 +88,12 @@ def test_gpus_count_one_for_each_task(scale: Scale) -> None:
     assert list(found.points["ideal"]) == [1, 2]
 
 
+def test_commands_with_recorded_steps_scale_over_the_gpus_that_they_have_requested(scale: Scale) -> None:
+    of_command = {"framework": "command", "gpus_per_task": 4, "cpus_per_task": 16}
+    (found,) = scale(*(weak(nodes, 0.4, items_per_step=64 * nodes, **of_command) for nodes in (1, 2)))
+    assert (found.unit, list(found.points["processors"])) == ("GPUs", [4, 8])
+
+
 def test_what_else_differs_makes_series_of_their_own(scale: Scale) -> None:
     found = scale(*(weak(n, t, strategy=s) for s, t in (("ddp", 0.4), ("fsdp", 0.5)) for n in (1, 2)))
     assert [(each.series, len(each.points)) for each in found] == [("strategy=ddp", 2), ("strategy=fsdp", 2)]
@@ -166,7 +172,6 @@ def test_steps_that_do_less_are_not_said_to_do_more(scale: Scale) -> None:
     assert sentences(rising)[0].endswith("; each larger number is faster, up to the maximum of 4.")
 
 
-def test_commands_have_no_series(scale: Scale) -> None:
-    assert (
-        scale(*(weak(nodes, 0.4, framework="command", command="./a", model=None, task=None) for nodes in (1, 2))) == []
-    )
+def test_commands_without_items_have_no_series(scale: Scale) -> None:
+    of_command = {"framework": "command", "command": "./a", "model": None, "task": None, "items_per_step": None}
+    assert scale(*({"time": 0.4, "nodes": nodes, **of_command} for nodes in (1, 2))) == []
