@@ -16,7 +16,7 @@ from hpcbench.core.frameworks import DYNAMIC, STEP_TASKS, THREAD_COUNTS, TIME_TO
 from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
-from hpcbench.models.source import ZOO, Source, source_of
+from hpcbench.models.source import Source, source_of
 
 MAX_SEED = 2**32 - 1
 # Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
@@ -178,7 +178,7 @@ class Parameters(Settings):
             return self.environment
         if self.strategy == "horovod":
             return f"horovod-{self.framework}"
-        return f"{self.framework}-zoo" if self.source and self.source.kind == ZOO else self.framework
+        return f"{self.framework}-zoo" if self.source and self.source.needs_zoo else self.framework
 
     @property
     def source(self) -> Source | None:
