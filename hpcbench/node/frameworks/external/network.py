@@ -1,7 +1,7 @@
 """The network of an external model, as far as it is the same in all frameworks."""
 
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, Mapping, Tuple
 
 import numpy
 

@@ -172,8 +172,7 @@ def test_flops_of_recurrent_networks_are_those_of_their_weights(rnn: Any) -> Non
     assert rnn_flops(rnn, batch, time) == 2 * batch * time * matrices
     net = nn.Sequential(rnn)
     assert (
-        trace("input", net, lambda: net(torch.zeros(shape)), with_gradients=False).flops
-        == 2 * batch * time * matrices
+        trace("input", net, lambda: net(torch.zeros(shape)), with_gradients=False).flops == 2 * batch * time * matrices
     )
 
 

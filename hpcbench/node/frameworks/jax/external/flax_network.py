@@ -74,9 +74,9 @@ class ExternalFlaxNetwork(ExternalJaxNetwork):
 
     def _check(self, model: Model, item: Any) -> None:
         """Trace a model in the task and dtype of the case: dropout may lack random numbers, and a loop mix dtypes."""
-        inputs = item if self.problem.training else in_dtype(item, self.dtype)
         training = self.problem.training
-        jax.eval_shape(lambda *given: model.apply(*given, training), model.weights, model.rest, inputs)
+        inputs = item if training else in_dtype(item, self.dtype)
+        jax.eval_shape(lambda *arrays: model.apply(arrays[0], arrays[1], inputs, training), model.weights, model.rest)
 
 
 def _module(problem: Problem) -> Any:

@@ -41,6 +41,7 @@ def model_of(
         model, known = _built(source_of(parameters["model"]), parameters)
 
         def traced(item: Any, shown: str) -> Trace:
+            _check_names(model, item)
             if not model.built:
                 model(_symbolic(item), training=False)
             with structure.step_by_step(model):
@@ -75,6 +76,13 @@ def _shape(given: Optional[Dict[str, Any]]) -> Optional[Tuple[int, ...]]:
     """Return the shape of the input of the experiment, for which keras.applications builds the model."""
     fields = given if given and is_single(given) else next(iter((given or {}).values()), {})
     return tuple(fields["shape"]) if fields.get("shape") else None
+
+
+def _check_names(model: keras.Model, item: Any) -> None:
+    """Raise BadModel if the names of inputs are not those of a functional model, which not all backends check."""
+    wanted = model.input if hasattr(model, "operations") else None
+    if isinstance(item, dict) and isinstance(wanted, dict) and set(item) != set(wanted):
+        raise BadModel("'input' has the names %s, but the model has %s" % (", ".join(item), ", ".join(wanted)))
 
 
 def _symbolic(item: Any) -> Any:

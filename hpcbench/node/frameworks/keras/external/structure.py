@@ -27,7 +27,9 @@ def step_by_step(model: keras.Model) -> Iterator[None]:
     Eager loops of Keras compute the first step twice, unless they are unrolled.
     """
     changes = {"use_cudnn": False, **({} if keras.backend.backend() == "jax" else {"unroll": True})}
-    before = [(each, name, getattr(each, name)) for each in model._flatten_layers() for name in changes if hasattr(each, name)]
+    before = [
+        (each, name, getattr(each, name)) for each in model._flatten_layers() for name in changes if hasattr(each, name)
+    ]
     for layer, name, _ in before:
         setattr(layer, name, changes[name])
     try:

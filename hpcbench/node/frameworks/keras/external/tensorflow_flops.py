@@ -58,7 +58,7 @@ def _einsum(inputs: Sequence[Any], output: Any, attributes: Attributes) -> int:
 
 
 def _convolution(inputs: Sequence[Any], output: Any, attributes: Attributes) -> int:
-    """Return those of a convolution: for each element of the output, the kernel (*window, inputs, outputs)."""
+    """Return those of a convolution: for each output, the kernel (*window, inputs, outputs)."""
     return prod(output) * prod(inputs[1][:-1])
 
 
@@ -68,7 +68,7 @@ def _depthwise(inputs: Sequence[Any], output: Any, attributes: Attributes) -> in
 
 
 def _transposed(inputs: Sequence[Any], output: Any, attributes: Attributes) -> int:
-    """Return those of a transposed convolution: for each element of its input, the kernel (*window, outputs, inputs)."""
+    """Return those of a transposed convolution: for each of its inputs, the kernel (*window, outputs, inputs)."""
     return prod(inputs[2]) * prod(inputs[1][:-1])
 
 

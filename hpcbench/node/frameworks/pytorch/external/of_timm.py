@@ -4,8 +4,8 @@ import importlib
 from typing import Any, Dict
 
 from .....models.inputs import UNNAMED, Input
-from . import of_torchvision
 from ...external.building import unknown_name
+from . import of_torchvision
 from .built import Built, built, not_installed
 
 
