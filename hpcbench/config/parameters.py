@@ -65,7 +65,7 @@ class Parameters(Settings):
     environment: str | None = Field(
         default=None,
         description="environment of the framework; unset: the one with the framework's name, `horovod-FRAMEWORK` for "
-        "the strategy horovod, or `FRAMEWORK-zoo` for a library model",
+        "the strategy horovod, or `pytorch-zoo` for a library model of PyTorch",
     )
 
     @field_validator("framework")
