@@ -51,6 +51,16 @@ def attention(initializer="glorot_uniform"):
     return keras.Model({"ids": ids, "mask": mask}, {"hidden": x, "logits": layers.Dense(5, **own)(x)})
 
 
+def two_heads():
+    """Return a model whose loss depends on the logits only, not on the weights of the other head."""
+    import keras
+    from keras import layers
+
+    start = keras.Input((3, 4))
+    x = layers.Dropout(0.5)(layers.Flatten()(start))
+    return keras.Model(start, {"other": layers.Dense(2)(x), "logits": layers.Dense(3)(x)})
+
+
 def loss_of_logits(outputs, targets):
     """Return the cross entropy, in the operations of Keras."""
     import keras

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hpcbench.config.parameters import Parameters
 from hpcbench.core.frameworks import FRAMEWORKS
 
 NAMED = {"ids": {"shape": [7], "dtype": "tokens", "vocabulary": 11}, "mask": {"shape": [7]}}
-IMAGE, SEQUENCE = {"shape": [8, 8, 4]}, {"shape": [9, 4]}
+MATRIX, IMAGE, SEQUENCE = {"shape": [3, 4]}, {"shape": [8, 8, 4]}, {"shape": [9, 4]}
 DESCENT = {"name": "sgd", "learning_rate": 0.1}
 ACCUMULATING = {**DESCENT, "gradient_accumulation_steps": 2, "clip_norm": 1.0}
 # Multiply-accumulate operations of an item, by the formulas of the layers.
@@ -27,7 +31,7 @@ CONVOLUTIONS = (
 RECURRENT = (9 * 4 * 6 * (4 + 6), 2 * 9 * 3 * 5 * (6 + 5), 9 * 4 * (10 + 4), 4 * 3)
 ATTENTION = (4 * 7 * 8 * 8, 2 * 7 * 7 * 8, 7 * 8 * 6, 7 * 6 * 5)
 KERAS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
-    "dense": ({"shape": [3, 4]}, (12 * 8, 8 * 3)),
+    "dense": (MATRIX, (12 * 8, 8 * 3)),
     "convolutions": (IMAGE, CONVOLUTIONS),
     "recurrent": (SEQUENCE, RECURRENT),
     "attention": (NAMED, ATTENTION),
@@ -56,7 +60,7 @@ def probe(answers: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
 
 
 def case(name: str, **changes: Any) -> dict[str, Any]:
-    shape = ({**KERAS, **FLAX}.get(name) or (IMAGE, ()))[0]
+    shape = MATRIX if name == "two_heads" else ({**KERAS, **FLAX}.get(name) or (IMAGE, ()))[0]
     return {"model": f"external_nets:{name}", "input": shape, **changes}
 
 
@@ -83,14 +87,22 @@ def test_the_flops_of_flax_modules_are_those_of_the_formulas(probe: Callable[...
     assert found[0]["parameter_count"] == 9 * 2 * 8 + 8 + 2 * 8 + 8 * 3 + 3
 
 
+@pytest.fixture
+def images(tmp_path: Path) -> dict[str, str]:
+    """Real data of the shape IMAGE, with the channels first, as for the shipped models."""
+    numbers = np.random.default_rng(0).random((40, 4, 8, 8), dtype=np.float32)
+    np.savez(tmp_path / "images.npz", x=numbers, y=np.arange(40) % 3)
+    return {"npz": str(tmp_path / "images.npz")}
+
+
 @pytest.mark.parametrize("framework", ["keras-torch", "keras-jax", "keras-tensorflow"])
 def test_keras_models_train_and_mistakes_are_refused_with_the_reason(
-    framework: str, probe: Callable[..., list[Any]]
+    framework: str, probe: Callable[..., list[Any]], images: dict[str, str]
 ) -> None:
     convolutions = zeros("convolutions") if framework == "keras-jax" else case("convolutions")
     (found,) = probe(
         framework,
-        {**convolutions, "optimizer": ACCUMULATING},
+        {**convolutions, "optimizer": ACCUMULATING, "data": images},
         {**zeros("attention"), "loss_function": "external_nets:loss_of_logits"},
         case("text"),
         {**zeros("convolutions"), "input": {"shape": [8, 4]}},
@@ -102,7 +114,8 @@ def test_keras_models_train_and_mistakes_are_refused_with_the_reason(
     )
     for each in found[:2]:
         assert "error" not in each, each
-        assert each["values"][-1] < each["values"][0]
+    assert found[0]["values"][-1] < 2, "the loss of other items in each step"
+    assert found[1]["values"][-1] < found[1]["values"][0]
     errors = [each["error"] for each in found[2:]]
     assert errors[0] == "external_nets:text returned an object of type str, not a keras.Model"
     shape = "input of shape (1, 8, 4), float32"
@@ -115,10 +128,12 @@ def test_keras_models_train_and_mistakes_are_refused_with_the_reason(
     assert errors[6].startswith("weights: no.weights.h5 cannot be loaded: ")
 
 
-def test_flax_modules_train_and_mistakes_are_refused_with_the_reason(probe: Callable[..., list[Any]]) -> None:
+def test_flax_modules_train_and_mistakes_are_refused_with_the_reason(
+    probe: Callable[..., list[Any]], images: dict[str, str]
+) -> None:
     (found,) = probe(
         "jax",
-        case("linen_convolutions", optimizer=ACCUMULATING, input=IMAGE),
+        case("linen_convolutions", optimizer=ACCUMULATING, data=images),
         case("nnx_convolutions", model_options={"width": 4}, loss_function="mse"),
         case("text"),
         case("nnx_convolutions", input={"shape": [8, 8, 3]}),
@@ -126,7 +141,8 @@ def test_flax_modules_train_and_mistakes_are_refused_with_the_reason(probe: Call
     )
     for each in found[:2]:
         assert "error" not in each, each
-        assert each["values"][-1] < each["values"][0]
+    assert found[0]["values"][-1] < 2, "the loss of other items in each step"
+    assert found[1]["values"][-1] < found[1]["values"][0]
     errors = [each["error"] for each in found[2:]]
     assert errors[0] == "external_nets:text returned an object of type str, not a Flax module (nnx or linen)"
     shape = "input of shape (1, 8, 8, 3), float32"
@@ -134,12 +150,27 @@ def test_flax_modules_train_and_mistakes_are_refused_with_the_reason(probe: Call
     assert "missing 1 required positional argument: 'mask'" in errors[2]
 
 
+def test_keras_loads_the_weights_of_a_file(
+    probe: Callable[..., list[Any]], environment_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "own.weights.h5"
+    code = f"from external_nets import dense; net = dense(); net.build((None, 3, 4)); net.save_weights({str(file)!r})"
+    variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "KERAS_BACKEND": "torch"}
+    subprocess.run([environment_python("keras-torch"), "-c", code], check=True, capture_output=True, env=variables)
+    nets = [
+        case("dense", task="inference", seed=seed, weights=weights) for weights in (str(file), None) for seed in (1, 2)
+    ]
+    one, other, *random = (each["weights"] for each in probe("keras-torch", *nets, steps=1)[0])
+    assert one == other
+    assert len({one, *random}) == 3
+
+
 @pytest.mark.parametrize(
     ("framework", "strategy", "name"),
     [
-        ("keras-torch", "ddp", "dense"),
-        ("keras-tensorflow", "multi_worker_mirrored", "dense"),
-        pytest.param("keras-jax", "data_parallel", "dense", marks=pytest.mark.long),
+        ("keras-torch", "ddp", "two_heads"),
+        ("keras-tensorflow", "multi_worker_mirrored", "two_heads"),
+        pytest.param("keras-jax", "data_parallel", "two_heads", marks=pytest.mark.long),
         ("jax", "data_parallel", "nnx_convolutions"),
     ],
 )

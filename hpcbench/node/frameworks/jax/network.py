@@ -46,8 +46,7 @@ class JaxNetwork(Network):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.dtype = _DTYPES[problem.parameters["dtype"]]
-        if problem.parameters["dtype"] == "float32":  # GPUs would round the factors to TF32 (10 bits)
-            jax.config.update("jax_default_matmul_precision", "float32")
+        set_arithmetic(problem)
         self.strategy = strategies.strategy(problem)
         model = self.model_of(problem)
         self.parameter_count = sum(weight.size for weight in model.weights)
@@ -151,6 +150,12 @@ class JaxNetwork(Network):
 
     def close(self) -> None:
         strategies.leave()
+
+
+def set_arithmetic(problem: Problem) -> None:
+    """Set the arithmetic of float32: GPUs would round the factors to TF32 (10 bits). User code may have changed it."""
+    if problem.parameters["dtype"] == "float32":
+        jax.config.update("jax_default_matmul_precision", "float32")
 
 
 class JaxAdapter(Adapter):

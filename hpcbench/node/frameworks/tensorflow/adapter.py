@@ -35,8 +35,7 @@ class TensorFlowNetwork(Network):
         super().__init__(problem)
         _choose_gpu(problem)
         self.dtype = _DTYPES[problem.parameters["dtype"]]
-        # Equal float32 arithmetic in all frameworks: a GPU would round the factors of products to TF32 (10 bits).
-        tf.config.experimental.enable_tensor_float_32_execution(False)
+        set_arithmetic()
         self.parallel = strategies.parallel(problem)
         tf.random.set_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
         with self.parallel.scope():
@@ -134,9 +133,24 @@ class TensorFlowNetwork(Network):
         """Return the loss of this rank's batch, and its gradient with respect to each weight."""
         with tf.GradientTape() as tape:
             loss = self.loss(inputs, labels)
-        gradients = tape.gradient(loss, self.trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        # The gradient of an embedding contains only the rows in use, but momentum also moves the others.
-        return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
+        gradients = tape.gradient(loss, self.trained)
+        return loss, [_dense(gradient, weight) for gradient, weight in zip(gradients, self.trained)]
+
+
+def _dense(gradient: Any, weight: Any) -> Tensor:
+    """Return the gradient of a weight as a tensor, of zeros if the loss of a user's model does not depend on it.
+
+    That of an embedding has only the rows in use, but momentum also moves the others.
+    """
+    return tf.zeros(weight.shape, weight.dtype) if gradient is None else tf.convert_to_tensor(gradient)
+
+
+def set_arithmetic() -> None:
+    """Set equal float32 arithmetic in all frameworks; user code may have changed it.
+
+    A GPU would round the factors of products to TF32 (10 bits).
+    """
+    tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
 class TensorFlow(Adapter):

@@ -14,7 +14,7 @@ from ...external.network import ExternalNetwork
 from ...external.outputs import main_output
 from ...external.trace import Trace
 from .. import data
-from ..network import JaxNetwork
+from ..network import JaxNetwork, set_arithmetic
 
 
 class ExternalJaxNetwork(ExternalNetwork, JaxNetwork):
@@ -23,6 +23,7 @@ class ExternalJaxNetwork(ExternalNetwork, JaxNetwork):
     losses: Mapping[str, Callable[..., jax.Array]]
 
     def describe(self, known: Mapping[str, Input], trace: Callable[[Any, str], Trace]) -> None:
+        set_arithmetic(self.problem)  # again, since the user's module may have changed it
         jax.config.update("jax_traceback_filtering", "off")  # a remark on filtering would follow the error
         super().describe(known, trace)
 

@@ -12,6 +12,7 @@ from ...adapter import Batch
 from ...external.network import ExternalNetwork
 from ...external.outputs import main_output
 from ...external.trace import Trace
+from ...tensorflow.adapter import set_arithmetic
 from ..losses import LOSSES
 from ..on_tensorflow import KerasModule, KerasTensorFlowNetwork
 from .build import model_of
@@ -25,6 +26,7 @@ class ExternalKerasTensorFlowNetwork(ExternalNetwork, KerasTensorFlowNetwork):
 
     def model_of(self, problem: Problem) -> KerasModule:
         model = model_of(self, problem, _traced)
+        set_arithmetic()  # again, since the user's module may have changed it
         if problem.training:
             self._loss = self.loss_function(LOSSES, lambda outputs: tf.cast(_main_output(outputs), tf.float32))
         return self.module_of(model, problem)
