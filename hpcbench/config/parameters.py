@@ -17,7 +17,7 @@ from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, STEP_TASKS, TASKS, THR
 from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
-from hpcbench.models.source import ONNX_FRAMEWORKS, ZOO, Source, source_of
+from hpcbench.models.source import ONNX_FRAMEWORKS, Source, source_of
 
 MAX_SEED = 2**32 - 1
 # Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
@@ -66,7 +66,7 @@ class Parameters(Settings):
     environment: str | None = Field(
         default=None,
         description="environment of the framework; unset: the one with the framework's name, `horovod-FRAMEWORK` for "
-        "the strategy horovod, or `FRAMEWORK-zoo` for a library model",
+        "the strategy horovod, or `pytorch-zoo` for a library model of PyTorch",
     )
 
     @model_validator(mode="before")
@@ -192,7 +192,7 @@ class Parameters(Settings):
             return self.environment
         if self.strategy == "horovod":
             return f"horovod-{self.framework}"
-        return f"{self.framework}-zoo" if self.source and self.source.kind == ZOO else self.framework
+        return f"{self.framework}-zoo" if self.source and self.source.needs_zoo else self.framework
 
     @property
     def source(self) -> Source | None:

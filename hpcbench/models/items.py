@@ -13,7 +13,7 @@ ITEMS = {
     "transformer": "sequence",
     "gpt": "token",
 }
-_OF_ZOOS = {"torchvision": "image", "timm": "image"}
+_OF_ZOOS = {"torchvision": "image", "timm": "image", "keras-applications": "image"}
 _OF_VIDEOS = ("r3d", "mc3", "r2plus1d", "mvit", "s3d", "swin3d")  # prefixes of torchvision's networks
 
 

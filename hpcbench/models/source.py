@@ -4,13 +4,15 @@ import re
 from typing import Dict, NamedTuple, Sequence, Tuple
 
 SHIPPED, ZOO, FUNCTION, ONNX = "shipped", "zoo", "function", "onnx"
+_KERAS = ("keras-torch", "keras-jax", "keras-tensorflow")
 ZOOS: Dict[str, Tuple[str, ...]] = {
     "torchvision": ("pytorch",),
     "timm": ("pytorch",),
     "transformers": ("pytorch",),
+    "keras-applications": _KERAS,
 }
 """The frameworks of each zoo."""
-FUNCTION_FRAMEWORKS = ("pytorch",)  # that run a model of the user's function
+FUNCTION_FRAMEWORKS = ("pytorch", *_KERAS, "jax")  # that run a model of the user's function
 ONNX_FRAMEWORKS = ("onnxruntime",)  # that run ONNX files, and no other models
 PATTERN = r"^(%s)/[\w.-]+$|^onnx:.*\S.*$|^(?!onnx:)[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$" % "|".join(ZOOS)
 
@@ -33,6 +35,11 @@ class Source(NamedTuple):
     def is_external(self) -> bool:
         """Return whether the model is not one of the shipped ones, which all frameworks have."""
         return self.kind != SHIPPED
+
+    @property
+    def needs_zoo(self) -> bool:
+        """Return whether the library is not included in its framework, and has an environment of its own."""
+        return self.kind == ZOO and self.package != "keras-applications"
 
     @property
     def frameworks(self) -> Sequence[str]:

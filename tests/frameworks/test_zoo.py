@@ -39,7 +39,9 @@ def probe(answers: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
             {**Parameters.model_validate({"framework": "pytorch", **each}).planned(), "execution": "eager"}
             for each in cases
         ]
-        return answers("zoo_probe.py", json.dumps(planned), framework="pytorch", environment="pytorch-zoo", ranks=ranks)
+        return answers(
+            "zoo_probe.py", json.dumps(planned), 2, framework="pytorch", environment="pytorch-zoo", ranks=ranks
+        )
 
     return probe
 

@@ -16,6 +16,7 @@ from hpcbench.models.source import FUNCTION, ONNX, PATTERN, SHIPPED, ZOO, Source
         ("torchvision/resnet50", Source(ZOO, "torchvision", "resnet50")),
         ("timm/vit_tiny_patch16_224.augreg_in21k", Source(ZOO, "timm", "vit_tiny_patch16_224.augreg_in21k")),
         ("transformers/BertForMaskedLM", Source(ZOO, "transformers", "BertForMaskedLM")),
+        ("keras-applications/ResNet50V2", Source(ZOO, "keras-applications", "ResNet50V2")),
         ("mypackage.nets:Nets.build", Source(FUNCTION, "mypackage.nets", "Nets.build")),
         ("onnx:net.onnx", Source(ONNX, "", "net.onnx")),
         ("onnx:../my nets/v1:a.onnx", Source(ONNX, "", "../my nets/v1:a.onnx")),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 PARAMETERS = ("input", "loss_function", "step", "weights")
 STEP_STRATEGIES = ("single", "ddp", "fsdp")  # that keep a plain PyTorch model and optimizer
+KERAS_WEIGHTS = ".weights.h5"
 _TRAINING = " or ".join(name for name, task in TASKS.items() if task.trains)
 
 
@@ -37,6 +38,7 @@ def check(parameters: Parameters, source: Source) -> None:
     _check_input(parameters, source)
     _check_loss(parameters)
     _check_step(parameters)
+    _check_weights(parameters)
 
 
 def _check_onnx(parameters: Parameters) -> None:
@@ -70,6 +72,8 @@ def _check_loss(parameters: Parameters) -> None:
 def _check_step(parameters: Parameters) -> None:
     if parameters.step is None:
         return
+    if parameters.framework != "pytorch":
+        raise ValueError(f"step requires framework: pytorch, not {parameters.framework}; use loss_function")
     split_function(parameters.step)
     if not TASKS[parameters.task].trains:
         raise ValueError(f"step requires task: {_TRAINING}, not task: {parameters.task}")
@@ -84,3 +88,14 @@ def _check_step(parameters: Parameters) -> None:
         raise ValueError("step cannot be used with gradient_accumulation_steps; accumulate gradients in the step")
     if parameters.dtype == "float16":
         raise ValueError("step cannot be used with dtype: float16, which needs loss scaling; use bfloat16")
+
+
+def _check_weights(parameters: Parameters) -> None:
+    if parameters.weights is None or parameters.framework == "pytorch":
+        return
+    if parameters.framework == "jax":
+        raise ValueError("weights cannot be used with framework: jax; load them in your function")
+    if not parameters.weights.endswith(KERAS_WEIGHTS):
+        raise ValueError(
+            f"weights: '{parameters.weights}' is not a {KERAS_WEIGHTS} file, which Keras loads without code"
+        )

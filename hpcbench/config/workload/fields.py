@@ -55,9 +55,10 @@ class Work(Model):
     command: str | None = Field(default=None, description="one or more lines of bash, if framework is command")
     model: ModelName = Field(
         default=None,
-        description=f"the network, unless framework is command: {_names(ITEMS)}; with PyTorch, also a "
-        "library model (`torchvision/NAME`, `timm/NAME`, `transformers/NAME`) or your own (`MODULE:FUNCTION`); with "
-        "onnxruntime, an ONNX file, relative to the workspace: `{onnx: FILE}` or `onnx:FILE`",
+        description=f"the network, unless framework is command: {_names(ITEMS)}; also a library model "
+        "(PyTorch: `torchvision/NAME`, `timm/NAME`, `transformers/NAME`; Keras: `keras-applications/NAME`); with "
+        "PyTorch, Keras or JAX, your own (`MODULE:FUNCTION`); with onnxruntime, an ONNX file (`{onnx: FILE}` or "
+        "`onnx:FILE`), relative to the workspace",
         json_schema_extra=JSON_SCHEMA,
     )
     model_options: dict[str, Any] = Field(
@@ -77,8 +78,8 @@ class Work(Model):
     )
     step: str | None = Field(
         default=None,
-        description="`MODULE:FUNCTION` that runs one training step of a library model or of your own; it receives "
-        "model, inputs, targets and optimizer, and returns the loss",
+        description="`MODULE:FUNCTION` that runs one training step of a library model or of your own, in "
+        "PyTorch; it receives model, inputs, targets and optimizer, and returns the loss",
     )
     weights: str | None = Field(
         default=None,

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 _MODULES = {
     "pytorch": "pytorch.adapter",
     "tensorflow": "tensorflow.adapter",
-    "keras-torch": "keras.on_torch",
-    "keras-jax": "keras.on_jax",
-    "keras-tensorflow": "keras.on_tensorflow",
+    "keras-torch": "keras.torch_adapter",
+    "keras-jax": "keras.jax_adapter",
+    "keras-tensorflow": "keras.tensorflow_adapter",
     "jax": "jax.adapter",
     "mxnet": "mxnet.adapter",
     "onnxruntime": "onnxruntime.adapter",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTupl
 
 from ...core.frameworks import TASKS
 from ...core.record import Work
+from ...models.source import source_of
 from ..workload.data import Items
 from ..workload.problem import Problem
 
@@ -128,6 +129,8 @@ class Adapter(ABC):
     name: str
     libraries: Tuple[Library, ...]  # the framework itself, then the libraries that it computes with
     packages: Tuple[str, ...]  # distributions whose versions belong in the record, if installed
+    network: Type[Network]  # of the shipped models
+    external: Type[Network]  # of the models of libraries and users, if the framework runs them
     exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's exceptions that mean that memory ran out
     memory_errors: Tuple[Type[BaseException], ...] = ()  # exceptions that may mean it
     memory_words: str  # a regular expression that their message must match
@@ -157,6 +160,11 @@ class Adapter(ABC):
     @abstractmethod
     def build(self, problem: Problem) -> Network:
         """Return the network of a case. Raise Unsupported if it cannot run here."""
+
+    def network_of(self, problem: Problem) -> Network:
+        """Return the network of a case, by the source of its model."""
+        is_external = source_of(problem.parameters["model"]).is_external
+        return (self.external if is_external else self.network)(problem)
 
     def devices(self) -> List[str]:
         """Return the models of the GPUs that this process sees, in order. Called only for cases on a GPU."""

@@ -21,6 +21,13 @@ def test_the_environment_of_a_library_is_that_of_the_zoo() -> None:
     assert parameters(**OWN).environment_name == "pytorch"
     assert parameters(model="timm/resnet18", environment="pytorch").environment_name == "pytorch"
     assert parameters(model="timm/resnet18", strategy="horovod").environment_name == "horovod-pytorch"
+    assert parameters(framework="keras-jax", model="keras-applications/VGG16").environment_name == "keras-jax"
+
+
+def test_functions_of_the_user_run_in_keras_and_jax() -> None:
+    for framework in ("keras-torch", "keras-jax", "keras-tensorflow", "jax"):
+        assert parameters(framework=framework, **OWN).environment_name == framework
+    assert parameters(framework="keras-torch", weights="a.weights.h5", **OWN).weights == "a.weights.h5"
 
 
 def test_the_plan_has_the_fields_of_inputs_that_are_set() -> None:
@@ -43,12 +50,25 @@ def test_the_plan_has_the_fields_of_inputs_that_are_set() -> None:
         ),
         ({"model": "mlpp"}, "unknown model 'mlpp'; did you mean 'mlp'?"),
         ({"model": "nets:build"}, "'input' is missing: 'nets:build' requires it, e.g. input: {shape: [3, 224, 224]}"),
-        ({"framework": "jax", **OWN}, "'nets:build' requires framework: pytorch, not jax"),
+        (
+            {"framework": "mxnet", **OWN},
+            "requires framework: pytorch, keras-torch, keras-jax, keras-tensorflow, jax, not mxnet",
+        ),
+        (
+            {"model": "keras-applications/ResNet50"},
+            "requires framework: keras-torch, keras-jax, keras-tensorflow, not pytorch",
+        ),
         ({"framework": "mxnet", "model": "timm/resnet18"}, "'timm/resnet18' requires framework: pytorch, not mxnet"),
         ({**OWN, "loss_function": "mes"}, "unknown loss 'mes'; did you mean 'mse'?"),
         ({**OWN, "loss_function": "nets:"}, "invalid function 'nets:'"),
         ({**OWN, "loss_function": "mse", "data": {"npz": "x.npz"}}, "loss_function: mse cannot be used with data"),
         ({**OWN, "step": "step"}, "invalid function 'step'"),
+        (
+            {**OWN, "framework": "keras-jax", "step": "a:b"},
+            "step requires framework: pytorch, not keras-jax; use loss_function",
+        ),
+        ({**OWN, "framework": "jax", "weights": "w.npz"}, "weights cannot be used with framework: jax; load them in"),
+        ({**OWN, "framework": "keras-torch", "weights": "w.keras"}, "'w.keras' is not a .weights.h5 file"),
         ({**OWN, "step": "a:b", "loss_function": "mse"}, "step cannot be used with loss_function"),
         (
             {**OWN, "step": "a:b", "task": "inference"},

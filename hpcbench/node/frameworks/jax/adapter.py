@@ -1,6 +1,6 @@
 """JAX with Flax and Optax."""
 
-from typing import Tuple
+from typing import Any
 
 import jax
 import optax
@@ -8,7 +8,8 @@ from flax import nnx
 from jax import numpy as jnp
 
 from ...workload.problem import Problem
-from . import layers
+from . import layers, pure
+from .external.flax_network import ExternalFlaxNetwork
 from .network import JAX, JaxAdapter, JaxNetwork, Model, Optimizer
 from .optimizers import optimizer_of
 from .strategies import Arrays
@@ -21,31 +22,13 @@ class FlaxNetwork(JaxNetwork):
         weights_dtype = jnp.float32 if problem.training else self.dtype
         rngs = nnx.Rngs(problem.parameters["seed"] + problem.group.rank)  # of dropout
         common = {"dtype": self.dtype, "param_dtype": weights_dtype, "rngs": rngs}
-        return _pure(layers.sequential(problem.layers, problem.item_shape, problem.weights(), common))
+        return pure.of_nnx(layers.sequential(problem.layers, problem.item_shape, problem.weights(), common))
 
     def optimizer_of(self, problem: Problem, weights: Arrays) -> Optimizer:
         return optimizer_of(problem.optimizer, weights)
 
-    def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
-        return optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-
-
-def _pure(module: nnx.Module) -> Model:
-    """Return a module's arrays, and a pure function of them for training and inference."""
-    graphs = {}
-    for training in (False, True):
-        module.train() if training else module.eval()
-        graphs[training], weights, rest = nnx.split(module, nnx.Param, ...)
-    weight_arrays, weight_tree = jax.tree.flatten(weights)
-    rest_arrays, rest_tree = jax.tree.flatten(rest)
-
-    def apply(weights: Arrays, rest: Arrays, inputs: jax.Array, training: bool) -> Tuple[jax.Array, Arrays]:
-        states = (jax.tree.unflatten(weight_tree, weights), jax.tree.unflatten(rest_tree, rest))
-        merged = nnx.merge(graphs[training], *states)
-        logits = merged(inputs)
-        return logits, jax.tree.leaves(nnx.split(merged, nnx.Param, ...)[2])
-
-    return Model(weight_arrays, rest_arrays, apply)
+    def loss(self, outputs: Any, labels: jax.Array) -> jax.Array:
+        return optax.softmax_cross_entropy_with_integer_labels(outputs.astype(jnp.float32), labels).mean()
 
 
 class Jax(JaxAdapter):
@@ -55,6 +38,7 @@ class Jax(JaxAdapter):
     packages = ("jax", "jaxlib", "flax", "optax", "grain", "numpy")
     libraries = (JAX,)
     network = FlaxNetwork
+    external = ExternalFlaxNetwork
 
 
 ADAPTER = Jax()

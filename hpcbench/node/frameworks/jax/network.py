@@ -4,7 +4,7 @@ Weights and batch are arguments of that function, so that XLA cannot compute wit
 """
 
 from abc import abstractmethod
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 import numpy
@@ -26,11 +26,11 @@ _ON_CPU = ("float32", "bfloat16")
 
 
 class Model(NamedTuple):
-    """A network as arrays and a pure function of them, (weights, rest, inputs, training) -> (logits, rest)."""
+    """A network as arrays and a pure function of them, (weights, rest, inputs, training) -> (outputs, rest)."""
 
     weights: Arrays  # trained
     rest: Arrays  # running statistics, and the state of random numbers
-    apply: Callable[[Arrays, Arrays, jax.Array, bool], Tuple[jax.Array, Arrays]]
+    apply: Callable[[Arrays, Arrays, Any, bool], Tuple[Any, Arrays]]
 
 
 class Optimizer(NamedTuple):
@@ -46,8 +46,7 @@ class JaxNetwork(Network):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.dtype = _DTYPES[problem.parameters["dtype"]]
-        if problem.parameters["dtype"] == "float32":  # GPUs would round the factors to TF32 (10 bits)
-            jax.config.update("jax_default_matmul_precision", "float32")
+        set_arithmetic(problem)
         self.strategy = strategies.strategy(problem)
         model = self.model_of(problem)
         self.parameter_count = sum(weight.size for weight in model.weights)
@@ -57,7 +56,7 @@ class JaxNetwork(Network):
             optimizer = self.optimizer_of(problem, model.weights)
             self._state = self.strategy.shared(optimizer.state)
             self._learn = self.strategy.training(self._training_step(model, optimizer))
-        self._predict = self.strategy.inference(_logits_of(model))
+        self._predict = self.strategy.inference(self._inference_step(model))
         self._unfinished: List[jax.Array] = []
         self.feed()
 
@@ -70,13 +69,18 @@ class JaxNetwork(Network):
         """Return the optimizer of a case."""
 
     @abstractmethod
-    def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
-        """Return the softmax cross-entropy of each label, (batch, [time])."""
+    def loss(self, outputs: Any, labels: jax.Array) -> jax.Array:
+        """Return the mean loss of a batch; for logits (batch, [time,] classes), the softmax cross-entropy."""
+
+    def output(self, outputs: Any) -> jax.Array:
+        """Return the logits, from what the model returned."""
+        logits: jax.Array = outputs
+        return logits
 
     def _training_step(self, model: Model, optimizer: Optimizer) -> Callable[..., Any]:
-        def loss_of(weights: Arrays, rest: Arrays, inputs: jax.Array, labels: jax.Array) -> Tuple[jax.Array, Arrays]:
-            logits, rest = model.apply(weights, rest, inputs, True)
-            return self.losses(logits.astype(jnp.float32), labels).mean(), rest
+        def loss_of(weights: Arrays, rest: Arrays, inputs: Any, labels: jax.Array) -> Tuple[jax.Array, Arrays]:
+            outputs, rest = model.apply(weights, rest, inputs, True)
+            return self.loss(outputs, labels), rest
 
         gradients_of = jax.value_and_grad(loss_of, has_aux=True)
 
@@ -101,7 +105,10 @@ class JaxNetwork(Network):
 
         return step
 
-    def predict(self, inputs: jax.Array) -> jax.Array:
+    def _inference_step(self, model: Model) -> Callable[..., jax.Array]:
+        return lambda weights, rest, inputs: self.output(model.apply(weights, rest, inputs, False)[0])
+
+    def predict(self, inputs: Any) -> jax.Array:
         logits = self._predict(self._weights, self._rest, inputs)
         self._unfinished.append(logits)
         return logits
@@ -145,17 +152,15 @@ class JaxNetwork(Network):
         strategies.leave()
 
 
-def _logits_of(model: Model) -> Callable[..., jax.Array]:
-    def logits(weights: Arrays, rest: Arrays, inputs: jax.Array) -> jax.Array:
-        return model.apply(weights, rest, inputs, False)[0]
-
-    return logits
+def set_arithmetic(problem: Problem) -> None:
+    """Set the arithmetic of float32: GPUs would round the factors to TF32 (10 bits). User code may have changed it."""
+    if problem.parameters["dtype"] == "float32":
+        jax.config.update("jax_default_matmul_precision", "float32")
 
 
 class JaxAdapter(Adapter):
     """An adapter for networks on JAX; subclasses name the class of the network."""
 
-    network: Type[JaxNetwork]
     memory_errors = (jax.errors.JaxRuntimeError,)
     memory_words = oom_detection.JAX
 
@@ -171,10 +176,10 @@ class JaxAdapter(Adapter):
     def devices(self) -> List[str]:
         return [device.device_kind for device in jax.local_devices() if device.platform == "gpu"]
 
-    def build(self, problem: Problem) -> JaxNetwork:
+    def build(self, problem: Problem) -> Network:
         if problem.on_gpu:
             choose_gpu(problem)
         else:
             capabilities.check_cpu_dtype(problem, _ON_CPU)
         capabilities.refuse_unscaled_float16(problem)
-        return self.network(problem)
+        return self.network_of(problem)

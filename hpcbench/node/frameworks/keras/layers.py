@@ -25,8 +25,7 @@ _CHANNELS = 1 if CHANNELS_FIRST else -1
 def model_of(problem: Problem) -> keras.Model:
     """Return the model of a case with its initial weights; images have the layout of the backend."""
     dtype = problem.parameters["dtype"]
-    mixed = problem.training and dtype != "float32"
-    keras.config.set_dtype_policy("mixed_" + dtype if mixed else dtype)
+    keras.config.set_dtype_policy(dtype_policy(problem))
     keras.utils.set_random_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
     shape = problem.item_shape
     tokens = problem.layers and isinstance(problem.layers[0], layers.Embedding)
@@ -34,6 +33,12 @@ def model_of(problem: Problem) -> keras.Model:
     # A model casts its batch to the dtype of its input: in inference, that is the dtype of the batch.
     start = keras.Input(given, dtype="int32" if tokens else "float32" if problem.training else dtype)
     return keras.Model(start, _chain(problem.layers, start, shape, problem.weights()))
+
+
+def dtype_policy(problem: Problem) -> str:
+    """Return the dtype policy of a case: training in 16 bits has float32 weights."""
+    dtype: str = problem.parameters["dtype"]
+    return "mixed_" + dtype if problem.training and dtype != "float32" else dtype
 
 
 def _chain(chain: Layers, tensor: Tensor, shape: Shape, weights: InitialWeights) -> Tensor:

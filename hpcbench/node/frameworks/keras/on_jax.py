@@ -7,12 +7,13 @@ from typing import Any, Sequence, Tuple
 
 import jax
 import keras
+from jax import numpy as jnp
 
 from ....models.optimizers import Optimizer as Options
 from ...workload.problem import Problem
-from ..jax.network import JAX, JaxAdapter, JaxNetwork, Model, Optimizer
+from ..jax.network import JaxNetwork, Model, Optimizer
 from ..jax.strategies import Arrays
-from . import layers, optimizers
+from . import layers, losses, optimizers
 
 
 class KerasJaxNetwork(JaxNetwork):
@@ -21,17 +22,22 @@ class KerasJaxNetwork(JaxNetwork):
     def model_of(self, problem: Problem) -> Model:
         model = layers.model_of(problem)
         self._variables = model.trainable_variables
-
-        def apply(weights: Arrays, rest: Arrays, inputs: jax.Array, training: bool) -> Tuple[jax.Array, Arrays]:
-            return model.stateless_call(weights, rest, inputs, training=training)
-
-        return Model(_values(model.trainable_variables), _values(model.non_trainable_variables), apply)
+        return pure(model)
 
     def optimizer_of(self, problem: Problem, weights: Arrays) -> Optimizer:
         return optimizer_of(problem.optimizer, self._variables)
 
-    def losses(self, logits: jax.Array, labels: jax.Array) -> jax.Array:
-        return keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    def loss(self, outputs: Any, labels: jax.Array) -> jax.Array:
+        return losses.cross_entropy(outputs.astype(jnp.float32), labels)
+
+
+def pure(model: keras.Model) -> Model:
+    """Return a model, whose weights exist, for training and inference."""
+
+    def apply(weights: Arrays, rest: Arrays, inputs: Any, training: bool) -> Tuple[Any, Arrays]:
+        return model.stateless_call(weights, rest, inputs, training=training)
+
+    return Model(_values(model.trainable_variables), _values(model.non_trainable_variables), apply)
 
 
 def optimizer_of(options: Options, variables: Sequence[Any]) -> Optimizer:
@@ -47,15 +53,3 @@ def optimizer_of(options: Options, variables: Sequence[Any]) -> Optimizer:
 
 def _values(variables: Any) -> Arrays:
     return [variable.value for variable in variables]
-
-
-class KerasJax(JaxAdapter):
-    """The adapter of Keras on JAX."""
-
-    name = "keras-jax"
-    packages = ("keras", "jax", "jaxlib", "grain", "numpy")
-    libraries = (layers.KERAS, JAX)
-    network = KerasJaxNetwork
-
-
-ADAPTER = KerasJax()

@@ -3,14 +3,15 @@
 After the Keras guide "Writing a custom training loop in TensorFlow".
 """
 
-from typing import Any, Iterator, List, Sequence
+from typing import Any, List, Sequence
 
 import keras
 
 from ....core.frameworks import COMPILED
 from ...workload.problem import Problem
-from ..tensorflow.adapter import TensorFlow, TensorFlowNetwork
+from ..tensorflow.adapter import TensorFlowNetwork
 from . import layers, optimizers
+from .external.structure import recurrent_layers
 
 
 class KerasModule:
@@ -28,10 +29,13 @@ class KerasTensorFlowNetwork(TensorFlowNetwork):
     """A network of Keras layers in TensorFlow's loop."""
 
     def model_of(self, problem: Problem) -> KerasModule:
-        model = layers.model_of(problem)
+        return self.module_of(layers.model_of(problem), problem)
+
+    def module_of(self, model: keras.Model, problem: Problem) -> KerasModule:
+        """Return a model as TensorFlow's loop calls it."""
         if problem.parameters["execution"] == COMPILED:
-            for lstm in _lstms(model):
-                lstm.use_cudnn = False  # XLA cannot compile it
+            for layer in recurrent_layers(model):
+                layer.use_cudnn = False  # XLA cannot compile it
         return KerasModule(model)
 
     def optimizer_of(self, problem: Problem, variables: Sequence[Any]) -> Any:
@@ -41,23 +45,3 @@ class KerasTensorFlowNetwork(TensorFlowNetwork):
         if self.problem.parameters["execution"] == COMPILED:
             return super().remarks()
         return []  # Keras uses cuDNN's LSTM
-
-
-def _lstms(model: keras.Model) -> Iterator[keras.layers.LSTM]:
-    for layer in model.layers:
-        both_ways = isinstance(layer, keras.layers.Bidirectional)
-        for part in (layer.forward_layer, layer.backward_layer) if both_ways else (layer,):
-            if isinstance(part, keras.layers.LSTM):
-                yield part
-
-
-class KerasTensorFlow(TensorFlow):
-    """The adapter of Keras on TensorFlow."""
-
-    name = "keras-tensorflow"
-    packages = ("keras", "tensorflow", "tensorflow-cpu", "numpy")
-    libraries = (layers.KERAS, *TensorFlow.libraries)
-    network = KerasTensorFlowNetwork
-
-
-ADAPTER = KerasTensorFlow()

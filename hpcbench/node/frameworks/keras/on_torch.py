@@ -11,8 +11,6 @@ import torch
 from torch import nn
 
 from ...workload.problem import Problem
-from .. import capabilities
-from ..pytorch.adapter import PyTorch
 from ..pytorch.network import PyTorchNetwork
 from ..pytorch.update import exchanging
 from . import layers, optimizers
@@ -25,8 +23,8 @@ class KerasModule(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Return the logits, (batch, classes)."""
+    def forward(self, batch: Any) -> Any:
+        """Return the logits, (batch, classes), or what else the model returns."""
         return self.model(batch, training=self.training)
 
 
@@ -52,8 +50,10 @@ class KerasUpdate:
 
     def step(self) -> None:
         """Update the weights with the gradients of all batches of this step."""
+        # The loss of a user's model may not depend on every weight.
+        trained = [variable for variable in self.trained if variable.value.grad is not None]
         with torch.no_grad():
-            self.optimizer.apply([variable.value.grad for variable in self.trained], self.trained)
+            self.optimizer.apply([variable.value.grad for variable in trained], trained)
 
 
 class KerasTorchNetwork(PyTorchNetwork):
@@ -69,19 +69,3 @@ class KerasTorchNetwork(PyTorchNetwork):
 
     def autocast(self) -> ContextManager[Any]:
         return nullcontext()  # Keras' dtype policy replaces it
-
-
-class KerasTorch(PyTorch):
-    """The adapter of Keras on PyTorch."""
-
-    name = "keras-torch"
-    packages = ("keras", "torch", "numpy")
-    libraries = (layers.KERAS, *PyTorch.libraries)
-    network = KerasTorchNetwork
-
-    def build(self, problem: Problem) -> PyTorchNetwork:
-        capabilities.refuse_unscaled_float16(problem)
-        return super().build(problem)
-
-
-ADAPTER = KerasTorch()

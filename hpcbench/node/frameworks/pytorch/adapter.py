@@ -4,13 +4,12 @@ from typing import Any, Dict, List, Optional, Tuple, Type
 
 import torch
 
-from ....models.source import source_of
 from ... import oom_detection
 from ...errors import Unsupported
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Adapter, Library
-from .external.network import ExternalNetwork
+from ..adapter import Adapter, Library, Network
+from .external.network import ExternalPyTorchNetwork
 from .network import DTYPES, PyTorchNetwork
 from .settings import flushes_denormals, set_flush_denormals, set_onednn, uses_onednn
 
@@ -32,6 +31,7 @@ class PyTorch(Adapter):
     # torch.amp.GradScaler takes a device since 2.3.
     libraries: Tuple[Library, ...] = (Library("PyTorch", torch.__version__, "2.3", "3"),)
     network: Type[PyTorchNetwork] = PyTorchNetwork
+    external: Type[PyTorchNetwork] = ExternalPyTorchNetwork
     exhausted = (torch.cuda.OutOfMemoryError,)  # of all its allocators on GPUs
     memory_errors = (RuntimeError,)
     memory_words = oom_detection.PYTORCH
@@ -63,13 +63,12 @@ class PyTorch(Adapter):
     def devices(self) -> List[str]:
         return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
 
-    def build(self, problem: Problem) -> PyTorchNetwork:
+    def build(self, problem: Problem) -> Network:
         built = "" if torch.version.cuda or torch.version.hip else " (built for the CPU only)"
         visible = self.devices() if problem.on_gpu else []
         capabilities.check_gpus(problem, visible, "PyTorch %s%s" % (torch.__version__, built))
         _check_dtype(problem)
-        is_external = source_of(problem.parameters["model"]).is_external
-        return ExternalNetwork(problem) if is_external else self.network(problem)
+        return self.network_of(problem)
 
 
 def _check_dtype(problem: Problem) -> None:

@@ -35,8 +35,7 @@ class TensorFlowNetwork(Network):
         super().__init__(problem)
         _choose_gpu(problem)
         self.dtype = _DTYPES[problem.parameters["dtype"]]
-        # Equal float32 arithmetic in all frameworks: a GPU would round the factors of products to TF32 (10 bits).
-        tf.config.experimental.enable_tensor_float_32_execution(False)
+        set_arithmetic()
         self.parallel = strategies.parallel(problem)
         tf.random.set_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
         with self.parallel.scope():
@@ -59,6 +58,15 @@ class TensorFlowNetwork(Network):
     def optimizer_of(self, problem: Problem, variables: Sequence[tf.Variable]) -> Any:
         """Return the optimizer for `variables`."""
         return optimizers.Updates(problem.optimizer, variables)
+
+    def output(self, inputs: Tensor) -> Tensor:
+        """Return the logits, (batch, classes), of a batch on the device."""
+        return self.model(inputs, False)
+
+    def loss(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of a batch on the device: the mean cross entropy."""
+        logits = tf.cast(self.model(inputs, True), tf.float32)
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
 
     def predict(self, inputs: Tensor) -> Tensor:
         return self._predict(inputs)
@@ -105,7 +113,7 @@ class TensorFlowNetwork(Network):
             self._gradients = _function(self._gradients, compiled)
 
     def _logits_of_a_rank(self, inputs: Tensor) -> Tensor:
-        return self.parallel.run(self.model, (inputs, False))
+        return self.parallel.run(self.output, (inputs,))
 
     def _learn_as_a_rank(self, batches: Sequence[Batch]) -> Tensor:
         return self.parallel.run(self._step, (batches,))
@@ -124,10 +132,25 @@ class TensorFlowNetwork(Network):
     def _own_gradients(self, inputs: Tensor, labels: Tensor) -> Tuple[Tensor, List[Tensor]]:
         """Return the loss of this rank's batch, and its gradient with respect to each weight."""
         with tf.GradientTape() as tape:
-            logits = tf.cast(self.model(inputs, True), tf.float32)
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
-        # The gradient of an embedding contains only the rows in use, but momentum also moves the others.
-        return loss, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.trained)]
+            loss = self.loss(inputs, labels)
+        gradients = tape.gradient(loss, self.trained)
+        return loss, [_dense(gradient, weight) for gradient, weight in zip(gradients, self.trained)]
+
+
+def _dense(gradient: Any, weight: Any) -> Tensor:
+    """Return the gradient of a weight as a tensor, of zeros if the loss of a user's model does not depend on it.
+
+    That of an embedding has only the rows in use, but momentum also moves the others.
+    """
+    return tf.zeros(weight.shape, weight.dtype) if gradient is None else tf.convert_to_tensor(gradient)
+
+
+def set_arithmetic() -> None:
+    """Set equal float32 arithmetic in all frameworks; user code may have changed it.
+
+    A GPU would round the factors of products to TF32 (10 bits).
+    """
+    tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
 class TensorFlow(Adapter):
@@ -160,12 +183,12 @@ class TensorFlow(Adapter):
     def devices(self) -> List[str]:
         return [str(_details(gpu).get("device_name", gpu.name)) for gpu in _gpus()]
 
-    def build(self, problem: Problem) -> TensorFlowNetwork:
+    def build(self, problem: Problem) -> Network:
         built = "" if tf.test.is_built_with_gpu_support() else " (built for the CPU only)"
         visible = self.devices() if problem.on_gpu else []
         capabilities.check_gpus(problem, visible, "TensorFlow %s%s" % (tf.__version__, built))
         _check_dtype(problem)
-        return self.network(problem)
+        return self.network_of(problem)
 
 
 def _function(step: Any, compiled: bool) -> Any:

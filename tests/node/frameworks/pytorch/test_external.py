@@ -27,7 +27,8 @@ from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.frameworks.pytorch import layers, sharding  # noqa: E402
 from hpcbench.node.frameworks.pytorch.external import build as external_build  # noqa: E402
 from hpcbench.node.frameworks.pytorch.external import outputs  # noqa: E402
-from hpcbench.node.frameworks.pytorch.external.trace import rnn_flops, trace  # noqa: E402
+from hpcbench.node.frameworks.pytorch.external.flops import rnn_flops  # noqa: E402
+from hpcbench.node.frameworks.pytorch.external.trace import trace  # noqa: E402
 
 NETS = """
 import torch
@@ -134,7 +135,7 @@ def test_counted_flops_are_those_of_the_formulas_of_the_shipped_models(model: st
     module = layers.sequential(chain, shape, InitialWeights(0))
     numbers, tokens = Numbers(0), "vocabulary" in options
     array = numbers.integers((1, *shape), options["vocabulary"]) if tokens else numbers.uniform((1, *shape), 1.0)
-    found = trace(model, "input", module, lambda: module(torch.from_numpy(array)), with_gradients=False)
+    found = trace("input", module, lambda: module(torch.from_numpy(array)), with_gradients=False)
     assert found.flops == catalog.flops_of(chain, shape, training=False)
     assert found.output_shape == ((1, *shape, options["vocabulary"]) if model == "gpt" else (1, options["classes"]))
 
@@ -150,7 +151,7 @@ def test_parameters_without_gradient_are_found(with_gradients: bool) -> None:
             return self.used(batch)
 
     net = Net()
-    found = trace("net", "input", net, lambda: net(torch.zeros(1, 2)), with_gradients=with_gradients)
+    found = trace("input", net, lambda: net(torch.zeros(1, 2)), with_gradients=with_gradients)
     assert found.unused == (("unused.weight", "unused.bias") if with_gradients else ())
     assert all(weight.requires_grad and weight.grad is None for weight in net.parameters())
 
@@ -171,8 +172,7 @@ def test_flops_of_recurrent_networks_are_those_of_their_weights(rnn: Any) -> Non
     assert rnn_flops(rnn, batch, time) == 2 * batch * time * matrices
     net = nn.Sequential(rnn)
     assert (
-        trace("rnn", "input", net, lambda: net(torch.zeros(shape)), with_gradients=False).flops
-        == 2 * batch * time * matrices
+        trace("input", net, lambda: net(torch.zeros(shape)), with_gradients=False).flops == 2 * batch * time * matrices
     )
 
 
@@ -291,7 +291,7 @@ def test_a_model_in_another_dtype_is_converted(build: Build) -> None:
 
 def test_a_recurrent_network_may_be_called_by_keyword() -> None:
     rnn = nn.LSTM(4, 6)
-    assert trace("rnn", "input", rnn, lambda: rnn(input=torch.zeros(5, 2, 4)), with_gradients=False).flops > 0
+    assert trace("input", rnn, lambda: rnn(input=torch.zeros(5, 2, 4)), with_gradients=False).flops > 0
 
 
 def test_real_data_must_fit_the_model(build: Build, tmp_path: Path) -> None:

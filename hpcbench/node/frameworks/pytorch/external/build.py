@@ -7,9 +7,10 @@ from typing import Any, Dict
 import torch
 from torch import nn
 
-from .....models.source import FUNCTION, ZOO, Source
+from .....models.source import FUNCTION, Source
 from ....errors import BadModel, Unsupported
 from ....workload import user_code
+from ...external.building import refuse_weights
 from . import of_timm, of_torchvision, of_transformers
 from .built import Built, built
 
@@ -31,9 +32,7 @@ def build(source: Source, parameters: Dict[str, Any]) -> Built:
     Raise BadModel if the model or its weights cannot be used, and Unsupported if its library is not installed.
     """
     options, weights = parameters["model_options"], parameters["weights"]
-    refused = sorted(_OF_WEIGHTS & set(options)) if source.kind == ZOO else []
-    if refused:
-        raise BadModel("model_options: '%s' could download weights; use `weights` for a local file" % refused[0])
+    refuse_weights(source, options, _OF_WEIGHTS)
     if source.package == "transformers":
         return of_transformers.build(source.name, options, weights)
     if source.kind == FUNCTION:

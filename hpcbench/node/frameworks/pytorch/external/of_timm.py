@@ -4,8 +4,9 @@ import importlib
 from typing import Any, Dict
 
 from .....models.inputs import UNNAMED, Input
+from ...external.building import unknown_name
 from . import of_torchvision
-from .built import Built, built, not_installed, unknown_name
+from .built import Built, built, not_installed
 
 
 def build(name: str, options: Dict[str, Any]) -> Built:

@@ -9,7 +9,8 @@ from torch import library as operators
 
 from .....models.inputs import UNNAMED, Input
 from ....errors import BadModel
-from .built import Built, built, not_installed, unknown_name
+from ...external.building import unknown_name
+from .built import Built, built, not_installed
 
 FRAMES = 16  # of a video
 _CHANNELS = 3

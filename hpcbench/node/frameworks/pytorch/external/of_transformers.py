@@ -9,8 +9,9 @@ from typing import Any, Dict, List, Optional
 from .....models.inputs import TOKENS, Input
 from ....errors import BadModel, Unsupported
 from ....workload.user_code import in_one_line, last_lines
+from ...external.building import unknown_name
 from . import of_torchvision
-from .built import Built, built, not_installed, unknown_name
+from .built import Built, built, not_installed
 
 LENGTH = 128  # of a sequence of tokens, unless `input` gives another
 SECONDS = 1  # of sound

@@ -1,0 +1,1 @@
+"""Modules of Flax that the user's functions return."""

@@ -1,0 +1,1 @@
+"""Models of keras.applications and of the user's functions on all backends of Keras."""

@@ -1,0 +1,19 @@
+"""The adapter of Keras on JAX."""
+
+from ..jax.network import JAX, JaxAdapter
+from .external.jax_network import ExternalKerasJaxNetwork
+from .layers import KERAS
+from .on_jax import KerasJaxNetwork
+
+
+class KerasJax(JaxAdapter):
+    """The adapter of Keras on JAX."""
+
+    name = "keras-jax"
+    packages = ("keras", "jax", "jaxlib", "grain", "numpy")
+    libraries = (KERAS, JAX)
+    network = KerasJaxNetwork
+    external = ExternalKerasJaxNetwork
+
+
+ADAPTER = KerasJax()

@@ -1,0 +1,26 @@
+"""The adapter of Keras on PyTorch."""
+
+from ...workload.problem import Problem
+from .. import capabilities
+from ..adapter import Network
+from ..pytorch.adapter import PyTorch
+from .external.torch_network import ExternalKerasTorchNetwork
+from .layers import KERAS
+from .on_torch import KerasTorchNetwork
+
+
+class KerasTorch(PyTorch):
+    """The adapter of Keras on PyTorch."""
+
+    name = "keras-torch"
+    packages = ("keras", "torch", "numpy")
+    libraries = (KERAS, *PyTorch.libraries)
+    network = KerasTorchNetwork
+    external = ExternalKerasTorchNetwork
+
+    def build(self, problem: Problem) -> Network:
+        capabilities.refuse_unscaled_float16(problem)
+        return super().build(problem)
+
+
+ADAPTER = KerasTorch()
