@@ -21,7 +21,7 @@ from hpcbench.core.frameworks import SETTING_NAMES, SETTINGS, THREAD_COUNTS
 from hpcbench.core.record import Record
 from hpcbench.core.record_field import columns, values_at
 from hpcbench.core.samples import SAMPLES
-from hpcbench.models import optimizers, schedules
+from hpcbench.models import inputs, optimizers, schedules
 from hpcbench.store.records import has_log, interference_causes
 from hpcbench.store.run_record import RunRecord
 from hpcbench.store.workspace import SweepPaths, log_name
@@ -144,7 +144,7 @@ def _parameters(record: Record) -> dict[str, Any]:
         **{name: parameters.get(name) for name in PARAMETERS},
         "framework_version": record.framework_version,
         "model_options": _options(parameters["model_options"]),
-        "input": _options(parameters.get("input")),
+        "input": inputs.in_short(parameters.get("input")),
         **_optimizer(parameters.get("optimizer")),
         "dtype": record.work.dtype if record.work else parameters.get("dtype"),
         "data": _source(parameters["data"]),

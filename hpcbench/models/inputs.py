@@ -47,6 +47,24 @@ def is_single(given: Mapping[str, Any]) -> bool:
     return not all(isinstance(value, Mapping) for value in given.values())
 
 
+def in_short(given: Optional[Mapping[str, Any]]) -> Optional[str]:
+    """Return `3x96x96`, `128 tokens vocabulary=30522` or `ids: 128 tokens vocabulary=9; mask: 128 bool value=1`.
+
+    Different inputs have different texts. Return None without an input.
+    """
+    if not given:
+        return None
+    if is_single(given):
+        return _one_in_short(given)
+    return "; ".join("%s: %s" % (name, _one_in_short(fields)) for name, fields in given.items())
+
+
+def _one_in_short(fields: Mapping[str, Any]) -> str:
+    parts = ["x".join(map(str, fields.get("shape") or ())), fields.get("dtype")]
+    parts += ["%s=%s" % (name, fields[name]) for name in ("vocabulary", "value") if fields.get(name) is not None]
+    return " ".join(filter(None, parts))
+
+
 def _overridden(one: Input, fields: Mapping[str, Any]) -> Input:
     changed = one._replace(**dict(fields, **({"shape": tuple(fields["shape"])} if "shape" in fields else {})))
     if "dtype" in fields and changed.dtype != TOKENS and "vocabulary" not in fields:

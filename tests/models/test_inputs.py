@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.models.inputs import UNNAMED, Input, merged
+from hpcbench.models.inputs import UNNAMED, Input, in_short, merged
 
 IDS = {"input_ids": Input((128,), "tokens", 30522)}
 
@@ -62,3 +62,23 @@ def test_an_incomplete_input_is_refused(given: dict[str, Any], message: str) -> 
     with pytest.raises(ValueError, match=r".") as error:
         merged({}, given)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (None, None),
+        ({"shape": [3, 96, 96], "dtype": None, "vocabulary": None, "value": None}, "3x96x96"),
+        ({"shape": [128], "dtype": "tokens", "vocabulary": 30522}, "128 tokens vocabulary=30522"),
+        ({"dtype": "float32", "value": 0.0}, "float32 value=0.0"),
+        (
+            {
+                "ids": {"shape": [8], "dtype": "tokens", "vocabulary": 9},
+                "mask": {"shape": [8], "dtype": "bool", "value": 1},
+            },
+            "ids: 8 tokens vocabulary=9; mask: 8 bool value=1",
+        ),
+    ],
+)
+def test_inputs_are_short_in_tables(given: dict[str, Any] | None, text: str | None) -> None:
+    assert in_short(given) == text
