@@ -114,7 +114,7 @@ class Parameters(Settings):
         self._check_target()
         framework = frameworks.FRAMEWORKS[self.framework]
         if TASKS[self.task].trains and not framework.trains:
-            raise ValueError(f"{self.framework} has no task '{self.task}'; use task: inference")
+            raise ValueError(f"task: {self.task} cannot be used with framework: {self.framework}; use task: inference")
         if self.strategy not in framework.strategies:
             known = ", ".join(framework.strategies)
             raise ValueError(f"{self.framework} has no strategy '{self.strategy}'; use one of: {known}")
@@ -129,7 +129,9 @@ class Parameters(Settings):
 
     def _shipped(self, model: str) -> None:
         if self.framework in ONNX_FRAMEWORKS:
-            raise ValueError(f"{self.framework} requires an ONNX file, {ONNX_EXAMPLE}, not the shipped model {model}")
+            raise ValueError(
+                f"'{model}' cannot be used with framework: {self.framework}; use an ONNX file, {ONNX_EXAMPLE}"
+            )
         external_model.check_absent(self)
         options = catalog.resolved_options(model, self.model_options)
         if self.data and self.data.imagefolder and "image_size" not in options:

@@ -84,7 +84,7 @@ class MetricValue:
     reduce: Optional[str] = described("how several numbers were reduced to one", default=None)
     count: Optional[int] = described("how many numbers were found", default=None)
     values: Sequence[float] = described("the numbers that were found, at most 1,000", default=())
-    steps: Sequence[int] = described("the steps of these numbers, from 0, if hpcbench_probe recorded them", default=())
+    steps: Sequence[int] = described("step of each value, counted from 0; empty without hpcbench_probe", default=())
     reason: Optional[str] = described("why the metric was not found", default=None)
     printed_unit: Optional[str] = described(
         "comma-separated units printed after the numbers used for the value; null if not found, or if `regex` has "
@@ -118,14 +118,14 @@ class Learning:
 class Probe:
     """The steps that hpcbench_probe recorded in the processes of a command. The measurements are of these steps."""
 
-    processes: int = described("processes that recorded steps", "probed_processes")
-    steps: int = described("steps of each process, with the warm-up", "probed_steps")
+    processes: int = described("number of processes that recorded steps", "probed_processes")
+    steps: int = described("number of steps per process, including the warm-up", "probed_steps")
     wall_time_s: float = described("time from the start to the end of the command", "wall_time_s", "s")
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one step computes. Only runs of the same workload are compared. Of a command, only the items are known."""
+    """What one step computes. Only runs of the same workload are compared. A command has only `items_per_step`."""
 
     parameter_count: Optional[int] = described(
         "trainable parameters, counted by the framework", "parameter_count", default=None

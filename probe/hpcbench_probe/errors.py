@@ -1,4 +1,4 @@
-"""The error of a program that uses the probe in a wrong way."""
+"""The error of a program that uses the probe incorrectly."""
 
 
 class ProbeError(RuntimeError):

@@ -37,11 +37,11 @@ class ProbeCallback(Callback):  # type: ignore[misc, unused-ignore]
         self._steps.restart()
 
     def on_validation_end(self, trainer: Any, module: Any) -> None:
-        """Record the logged values of the validation, and begin the step anew."""
+        """Record the logged values of the validation, and restart the step."""
         if not trainer.sanity_checking:
             self._steps.log(trainer.callback_metrics)
             self._steps.restart()
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
-        """Leave the step that has no batch."""
+        """Discard the step that began after the last batch."""
         self._steps.leave()

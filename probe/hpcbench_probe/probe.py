@@ -36,7 +36,7 @@ class Probe:
         return self._recorder is not None
 
     def __call__(self, loader: Iterable[Batch], items: Items = None, *, synchronize: bool = False) -> Iterable[Batch]:
-        """Return `loader` such that each iteration of a loop over it is one step, with the time to get the batch.
+        """Return an iterable over `loader`. Each iteration is one step, including the time to get the batch.
 
         `items` is the number of items of a batch in this process, or a function that returns it for a batch; without
         it, hpcbench reports no throughput. `synchronize` waits for the devices at the end of each step and phase. A
@@ -55,12 +55,12 @@ class Probe:
     def phase(self, name: str) -> Any:
         """Return a context manager whose body is the phase `name` of the current step.
 
-        The times of a phase in one step are added. Entering it raises ProbeError outside a step.
+        If a phase occurs several times in a step, its times are summed. Entering it raises ProbeError outside a step.
         """
         return _NOTHING if self._recorder is None else _Phase(self, name)
 
     def log(self, **values: Any) -> None:
-        """Log numbers at the current step: `probe.log(loss=0.5)`. A value on a device is copied, which waits for it.
+        """Log numbers at the current step: `probe.log(loss=0.5)`. Copying a value from a device waits for the device.
 
         Raise TypeError or ValueError for a value that float() cannot convert.
         """
@@ -69,7 +69,7 @@ class Probe:
                 self._recorder.log(name, float(value))
 
     def flush(self) -> None:
-        """Write to the file what is still in memory. The end of a loop and of the process do this, too."""
+        """Write buffered steps to the file. This also happens at the end of each loop and of the process."""
         if self._recorder is not None:
             self._recorder.flush()
 
@@ -120,7 +120,7 @@ class Probe:
         return _clock()
 
     def _forked(self) -> None:
-        """Start anew in a child process: the memory has the steps of the parent. A child of a step records nothing."""
+        """Start a new recorder in a child process. A process that is forked during a step records nothing."""
         self._recorder = Recorder(os.environ[RUN]) if os.environ.get(RUN) and not self._in_step else None
         self._in_step = False
 

@@ -101,7 +101,7 @@ class Recorder:
             self._file.write("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
             self._file.flush()
         except OSError as error:
-            print("hpcbench_probe: steps are lost: %s" % error, file=sys.stderr)
+            print("hpcbench_probe: warning: steps not recorded: %s" % error, file=sys.stderr)
 
     def _opened(self) -> Any:
         os.makedirs(self._folder, exist_ok=True)

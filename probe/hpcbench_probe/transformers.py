@@ -40,18 +40,18 @@ class ProbeCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._steps.restart()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Dict[str, Any]] = None, **_: Any) -> None:
-        """Record the logged numbers, and begin the step anew."""
+        """Record the logged numbers, and restart the step."""
         self._steps.log({name: value for name, value in (logs or {}).items() if not name.endswith(_NO_METRICS)})
         self._steps.restart()
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Begin the step anew after an evaluation."""
+        """Restart the step after an evaluation."""
         self._steps.restart()
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Begin the step anew after a checkpoint."""
+        """Restart the step after a checkpoint."""
         self._steps.restart()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Leave the step that has no batch."""
+        """Discard the step that began after the last batch."""
         self._steps.leave()

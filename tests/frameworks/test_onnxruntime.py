@@ -170,7 +170,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (of("mlp", input={"dtype": "tokens", "vocabulary": 3}), "input 'x' of mlp.onnx has type float32, not tokens"),
     (of("mlp", input={"dtype": "bool", "value": 1}), "input 'x' of mlp.onnx has type float32, not bool"),
     (of("fixed"), "fixed.onnx has a fixed batch size of 4, not 2; set batch_size: 4"),
-    (of("half"), "dtype: float32 was requested, but the graph of half.onnx is in float16; set dtype: float16, or"),
+    (of("half"), "dtype: float32 does not match 'half.onnx', which has float16; set dtype: float16, or"),
     (of("double"), "the graph of double.onnx is in float64"),
     (of("mismatch", input={"shape": [4]}), "the forward pass of mismatch.onnx with x [4] failed: RuntimeError: Error"),
 ]
@@ -190,11 +190,11 @@ def test_files_and_inputs_that_do_not_fit_are_refused(probe: Probe) -> None:
         ({"dtype": "float16"}, "this framework computes in float32 here, not in float16"),
         (
             {"device": "gpu", "gpus_per_task": 1},
-            "a GPU is requested, but this build of ONNX Runtime 1.32.0 has no CUDAExecutionProvider (it has: ",
+            "device: gpu requires CUDAExecutionProvider; this build of ONNX Runtime 1.32.0 has ",
         ),
     ],
 )
-def test_what_this_build_lacks_is_unsupported(probe: Probe, changes: dict[str, Any], message: str) -> None:
+def test_missing_features_of_the_build_are_unsupported(probe: Probe, changes: dict[str, Any], message: str) -> None:
     (found,) = probe(of("half" if "dtype" in changes else "mlp", **changes))
     assert found["refused"] == "Unsupported"
     assert message in found["error"]
@@ -203,7 +203,7 @@ def test_what_this_build_lacks_is_unsupported(probe: Probe, changes: dict[str, A
 def test_no_gpu_case_falls_back_to_the_cpu(probe: Probe) -> None:
     (found,) = probe(of("mlp", device="gpu", gpus_per_task=1), SYNTHESIZED_GPU="1")
     assert found["refused"] == "Unsupported"
-    assert found["error"].startswith("mlp.onnx would not run on the GPU alone: Fail: This session contains graph nodes")
+    assert found["error"].startswith("mlp.onnx cannot run entirely on the GPU: Fail: This session contains graph nodes")
 
 
 def test_memory_that_runs_out_is_recognized(probe: Probe) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -182,5 +183,5 @@ def test_data_that_do_not_fit_are_a_failure_that_says_in_what(command_line, arra
 def test_data_that_are_not_there_are_refused_before_anything_is_submitted(command_line):
     experiment = command_line.experiment(parameters={"data": {"npz": "absent.npz"}})
     refused = command_line("sweep", experiment, "--local", expect=2)
-    assert "data file not found" in refused.stderr
+    assert re.search("data file '.*' not found", refused.stderr)
     assert not list(command_line.workspace.glob("jobs/*"))

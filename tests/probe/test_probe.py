@@ -129,7 +129,7 @@ def test_steps_are_written_while_the_program_runs(probe: Probe, scratch: Path, m
             assert len(process.ends) == 3
 
 
-def test_what_float_cannot_convert_is_an_error(probe: Probe) -> None:
+def test_values_without_float_conversion_are_an_error(probe: Probe) -> None:
     with pytest.raises(ValueError, match="could not convert"):
         probe.log(loss="low")
 
@@ -157,7 +157,7 @@ def test_a_full_disk_costs_steps_and_not_the_training(
     (scratch / "run" / "probe").write_text("a file is where the folder should be")
     for _ in probe(range(3)):
         pass
-    assert capsys.readouterr().err.startswith("hpcbench_probe: steps are lost: ")
+    assert capsys.readouterr().err.startswith("hpcbench_probe: warning: steps not recorded: ")
 
 
 def test_outside_hpcbench_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +225,7 @@ def test_forked_workers_record_their_own_steps(run: Callable[[str], list[ProbedP
     assert [(len(process.ends), process.items) for process in run(WORKERS)] == [(3, [2, 2, 2])] * 2
 
 
-def test_each_file_says_how_to_read_it(probe: Probe, scratch: Path) -> None:
+def test_each_file_begins_with_format_and_byte_order(probe: Probe, scratch: Path) -> None:
     with probe.step():
         pass
     probe.flush()

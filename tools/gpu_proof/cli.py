@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import checkup, driver, energy, foreign, frameworks, gpu_tests, install, models, summary, wheels
+from . import checkup, driver, energy, foreign, frameworks, gpu_tests, install, models, own, summary, wheels
 from .bench import Bench
 from .steps import FAILED, Ended, Step, run_steps
 
@@ -32,6 +32,8 @@ STEPS: tuple[Step[Bench], ...] = (
     Step("tests", "the tests of the PyTorch adapter on a GPU", 30, 90, gpu_tests.adapter),
     Step("strategies", "single, DDP and FSDP on one device", 30, 60, frameworks.sharded),
     Step("cache", "compilations during the steps above, for the step compiled", 0, 45, models.finish_compiling),
+    Step("own-model", "a model of the user, with accumulation and clipping", 20, 60, own.model),
+    Step("own-loop", "a training loop of the user, by hpcbench_probe", 10, 40, own.loop),
     Step("energy", "power and energy compared with the device's energy counter", 50, 80, energy.power_and_energy),
     Step("throttling", "throttle reasons compared with those of NVML", 0, 10, energy.throttle_reasons),
     Step("foreign", "another process on the GPU is detected", 35, 70, foreign.foreign_process),

@@ -23,6 +23,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "resnet50": {"image_size": 32},
     "inception_v3": {"image_size": 75},
     "transformer": {"hidden_size": 64, "layers": 2, "heads": 4, "feed_forward_size": 128, "sequence_length": 16},
+    "gpt": {"hidden_size": 64, "layers": 2, "heads": 4, "vocabulary": 256, "sequence_length": 16},
 }
 
 

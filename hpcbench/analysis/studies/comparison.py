@@ -256,8 +256,8 @@ def _refused(key: str, old: _Side, now: _Side) -> tuple[str, str] | None:
     if pd.isna(new[TIME.column]):
         return MISSING, f"not measured in NEW ({_ending(new)})"
     if pd.isna(base[PROBED]) != pd.isna(new[PROBED]):
-        side, whole = ("NEW", "BASE") if pd.isna(base[PROBED]) else ("BASE", "NEW")
-        return NOT_COMPARED, f"hpcbench_probe recorded steps in {side}, but the times in {whole} are of whole commands"
+        steps, whole = ("NEW", "BASE") if pd.isna(base[PROBED]) else ("BASE", "NEW")
+        return NOT_COMPARED, f"{steps} has step times (hpcbench_probe), but {whole} has only wall times"
     noisy = [each for each in (("BASE", base, old), ("NEW", new, now)) if each[1]["interference"] == INTERFERENCE]
     if noisy:
         causes = ", ".join(dict.fromkeys(", ".join(case["interference_causes"] for _, case, _ in noisy).split(", ")))

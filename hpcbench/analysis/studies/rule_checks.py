@@ -131,7 +131,7 @@ def unsteady_runs(evidence: Evidence) -> RuleViolation | None:
     share = _share(cases, evidence.measured, "was", "were")
     lacking = f"{share} not steady after warm-up, or drifted by over {100 * WIDE:.0f} %"
     of_programs = rows.loc[unsteady, PROBED].notna().all()
-    more = "measure more steps in the program" if of_programs else "increase measure.max_warmup_s"
+    more = "increase the number of steps in the program" if of_programs else "increase measure.max_warmup_s"
     return RuleViolation(5, lacking, f"{more}, or inspect --csv - --level measurement")
 
 
@@ -215,7 +215,7 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
     fewest = minimum_samples(PERCENTILES[column])
     more = f"increase min_measurements and max_time_s: {fewest:,} in all runs"
     if unknown[PROBED].notna().all():
-        more = f"measure more steps in the program: {fewest:,} in all runs"
+        more = f"increase the number of steps in the program: {fewest:,} in all runs"
     elif (unknown["framework"] == COMMAND).all():  # with one measurement per run
         lower = f"rank by a lower percentile: a case has at most {MOST_RUNS:,} runs"
         more = f"set measure.repetitions to {fewest}" if fewest <= MOST_RUNS else lower

@@ -102,8 +102,8 @@ def experiments_command(context: click.Context, as_json: bool) -> int:
 def models_command(as_json: bool) -> int:
     """List the built-in models, with their options and the parameters and FLOPs of the default options.
 
-    FLOPs count the forward pass of one item (1 MAC = 2 FLOPs); training takes three times as many. Every framework
-    that trains has every model: pytorch, tensorflow, keras-torch, keras-jax, keras-tensorflow, jax, mxnet.
+    FLOPs count the forward pass of one item (1 MAC = 2 FLOPs); training takes three times as many. Frameworks
+    with these models: pytorch, tensorflow, keras-torch, keras-jax, keras-tensorflow, jax, mxnet.
     """
     found = listings.models()
     rows = (

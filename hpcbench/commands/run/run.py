@@ -66,8 +66,8 @@ _NOT_DETACHED = "--detach has no effect without Slurm: the runs are executed in 
     "--metric",
     metavar="NAME",
     help="Rank by this metric of --extract, or one found in the output, with :higher or :lower if its better direction "
-    "is unknown.  [default: the throughput, if PROGRAM uses hpcbench_probe; otherwise the first of --extract with a "
-    "known better direction; otherwise the time]",
+    "is unknown.  [default: with hpcbench_probe, the throughput, or the step time without items; otherwise the first "
+    "of --extract with a known better direction; otherwise the time]",
 )
 @click.option("--repetitions", type=click.IntRange(1, 1000), metavar="N", help="Run each case N times.  [default: 6]")
 @site_option()

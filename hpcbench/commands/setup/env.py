@@ -91,7 +91,7 @@ env_command.add_command(environments_command, "list")
     help="Remove and rebuild existing environments, and compile their packages again. Queued and running jobs that "
     "use them fail in the meantime.",
 )
-@click.option("--no-check", is_flag=True, help="Skip the step at the end.")
+@click.option("--no-check", is_flag=True, help="Do not check the environment after the build.")
 @click.pass_context
 def build_command(
     context: click.Context, names: tuple[str, ...], everything: bool, python: str | None, force: bool, no_check: bool
@@ -128,7 +128,9 @@ def build_command(
 def check_command(
     context: click.Context, names: tuple[str, ...], site: str | None, framework: str | None, as_json: bool
 ) -> int:
-    """Run a step of a small network in each environment NAME on this machine, with the job script of a sweep.
+    """Run one training or inference step of a small network in each environment NAME.
+
+    The step runs on this machine, with the job script of a sweep.
 
     NAME is an environment that hpcbench built, or one that the site file defines by modules, a container or a Python.
     """

@@ -64,9 +64,9 @@ def placed(
     missing = _missing_files(plan, workspace)
     if missing and not only_shown:
         what, path = missing[0]
-        raise UserError(f"{what} not found", where=str(path), hint=_RELATIVE)
+        raise UserError(f"{what} '{path.name}' not found", where=str(path), hint=_RELATIVE)
     warnings = [*plan.warnings, *(each.warning for each in environments.values())]
-    warnings += [f"{what} not found: {path}; {_RELATIVE}" for what, path in missing]
+    warnings += [f"{what} '{path}' not found; {_RELATIVE}" for what, path in missing]
     submissions = (
         Submission(case.parameters.planned(), plan.site.environment(case.environment), case.slurm)
         for case in plan.cases

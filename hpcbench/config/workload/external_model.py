@@ -96,6 +96,5 @@ def _check_weights(parameters: Parameters) -> None:
     if parameters.framework == "jax":
         raise ValueError("weights cannot be used with framework: jax; load them in your function")
     if not parameters.weights.endswith(KERAS_WEIGHTS):
-        raise ValueError(
-            f"weights: '{parameters.weights}' is not a {KERAS_WEIGHTS} file, which Keras loads without code"
-        )
+        hint = "write one with model.save_weights()"
+        raise ValueError(f"weights: '{parameters.weights}' is not a {KERAS_WEIGHTS} file; {hint}")

@@ -68,7 +68,7 @@ class Work(Model):
     )
     input: Inputs | None = Field(
         default=None,
-        description="input of a library model, of your own or of an ONNX file: one input, or a mapping from names to "
+        description="input of a library model, your own model or an ONNX file: one input, or a mapping from names to "
         "inputs; unset: the default input of the library or file; required for `MODULE:FUNCTION`",
     )
     loss_function: str | None = Field(
@@ -90,7 +90,7 @@ class Work(Model):
     task: Task = Field(
         default="training",
         description=". ".join(f"{name}: {task.description}" for name, task in TASKS.items())
-        + f". Default: inference for {', '.join(ONLY_INFER)}",
+        + f". {', '.join(ONLY_INFER)}: inference only",
     )
     strategy: str = Field(
         default="single",

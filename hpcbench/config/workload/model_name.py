@@ -25,7 +25,7 @@ def _name(value: Any) -> Any:
         return value
     path = value.get("onnx")
     if len(value) != 1 or not isinstance(path, str):
-        raise ValueError(f"a model is a name or an ONNX file, {ONNX_EXAMPLE}")
+        raise ValueError(f"'model' must be a name or an ONNX file, {ONNX_EXAMPLE}")
     return onnx_model(path)
 
 

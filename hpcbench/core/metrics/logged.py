@@ -49,6 +49,6 @@ def _measured(spec: Spec, logged: Mapping[str, Values]) -> Dict[str, Any]:
     reduce = spec["reduce"] or LAST
     if values:
         return of_values(values, spec["unit"], better(spec), reduce)
-    known = ", ".join(sorted(logged)) or "nothing"
-    reason = "the program did not log '%s' with hpcbench_probe; it logged: %s" % (spec["log"], known)
+    known = ", ".join(sorted(logged))
+    reason = "logged value '%s' not found%s" % (spec["log"], known and "; the program logged: %s" % known)
     return {"value": None, "unit": spec["unit"], "better": better(spec), "reduce": reduce, "reason": reason}

@@ -44,7 +44,7 @@ def read_all(scratch: str) -> Tuple[List[ProbedProcess], List[str]]:
         try:
             found.append(_read(os.path.join(folder, name)))
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            refused.append("the file %s of the probe cannot be used: %s" % (name, error))
+            refused.append("probe file '%s' cannot be read: %s" % (name, error))
     with_steps = [process for process in found if process.ends]
     return sorted(with_steps, key=lambda process: (process.rank is None, process.rank or 0, process.host)), refused
 
@@ -56,7 +56,7 @@ def _read(path: str) -> ProbedProcess:
         if head is None:
             raise ValueError("it is empty")
         if head.get("format") != FORMAT:
-            what = "its format is %r, and this version of hpcbench reads format %d; install the same version of both"
+            what = "its format is %r, not %d; install the same version of hpcbench and hpcbench-probe"
             raise ValueError(what % (head.get("format"), FORMAT))
         decode = _Decoder(head["byteorder"] != sys.byteorder)
         rank = None if head["rank"] is None else int(head["rank"])

@@ -58,7 +58,7 @@ def merged(processes: Sequence[ProbedProcess], planned: PlannedRun, wall_time_s:
     count = min(len(each.ends) for each in used)
     most = max(len(each.ends) for each in used)
     if most > count:
-        what = "processes recorded %d to %d steps; hpcbench uses the first %d of each"
+        what = "the number of steps differs between processes (%d to %d); hpcbench uses the first %d of each process"
         warnings.append(what % (count, most, count))
     columns = [[end - start for start, end in zip(each.starts, each.ends)][:count] for each in used]
     joint: Callable[[Times], float] = harmonic_mean if planned.instances > 1 else max
@@ -89,7 +89,9 @@ def last_of_each_rank(processes: Sequence[ProbedProcess]) -> Tuple[List[ProbedPr
     replaced = len(processes) - len(used)
     if not replaced:
         return used, []
-    what = "%d process%s recorded steps before another process of the same rank began; hpcbench uses only the last one"
+    what = (
+        "%d process%s recorded steps before another process of the same rank began; hpcbench uses only the last process"
+    )
     return used, [what % (replaced, "" if replaced == 1 else "es")]
 
 
@@ -163,7 +165,9 @@ def _items(used: Sequence[ProbedProcess], measured: range) -> Tuple[Optional[int
     if low == high:
         return low, []
     mean = round(sum(counts) / len(counts))
-    return mean, ["steps have %d to %d items; the throughput is of their mean, %d" % (low, high, mean)]
+    return mean, [
+        "the number of items differs between steps (%d to %d); the throughput uses the mean, %d" % (low, high, mean)
+    ]
 
 
 def _pauses(process: ProbedProcess, measured: range) -> Iterator[str]:
@@ -171,5 +175,5 @@ def _pauses(process: ProbedProcess, measured: range) -> Iterator[str]:
     total_s = process.ends[measured[-1]] - process.starts[measured[0]]
     between_s = total_s - sum(process.ends[place] - process.starts[place] for place in measured)
     if total_s > 0 and between_s > _MUCH * total_s:
-        what = "%.0f %% of the time from the first to the last measured step was between steps; energy and utilization"
-        yield (what + " include it") % (100 * between_s / total_s)
+        what = "energy and utilization include the time between steps (%.0f %% of the measured time)"
+        yield what % (100 * between_s / total_s)

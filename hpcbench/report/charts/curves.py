@@ -26,9 +26,9 @@ def figures_of_curves(frame: pd.DataFrame) -> Iterator[Figure]:
         title = f"{name.replace('_', ' ')} over steps"
         ends = rows.groupby("case", sort=False)["value"].last()
         text = f"Last values: {'; '.join(f'{case}: {figure(value)}' for case, value in ends.items())}."
-        caption = f"Values that the program logged, from {plural(len(ends), 'case')}: one run of each."
+        caption = f"Values logged by the program: the first run of {plural(len(ends), 'case')}."
         if number == MAX_FIGURES < len(several):
-            caption += f" {len(several) - MAX_FIGURES} more names have no figure; their last values are in the table."
+            caption += f" The table has the last values of {plural(len(several) - MAX_FIGURES, 'more name')}."
         yield Figure(
             numbered(f"curve {name}", number), title[:1].upper() + title[1:], caption, text, partial(draw, rows)
         )

@@ -101,8 +101,8 @@ def test_files_that_a_case_reads_must_exist(
     path = tmp_path / "here" / "net.onnx"
     with pytest.raises(UserError) as caught:
         placed(plan, Workspace(tmp_path), None, only_shown=False)
-    assert str(caught.value) == f"{path}: {what} not found\n  give its path relative to the workspace"
+    assert str(caught.value) == f"{path}: {what} 'net.onnx' not found\n  give its path relative to the workspace"
     *_, shown = placed(plan, Workspace(tmp_path), None, only_shown=True)
-    assert shown == [f"{what} not found: {path}; give its path relative to the workspace"]
+    assert shown == [f"{what} '{path}' not found; give its path relative to the workspace"]
     path.mkdir(parents=True) if what == "data directory" else (path.parent.mkdir(), path.touch())
     assert not placed(plan, Workspace(tmp_path), None, only_shown=False)[-1]

@@ -117,14 +117,20 @@ def test_tasks_without_a_parallel_strategy_are_replicas() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"task": "training"}, "onnxruntime has no task 'training'; use task: inference"),
-        ({"model": "mlp"}, "requires an ONNX file, e.g. model: {onnx: net.onnx}, not the shipped model mlp"),
+        ({"task": "training"}, "task: training cannot be used with framework: onnxruntime; use task: inference"),
+        (
+            {"model": "mlp"},
+            "'mlp' cannot be used with framework: onnxruntime; use an ONNX file, e.g. model: {onnx: net.onnx}",
+        ),
         ({"model": None}, "'model' is missing: onnxruntime requires an ONNX file, e.g. model: {onnx: net.onnx}"),
-        ({"model": "nets:build", **OWN}, "'nets:build' requires framework: pytorch, not onnxruntime"),
+        (
+            {"model": "nets:build", **OWN},
+            "'nets:build' requires framework: pytorch, keras-torch, keras-jax, keras-tensorflow, jax, not onnxruntime",
+        ),
         ({"framework": "pytorch"}, "'onnx:net.onnx' requires framework: onnxruntime, not pytorch"),
-        ({"model": {"onx": "net.onnx"}}, "a model is a name or an ONNX file, e.g. model: {onnx: net.onnx}"),
-        ({"model": {"onnx": "a", "b": 1}}, "a model is a name or an ONNX file"),
-        ({"model": {"onnx": 3}}, "a model is a name or an ONNX file"),
+        ({"model": {"onx": "net.onnx"}}, "'model' must be a name or an ONNX file, e.g. model: {onnx: net.onnx}"),
+        ({"model": {"onnx": "a", "b": 1}}, "'model' must be a name or an ONNX file"),
+        ({"model": {"onnx": 3}}, "'model' must be a name or an ONNX file"),
         ({"model": {"onnx": ""}}, "invalid model 'onnx:'; use onnx:FILE, e.g. onnx:net.onnx"),
         ({"strategy": "ddp"}, "onnxruntime has no strategy 'ddp'; use one of: single"),
         ({"execution": "eager"}, "onnxruntime has no execution 'eager'; use one of: graph"),
@@ -140,7 +146,7 @@ def test_tasks_without_a_parallel_strategy_are_replicas() -> None:
         ),
     ],
 )
-def test_what_an_onnx_file_cannot_have_is_refused(given: dict[str, Any], message: str) -> None:
+def test_parameters_without_effect_on_onnx_files_are_rejected(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError) as error:
         parameters(**{**NET, **given})
     assert message in str(error.value)

@@ -15,17 +15,17 @@ def of(**options: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("reduce", "value"), [(None, 2.0), ("min", 1.0), ("mean", 2.0), ("first", 3.0)])
-def test_logged_values_are_reduced_to_the_last_one_unless_the_metric_says_otherwise(
+def test_logged_values_are_reduced_to_the_last_one_unless_the_metric_sets_reduce(
     reduce: str | None, value: float
 ) -> None:
     found = of(log="train/loss", reduce=reduce, better="lower")
     assert (found["value"], found["better"], found["steps"]) == (value, "lower", [1, 2, 3])
 
 
-def test_what_was_not_logged_is_told_with_what_was() -> None:
+def test_a_missing_value_lists_the_logged_names() -> None:
     found = of(log="accuracy")
     assert found["value"] is None
-    assert found["reason"] == "the program did not log 'accuracy' with hpcbench_probe; it logged: train_loss"
+    assert found["reason"] == "logged value 'accuracy' not found; the program logged: train_loss"
 
 
 def test_other_metrics_are_left_to_the_output() -> None:

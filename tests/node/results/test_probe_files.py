@@ -69,18 +69,18 @@ def test_processes_are_in_the_order_of_their_ranks_and_those_without_steps_are_l
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ([{**HEAD, "format": 2}], "its format is 2, and this version of hpcbench reads format 1"),
+        ([{**HEAD, "format": 2}], "its format is 2, not 1"),
         ([HEAD, {"steps": numbers("d", [1.0])}], "steps have four numbers each, and not 1"),
-        ([HEAD, {"steps": "AAAA"}], "cannot be used"),
+        ([HEAD, {"steps": "AAAA"}], "cannot be read"),
         ([HEAD, {"log": "loss"}], "'at'"),
-        ([HEAD, 5], "cannot be used"),
+        ([HEAD, 5], "cannot be read"),
         ([{"format": 1}], "'byteorder'"),
     ],
 )
-def test_what_is_not_of_the_format_is_refused_with_the_file(write: Write, lines: list[Any], reason: str) -> None:
+def test_invalid_files_are_rejected_by_name(write: Write, lines: list[Any], reason: str) -> None:
     found, (refused,) = read_all(str(write(*lines)))
     assert found == []
-    assert refused.startswith("the file n1-1-0.jsonl of the probe cannot be used: ")
+    assert refused.startswith("probe file 'n1-1-0.jsonl' cannot be read: ")
     assert reason in refused
 
 

@@ -69,7 +69,9 @@ def test_short_steps_share_a_window_and_a_long_pause_ends_it(merge: Merge) -> No
 def test_processes_with_fewer_steps_limit_the_others_with_a_warning(merge: Merge) -> None:
     found = merge(process([1] * 6), process([1] * 4, rank=1))
     assert len(found.samples["n1"].times_s) == 2
-    assert found.warnings == ["processes recorded 4 to 6 steps; hpcbench uses the first 4 of each"]
+    assert found.warnings == [
+        "the number of steps differs between processes (4 to 6); hpcbench uses the first 4 of each process"
+    ]
 
 
 def test_instances_are_independent(merge: Merge) -> None:
@@ -92,15 +94,15 @@ def test_steps_without_items_have_no_throughput(merge: Merge) -> None:
 def test_different_items_are_averaged_with_a_warning(merge: Merge) -> None:
     found = merge(process([1] * 4, items=0)._replace(items=[9, 9, 4, 8]))
     assert found.items_per_step == 6
-    assert found.warnings == ["steps have 4 to 8 items; the throughput is of their mean, 6"]
+    assert found.warnings == ["the number of items differs between steps (4 to 8); the throughput uses the mean, 6"]
 
 
-def test_much_time_between_steps_is_told(merge: Merge) -> None:
+def test_long_pauses_between_steps_cause_a_warning(merge: Merge) -> None:
     one = process([1] * 4)
     apart = one._replace(starts=[start + 2 * place for place, start in enumerate(one.starts)])
     apart = apart._replace(ends=[start + 1 for start in apart.starts])
     (warning,) = merge(apart).warnings
-    assert warning.startswith("50 % of the time from the first to the last measured step was between steps")
+    assert warning == "energy and utilization include the time between steps (50 % of the measured time)"
 
 
 def test_phases_are_those_of_the_slowest_process_of_each_step(merge: Merge) -> None:

@@ -142,7 +142,7 @@ def _check_dtype(path: str, model: onnx.ModelProto, dtype: str) -> None:
     """Raise BadModel unless the graph is in the dtype of the case: hpcbench does not convert it."""
     found = model_file.dtype_of(model)
     if found is not None and found != dtype:
-        what = "dtype: %s was requested, but the graph of %s is in %s; set dtype: %s, or convert the file"
+        what = "dtype: %s does not match '%s', which has %s; set dtype: %s, or convert the file"
         raise BadModel(what % (dtype, path, found, found))
 
 
@@ -155,18 +155,18 @@ def _session(path: str, options: onnxruntime.SessionOptions, device: Tuple[str, 
     try:
         session = onnxruntime.InferenceSession(path, options, providers=[provider])
     except errors.NotImplemented as error:
-        what = "%s has an operator that this build does not implement: %s" % (path, _reason(error))
+        what = "%s has an operator that this build of ONNX Runtime does not implement: %s" % (path, _reason(error))
         raise Unsupported(what) from error
     except _ERRORS as error:
         version, reason = onnxruntime.__version__, _reason(error)
         if _ON_CPU in reason:
-            raise Unsupported("%s would not run on the GPU alone: %s" % (path, reason)) from error
+            raise Unsupported("%s cannot run entirely on the GPU: %s" % (path, reason)) from error
         hint = _EXPORT if _TOO_NEW.search(reason) else ""
         what = "ONNX Runtime %s cannot load %s: %s%s" % (version, path, reason, hint)
         raise BadModel(what, last_lines(error)) from error
     in_effect = session.get_providers()
     if device[0] == "cuda" and in_effect[0] != _CUDA:
-        raise Unsupported("%s was requested, but the providers in effect are %s" % (_CUDA, ", ".join(in_effect)))
+        raise Unsupported("device: gpu requires %s, but ONNX Runtime uses %s" % (_CUDA, ", ".join(in_effect)))
     return session
 
 
@@ -218,8 +218,10 @@ class OnnxRuntime(Adapter):
     def build(self, problem: Problem) -> OnnxNetwork:
         available = onnxruntime.get_available_providers()
         if problem.on_gpu and _CUDA not in available:
-            what = "a GPU is requested, but this build of ONNX Runtime %s has no %s (it has: %s)"
-            raise Unsupported(what % (onnxruntime.__version__, _CUDA, ", ".join(available)))
+            what = (
+                "device: gpu requires %s; this build of ONNX Runtime %s has %s; use an environment with onnxruntime-gpu"
+            )
+            raise Unsupported(what % (_CUDA, onnxruntime.__version__, ", ".join(available)))
         capabilities.check_gpus(problem, self.devices() if problem.on_gpu else [], "ONNX Runtime")
         if not problem.on_gpu:
             capabilities.check_cpu_dtype(problem, ("float32",))  # in 16 bits, most kernels would convert to float32

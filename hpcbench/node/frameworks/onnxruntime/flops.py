@@ -49,7 +49,8 @@ def _remarks(missed: Sequence[str]) -> List[str]:
     if not missed:
         return []
     names = ", ".join(sorted(set(missed)))
-    return ["flops_per_item does not include %d operators of the graph: %s" % (len(missed), names)]
+    counted = "1 operator" if len(missed) == 1 else "%d operators" % len(missed)
+    return ["flops_per_item does not include %s of the graph: %s" % (counted, names)]
 
 
 def _formula(node: Any) -> Optional[_Formula]:

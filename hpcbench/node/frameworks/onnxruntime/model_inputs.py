@@ -13,7 +13,7 @@ from ...workload import synthetic
 from .model_file import FLOATS, Declared
 
 Fields = Mapping[str, Any]
-_GIVEN_FOR = {"shape": "shape: [...]", "value": "vocabulary: N or value: N"}
+_GIVEN_FOR = {"shape": "shape: [...]", "value": "either vocabulary: N or value: N"}
 
 
 def inputs_of(path: str, declared: Mapping[str, Declared], given: Optional[Fields], size: int) -> Inputs:

@@ -82,7 +82,7 @@ def _check_names(model: keras.Model, item: Any) -> None:
     """Raise BadModel if the names of inputs are not those of a functional model, which not all backends check."""
     wanted = model.input if hasattr(model, "operations") else None
     if isinstance(item, dict) and isinstance(wanted, dict) and set(item) != set(wanted):
-        raise BadModel("'input' has the names %s, but the model has %s" % (", ".join(item), ", ".join(wanted)))
+        raise BadModel("'input' has %s, but the model requires %s" % (", ".join(item), ", ".join(wanted)))
 
 
 def _symbolic(item: Any) -> Any:
