@@ -121,7 +121,7 @@ def test_keras_models_train_and_mistakes_are_refused_with_the_reason(
     shape = "input of shape (1, 8, 4), float32"
     assert errors[1].startswith(f"the forward pass of external_nets:convolutions with {shape} failed: ValueError: ")
     assert "external_nets.py; did you mean convolutions or " in errors[2]
-    assert errors[3] == "'input' has the names ids, but the model has ids, mask"
+    assert errors[3] == "'input' has ids, but the model requires ids, mask"
     assert "'resnet50' not found in Keras" in errors[4]
     assert "did you mean ResNet50 " in errors[4]
     assert errors[5].startswith("model_options: 'weights' could download weights")

@@ -129,7 +129,7 @@ def test_a_sweep_trains_a_function_of_the_user_on_two_ranks(
     assert record["status"] == "completed", record["error"]
     assert record["work"]["graph_fingerprint"]
     (row,) = command_line.report()
-    assert row["input"] == '{"shape": [3, 2, 2]}'
+    assert row["input"] == "3x2x2"
 
 
 def test_a_module_that_is_not_found_is_a_failure_with_the_search_path(with_environments: Callable[..., Any]) -> None:
