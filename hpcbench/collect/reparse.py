@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from hpcbench.collect.sweep_output import NOT_KEPT, is_command
 from hpcbench.core.metrics import logged
 from hpcbench.core.metrics.error import MetricError
 from hpcbench.core.metrics.kept_output import AttemptKey, key_of
 from hpcbench.core.metrics.of_command import WARNING, measured, not_found
+from hpcbench.core.metrics.value import better
 from hpcbench.core.record import Error, MetricValue, Record
 from hpcbench.core.status import COMPLETED, FAILED, LAST_LINES, UNEXPECTED
 from hpcbench.core.typed_json import from_json
@@ -38,27 +41,54 @@ def reparsed(
     found: dict[AttemptKey, Reparsed] = {}
     for kept in outputs(paths, wanted.values()):
         if kept.key in wanted:
-            found[kept.key] = _of_output(wanted[kept.key], kept, definitions)
+            found[kept.key] = _of_output(wanted[kept.key], kept, definitions, earlier)
     return [found.get(key) or _without_output(record, definitions, earlier) for key, record in wanted.items()]
 
 
-def _of_output(record: Record, kept: KeptOutput, definitions: Definitions) -> Reparsed:
+def _of_output(record: Record, kept: KeptOutput, definitions: Definitions, earlier: Definitions) -> Reparsed:
     warnings = [warning for warning in record.warnings if not warning.startswith(_OF_METRIC)]
     try:
         made = measured(definitions.metrics, definitions.expect, kept)
     except MetricError as error:
         failure = Error(UNEXPECTED, str(error), record.error.last_lines if record.error else _last_lines(kept))
         return _outcome(record, FAILED, failure, None, warnings)
-    recorded = _recorded(record)
-    logged_values = {name: list(zip(each.steps, each.values, strict=True)) for name, each in recorded.items()}
-    found = {**made.metrics, **logged.measured(definitions.metrics, logged_values)}
-    metrics = {**recorded, **{name: from_json(MetricValue, value) for name, value in found.items()}}
-    return _outcome(record, COMPLETED, None, metrics, [*warnings, *made.warnings])
+    recorded = _recorded(record, earlier)
+    of_output = {name: from_json(MetricValue, value) for name, value in made.metrics.items()}
+    of_log = {
+        name: _of_log(name, spec, record, recorded, earlier)
+        for name, spec in definitions.metrics.items()
+        if spec.get("log") is not None
+    }
+    return _outcome(record, COMPLETED, None, {**recorded, **of_output, **of_log}, [*warnings, *made.warnings])
 
 
-def _recorded(record: Record) -> dict[str, MetricValue]:
-    """Return the metrics that hpcbench_probe recorded, with at most 1,000 values each: no output has them."""
-    return {name: metric for name, metric in (record.metrics or {}).items() if metric.steps}
+def _recorded(record: Record, earlier: Definitions) -> dict[str, MetricValue]:
+    """Return the metrics that hpcbench_probe recorded without a definition: phases and logged values by name."""
+    defined = {
+        name
+        for name, spec in earlier.metrics.items()
+        if spec.get("log") is None or logged.identifier(spec["log"]) != name
+    }
+    return {name: each for name, each in (record.metrics or {}).items() if each.steps and name not in defined}
+
+
+def _of_log(
+    name: str, spec: Mapping[str, Any], record: Record, recorded: Mapping[str, MetricValue], earlier: Definitions
+) -> MetricValue:
+    """Return a metric from the logged values that the record has: at most 1,000 of each name."""
+    if spec == earlier.metrics.get(name) and name in (record.metrics or {}):
+        return (record.metrics or {})[name]
+    source = recorded.get(logged.identifier(spec["log"]))
+    reduce = spec["reduce"] or logged.LAST
+    if source is not None and len(source.values) < (source.count or 0) and reduce != source.reduce:
+        reason = f"the record has {len(source.values):,} of {source.count:,} logged values: run the sweep again"
+        return from_json(MetricValue, logged.not_found(dict(spec), reason))
+    if source is not None and reduce == source.reduce:  # the last value may be one that the record does not list
+        return replace(source, unit=spec["unit"], better=better(dict(spec)))
+    values = (
+        {} if source is None else {logged.identifier(spec["log"]): list(zip(source.steps, source.values, strict=True))}
+    )
+    return from_json(MetricValue, logged.measured({name: dict(spec)}, values)[name])
 
 
 def _last_lines(kept: KeptOutput) -> Sequence[str]:
@@ -76,7 +106,7 @@ def _without_output(record: Record, definitions: Definitions, earlier: Definitio
         else from_json(MetricValue, not_found(spec, NOT_KEPT))
         for name, spec in definitions.metrics.items()
     }
-    return _outcome(record, COMPLETED, None, {**_recorded(record), **metrics}, record.warnings)
+    return _outcome(record, COMPLETED, None, {**_recorded(record, earlier), **metrics}, record.warnings)
 
 
 def _outcome(

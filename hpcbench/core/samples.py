@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence
 
 from .record_field import described
 
+PROBED = "probed_steps"  # column: the steps of a command that hpcbench_probe recorded; its times are of these steps
 SAMPLES = "times_s"  # the field of Samples and of records, and the column of these arrays in tables
 
 

@@ -7,35 +7,45 @@ from .recorder import DATA
 
 
 class Steps:
-    """The steps of one training loop. Outside runs of hpcbench, all methods do nothing."""
+    """The steps of one training loop, from `train` to `stop`. Outside runs of hpcbench, all methods do nothing."""
 
     def __init__(self, items: Optional[int], synchronize: bool) -> None:
         self.items = items
         self._synchronize = synchronize
         self._start: Optional[float] = None
+        self._trains = False
         self._logged: Dict[str, float] = {}
 
+    def train(self) -> None:
+        """Begin the training."""
+        self._trains = probe.active
+
+    def stop(self) -> None:
+        """End the training, and discard the step that began after the last batch."""
+        self.discard()
+        self._trains = False
+
     def restart(self) -> None:
-        """Begin a step now. A step that had begun, but not ended, is dropped: the time before now is not of a step."""
-        self.leave()
-        if probe.active:
-            self._start = probe.begin(self._synchronize)
+        """Begin a step now. A step that had begun, but not ended, is discarded: the time before now is of no step."""
+        self.discard()
+        if self._trains:
+            self._start = probe._begin(self._synchronize)
 
     def ready(self) -> None:
         """Note that the batch of the current step has arrived."""
         if self._start is not None:
-            probe.end_phase(DATA, self._start)
+            probe._end_phase(DATA, self._start)
 
     def end(self) -> None:
         """Record the current step."""
         if self._start is not None:
-            probe.end(self._start, self.items)
+            probe._end(self._start, self.items)
             self._start = None
 
-    def leave(self) -> None:
-        """Drop the current step, if there is one."""
+    def discard(self) -> None:
+        """Discard the current step, if there is one."""
         if self._start is not None:
-            probe.leave()
+            probe._discard()
             self._start = None
 
     def log(self, values: Mapping[str, Any]) -> None:

@@ -21,6 +21,14 @@ class ProbeCallback(Callback):  # type: ignore[misc, unused-ignore]
     def __init__(self, items: Optional[int] = None, synchronize: bool = False) -> None:
         self._steps = Steps(items, synchronize)
 
+    def on_fit_start(self, trainer: Any, module: Any) -> None:
+        """Become the last callback, so that a step begins after the others, such as ModelCheckpoint, have ended."""
+        trainer.callbacks = [*(each for each in trainer.callbacks if each is not self), self]
+
+    def on_train_start(self, trainer: Any, module: Any) -> None:
+        """Begin the training."""
+        self._steps.train()
+
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
         """Begin a step."""
         self._steps.restart()
@@ -44,4 +52,12 @@ class ProbeCallback(Callback):  # type: ignore[misc, unused-ignore]
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
         """Discard the step that began after the last batch."""
-        self._steps.leave()
+        self._steps.discard()
+
+    def on_train_end(self, trainer: Any, module: Any) -> None:
+        """End the training."""
+        self._steps.stop()
+
+    def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
+        """End the training."""
+        self._steps.stop()

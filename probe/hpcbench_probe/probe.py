@@ -42,7 +42,10 @@ class Probe:
         it, hpcbench reports no throughput. `synchronize` waits for the devices at the end of each step and phase. A
         step that `break` or an exception ends is not recorded. The loop raises ProbeError inside another step.
         """
-        return loader if self._recorder is None else _Loop(self, loader, items, synchronize)
+        if self._recorder is None:
+            return loader
+        loop = _Loop(self, loader, items, synchronize)
+        return iter(loop) if isinstance(loader, Iterator) else loop
 
     def step(self, items: Optional[int] = None, *, synchronize: bool = False) -> Any:
         """Return a context manager whose body is one step of `items` items in this process.
@@ -73,17 +76,14 @@ class Probe:
         if self._recorder is not None:
             self._recorder.flush()
 
-    def begin(self, synchronize: bool = False) -> float:
-        """Begin a step, and return its start in s, for code without a loop or a block, such as callbacks.
-
-        Raise ProbeError inside another step.
-        """
+    def _begin(self, synchronize: bool = False) -> float:
+        """Begin a step, and return its start in s. Raise ProbeError inside another step."""
         if self._in_step:
             raise ProbeError("a step is inside another step; use the probe for one loop at a time")
         self._in_step, self._synchronizes = True, synchronize
         return _clock()
 
-    def end(self, start: float, items: Optional[int] = None) -> None:
+    def _end(self, start: float, items: Optional[int] = None) -> None:
         """End the step that began at `start`."""
         if self._synchronizes:
             synchronize_devices()
@@ -92,7 +92,7 @@ class Probe:
         if self._recorder is not None:
             self._recorder.add(start, end, items or 0)
 
-    def next_step(self, start: float, ready: float, items: int) -> float:
+    def _next(self, start: float, ready: float, items: int) -> float:
         """End the step that began at `start` and had its batch at `ready`; return the start of the next."""
         if self._synchronizes:
             synchronize_devices()
@@ -101,23 +101,25 @@ class Probe:
             return end
         return self._recorder.add(start, end, items, ready - start)
 
-    def leave(self) -> None:
-        """Leave the current step, if there is one, without recording it."""
+    def _discard(self) -> None:
+        """End the current step, if there is one, without recording it."""
+        if self._in_step and self._recorder is not None:
+            self._recorder.discard()
         self._in_step = False
 
-    def end_phase(self, name: str, start: float) -> None:
-        """End a phase of the current step that began at `start`."""
-        if self._synchronizes:
-            synchronize_devices()
-        if self._recorder is not None:
-            self._recorder.phase(name, _clock() - start)
-
-    def begin_phase(self, name: str) -> float:
+    def _begin_phase(self, name: str) -> float:
         """Begin a phase, and return its start in s. Raise ProbeError outside a step."""
         if not self._in_step:
             what = "phase '%s' is outside a step; enter it in a loop over probe(...), or in `with probe.step()`"
             raise ProbeError(what % name)
         return _clock()
+
+    def _end_phase(self, name: str, start: float) -> None:
+        """End a phase of the current step that began at `start`."""
+        if self._synchronizes:
+            synchronize_devices()
+        if self._recorder is not None:
+            self._recorder.phase(name, _clock() - start)
 
     def _forked(self) -> None:
         """Start a new recorder in a child process. A process that is forked during a step records nothing."""
@@ -126,10 +128,15 @@ class Probe:
 
 
 class _Loop(Generic[Batch]):
-    """The batches of a loader, as steps."""
+    """The batches of a loader, as steps. All other attributes are those of the loader."""
 
     def __init__(self, probe: Probe, loader: Iterable[Batch], items: Items, synchronize: bool) -> None:
         self._probe, self._loader, self._items, self._synchronize = probe, loader, items, synchronize
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # also while it is copied or unpickled, without a loader
+            raise AttributeError(name)
+        return getattr(self._loader, name)
 
     def __len__(self) -> int:
         length: int = len(self._loader)  # type: ignore[arg-type]  # TypeError for a loader without a length
@@ -138,14 +145,14 @@ class _Loop(Generic[Batch]):
     def __iter__(self) -> Iterator[Batch]:
         probe, items = self._probe, self._items or 0
         batches = iter(self._loader)  # starts the processes of some loaders
-        start = probe.begin(self._synchronize)
+        start = probe._begin(self._synchronize)
         try:
             for batch in batches:
                 ready = _clock()
                 yield batch
-                start = probe.next_step(start, ready, items(batch) if callable(items) else items)
+                start = probe._next(start, ready, items(batch) if callable(items) else items)
         finally:
-            probe.leave()
+            probe._discard()
             probe.flush()
 
 
@@ -158,13 +165,13 @@ class _Step:
         self._probe, self._items, self._synchronize = probe, items, synchronize
 
     def __enter__(self) -> None:
-        self._start = self._probe.begin(self._synchronize)
+        self._start = self._probe._begin(self._synchronize)
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
-            self._probe.end(self._start, self._items)
+            self._probe._end(self._start, self._items)
         else:
-            self._probe.leave()
+            self._probe._discard()
 
 
 class _Phase:
@@ -176,10 +183,10 @@ class _Phase:
         self._probe, self._name = probe, name
 
     def __enter__(self) -> None:
-        self._start = self._probe.begin_phase(self._name)
+        self._start = self._probe._begin_phase(self._name)
 
     def __exit__(self, *_: object) -> None:
-        self._probe.end_phase(self._name, self._start)
+        self._probe._end_phase(self._name, self._start)
 
 
 class _Nothing:

@@ -16,14 +16,25 @@ import sys
 import time
 from array import array
 from binascii import b2a_base64
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 FORMAT = 1
-FOLDER = "probe"  # in the folder of the run
+FOLDER = ".hpcbench_probe"  # in the folder of the run
 FLUSH_S = 5.0  # steps that a killed process loses, at most
 DATA = "data"  # the phase in which a callback waits for a batch; hpcbench gives the wait of loops the same name
-# Set by torchrun, Slurm, Open MPI, MPICH and Intel MPI, and hpcbench.
-_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "HPCBENCH_RANK", "SLURM_PROCID")
+# Variables with the rank and the number of ranks, set by torchrun, Open MPI, MVAPICH, PMIx, MPICH and Intel MPI, PALS,
+# Flux, hpcbench and Slurm.
+_RANKS = (
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("PMIX_RANK", "PMIX_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("PALS_RANKID", "PALS_SIZE"),
+    ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    ("HPCBENCH_RANK", "HPCBENCH_RANKS"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+)
 
 
 class _Series(NamedTuple):
@@ -39,6 +50,8 @@ class Recorder:
     def __init__(self, run: str) -> None:
         self._folder = os.path.join(run, FOLDER)
         self._file: Optional[Any] = None
+        self._size = 0  # of the whole lines in the file
+        self._unwritten = b""  # after an error
         self._steps = array("d")  # that are not yet in the file
         self._append = self._steps.append
         self._done = 0  # steps of this process
@@ -64,23 +77,30 @@ class Recorder:
         """Add a value after the steps that have ended."""
         self._add(self._logs, name, value)
 
-    def _add(self, group: Dict[str, "_Series"], name: str, value: float) -> None:
+    def discard(self) -> None:
+        """Remove the phases of the step that has not ended."""
+        for series in self._phases.values():
+            while series.at and series.at[-1] == self._done:
+                series.at.pop()
+                series.values.pop()
+
+    def flush(self) -> float:
+        """Append what is in memory to the file, and return the time. After an error, the next call tries again."""
+        self._write(b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in self._taken()))
+        now = time.monotonic()
+        self._flush_at = now + FLUSH_S
+        return now
+
+    def _add(self, group: Dict[str, _Series], name: str, value: float) -> None:
         series = group.get(name)
         if series is None:
             series = group[name] = _Series(array("q"), array("d"))
         series.at.append(self._done)
         series.values.append(value)
 
-    def flush(self) -> float:
-        """Append what is in memory to the file, and return the time. On a full disk, steps are lost with a message."""
-        self._write(self._taken())
-        now = time.monotonic()
-        self._flush_at = now + FLUSH_S
-        return now
-
     def _taken(self) -> List[Dict[str, Any]]:
         """Return what is in memory as lines of the file, and forget it."""
-        lines = []
+        lines: List[Dict[str, Any]] = []
         if self._steps:
             lines.append({"steps": _encoded(self._steps)})
         for kind, group in (("phase", self._phases), ("log", self._logs)):
@@ -91,17 +111,32 @@ class Recorder:
         del self._steps[:]
         return lines
 
-    def _write(self, lines: List[Dict[str, Any]]) -> None:
-        if not lines:
+    def _write(self, lines: bytes) -> None:
+        """Write whole lines. An error, such as a full disk, is a message: it must not end the training."""
+        had_failed, self._unwritten = bool(self._unwritten), self._unwritten + lines
+        if not self._unwritten:
             return
         try:
             if self._file is None:
                 self._file = self._opened()
-                lines.insert(0, _process())
-            self._file.write("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
-            self._file.flush()
+                self._unwritten = json.dumps(_process()).encode() + b"\n" + self._unwritten
+            written = self._file.write(self._unwritten)
+            if written < len(self._unwritten):
+                raise OSError("only a part was written")
+            self._size, self._unwritten = self._size + written, b""
         except OSError as error:
-            print("hpcbench_probe: warning: steps not recorded: %s" % error, file=sys.stderr)
+            if not had_failed:
+                print("hpcbench_probe: warning: steps not recorded: %s" % error, file=sys.stderr)
+            self._remove_torn_line()
+
+    def _remove_torn_line(self) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.truncate(self._size)
+            self._file.seek(self._size)
+        except OSError:  # the reader leaves out a torn line at the end
+            return
 
     def _opened(self) -> Any:
         os.makedirs(self._folder, exist_ok=True)
@@ -110,7 +145,7 @@ class Recorder:
             multiprocessing.Finalize(None, self.flush, exitpriority=0)
         # Process IDs are not unique on a node: containers have their own.
         name = "%s-%d-%x.jsonl" % (_host(), os.getpid(), time.monotonic_ns())
-        return open(os.path.join(self._folder, name), "x", encoding="utf-8")
+        return open(os.path.join(self._folder, name), "xb", buffering=0)
 
 
 def _encoded(numbers: Any) -> str:
@@ -122,12 +157,23 @@ def _host() -> str:
     return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
 
 
+def _rank() -> Tuple[Optional[int], Optional[int]]:
+    """Return the rank of this process and the number of ranks, by the first launcher that has set them."""
+    for rank, size in _RANKS:
+        if os.environ.get(rank, "").isdigit():
+            count = os.environ.get(size, "")
+            return int(os.environ[rank]), int(count) if count.isdigit() else None
+    return None, None
+
+
 def _process() -> Dict[str, Any]:
-    ranks = (os.environ.get(name, "") for name in _RANKS)
+    rank, ranks = _rank()
     return {
         "format": FORMAT,
         "host": _host(),
-        "rank": next((int(rank) for rank in ranks if rank.isdigit()), None),
+        "rank": rank,
+        "ranks": ranks,
+        "epoch": time.time() - time.monotonic(),  # of the clock, to compare those of several nodes
         "byteorder": sys.byteorder,
         "python": platform.python_version(),
     }

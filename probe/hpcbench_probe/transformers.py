@@ -14,7 +14,7 @@ class ProbeCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
     """Record each optimizer step as a step, from the end of the previous one, with the time to get its batches.
 
     Evaluation, logging and saving are between steps. `items` is the number of items of a step in this process, by
-    default `per_device_train_batch_size * gradient_accumulation_steps`. `synchronize` waits for the devices at the end
+    default `train_batch_size * gradient_accumulation_steps`. `synchronize` waits for the devices at the end
     of each step. Numbers that the Trainer logs are recorded.
     """
 
@@ -22,9 +22,11 @@ class ProbeCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._steps = Steps(items, synchronize)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Set the items of a step, unless they were given."""
+        """Begin the training, and set the items of a step, unless they were given."""
         if self._steps.items is None:
-            self._steps.items = args.per_device_train_batch_size * args.gradient_accumulation_steps
+            batch = getattr(state, "train_batch_size", None) or args.train_batch_size
+            self._steps.items = batch * args.gradient_accumulation_steps
+        self._steps.train()
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Begin a step."""
@@ -53,5 +55,5 @@ class ProbeCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._steps.restart()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Discard the step that began after the last batch."""
-        self._steps.leave()
+        """End the training."""
+        self._steps.stop()

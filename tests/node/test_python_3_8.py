@@ -103,7 +103,7 @@ def test_steps_are_recorded_under_python_3_8(
     done = subprocess.run(words, capture_output=True, env=environment, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     (process,), _ = read_all(str(tmp_path))
-    assert (process.items, process.logs) == ([3, 3], {"i": [(0, 1.0), (1, 2.0)]})
+    assert (process.items.tolist(), process.logs) == ([3, 3], {"i": [(0, 1.0), (1, 2.0)]})
 
 
 def test_a_run_becomes_a_record_under_python_3_8(

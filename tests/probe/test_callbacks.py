@@ -16,7 +16,8 @@ from hpcbench.node.results.probe_files import ProbedProcess, read_all
 
 PROBE = Path(__file__).parents[2] / "probe"
 LIGHTNING = """
-import lightning, torch
+import time
+import hpcbench_probe, lightning, torch
 from hpcbench_probe.lightning import ProbeCallback
 
 class Module(lightning.LightningModule):
@@ -37,13 +38,21 @@ class Module(lightning.LightningModule):
 
 data = torch.utils.data.TensorDataset(torch.randn(512, 32), torch.randint(0, 10, (512,)))
 trainer = lightning.Trainer(
-    max_epochs=3, callbacks=[ProbeCallback(items=16)], logger=False, enable_checkpointing=False, accelerator="cpu",
+    max_epochs=3, callbacks=[ProbeCallback(items=16)], logger=False, accelerator="cpu",
     enable_progress_bar=False, log_every_n_steps=8, val_check_interval=0.5,
 )
+class Slow(lightning.pytorch.callbacks.ModelCheckpoint):
+    def on_train_batch_end(self, *arguments):
+        if trainer.global_step == 50:
+            time.sleep(1)
+
+trainer.callbacks.append(Slow())
 trainer.fit(Module(), torch.utils.data.DataLoader(data, 16), torch.utils.data.DataLoader(data, 64))
+trainer.validate(Module(), torch.utils.data.DataLoader(data, 64))
+assert len(list(hpcbench_probe.probe([]))) == 0
 """
 TRAINER = """
-import torch
+import hpcbench_probe, torch
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 from hpcbench_probe.transformers import ProbeCallback
 
@@ -55,9 +64,12 @@ arguments = TrainingArguments(
     disable_tqdm=True, use_cpu=True,
 )
 model = BertForSequenceClassification(BertConfig(**sizes))
-Trainer(
+trainer = Trainer(
     model=model, args=arguments, train_dataset=data, eval_dataset=data[:32], callbacks=[ProbeCallback()]
-).train()
+)
+trainer.train()
+trainer.evaluate()
+assert len(list(hpcbench_probe.probe([]))) == 0
 """
 
 
@@ -68,20 +80,25 @@ def steps(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> Steps:
 
 
 def test_a_step_that_begins_anew_is_not_recorded(steps: Steps, recorded: Callable[[], ProbedProcess]) -> None:
+    steps.restart()  # outside a training
+    steps.ready()
+    steps.end()
+    steps.train()
     for _ in range(2):
         steps.restart()
         steps.restart()
         steps.ready()
         steps.end()
     steps.restart()
-    steps.leave()
+    steps.stop()
     steps.end()
     found = recorded()
-    assert found.items == [8, 8]
+    assert found.items.tolist() == [8, 8]
     assert [step for step, _ in found.phases["data"]] == [0, 1]
 
 
 def test_only_numbers_that_have_changed_are_logged(steps: Steps, recorded: Callable[[], ProbedProcess]) -> None:
+    steps.train()
     steps.restart()
     steps.end()
     for loss in (0.5, 0.5, 0.25):
@@ -93,7 +110,7 @@ def test_outside_hpcbench_callbacks_do_nothing(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("HPCBENCH_RUN", raising=False)
     monkeypatch.setattr(hpcbench_probe.callbacks, "probe", Probe())
     steps = Steps(8, synchronize=True)
-    for method in (steps.restart, steps.ready, steps.end, steps.leave):
+    for method in (steps.train, steps.restart, steps.ready, steps.end, steps.stop):
         method()
     steps.log({"loss": 0.5})
 
@@ -133,8 +150,9 @@ def test_a_trainer_of_a_framework_records_its_steps(
     )
     assert done.returncode == 0, done.stderr
     (process,), _ = read_all(str(tmp_path))
-    assert process.items == [items] * count
+    assert process.items.tolist() == [items] * count
     assert len(process.phases["data"]) == count
+    assert max(end - start for start, end in zip(process.starts, process.ends, strict=True)) < 1, "a slow checkpoint"
     assert {name: len(process.logs[name]) for name in logged} == logged
 
 

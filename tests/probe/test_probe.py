@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -34,7 +37,7 @@ def test_each_iteration_is_a_step_that_includes_getting_the_batch(
         probe.log(length=len(batch))
     after = time.monotonic()
     found = recorded()
-    assert found.items == [1, 2, 4]
+    assert found.items.tolist() == [1, 2, 4]
     assert before < found.starts[0] < found.ends[0] <= found.starts[1] < found.ends[2] < after
     assert [step for step, _ in found.phases["data"]] == [0, 1, 2]
     for (_, waited), start, end in zip(found.phases["data"], found.starts, found.ends, strict=True):
@@ -51,7 +54,7 @@ def test_blocks_are_steps_with_phases(probe: Probe, recorded: Callable[[], Probe
                 with probe.phase("backward"):
                     pass
     found = recorded()
-    assert found.items == [8, 8]
+    assert found.items.tolist() == [8, 8]
     assert [step for step, _ in found.phases["forward"]] == [0, 1]
     assert [step for step, _ in found.phases["backward"]] == [0, 0, 1, 1]
     assert all(seconds >= 0.01 for _, seconds in found.phases["forward"])
@@ -92,10 +95,35 @@ def test_a_phase_outside_a_step_is_an_error(probe: Probe) -> None:
         pass
 
 
+def test_a_discarded_step_leaves_no_phases(probe: Probe, recorded: Callable[[], ProbedProcess]) -> None:
+    for _ in range(2):
+        for _ in probe([1, 2]):
+            with probe.phase("forward"):
+                pass
+            break
+    with probe.step(), probe.phase("forward"):
+        pass
+    assert recorded().phases["forward"][0][0] == 0
+    assert len(recorded().phases["forward"]) == 1
+
+
+def test_a_loop_has_the_attributes_of_its_loader(probe: Probe) -> None:
+    loader = SimpleNamespace(dataset=[1, 2], batch_size=4)
+    assert probe(loader).dataset == [1, 2]  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        probe(loader).no_such  # type: ignore[attr-defined]  # noqa: B018
+    copy.copy(probe(loader))
+
+
+def test_an_iterator_stays_one(probe: Probe, recorded: Callable[[], ProbedProcess]) -> None:
+    batches = probe(iter("abc"))
+    assert [next(batches), next(batches)] == ["a", "b"]  # type: ignore[call-overload]
+    assert list(batches) == ["c"]
+    assert len(recorded().ends) == 3
+
+
 def test_a_loop_has_the_length_of_its_loader(probe: Probe) -> None:
     assert len(probe([1, 2, 3])) == 3  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
-        len(probe(iter([1])))  # type: ignore[arg-type]
 
 
 def test_the_devices_of_imported_frameworks_are_waited_for_on_request_with_fake_frameworks(
@@ -145,19 +173,41 @@ def test_the_rank_is_that_of_the_launcher(
 ) -> None:
     monkeypatch.setenv("SLURM_PROCID", "0")
     monkeypatch.setenv("RANK", "3")  # of torchrun, which one task of Slurm starts
+    monkeypatch.setenv("WORLD_SIZE", "8")
     monkeypatch.setenv("SLURMD_NODENAME", "n7")
     with probe.step():
         pass
-    assert (recorded().rank, recorded().host) == (3, "n7")
+    assert (recorded().rank, recorded().ranks, recorded().host) == (3, 8, "n7")
 
 
 def test_a_full_disk_costs_steps_and_not_the_training(
     probe: Probe, scratch: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (scratch / "run" / "probe").write_text("a file is where the folder should be")
+    (scratch / "run" / ".hpcbench_probe").write_text("a file is where the folder should be")
     for _ in probe(range(3)):
         pass
     assert capsys.readouterr().err.startswith("hpcbench_probe: warning: steps not recorded: ")
+
+
+def test_steps_are_written_after_room_is_made_on_a_full_disk(
+    probe: Probe, recorded: Callable[[], ProbedProcess], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in probe(range(3)):
+        pass
+    size = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (600, size[1]))
+    try:
+        for _ in range(2):
+            for _ in probe(range(30)):
+                probe.log(loss=1.0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, size)
+        signal.signal(signal.SIGXFSZ, before)
+    assert capsys.readouterr().err.count("steps not recorded") == 1
+    found = recorded()
+    assert len(found.ends) == 63
+    assert [step for step, _ in found.logs["loss"]] == list(range(3, 63))
 
 
 def test_outside_hpcbench_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,14 +272,14 @@ def test_a_child_of_a_step_records_nothing_and_another_child_its_own_steps(
 
 @pytest.mark.integration
 def test_forked_workers_record_their_own_steps(run: Callable[[str], list[ProbedProcess]]) -> None:
-    assert [(len(process.ends), process.items) for process in run(WORKERS)] == [(3, [2, 2, 2])] * 2
+    assert [(len(process.ends), process.items.tolist()) for process in run(WORKERS)] == [(3, [2, 2, 2])] * 2
 
 
 def test_each_file_begins_with_format_and_byte_order(probe: Probe, scratch: Path) -> None:
     with probe.step():
         pass
     probe.flush()
-    (file,) = (scratch / "run" / "probe").iterdir()
+    (file,) = (scratch / "run" / ".hpcbench_probe").iterdir()
     head: dict[str, Any] = json.loads(file.read_text().splitlines()[0])
     assert head["format"] == recorder.FORMAT
     assert head["byteorder"] == sys.byteorder

@@ -15,7 +15,7 @@ from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import effective_size_of, interval_of_values, median_interval
 from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.config.metrics import PREFIX, interval_columns
-from hpcbench.core.samples import CLEAN, INTERFERENCE, SAMPLES, UNMONITORED
+from hpcbench.core.samples import CLEAN, INTERFERENCE, PROBED, SAMPLES, UNMONITORED
 from hpcbench.core.status import COMPLETED
 
 EFFECTIVE = "effective_measurements"  # independent measurements, of a case and of each row of by_case
@@ -216,8 +216,12 @@ def by_case(repetitions: pd.DataFrame) -> Cases:
 
 
 def valid_rows(rows: list[Row]) -> list[Row]:
-    """Return the valid runs of a case: the completed ones without interference, otherwise all completed ones."""
+    """Return the valid runs of a case: the completed ones without interference, otherwise all completed ones.
+
+    If hpcbench_probe recorded steps in some of a command's runs, only these: the times of others are wall times.
+    """
     completed = [row for row in rows if row["status"] == COMPLETED]
+    completed = [row for row in completed if pd.notna(row.get(PROBED))] or completed
     return [row for row in completed if row["interference"] != INTERFERENCE] or completed
 
 
@@ -228,9 +232,13 @@ def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_valid(repetitions: pd.DataFrame) -> pd.Series[bool]:
+    cases = [repetitions[key] for key in _KEYS]
     completed = repetitions["status"] == COMPLETED
+    if PROBED in repetitions and repetitions[PROBED].notna().any():
+        probed = completed & repetitions[PROBED].notna()
+        completed &= probed | ~probed.groupby(cases).transform("any")
     clean = completed & ~repetitions["interference"].eq(INTERFERENCE)
-    return clean | completed & ~clean.groupby([repetitions[key] for key in _KEYS]).transform("any")
+    return clean | completed & ~clean.groupby(cases).transform("any")
 
 
 def _is_energy(column: str) -> bool:

@@ -10,9 +10,9 @@ import pandas as pd
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.config.metrics import PREFIX, interval_columns
 from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.samples import PROBED
 from hpcbench.models.items import item_of
 
-PROBED = "probed_steps"  # column: steps that hpcbench_probe recorded in a command; the times are of these steps
 NOT_FOUND = ("metrics_not_found", "metrics_not_found_reason")  # columns: names of metrics of commands, and the reasons
 
 

@@ -7,9 +7,10 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.quantities import NOT_FOUND, PROBED, THROUGHPUT, TIME, Quantity, as_reported
+from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity, as_reported
 from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.samples import PROBED
 
 
 def speed_of(cases: pd.DataFrame) -> pd.Series[float]:

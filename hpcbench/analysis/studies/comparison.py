@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.case_table import Row, by_case, case_table, valid_rows
-from hpcbench.analysis.cases.quantities import NOT_FOUND, PROBED, TIME, Quantity
+from hpcbench.analysis.cases.quantities import NOT_FOUND, TIME, Quantity
 from hpcbench.analysis.cases.workloads import WORK
 from hpcbench.analysis.stats import equivalence
 from hpcbench.analysis.stats.equivalence import FASTER, INCONCLUSIVE, SAME, SLOWER, Pair, Verdict
 from hpcbench.analysis.stats.intervals import Floats, median_of
 from hpcbench.config.metrics import PREFIX
-from hpcbench.core.samples import INTERFERENCE, SAMPLES
+from hpcbench.core.samples import INTERFERENCE, PROBED, SAMPLES
 from hpcbench.core.status import COMPLETED
 
 BETTER, WORSE = "better", "worse"  # verdicts on metrics, instead of faster and slower

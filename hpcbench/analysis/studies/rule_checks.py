@@ -10,14 +10,14 @@ import pandas as pd
 from hpcbench.analysis.cases import confounders, labels
 from hpcbench.analysis.cases.confounders import WORK
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, INSTANCES, STEPS, TASKS
-from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY, PROBED
+from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import says_nothing
 from hpcbench.analysis.studies.reporting_rules import Evidence, RuleViolation
 from hpcbench.core.frameworks import FORWARD_TASKS
 from hpcbench.core.run_spec import COMMAND, MOST_RUNS
-from hpcbench.core.samples import INTERFERENCE
+from hpcbench.core.samples import INTERFERENCE, PROBED
 from hpcbench.core.status import COMPLETED, UNSUPPORTED
 from hpcbench.util.text import percent_above, plural
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hpcbench.analysis.cases.labels import telling_apart
-from hpcbench.analysis.cases.quantities import PROBED, THROUGHPUT, TIME, Quantity, as_reported, short_column
+from hpcbench.analysis.cases.quantities import THROUGHPUT, TIME, Quantity, as_reported, short_column
 from hpcbench.analysis.studies.history import CaseHistory, Shift, case_histories, points, shifts
 from hpcbench.collect.history import Head, Heads, Past, drivers, heads, read_past
 from hpcbench.collect.table import identifying_columns, repetition_table
@@ -21,6 +21,7 @@ from hpcbench.commands.shared.context import file_in, workspace_of
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.commands.shared.verdicts import on_inconclusive_option
 from hpcbench.config.yaml_document import load_yaml
+from hpcbench.core.samples import PROBED
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet

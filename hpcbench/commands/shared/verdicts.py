@@ -9,7 +9,6 @@ import click
 import pandas as pd
 
 from hpcbench.analysis.cases.labels import label, telling_apart
-from hpcbench.analysis.cases.quantities import PROBED
 from hpcbench.analysis.stats.equivalence import MARGIN
 from hpcbench.analysis.stats.two_samples import MIN_REPETITIONS
 from hpcbench.analysis.studies import comparison as studies
@@ -25,6 +24,7 @@ from hpcbench.commands.options.outputs import (
 )
 from hpcbench.commands.shared.context import Command
 from hpcbench.core.record import Record
+from hpcbench.core.samples import PROBED
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.comparison_json import comparison_json
 from hpcbench.report.export.comparison_markdown import comparison_markdown

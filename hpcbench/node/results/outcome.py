@@ -143,16 +143,17 @@ def _concluded(
     from ...core.metrics import logged  # runs of frameworks do not need these
     from . import command_metrics, probed_steps
 
+    steps, rejected = probed_steps.of_run(planned, ranks, scratch)
+    of_steps = steps.metrics if steps else {}
+    warnings = [*rejected, *(steps.warnings if steps else ())]
     try:
         found = command_metrics.measured(sweep["experiment"], ranks, scratch)
     except MetricError as error:
         failure = {"type": UNEXPECTED, "message": str(error), "last_lines": ranks[0]["last_lines"]}
-        return Outcome(FAILED, failure)
-    steps, refused = probed_steps.of_run(planned, ranks, scratch)
+        return Outcome(FAILED, failure, of_steps or None, steps, warnings)
     of_log = logged.measured(sweep["experiment"].get("metrics") or {}, steps.logged if steps else {})
-    metrics = {**(steps.metrics if steps else {}), **found.metrics, **of_log}  # the experiment's precede others
-    warnings = [*found.warnings, *refused, *(steps.warnings if steps else ())]
-    return outcome._replace(metrics=metrics, steps=steps, warnings=warnings)
+    metrics = {**of_steps, **found.metrics, **of_log}  # those of the experiment precede others
+    return outcome._replace(metrics=metrics, steps=steps, warnings=[*found.warnings, *warnings])
 
 
 def _skipped(kind: str, message: str) -> Outcome:

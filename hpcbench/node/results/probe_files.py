@@ -1,12 +1,14 @@
 """Read the files in which hpcbench_probe recorded the steps of the processes of a command.
 
 The package hpcbench_probe describes the format. A process that was killed may have left a torn last line, and any
-program can write to the folder: other lines than those of the format raise ValueError.
+program can write to the folder: a file that is not of the format is rejected, with a message.
 """
 
 import binascii
 import json
+import math
 import os
+import stat
 import sys
 from array import array
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -15,7 +17,7 @@ from ...core.metrics.logged import Values
 from ..launch.rank_files import FOLDER
 
 FORMAT = 1
-_IN_RUN = "probe"  # folder in that of the run
+_IN_RUN = ".hpcbench_probe"  # folder in that of the run
 _SUFFIX = ".jsonl"
 DATA = "data"  # the phase of waiting for a batch
 
@@ -25,32 +27,52 @@ class ProbedProcess(NamedTuple):
 
     host: str
     rank: Optional[int]
-    starts: List[float]
-    ends: List[float]
-    items: List[int]
+    ranks: Optional[int]  # of the launcher
+    epoch_s: float  # of the clock of the steps
+    starts: "array[float]"
+    ends: "array[float]"
+    items: "array[float]"
     phases: Dict[str, Values]
     logs: Dict[str, Values]
+
+    @property
+    def begin_s(self) -> float:
+        """Return the start of the first step, in s since the epoch."""
+        return self.epoch_s + self.starts[0]
+
+    @property
+    def end_s(self) -> float:
+        """Return the end of the last step, in s since the epoch."""
+        return self.epoch_s + self.ends[-1]
 
 
 def read_all(scratch: str) -> Tuple[List[ProbedProcess], List[str]]:
     """Return the processes with steps, in the order of their ranks, and a message for each file that is not valid."""
     folder = os.path.join(scratch, FOLDER, _IN_RUN)
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     found: List[ProbedProcess] = []
-    refused: List[str] = []
-    for name in names:
-        if not name.endswith(_SUFFIX):
-            continue
+    rejected: List[str] = []
+    for name in sorted(_names(folder)):
         try:
             found.append(_read(os.path.join(folder, name)))
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            refused.append("probe file '%s' cannot be read: %s" % (name, error))
+        except Exception as error:  # of any content: the program has completed
+            reason = str(error) or type(error).__name__
+            rejected.append("probe file '%s' cannot be read: %s" % (name, reason.splitlines()[0]))
     with_steps = [process for process in found if process.ends]
-    return sorted(with_steps, key=lambda process: (process.rank is None, process.rank or 0, process.host)), refused
+    return sorted(with_steps, key=lambda process: (process.rank is None, process.rank or 0, process.host)), rejected
+
+
+def _names(folder: str) -> List[str]:
+    try:
+        return [name for name in os.listdir(folder) if name.endswith(_SUFFIX)]
+    except OSError:
+        return []
 
 
 def _read(path: str) -> ProbedProcess:
-    with open(path, encoding="utf-8") as file:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, encoding="utf-8") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is not a regular file")
         lines = _documents(file)
         head = next(lines, None)
         if head is None:
@@ -59,11 +81,15 @@ def _read(path: str) -> ProbedProcess:
             what = "its format is %r, not %d; install the same version of hpcbench and hpcbench-probe"
             raise ValueError(what % (head.get("format"), FORMAT))
         decode = _Decoder(head["byteorder"] != sys.byteorder)
-        rank = None if head["rank"] is None else int(head["rank"])
-        process = ProbedProcess(str(head["host"]), rank, [], [], [], {}, {})
+        numbers = (_count(head["rank"]), _count(head["ranks"]), float(head["epoch"]))
+        process = ProbedProcess(str(head["host"]), *numbers, array("d"), array("d"), array("d"), {}, {})
         for line in lines:
             _add(process, line, decode)
     return process
+
+
+def _count(value: Any) -> Optional[int]:
+    return None if value is None else int(value)
 
 
 def _documents(file: Any) -> Iterator[Dict[str, Any]]:
@@ -83,16 +109,19 @@ def _add(process: ProbedProcess, line: Dict[str, Any], decode: "_Decoder") -> No
     group.setdefault(str(line[kind]), []).extend(values)
 
 
-def _add_steps(process: ProbedProcess, numbers: List[float]) -> None:
+def _add_steps(process: ProbedProcess, numbers: Any) -> None:
     """Add steps from four numbers of each: start, end, items, and the time to get a batch, negative if unknown."""
     if len(numbers) % 4:
         raise ValueError("steps have four numbers each, and not %d" % len(numbers))
+    starts, ends, items = numbers[::4], numbers[1::4], numbers[2::4]
+    if not all(map(math.isfinite, numbers)) or min(items) < 0 or any(e < s for s, e in zip(starts, ends)):
+        raise ValueError("it has steps that are not valid")
     waits = [(len(process.ends) + place, waited) for place, waited in enumerate(numbers[3::4]) if waited >= 0]
     if waits:
         process.phases.setdefault(DATA, []).extend(waits)
-    process.starts.extend(numbers[::4])
-    process.ends.extend(numbers[1::4])
-    process.items.extend(map(int, numbers[2::4]))
+    process.starts.extend(starts)
+    process.ends.extend(ends)
+    process.items.extend(items)
 
 
 class _Decoder:
@@ -101,11 +130,13 @@ class _Decoder:
     def __init__(self, swapped: bool) -> None:
         self._swapped = swapped
 
-    def floats(self, text: str) -> List[float]:
-        return list(self._numbers(array("d"), text))
+    def floats(self, text: str) -> Any:
+        """Return the 64-bit floating-point numbers of a text, as an array."""
+        return self._numbers(array("d"), text)
 
-    def integers(self, text: str) -> List[int]:
-        return list(self._numbers(array("q"), text))
+    def integers(self, text: str) -> Any:
+        """Return the 64-bit integers of a text, as an array."""
+        return self._numbers(array("q"), text)
 
     def _numbers(self, numbers: Any, text: str) -> Any:
         numbers.frombytes(binascii.a2b_base64(text))

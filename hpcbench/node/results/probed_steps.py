@@ -1,9 +1,10 @@
 """The steps of a command whose processes used hpcbench_probe, as the measurements of the run."""
 
 from dataclasses import replace
+from statistics import mean, median, median_high, median_low
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.metrics.logged import LAST, Values, identifier, of_values
+from ...core.metrics.logged import LAST, Values, identifiers, of_values
 from ...core.record import Probe, Work
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples, Window, harmonic_mean
@@ -11,10 +12,13 @@ from ...core.typed_json import to_json
 from ..worker.stopping_rules import MAX_SAMPLES_KEPT
 from ..worker.timing import SHORTEST_WARMUP_S, WARMUP_WINDOW_S, WINDOW_S
 from ..worker.warmup import is_steady, trend
-from . import probe_files, probed_values
+from . import probe_files, probed_phases
 from .probe_files import ProbedProcess
 
-_MUCH = 0.1  # fraction of the time between steps that causes a warning
+MANY = 0.1  # fraction of the measured time between steps that causes a warning
+IRREGULAR = 0.05  # relative difference of mean and median from which steps are combined into blocks
+_FEWEST_BLOCKS = 10
+_ROUNDING = 0.01  # relative error of a rounded number of items
 
 Times = Sequence[float]
 
@@ -26,7 +30,7 @@ class ProbedSteps(NamedTuple):
     items_per_step: Optional[int]
     probe: Probe
     metrics: Dict[str, Dict[str, Any]]  # phases and logged values, as a record holds them
-    logged: Dict[str, Values]  # by the process of the lowest rank
+    logged: Dict[str, Values]  # by the lowest rank that logged the name
     warnings: List[str]
 
     def in_facts(self, ranks: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
@@ -41,22 +45,23 @@ def of_run(
     planned: PlannedRun, ranks: Sequence[Dict[str, Any]], scratch: str
 ) -> Tuple[Optional[ProbedSteps], List[str]]:
     """Return the steps of a completed command, or None if it did not use the probe; a message for each invalid file."""
-    processes, refused = probe_files.read_all(scratch)
+    processes, rejected = probe_files.read_all(scratch)
     if not processes:
-        return None, refused
+        return None, rejected
     wall_time_s = max(rank["facts"]["measurements"]["times_s"][0] for rank in ranks)
-    return merged(processes, planned, wall_time_s), refused
+    return merged(processes, planned, wall_time_s, complete=not rejected), rejected
 
 
-def merged(processes: Sequence[ProbedProcess], planned: PlannedRun, wall_time_s: float) -> ProbedSteps:
+def merged(
+    processes: Sequence[ProbedProcess], planned: PlannedRun, wall_time_s: float, *, complete: bool = True
+) -> ProbedSteps:
     """Return the steps of a run from those of its processes, at least one, of which each has at least one step.
 
     A step takes the time of its slowest process. Instances are independent: their rates add up. The warm-up ends as
-    for models, but after half of the steps at the latest.
+    for models, but after half of the steps at the latest. `complete` is whether all files of the probe were valid.
     """
-    used, warnings = last_of_each_rank(processes)
-    count = min(len(each.ends) for each in used)
-    most = max(len(each.ends) for each in used)
+    used, warnings = last_programs(processes)
+    count, most = (choose(len(each.ends) for each in used) for choose in (min, max))
     if most > count:
         what = "the number of steps differs between processes (%d to %d); hpcbench uses the first %d of each process"
         warnings.append(what % (count, most, count))
@@ -65,39 +70,39 @@ def merged(processes: Sequence[ProbedProcess], planned: PlannedRun, wall_time_s:
     times = [joint(each) for each in zip(*columns)]
     warmup, steady = warm_up(times, planned.measure["precision"], planned.measure["max_warmup_s"])
     measured = range(warmup, count)
-    common = _samples(times, warmup, steady)
+    block, irregular = block_of(times[warmup:])
+    common = _samples(times, warmup, steady, block)
     slowest = [max(range(len(used)), key=each.__getitem__) for each in zip(*columns)]
-    items, uneven = _items(used, measured)
-    logged = {identifier(name): values for name, values in used[0].logs.items()}
+    items, uneven = _items(used, measured, complete)
+    logged, renamed = _logged(used)
     last_values = {name: of_values(values, "", None, LAST) for name, values in logged.items()}
     return ProbedSteps(
-        {each.host: replace(common, windows=_windows(each, measured)) for each in reversed(used)},
+        {each.host: replace(common, windows=_windows(each, measured, block)) for each in reversed(used)},
         items,
         Probe(processes=len(used), steps=count, wall_time_s=wall_time_s),
-        {**probed_values.phases(used, slowest, measured), **last_values},
+        {**probed_phases.phases(used, slowest, measured), **last_values},
         logged,
-        [*warnings, *uneven, *_pauses(used[0], measured)],
+        [*warnings, *irregular, *uneven, *renamed, *_pauses(used[0], measured)],
     )
 
 
-def last_of_each_rank(processes: Sequence[ProbedProcess]) -> Tuple[List[ProbedProcess], List[str]]:
-    """Return the processes, without those that ended before another one of the same rank began; with a warning.
+def last_programs(processes: Sequence[ProbedProcess]) -> Tuple[List[ProbedProcess], List[str]]:
+    """Return the processes without those that ended before a later process of the same rank began; with a warning.
 
-    Those are of an earlier program of the command, or of an earlier attempt of a launcher.
+    They, and others that ended before, are of an earlier program of the command, or an earlier attempt of a launcher.
     """
-    used = [each for each in processes if not any(_follows(other, each) for other in processes)]
-    replaced = len(processes) - len(used)
-    if not replaced:
+    begin_s = max((later.begin_s for each in processes for later in processes if _follows(later, each)), default=None)
+    used = [each for each in processes if begin_s is None or each.end_s > begin_s]
+    earlier = len(processes) - len(used)
+    if not earlier:
         return used, []
-    what = (
-        "%d process%s recorded steps before another process of the same rank began; hpcbench uses only the last process"
-    )
-    return used, [what % (replaced, "" if replaced == 1 else "es")]
+    what = "%d process%s recorded steps before the last ones began; hpcbench uses only the last ones"
+    return used, [what % (earlier, "" if earlier == 1 else "es")]
 
 
 def _follows(later: ProbedProcess, earlier: ProbedProcess) -> bool:
-    place = (earlier.rank, earlier.host)
-    return (later.rank, later.host) == place and later.starts[0] >= earlier.ends[-1]
+    same = later.rank == earlier.rank and (later.rank is not None or later.host == earlier.host)
+    return same and later.begin_s >= earlier.end_s
 
 
 def warm_up(times: Times, tolerance: float, most_s: float) -> Tuple[int, Optional[bool]]:
@@ -120,11 +125,41 @@ def warm_up(times: Times, tolerance: float, most_s: float) -> Tuple[int, Optiona
     return len(times) // 2, False
 
 
-def _samples(times: Times, warmup: int, steady: Optional[bool]) -> Samples:
-    """Return the samples without windows. Many steps are combined into blocks, of which each has the mean time."""
-    measured = times[warmup:]
-    block = -(-len(measured) // MAX_SAMPLES_KEPT)
-    means = [sum(part) / block for part in zip(*(measured[place::block] for place in range(block)))]
+def block_of(times: Times) -> Tuple[int, List[str]]:
+    """Return the steps of one measurement, and a warning if these are several since the times are irregular.
+
+    A median of steps would hide those that wait, for example for a data loader that delivers batches in bursts, or for
+    a GPU every few steps. So the median of the measurements must be close to the mean step time.
+    """
+    block = -(-len(times) // MAX_SAMPLES_KEPT)
+    average_s = mean(times)
+    if _is_regular(means_of(times, block), average_s):
+        return block, []
+    ratio = average_s / median(times) if median(times) > 0 else float("inf")
+    while len(times) // (2 * block) >= _FEWEST_BLOCKS:
+        block *= 2
+        if _is_regular(means_of(times, block), average_s):
+            break
+    else:
+        what = "step times are irregular: the mean is %.2fx the median, and there are too few steps to average them"
+        return block, [what % ratio]
+    what = "step times are irregular: the mean is %.2fx the median; each measurement is the mean of %d steps"
+    return block, [what % (ratio, block)]
+
+
+def means_of(times: Times, block: int) -> List[float]:
+    """Return the mean times of consecutive blocks of steps; steps after the last whole block are left out."""
+    return [sum(part) / block for part in zip(*(times[place::block] for place in range(block)))]
+
+
+def _is_regular(measurements: Times, average_s: float) -> bool:
+    middle = median_low(measurements), median_high(measurements)  # which differ if two kinds of steps alternate
+    return all(abs(each - average_s) <= IRREGULAR * average_s for each in middle)
+
+
+def _samples(times: Times, warmup: int, steady: Optional[bool], block: int) -> Samples:
+    """Return the samples without windows."""
+    means = means_of(times[warmup:], block)
     return Samples(
         times_s=means,
         windows=[],
@@ -137,9 +172,8 @@ def _samples(times: Times, warmup: int, steady: Optional[bool]) -> Samples:
     )
 
 
-def _windows(process: ProbedProcess, measured: range) -> List[Window]:
+def _windows(process: ProbedProcess, measured: range, block: int) -> List[Window]:
     """Return windows of at least WINDOW_S, except the last one, each without long pauses; they hold all blocks."""
-    block = -(-len(measured) // MAX_SAMPLES_KEPT)
     found: List[Window] = []
     first, blocks = measured.start, 0
     for place in range(measured.start, measured.stop - block + 1, block):
@@ -153,27 +187,45 @@ def _windows(process: ProbedProcess, measured: range) -> List[Window]:
     return found
 
 
-def _items(used: Sequence[ProbedProcess], measured: range) -> Tuple[Optional[int], List[str]]:
-    """Return the items of a step over all processes, None if a process has not named them.
+def _items(used: Sequence[ProbedProcess], measured: range, complete: bool) -> Tuple[Optional[int], List[str]]:
+    """Return the items of a step over all processes, with a warning if they are a mean.
 
-    If steps differ, it is their mean, with a warning.
+    Return None, with the reason, if they are unknown: a process has not named them, or has not recorded steps.
     """
-    counts = [sum(each.items[place] for each in used) for place in measured]
     if any(each.items[place] == 0 for each in used for place in measured):
         return None, []
-    low, high = min(counts), max(counts)
+    ranks = max((each.ranks or 1 for each in used), default=1)
+    if not complete or len(used) < ranks:
+        what = "%d of %d ranks recorded steps; the throughput is unknown" % (len(used), max(ranks, len(used)))
+        return None, [what if complete else "a probe file cannot be read; the throughput is unknown"]
+    counts = [sum(each.items[place] for each in used) for place in measured]
+    low, high, average = min(counts), max(counts), mean(counts)
+    if abs(round(average) - average) > _ROUNDING * average:
+        return None, [
+            "steps have %g items on average, which is not a whole number; the throughput is unknown" % average
+        ]
     if low == high:
-        return low, []
-    mean = round(sum(counts) / len(counts))
-    return mean, [
-        "the number of items differs between steps (%d to %d); the throughput uses the mean, %d" % (low, high, mean)
-    ]
+        return round(low), []
+    what = "the number of items differs between steps (%g to %g); the throughput uses the mean, %d"
+    return round(average), [what % (low, high, round(average))]
+
+
+def _logged(used: Sequence[ProbedProcess]) -> Tuple[Dict[str, Values], List[str]]:
+    """Return the logged values by metric, each from the lowest rank that logged it; a warning about numbered names."""
+    by_name: Dict[str, Values] = {}
+    for process in used:
+        for name, values in process.logs.items():
+            by_name.setdefault(name, values)
+    names = identifiers(by_name)
+    same = ["'%s' is %s" % (name, metric) for name, metric in names.items() if metric[-1:].isdigit() and name != metric]
+    renamed = ["logged names have the same metric, so hpcbench numbers them: %s" % ", ".join(same)] if same else []
+    return {names[name]: values for name, values in by_name.items()}, renamed
 
 
 def _pauses(process: ProbedProcess, measured: range) -> Iterator[str]:
     """Yield a warning if much of the time from the first to the last measured step was between steps."""
     total_s = process.ends[measured[-1]] - process.starts[measured[0]]
     between_s = total_s - sum(process.ends[place] - process.starts[place] for place in measured)
-    if total_s > 0 and between_s > _MUCH * total_s:
+    if total_s > 0 and between_s > MANY * total_s:
         what = "energy and utilization include the time between steps (%.0f %% of the measured time)"
         yield what % (100 * between_s / total_s)

@@ -12,12 +12,13 @@ from hpcbench.analysis.cases.cost import add_costs, incomparable
 from hpcbench.analysis.cases.flop_rates import add_flop_rates
 from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.cases.pareto import pareto
-from hpcbench.analysis.cases.quantities import ENERGY, PRICE, PROBED, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
+from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES, THROUGHPUT, TIME, Quantity, price_of
 from hpcbench.analysis.cases.ranking import ranked
 from hpcbench.analysis.cases.speedup import add_speedup
 from hpcbench.analysis.results import Results
 from hpcbench.collect.table import MetricColumn, identifying_columns, metric_columns, repetition_table
 from hpcbench.core.record import Record
+from hpcbench.core.samples import PROBED
 from hpcbench.errors import UserError
 from hpcbench.report.load.find_case import row_of_case
 from hpcbench.report.load.metrics import named, quantities_of

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.analysis.cases.labels import label, telling_apart
-from hpcbench.analysis.cases.quantities import PROBED, TIME, WALL_TIME, Quantity
+from hpcbench.analysis.cases.quantities import TIME, WALL_TIME, Quantity
 from hpcbench.analysis.stats.equivalence import FALSE_DISCOVERY_RATE, FASTER, INCONCLUSIVE, SLOWER
 from hpcbench.analysis.studies.comparison import BETTER, MISSING, NOT_COMPARED, WORSE, Comparison
 from hpcbench.core.run_spec import COMMAND
+from hpcbench.core.samples import PROBED
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import column_format, factor, formatter, percent
 from hpcbench.report.text.ranking import INTERVAL, columns_in_words, heading

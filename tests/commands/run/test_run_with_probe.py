@@ -53,7 +53,9 @@ def test_steps_phases_and_logged_values_are_in_the_record_and_the_reports(comman
         assert 0.001 <= float(row["metric_phase_data_s"]) < float(row["time_mean_s"])
         assert row["metric_train_acc"] == str(float((steps - 1) % 7))
     for record in command_line.records():
-        assert len(record["measurements"]["times_s"]) == record["probe"]["steps"] // 2
+        samples = record["measurements"]
+        measured = len(samples["times_s"]) * samples["steps_per_measurement"]  # blocks, if others use the machine
+        assert record["probe"]["steps"] // 4 <= measured <= record["probe"]["steps"] // 2
         assert record["metrics"]["train_acc"]["steps"] == list(range(record["probe"]["steps"]))
     page = command_line.workspace / "page.html"
     command_line("report", "latest", "--html", str(page))

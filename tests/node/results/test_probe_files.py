@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from array import array
 from base64 import b64encode
@@ -15,7 +16,7 @@ import pytest
 from hpcbench.node.results.probe_files import read_all
 
 OTHER = "big" if sys.byteorder == "little" else "little"
-HEAD = {"format": 1, "host": "n1", "rank": 0, "byteorder": sys.byteorder, "python": "3.11.7"}
+HEAD = {"format": 1, "host": "n1", "rank": 0, "ranks": None, "epoch": 0.0, "byteorder": sys.byteorder}
 
 Write = Callable[..., Path]
 
@@ -34,7 +35,7 @@ def steps(start: float, end: float, items: int, waited: float = -1.0, *, swapped
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     def made(*lines: Any, name: str = "n1-1-0.jsonl", end: str = "\n") -> Path:
-        folder = tmp_path / "run" / "probe"
+        folder = tmp_path / "run" / ".hpcbench_probe"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("\n".join(map(json.dumps, lines)) + end)
         return tmp_path
@@ -45,14 +46,14 @@ def write(tmp_path: Path) -> Write:
 def test_another_byte_order_is_read(write: Write) -> None:
     head = {**HEAD, "byteorder": OTHER}
     (process,), _ = read_all(str(write(head, steps(1.0, 2.5, 64, swapped=True))))
-    assert (process.starts, process.ends, process.items) == ([1.0], [2.5], [64])
+    assert (process.starts.tolist(), process.ends.tolist(), process.items.tolist()) == ([1.0], [2.5], [64])
 
 
 def test_a_torn_last_line_is_left_out(write: Write) -> None:
     whole, torn = steps(1.0, 2.0, 1), steps(2.0, 3.0, 1)
     scratch = write(HEAD, whole, torn, end="")
     (process,), refused = read_all(str(scratch))
-    assert (process.ends, refused) == ([2.0], [])
+    assert (process.ends.tolist(), refused) == ([2.0], [])
 
 
 def test_processes_are_in_the_order_of_their_ranks_and_those_without_steps_are_left_out(write: Write) -> None:
@@ -75,6 +76,10 @@ def test_processes_are_in_the_order_of_their_ranks_and_those_without_steps_are_l
         ([HEAD, {"log": "loss"}], "'at'"),
         ([HEAD, 5], "cannot be read"),
         ([{"format": 1}], "'byteorder'"),
+        ([HEAD, steps(2.0, 1.0, 1)], "steps that are not valid"),
+        ([HEAD, steps(1.0, float("nan"), 1)], "steps that are not valid"),
+        ([HEAD, steps(1.0, 2.0, -1)], "steps that are not valid"),
+        ([{**HEAD, "rank": float("inf")}], "cannot convert float infinity"),
     ],
 )
 def test_invalid_files_are_rejected_by_name(write: Write, lines: list[Any], reason: str) -> None:
@@ -82,6 +87,22 @@ def test_invalid_files_are_rejected_by_name(write: Write, lines: list[Any], reas
     assert found == []
     assert refused.startswith("probe file 'n1-1-0.jsonl' cannot be read: ")
     assert reason in refused
+
+
+def test_deep_nesting_is_rejected(write: Write) -> None:
+    scratch = write(HEAD)
+    (scratch / "run" / ".hpcbench_probe" / "deep.jsonl").write_text("[" * 100_000 + "\n")
+    assert len(read_all(str(scratch))[1]) == 1
+
+
+def test_special_files_are_rejected_without_waiting(write: Write) -> None:
+    folder = write(HEAD, steps(1.0, 2.0, 1)) / "run" / ".hpcbench_probe"
+    os.mkfifo(folder / "fifo.jsonl")
+    (folder / "link.jsonl").symlink_to(folder / "n1-1-0.jsonl")
+    found, (fifo, link) = read_all(str(folder.parents[1]))
+    assert len(found) == 1
+    assert "it is not a regular file" in fifo
+    assert "link.jsonl" in link
 
 
 def test_a_command_without_the_probe_has_no_steps(tmp_path: Path) -> None:

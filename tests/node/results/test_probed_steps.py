@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import statistics
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,8 +28,8 @@ def process(
     for time_s in times:
         now += time_s
         ends.append(now)
-    made = ProbedProcess(host, rank, [start, *ends[:-1]], ends, [items] * len(ends), {}, {})
-    return made._replace(**more)
+    series = (array("d", each) for each in ([start, *ends[:-1]], ends, [items] * len(ends)))
+    return ProbedProcess(host, rank, None, 0.0, *series, {}, {})._replace(**more)
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def merge(make_planned: Callable[..., PlannedRun]) -> Merge:
 
 
 def test_a_step_takes_the_time_of_its_slowest_process(merge: Merge) -> None:
-    found = merge(process([1, 2, 3, 4]), process([2, 1, 4, 3], rank=1, host="n2", start=500.0))
+    found = merge(process([1, 2, 3, 4]), process([2, 1, 4, 3], rank=1, host="n2", start=500.0, epoch_s=-490.0))
     samples = found.samples["n1"]
     assert samples.first_step_s == 2
     assert (samples.warmup_steps, samples.warmup_s, samples.steady) == (2, 4, False)
@@ -52,14 +54,16 @@ def test_a_step_takes_the_time_of_its_slowest_process(merge: Merge) -> None:
 
 
 def test_windows_are_on_the_clock_of_each_host(merge: Merge) -> None:
-    found = merge(process([1] * 4), process([1] * 4, rank=1, host="n2", start=500.0))
+    found = merge(process([1] * 4), process([1] * 4, rank=1, host="n2", start=500.0, epoch_s=-490.0))
     assert found.samples["n1"].windows == [Window(12.0, 13.0, 1), Window(13.0, 14.0, 1)]
     assert found.samples["n2"].windows == [Window(502.0, 503.0, 1), Window(503.0, 504.0, 1)]
 
 
 def test_short_steps_share_a_window_and_a_long_pause_ends_it(merge: Merge) -> None:
     first, second = process([0.125] * 15), process([0.125] * 14, start=50.0)
-    both = first._replace(starts=first.starts + second.starts, ends=first.ends + second.ends, items=[4] * 29)
+    both = first._replace(
+        starts=first.starts + second.starts, ends=first.ends + second.ends, items=array("d", [4] * 29)
+    )
     samples = merge(both).samples["n1"]
     assert samples.warmup_steps == 6
     assert [window.samples for window in samples.windows] == [4, 4, 1, 4, 4, 4, 2]
@@ -80,11 +84,32 @@ def test_instances_are_independent(merge: Merge) -> None:
 
 
 def test_only_the_last_of_several_programs_counts(merge: Merge) -> None:
-    found = merge(process([1] * 4), process([2] * 4, start=20.0), process([2] * 4, rank=1, start=20.0))
+    first = (process([1] * 4), process([1] * 4, rank=1), process([1] * 4, rank=2, start=12.0))
+    found = merge(*first, process([2] * 4, start=20.0), process([2] * 4, rank=1, start=27.0))
     assert found.probe.processes == 2
     assert found.samples["n1"].times_s == [2, 2]
-    (warning,) = found.warnings
-    assert warning.startswith("1 process recorded steps before another process of the same rank began")
+    assert found.warnings == ["3 processes recorded steps before the last ones began; hpcbench uses only the last ones"]
+
+
+def test_ranks_without_steps_make_the_throughput_unknown(merge: Merge) -> None:
+    found = merge(process([1] * 4, ranks=2))
+    assert found.items_per_step is None
+    assert found.warnings == ["1 of 2 ranks recorded steps; the throughput is unknown"]
+    assert merge(process([1] * 4, ranks=2), process([1] * 4, rank=1, ranks=2)).items_per_step == 8
+
+
+def test_steps_in_bursts_are_measured_in_blocks(merge: Merge) -> None:
+    """A data loader delivers eight batches at once: the median step hides the wait for them."""
+    bursts = [0.9 if step % 8 == 0 else 0.1 for step in range(800)]
+    found = merge(process(bursts, start=0.0), max_warmup_s=1.0)
+    samples = found.samples["n1"]
+    assert samples.steps_per_measurement == 8
+    assert statistics.median(samples.times_s) == pytest.approx(0.2)
+    assert found.warnings == [
+        "step times are irregular: the mean is 2.00x the median; each measurement is the mean of 8 steps"
+    ]
+    few = merge(process(bursts[:30], start=0.0), max_warmup_s=1.0)
+    assert few.warnings[0].endswith("and there are too few steps to average them")
 
 
 def test_steps_without_items_have_no_throughput(merge: Merge) -> None:
@@ -92,15 +117,16 @@ def test_steps_without_items_have_no_throughput(merge: Merge) -> None:
 
 
 def test_different_items_are_averaged_with_a_warning(merge: Merge) -> None:
-    found = merge(process([1] * 4, items=0)._replace(items=[9, 9, 4, 8]))
+    found = merge(process([1] * 4, items=0)._replace(items=array("d", [9, 9, 4, 8])))
     assert found.items_per_step == 6
     assert found.warnings == ["the number of items differs between steps (4 to 8); the throughput uses the mean, 6"]
+    assert merge(process([1] * 4, items=0)._replace(items=array("d", [1, 1, 1, 2]))).items_per_step is None
 
 
 def test_long_pauses_between_steps_cause_a_warning(merge: Merge) -> None:
     one = process([1] * 4)
-    apart = one._replace(starts=[start + 2 * place for place, start in enumerate(one.starts)])
-    apart = apart._replace(ends=[start + 1 for start in apart.starts])
+    apart = one._replace(starts=array("d", (start + 2 * place for place, start in enumerate(one.starts))))
+    apart = apart._replace(ends=array("d", (start + 1 for start in apart.starts)))
     (warning,) = merge(apart).warnings
     assert warning == "energy and utilization include the time between steps (50 % of the measured time)"
 
@@ -118,13 +144,17 @@ def test_phases_are_those_of_the_slowest_process_of_each_step(merge: Merge) -> N
 def test_logged_values_are_those_of_the_lowest_rank(merge: Merge) -> None:
     values = [(step, 1.0 / (1 + step)) for step in range(3000)]
     one = process([1] * 4, logs={"train/loss": values, "acc": [(1, 0.5), (2, math.nan)]})
-    metrics = merge(one, process([1] * 4, rank=1, logs={"other": [(1, 1.0)]})).metrics
-    assert metrics.keys() == {"train_loss", "acc"}
+    found = merge(one, process([1] * 4, rank=1, logs={"acc": [(1, 9.0)], "train_loss": [(1, 1.0)]}))
+    metrics = found.metrics
+    assert metrics.keys() == {"train_loss", "acc", "train_loss_2"}
+    assert found.warnings == [
+        "logged names have the same metric, so hpcbench numbers them: 'train_loss' is train_loss_2"
+    ]
     loss = metrics["train_loss"]
     assert (loss["value"], loss["count"], len(loss["values"])) == (1 / 3000, 3000, 1000)
     assert (loss["steps"][0], loss["steps"][-1]) == (0, 2999)
     assert (metrics["acc"]["value"], metrics["acc"]["values"]) == (None, [0.5])
-    assert metrics["acc"]["reason"] == "the last logged value is nan"
+    assert metrics["acc"]["reason"] == "a logged value is not finite"
 
 
 def test_many_steps_are_measured_in_blocks(merge: Merge, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,9 @@ from itertools import pairwise
 import numpy as np
 from rich.text import Text
 
-from hpcbench.analysis.cases.quantities import PROBED
 from hpcbench.analysis.stats.histogram import Histogram, histogram
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.core.samples import SAMPLES
+from hpcbench.core.samples import PROBED, SAMPLES
 from hpcbench.report.terminal.case.view import CaseView
 from hpcbench.report.text.bars import bar
 from hpcbench.report.text.numbers import duration, figure
