@@ -11,7 +11,6 @@ from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
 from hpcbench.analysis.cases.labels import cell
 from hpcbench.analysis.cases.quantities import (
     OF_TIME,
-    PROBED,
     QUANTITIES,
     THROUGHPUT,
     TIME,
@@ -24,7 +23,7 @@ from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import FORWARD_TASKS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.core.samples import INTERFERENCE
+from hpcbench.core.samples import INTERFERENCE, PROBED
 from hpcbench.report.text.numbers import SCALED, between, column_format, memory
 from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
