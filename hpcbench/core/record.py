@@ -128,7 +128,7 @@ class Work:
     """What one step computes. Only runs of the same workload are compared. A command has only `items_per_step`."""
 
     parameter_count: Optional[int] = described(
-        "trainable parameters, counted by the framework", "parameter_count", default=None
+        "trainable parameters, counted by the framework; weights of an ONNX file", "parameter_count", default=None
     )
     flops_per_item: Optional[int] = described(
         "FLOPs of matrix products and convolutions per item (1 MAC = 2 FLOPs)", "flops_per_item", default=None

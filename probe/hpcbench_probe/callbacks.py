@@ -50,7 +50,7 @@ class Steps:
 
     def log(self, values: Mapping[str, Any]) -> None:
         """Log those of the values that are numbers, or tensors of one number, and that have changed."""
-        if probe.active:
+        if self._trains:
             numbers = {name: float(value) for name, value in values.items() if _is_number(value)}
             probe.log(**{name: value for name, value in numbers.items() if self._logged.get(name) != value})
             self._logged.update(numbers)

@@ -22,8 +22,9 @@ class ProbeCallback(Callback):  # type: ignore[misc, unused-ignore]
         self._steps = Steps(items, synchronize)
 
     def on_fit_start(self, trainer: Any, module: Any) -> None:
-        """Become the last callback, so that a step begins after the others, such as ModelCheckpoint, have ended."""
-        trainer.callbacks = [*(each for each in trainer.callbacks if each is not self), self]
+        """Become the first callback, and begin steps in the last one: others, such as ModelCheckpoint, are between."""
+        others = [each for each in trainer.callbacks if each is not self and not isinstance(each, _NextStep)]
+        trainer.callbacks = [self, *others, _NextStep(self._steps)]
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
         """Begin the training."""
@@ -38,17 +39,15 @@ class ProbeCallback(Callback):  # type: ignore[misc, unused-ignore]
         self._steps.ready()
 
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Record the step and the logged values, and begin the next step."""
+        """Record the step and the logged values."""
         self._steps.end()
         if (batch_idx + 1) % trainer.log_every_n_steps == 0:
             self._steps.log(trainer.callback_metrics)
-        self._steps.restart()
 
     def on_validation_end(self, trainer: Any, module: Any) -> None:
-        """Record the logged values of the validation, and restart the step."""
+        """Record the logged values of the validation."""
         if not trainer.sanity_checking:
             self._steps.log(trainer.callback_metrics)
-            self._steps.restart()
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
         """Discard the step that began after the last batch."""
@@ -61,3 +60,18 @@ class ProbeCallback(Callback):  # type: ignore[misc, unused-ignore]
     def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
         """End the training."""
         self._steps.stop()
+
+
+class _NextStep(Callback):  # type: ignore[misc, unused-ignore]
+    """Begin the next step after all other callbacks."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Begin the next step."""
+        self._steps.restart()
+
+    def on_validation_end(self, trainer: Any, module: Any) -> None:
+        """Restart the step after a validation."""
+        self._steps.restart()

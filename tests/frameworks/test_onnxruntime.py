@@ -92,7 +92,7 @@ def test_flops_are_those_of_each_operator(probe: Probe) -> None:
     assert {name: each.get("flops_per_item", each) for name, each in found.items()} == FLOPS
     assert not [each["remarks"] for each in found.values() if each["remarks"]]
     assert found["conv"]["parameter_count"] == 6 * 4 * 3 * 3 + 6
-    assert found["quantized"]["parameter_count"] == 3, "the scales: other weights are integers"
+    assert found["quantized"]["parameter_count"] == 4 * 3 * 3 * 3 + 6, "with three scales and zero points"
 
 
 def test_operators_in_branches_are_not_counted_and_remarked(probe: Probe) -> None:
@@ -149,7 +149,7 @@ def test_threads_stay_on_the_cpus_of_their_process(probe: Probe) -> None:
 OPSET = "Current official support for domain ai.onnx is till opset 28.; export it with an older opset, or build"
 BOTH = (
     "'input' is incomplete for tokens.onnx: 'ids' of type int64 [batch, length] requires shape: [...] and "
-    "vocabulary: N or value: N; 'mask' of type int64 [batch, length] requires"
+    "either vocabulary: N or value: N; 'mask' of type int64 [batch, length] requires"
 )
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (of("none"), "model: none.onnx cannot be read: No such file or directory"),

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -12,6 +12,7 @@ from ...errors import BadModel
 from ...workload.user_code import in_one_line
 
 FLOATS = ("float32", "float16", "bfloat16", "float64")
+_QUANTIZED = ("int8", "uint8", "int4", "uint4")
 _MAX_KEPT = 1024  # elements of a tensor that shape inference may need, such as the target of a Reshape
 _VALUES = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 Dimension = Union[int, str]  # a size, or the name of a dynamic dimension; "?" without a name
@@ -48,7 +49,8 @@ def load(path: str) -> onnx.ModelProto:
             for field in _VALUES:
                 tensor.ClearField(field)
             tensor.data_location = onnx.TensorProto.EXTERNAL
-    return model
+    # Cleared fields keep their memory: a copy has only what is left, and does not count in the peak memory of the case.
+    return onnx.ModelProto.FromString(model.SerializeToString())
 
 
 def graphs(graph: Any) -> Iterator[Any]:
@@ -72,7 +74,7 @@ def declared_inputs(path: str, model: onnx.ModelProto) -> Dict[str, Declared]:
 def dtype_of(model: onnx.ModelProto) -> Optional[str]:
     """Return the data type of most floating-point weights, or without weights of most inputs; None without either."""
     sizes: "Counter[str]" = Counter()
-    for tensor in _float_weights(model):
+    for tensor in _weights(model, FLOATS):
         sizes[numpy_name(tensor.data_type)] += math.prod(tensor.dims)
     if not sizes:
         sizes.update(numpy_name(value.type.tensor_type.elem_type) for value in model.graph.input)
@@ -81,8 +83,11 @@ def dtype_of(model: onnx.ModelProto) -> Optional[str]:
 
 
 def parameter_count(model: onnx.ModelProto) -> int:
-    """Return the number of elements of the floating-point initializers."""
-    return sum(math.prod(tensor.dims) for tensor in _float_weights(model))
+    """Return the number of elements of floating-point and quantized weights: initializers, and constants of a graph.
+
+    Constants of one element, such as factors, are not weights.
+    """
+    return sum(math.prod(tensor.dims) for tensor in _weights(model, (*FLOATS, *_QUANTIZED)))
 
 
 def numpy_name(element_type: int) -> str:
@@ -92,9 +97,16 @@ def numpy_name(element_type: int) -> str:
     return str(helper.tensor_dtype_to_np_dtype(element_type))
 
 
-def _float_weights(model: onnx.ModelProto) -> List[Any]:
-    tensors = [tensor for graph in graphs(model.graph) for tensor in graph.initializer]
-    return [tensor for tensor in tensors if numpy_name(tensor.data_type) in FLOATS]
+def _weights(model: onnx.ModelProto, kinds: Sequence[str]) -> List[Any]:
+    tensors = [tensor for graph in graphs(model.graph) for tensor in (*graph.initializer, *_constants(graph))]
+    return [tensor for tensor in tensors if numpy_name(tensor.data_type) in kinds]
+
+
+def _constants(graph: Any) -> List[Any]:
+    values = [
+        each.t for node in graph.node if node.op_type == "Constant" for each in node.attribute if each.HasField("t")
+    ]
+    return [tensor for tensor in values if math.prod(tensor.dims) > 1]
 
 
 def _declared(path: str, value: Any) -> Declared:
