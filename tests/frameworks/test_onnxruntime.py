@@ -171,7 +171,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (of("mlp", input={"dtype": "bool", "value": 1}), "input 'x' of mlp.onnx has type float32, not bool"),
     (of("fixed"), "fixed.onnx has a fixed batch size of 4, not 2; set batch_size: 4"),
     (of("half"), "dtype: float32 does not match 'half.onnx', which has float16; set dtype: float16, or"),
-    (of("double"), "the graph of double.onnx is in float64"),
+    (of("double"), "'double.onnx', which has float64"),
     (of("mismatch", input={"shape": [4]}), "the forward pass of mismatch.onnx with x [4] failed: RuntimeError: Error"),
 ]
 
