@@ -95,7 +95,7 @@ class Metric(Model):
         if sum(way is not None for way in ways) != 1:
             raise ValueError("give exactly one of regex, json, mllog, csv and log")
         if self.log and (self.file or self.decimal):
-            raise ValueError("'file' and 'decimal' cannot be used with 'log'")
+            raise ValueError(f"'{'file' if self.file else 'decimal'}' cannot be used with 'log'")
         if self.regex and "unit" in compiled(self.regex).groupindex and not self.unit:
             raise ValueError("a pattern with a group `unit` requires the `unit` to which numbers are converted")
         return self

@@ -10,7 +10,7 @@ from hpcbench.config.environment_variables import check_no_secret
 from hpcbench.config.workload import external_model
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
-from hpcbench.config.workload.model_name import ONNX_EXAMPLE
+from hpcbench.config.workload.model_name import ONNX_EXAMPLE, similar
 from hpcbench.config.workload.optimizer import Optimizer
 from hpcbench.core import frameworks
 from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, STEP_TASKS, TASKS, THREAD_COUNTS, TIME_TO_ACCURACY
@@ -84,7 +84,12 @@ class Parameters(Settings):
     @field_validator("model")
     @classmethod
     def _known_model(cls, value: str | None) -> str | None:
-        return value if value is None or source_of(value).is_external else _one_of(value, catalog.MODELS, "model")
+        if value is None or source_of(value).is_external:
+            return value
+        meant = similar(value)
+        if meant:
+            raise ValueError(f"unknown model '{value}'; did you mean model: {meant}?")
+        return _one_of(value, catalog.MODELS, "model")
 
     @field_validator("command")
     @classmethod

@@ -84,6 +84,8 @@ def _path(model: str) -> str:
 def split_function(text: str) -> Tuple[str, str]:
     """Return module and function of `mypackage.nets:build`. Raise ValueError for any other text."""
     match = _FUNCTION.match(text)
+    if match and match.group(1).endswith(".py"):
+        raise ValueError("'%s' names a file; write the module without .py: %s" % (text, text.replace(".py:", ":")))
     if not match:
         raise ValueError("invalid function '%s'; use MODULE:FUNCTION, e.g. mypackage.nets:build" % text)
     return match.group(1), match.group(2)

@@ -29,4 +29,12 @@ def _name(value: Any) -> Any:
     return onnx_model(path)
 
 
+def similar(name: str) -> str:
+    """Return how to write an ONNX file or a function that a name looks like; empty for other names."""
+    if name.endswith(".onnx"):
+        return f"{{onnx: {name}}}"
+    module, dot, function = name.rpartition(".")
+    return f"{module}:{function}" if dot and module.replace(".", "").isidentifier() and function.isidentifier() else ""
+
+
 ModelName = Annotated[str | None, BeforeValidator(_name)]

@@ -98,8 +98,10 @@ def _metrics(view: CaseView) -> Iterator[Fact]:
         lacking = [why for record in view.records if (why := record.metrics_not_found.get(metric.name))]
         value = ""
         if view.row[column] is not None:
-            interval = _interval(view.row, *interval_columns(column), figure)
-            value = f"{figure(view.row[column])} {metric.unit}".rstrip() + interval
+            written = duration if metric.unit == "s" else figure
+            unit = "" if metric.unit == "s" else metric.unit
+            interval = _interval(view.row, *interval_columns(column), written)
+            value = f"{written(view.row[column])} {unit}".rstrip() + interval
         count = f" in {plural(len(lacking), 'run')}" if value else ""
         not_found = f"not found{count}: {lacking[-1]}" if lacking else ""
         yield metric.name, "; ".join(filter(None, [value, not_found]))
