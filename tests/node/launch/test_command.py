@@ -94,7 +94,7 @@ def test_a_command_becomes_a_record_with_its_elapsed_time_and_metrics(run: Run) 
     assert made["error"] is None
     (elapsed_s,) = made["measurements"]["times_s"]
     assert elapsed_s >= 0.3
-    rate = {"value": 5.0, "unit": "it/s", "better": "higher", "count": 1, "values": [5.0]}
+    rate = {"value": 5.0, "unit": "it/s", "better": "higher", "count": 1, "values": [5.0], "steps": []}
     rate |= {"reduce": None, "reason": None, "printed_unit": None}
     assert made["metrics"]["rate"] == rate
     assert made["_printed"] == ("rate: 5\n", "now what\n"), "it goes to the log as it came"
