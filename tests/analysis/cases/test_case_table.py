@@ -436,3 +436,22 @@ def test_a_median_of_whole_numbers_is_whole_if_all_are(repetition: Rep, table: T
     epochs = case_table(frame)["epochs"]
     assert epochs.dtype == "Int64"
     assert epochs.tolist() == [3, 5, pd.NA]
+
+
+def test_runs_without_recorded_steps_are_left_out_of_a_case_that_has_others(repetition: Rep, table: Table) -> None:
+    command = {"framework": "command", "command": "./a", "model": None, "task": None}
+    rows = [
+        repetition(0, run, [time], **command, probed_steps=steps) for run, time, steps in ((1, 0.1, 9), (2, 5.0, None))
+    ]
+    frame = table(*rows)
+    (case,) = case_table(frame).to_dict("records")
+    assert (case["runs"], case["time_median_s"]) == (1, 0.1)
+    assert list(valid_repetitions(frame)["run"]) == [1]
+
+
+def test_step_times_and_wall_times_are_different_workloads(repetition: Rep, table: Table) -> None:
+    command = {"framework": "command", "command": "./a", "model": None, "task": None}
+    frame = table(
+        *(repetition(number, 1, [0.1], **command, probed_steps=steps) for number, steps in enumerate((9, 8, None)))
+    )
+    assert list(work_groups(case_table(frame))) == [0, 0, 1]
