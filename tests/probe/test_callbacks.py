@@ -106,13 +106,16 @@ def test_only_numbers_that_have_changed_are_logged(steps: Steps, recorded: Calla
     assert recorded().logs == {"loss": [(1, 0.5), (1, 0.25)]}
 
 
-def test_outside_hpcbench_callbacks_do_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_hpcbench_callbacks_do_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HPCBENCH_RUN", raising=False)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hpcbench_probe.callbacks, "probe", Probe())
     steps = Steps(8, synchronize=True)
     for method in (steps.train, steps.restart, steps.ready, steps.end, steps.stop):
         method()
     steps.log({"loss": 0.5})
+    assert not hpcbench_probe.callbacks.probe.active
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,30 @@
+"""Figures of logged values."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from hpcbench.report.charts import curves
+from hpcbench.report.charts.theme import ON_PAGE
+
+
+def frame(*names: str, points: int = 3) -> pd.DataFrame:
+    rows = [(case, name, step, 1 / (1 + step)) for name in names for case in ("a", "b") for step in range(points)]
+    return pd.DataFrame(rows, columns=["case", "name", "step", "value"])
+
+
+def test_each_logged_name_has_a_figure_with_a_line_per_case() -> None:
+    (figure,) = curves.figures_of_curves(frame("val_loss"))
+    assert figure.title == "Val loss over steps"
+    assert figure.description == "Last values: a: 0.3333; b: 0.3333."
+    assert figure.caption == "Values logged by the program: the first run of 2 cases."
+    drawn = curves.draw(frame("val_loss"), ON_PAGE).to_dict()
+    assert drawn["mark"]["type"] == "line"
+    assert drawn["encoding"]["color"]["scale"]["domain"] == ["a", "b"]
+
+
+def test_few_points_are_no_curve_and_many_names_are_counted() -> None:
+    assert list(curves.figures_of_curves(frame("loss", points=2))) == []
+    figures = list(curves.figures_of_curves(frame(*(f"m{number}" for number in range(curves.MAX_FIGURES + 1)))))
+    assert len(figures) == curves.MAX_FIGURES
+    assert figures[-1].caption.endswith("The table has the last values of 1 more name.")
