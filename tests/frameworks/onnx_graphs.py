@@ -67,6 +67,25 @@ def tokens() -> Any:
     return model(nodes, inputs, [weight("table", 10, 6), weight("kernel", 6, 4), last])
 
 
+def _attention(sequence: Any) -> dict[str, Any]:
+    return {
+        "attention": model([node("Attention", "x x x", q_num_heads=2, kv_num_heads=2)], [sequence]),
+        "multihead": model(
+            [node("MultiHeadAttention", "x x x - mask", domain=MICROSOFT, num_heads=2)],
+            [sequence, value("mask", "n", 6, dtype=TensorProto.INT32)],
+        ),
+        "past": model(
+            [node("Attention", "x x x - past past", "y keys values", q_num_heads=2, kv_num_heads=2)],
+            [sequence, value("past", "n", 2, 5, 4)],
+        ),
+        "projected": model(
+            [node("Attention", "x k b", domain=MICROSOFT, num_heads=2)],
+            [sequence],
+            [weight("k", 8, 24), weight("b", 24)],
+        ),
+    }
+
+
 def counted() -> dict[str, Any]:
     """Return a graph of one operator for each formula of FLOPs, with a batch of any size."""
     image, sequence = value("x", "n", 4, 8, 8), value("x", "n", 6, 8)
@@ -105,20 +124,7 @@ def counted() -> dict[str, Any]:
             [sequence],
             [weight("w", 1, 15, 8), weight("r", 1, 15, 5)],
         ),
-        "attention": model([node("Attention", "x x x", q_num_heads=2, kv_num_heads=2)], [sequence]),
-        "multihead": model(
-            [node("MultiHeadAttention", "x x x - mask", domain=MICROSOFT, num_heads=2)],
-            [sequence, value("mask", "n", 6, dtype=TensorProto.INT32)],
-        ),
-        "past": model(
-            [node("Attention", "x x x - past past", "y keys values", q_num_heads=2, kv_num_heads=2)],
-            [sequence, value("past", "n", 2, 5, 4)],
-        ),
-        "projected": model(
-            [node("Attention", "x k b", domain=MICROSOFT, num_heads=2)],
-            [sequence],
-            [weight("k", 8, 24), weight("b", 24)],
-        ),
+        **_attention(sequence),
         "fused": model([node("FusedMatMul", "x x", domain=MICROSOFT, transA=1)], [sequence]),
         "inside": model(
             [node("If", "yes", then_branch=branch, else_branch=branch)], [sequence], [yes, weight("k", 8, 3)]

@@ -96,13 +96,13 @@ class OnnxNetwork(Network):
         return output.astype(numpy.float32)
 
     def learn(self, batches: Sequence[Batch]) -> Any:
-        raise NotImplementedError("ONNX Runtime only infers")
+        raise Unsupported("ONNX Runtime supports inference only")
 
     def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
-        raise NotImplementedError("an ONNX file has synthetic input")
+        raise Unsupported("ONNX models run on synthetic input only")
 
     def weights(self) -> "List[numpy.ndarray]":
-        raise NotImplementedError("ONNX Runtime only infers")
+        raise Unsupported("ONNX Runtime supports inference only")
 
     def remarks(self) -> List[str]:
         return self._remarks
