@@ -98,8 +98,8 @@ def _metrics(view: CaseView) -> Iterator[Fact]:
         lacking = [why for record in view.records if (why := record.metrics_not_found.get(metric.name))]
         value = ""
         if view.row[column] is not None:
-            written = duration if metric.unit == "s" else figure
-            unit = "" if metric.unit == "s" else metric.unit
+            is_time = metric.unit == "s" and view.row[column] > 0
+            written, unit = (duration, "") if is_time else (figure, metric.unit)
             interval = _interval(view.row, *interval_columns(column), written)
             value = f"{written(view.row[column])} {unit}".rstrip() + interval
         count = f" in {plural(len(lacking), 'run')}" if value else ""
