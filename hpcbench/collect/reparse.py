@@ -10,8 +10,8 @@ from hpcbench.collect.sweep_output import NOT_KEPT, is_command
 from hpcbench.core.metrics import logged
 from hpcbench.core.metrics.error import MetricError
 from hpcbench.core.metrics.kept_output import AttemptKey, key_of
-from hpcbench.core.metrics.of_command import WARNING, measured, not_found
-from hpcbench.core.metrics.value import better
+from hpcbench.core.metrics.of_command import WARNING, measured
+from hpcbench.core.metrics.value import better, not_found
 from hpcbench.core.record import Error, MetricValue, Record
 from hpcbench.core.status import COMPLETED, FAILED, LAST_LINES, UNEXPECTED
 from hpcbench.core.typed_json import from_json
@@ -52,14 +52,20 @@ def _of_output(record: Record, kept: KeptOutput, definitions: Definitions, earli
     except MetricError as error:
         failure = Error(UNEXPECTED, str(error), record.error.last_lines if record.error else _last_lines(kept))
         return _outcome(record, FAILED, failure, None, warnings)
-    recorded = _recorded(record, earlier)
     of_output = {name: from_json(MetricValue, value) for name, value in made.metrics.items()}
+    metrics = {**_of_probe(record, definitions, earlier), **of_output}
+    return _outcome(record, COMPLETED, None, metrics, [*warnings, *made.warnings])
+
+
+def _of_probe(record: Record, definitions: Definitions, earlier: Definitions) -> dict[str, MetricValue]:
+    """Return the metrics that hpcbench_probe recorded, and those that the definitions make of its logged values."""
+    recorded = _recorded(record, earlier)
     of_log = {
         name: _of_log(name, spec, record, recorded, earlier)
         for name, spec in definitions.metrics.items()
         if spec.get("log") is not None
     }
-    return _outcome(record, COMPLETED, None, {**recorded, **of_output, **of_log}, [*warnings, *made.warnings])
+    return {**recorded, **of_log}
 
 
 def _recorded(record: Record, earlier: Definitions) -> dict[str, MetricValue]:
@@ -82,7 +88,7 @@ def _of_log(
     reduce = spec["reduce"] or logged.LAST
     if source is not None and len(source.values) < (source.count or 0) and reduce != source.reduce:
         reason = f"the record has {len(source.values):,} of {source.count:,} logged values: run the sweep again"
-        return from_json(MetricValue, logged.not_found(dict(spec), reason))
+        return from_json(MetricValue, not_found(dict(spec), reason))
     if source is not None and reduce == source.reduce:  # the last value may be one that the record does not list
         return replace(source, unit=spec["unit"], better=better(dict(spec)))
     values = (
@@ -105,8 +111,9 @@ def _without_output(record: Record, definitions: Definitions, earlier: Definitio
         if name in known and spec == earlier.metrics.get(name)
         else from_json(MetricValue, not_found(spec, NOT_KEPT))
         for name, spec in definitions.metrics.items()
+        if spec.get("log") is None
     }
-    return _outcome(record, COMPLETED, None, {**_recorded(record, earlier), **metrics}, record.warnings)
+    return _outcome(record, COMPLETED, None, {**_of_probe(record, definitions, earlier), **metrics}, record.warnings)
 
 
 def _outcome(

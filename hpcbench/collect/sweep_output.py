@@ -8,8 +8,8 @@ from dataclasses import replace
 from hpcbench.collect.found_metrics import FoundMetric, Printed, found_metrics
 from hpcbench.core.metrics.error import MetricError
 from hpcbench.core.metrics.kept_output import key_of
-from hpcbench.core.metrics.of_command import measured, not_found
-from hpcbench.core.metrics.value import Spec
+from hpcbench.core.metrics.of_command import measured
+from hpcbench.core.metrics.value import Spec, not_found
 from hpcbench.core.record import MetricValue, Record
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.status import COMPLETED

@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from .value import KEPT, REDUCTIONS, Spec, better
+from .value import KEPT, REDUCTIONS, Spec, better, not_found
 
 Values = List[Tuple[int, float]]  # with the number of completed steps at each
 LAST = "last"
@@ -38,12 +38,6 @@ def measured(metrics: Mapping[str, Spec], logged: Mapping[str, Values]) -> Dict[
     `logged` are the values by their identifiers. A metric without a finite value has a reason.
     """
     return {name: _measured(spec, logged) for name, spec in metrics.items() if spec.get("log") is not None}
-
-
-def not_found(spec: Spec, reason: str) -> Dict[str, Any]:
-    """Return a metric without a value, as a record holds it."""
-    reduce = spec["reduce"] or LAST
-    return {"value": None, "unit": spec["unit"], "better": better(spec), "reduce": reduce, "reason": reason}
 
 
 def of_values(values: Values, unit: str, way: Optional[str], reduce: str) -> Dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Protocol, Seq
 from .error import MetricError
 from .kept_output import LAST, SEGMENT_BYTES, Part, missing_bytes
 from .plain_text import decoded
-from .value import Spec, better, value_of
+from .value import Spec, not_found, value_of
 
 WARNING = "metric '%s': %s"
 _COMPLETE = ("sum",)  # reductions that are impossible without the middle of an output
@@ -64,11 +64,6 @@ def measured(metrics: Mapping[str, Spec], expect: Iterable[str], output: Output)
         except Exception as error:  # unforeseen output, which is kept: the run has completed
             found.metrics[name] = not_found(spec, "hpcbench failed: %s: %s" % (type(error).__name__, error))
     return found
-
-
-def not_found(spec: Spec, reason: str) -> Dict[str, Any]:
-    """Return a metric without a value, as a record holds it."""
-    return {"value": None, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], "reason": reason}
 
 
 def text_of(parts: Sequence[Part], rank: int) -> Text:

@@ -88,6 +88,11 @@ def better(spec: Spec) -> Optional[str]:
     return given or ("higher" if unit.endswith("/s") else "lower" if unit in TIMES else None)
 
 
+def not_found(spec: Spec, reason: str) -> Dict[str, Any]:
+    """Return a metric without a value, as a record holds it."""
+    return {"value": None, "unit": spec["unit"], "better": better(spec), "reduce": spec["reduce"], "reason": reason}
+
+
 def found_in(spec: Spec, text: str) -> Iterator[Found]:
     """Yield the numbers that a metric finds in a text. Raise MetricError if a value is not a number."""
     decimal: Optional[str] = spec["decimal"]

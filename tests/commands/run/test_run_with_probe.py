@@ -116,3 +116,22 @@ def test_a_metric_may_be_a_logged_value_and_reparse_keeps_it(command_line, progr
     assert float(row["metric_mean"]) == pytest.approx(sum([*range(7), 0, 1]) / 9)
     assert (row["metric_best"], row["metric_train_acc"]) == ("6.0", "1.0")
     assert float(row["metric_phase_forward_s"]) >= 0.004
+
+
+def test_steps_of_a_run_whose_output_was_unexpected_are_kept_for_reparse(command_line, program) -> None:
+    content = {
+        "name": "trial",
+        "parameters": {"framework": "command", "command": "python3 train.py 9", "cpus_per_task": 1},
+        "metrics": {"best": {"log": "train/acc", "reduce": "max"}},
+        "expect": ["done"],
+        "measure": {"repetitions": 1, "retries": 0},
+    }
+    file = command_line.workspace / "trial.yaml"
+    file.write_text(yaml.safe_dump(content))
+    command_line("sweep", "trial.yaml", "--local", expect=1)
+    (record,) = command_line.records()
+    assert (record["status"], record["error"]["type"], record["probe"]["steps"]) == ("failed", "expect", 9)
+    file.write_text(yaml.safe_dump({**content, "expect": []}))
+    command_line("reparse", "latest", "trial.yaml")
+    (row,) = command_line.report()
+    assert (row["status"], row["metric_best"], row["probed_steps"]) == ("completed", "6.0", "9")
