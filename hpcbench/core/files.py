@@ -7,7 +7,7 @@ import json
 import os
 import stat
 import sys
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, Union
 
 RESULTS = "results"  # this folder and its parents may be links
 
@@ -50,16 +50,16 @@ def keep_once(path: str, describe: Callable[[], Dict[str, Any]]) -> None:
         print("hpcbench: %s was not written: %s" % (path, error), file=sys.stderr)
 
 
-def write_whole(path: str, text: str, *, durable: bool = False) -> None:
-    """Write a text file completely or not at all: write to a temporary name, unique to this process, then rename it.
+def write_whole(path: str, content: Union[str, bytes], *, durable: bool = False) -> None:
+    """Write a file completely or not at all: write to a temporary name, unique to this process, then rename it.
 
     A `durable` file is whole after a power failure, too. Raise OSError if the file cannot be written.
     """
     make_folder(os.path.dirname(path))
     unfinished = "%s.%s-%d.part" % (path, os.uname().nodename, os.getpid())
     try:
-        with open(unfinished, "w", encoding="utf-8", opener=no_link) as file:
-            file.write(text)
+        with open(unfinished, "wb", opener=no_link) as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

@@ -4,6 +4,9 @@ import os
 from typing import List, NamedTuple, Optional, Sequence
 
 
+PROBE = "hpcbench_probe.zip"  # in the zipapp: the package hpcbench_probe, for the programs of users
+
+
 class RankTask(NamedTuple):
     """The arguments of one task of a run."""
 

@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from hpcbench.core.rank_command import PROBE
 from hpcbench.util.package_data import PACKAGE, shipped
 
 CARRIED = "hpcbench_carried"  # not the name of the installed package
 PARTS = ("core", "models", "node")
-PROBE = "hpcbench_probe"  # for the programs of users
+_OF_PROBE = "hpcbench_probe/"
 # Without bytecode: loading a framework takes seconds, and some frameworks need the source of what they compile.
 ADAPTERS = f"{CARRIED}/node/frameworks/"
 # Must parse on any Python, including 3.6 and older. The message begins like those of the job script (core/status.py).
@@ -40,16 +41,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # constant, so that equal code gives an equal fi
 @lru_cache(maxsize=1)
 def node_zipapp() -> bytes:
     """Return the content of node.pyz: the same bytes for the same code."""
-    buffer = io.BytesIO()
     files = {"__main__.py": _MAIN.encode(), f"{CARRIED}/__init__.py": b""}
     for path in _sources():
         files[f"{CARRIED}/{path.relative_to(PACKAGE).as_posix()}"] = path.read_bytes()
-    files |= {f"{PROBE}/{path.name}": path.read_bytes() for path in sorted((shipped("probe") / PROBE).glob("*.py"))}
+    files |= {_OF_PROBE + path.name: path.read_bytes() for path in sorted((shipped("probe") / _OF_PROBE).glob("*.py"))}
     files |= _bytecode({name: source for name, source in files.items() if not name.startswith(ADAPTERS)})
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
+    probe = {name: files.pop(name) for name in list(files) if name.startswith(_OF_PROBE)}
+    return _zipped(files | {PROBE: _zipped(probe)})
 
 
 def is_of_this_code(file: Path) -> bool:
@@ -62,7 +60,16 @@ def is_of_this_code(file: Path) -> bool:
 
 def _checksums(file: Path | io.BytesIO) -> dict[str, int]:
     with zipfile.ZipFile(file) as archive:
-        return {entry.filename: entry.CRC for entry in archive.infolist() if entry.filename.endswith(".py")}
+        found = {entry.filename: entry.CRC for entry in archive.infolist() if entry.filename.endswith(".py")}
+        return found | (_checksums(io.BytesIO(archive.read(PROBE))) if PROBE in archive.namelist() else {})
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
 
 
 def _sources() -> list[Path]:

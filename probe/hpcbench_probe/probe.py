@@ -90,16 +90,7 @@ class Probe:
         end = _clock()
         self._in_step = False
         if self._recorder is not None:
-            self._recorder.add(start, end, items or 0)
-
-    def _next(self, start: float, ready: float, items: int) -> float:
-        """End the step that began at `start` and had its batch at `ready`; return the start of the next."""
-        if self._synchronizes:
-            synchronize_devices()
-        end = _clock()
-        if self._recorder is None:  # a child process of the parent's step
-            return end
-        return self._recorder.add(start, end, items, ready - start)
+            self._recorder.add(start, end, float(items or 0))
 
     def _discard(self) -> None:
         """End the current step, if there is one, without recording it."""
@@ -123,6 +114,8 @@ class Probe:
 
     def _forked(self) -> None:
         """Start a new recorder in a child process. A process that is forked during a step records nothing."""
+        if self._recorder is not None:
+            self._recorder.stop()
         self._recorder = Recorder(os.environ[RUN]) if os.environ.get(RUN) and not self._in_step else None
         self._in_step = False
 
@@ -131,7 +124,9 @@ class _Loop(Generic[Batch]):
     """The batches of a loader, as steps. All other attributes are those of the loader."""
 
     def __init__(self, probe: Probe, loader: Iterable[Batch], items: Items, synchronize: bool) -> None:
-        self._probe, self._loader, self._items, self._synchronize = probe, loader, items, synchronize
+        self._probe, self._loader, self._synchronize = probe, loader, synchronize
+        self._count = items if callable(items) else None
+        self._items = 0.0 if items is None or callable(items) else float(items)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # also while it is copied or unpickled, without a loader
@@ -143,14 +138,21 @@ class _Loop(Generic[Batch]):
         return length
 
     def __iter__(self) -> Iterator[Batch]:
-        probe, items = self._probe, self._items or 0
+        probe, synchronize, count, items = self._probe, self._synchronize, self._count, self._items
         batches = iter(self._loader)  # starts the processes of some loaders
-        start = probe._begin(self._synchronize)
+        if probe._recorder is None:  # in a child process of a step
+            yield from batches
+            return
+        add = probe._recorder.add
+        start = probe._begin(synchronize)
         try:
             for batch in batches:
                 ready = _clock()
                 yield batch
-                start = probe._next(start, ready, items(batch) if callable(items) else items)
+                if synchronize:
+                    synchronize_devices()
+                end = _clock()
+                start = add(start, end, items if count is None else float(count(batch)), ready - start)
         finally:
             probe._discard()
             probe.flush()

@@ -21,6 +21,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 FORMAT = 1
 FOLDER = ".hpcbench_probe"  # in the folder of the run
 FLUSH_S = 5.0  # steps that a killed process loses, at most
+MANY = 32_768  # steps in memory from which it does not wait that long
 DATA = "data"  # the phase in which a callback waits for a batch; hpcbench gives the wait of loops the same name
 # Variables with the rank and the number of ranks, set by torchrun, Open MPI, MVAPICH, PMIx, MPICH and Intel MPI, PALS,
 # Flux, hpcbench and Slurm.
@@ -52,22 +53,19 @@ class Recorder:
         self._file: Optional[Any] = None
         self._size = 0  # of the whole lines in the file
         self._unwritten = b""  # after an error
-        self._steps = array("d")  # that are not yet in the file
-        self._append = self._steps.append
-        self._done = 0  # steps of this process
+        self._steps: List[float] = []  # four numbers of each step that is not yet in the file
+        self._written = 0  # steps before them
         self._phases: Dict[str, _Series] = {}
         self._logs: Dict[str, _Series] = {}
         self._flush_at = 0.0  # the first step opens the file
+        self._stopped = False
 
     def add(self, start: float, end: float, items: float, waited: float = -1.0) -> float:
         """Add a step that has ended; return when the next can begin: later than `end` if this wrote to the file."""
-        append = self._append
-        append(start)
-        append(end)
-        append(items)
-        append(waited)
-        self._done += 1
-        return end if end < self._flush_at else self.flush()
+        # One list and no calls: after a step of some milliseconds, this code is not in the caches of the CPU.
+        steps = self._steps
+        steps += (start, end, items, waited)
+        return end if end < self._flush_at and len(steps) < 4 * MANY else self.flush()
 
     def phase(self, name: str, seconds: float) -> None:
         """Add the time of a phase to the step that has not ended yet."""
@@ -79,36 +77,48 @@ class Recorder:
 
     def discard(self) -> None:
         """Remove the phases of the step that has not ended."""
+        done = self._done()
         for series in self._phases.values():
-            while series.at and series.at[-1] == self._done:
+            while series.at and series.at[-1] == done:
                 series.at.pop()
                 series.values.pop()
 
     def flush(self) -> float:
         """Append what is in memory to the file, and return the time. After an error, the next call tries again."""
-        self._write(b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in self._taken()))
+        lines = self._taken()
+        if not self._stopped:
+            self._write(b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines))
         now = time.monotonic()
         self._flush_at = now + FLUSH_S
         return now
+
+    def stop(self) -> None:
+        """Write nothing from now on: this is a copy in a child process."""
+        self._stopped = True
+
+    def _done(self) -> int:
+        """Return the steps that have ended."""
+        return self._written + len(self._steps) // 4
 
     def _add(self, group: Dict[str, _Series], name: str, value: float) -> None:
         series = group.get(name)
         if series is None:
             series = group[name] = _Series(array("q"), array("d"))
-        series.at.append(self._done)
+        series.at.append(self._done())
         series.values.append(value)
 
     def _taken(self) -> List[Dict[str, Any]]:
         """Return what is in memory as lines of the file, and forget it."""
         lines: List[Dict[str, Any]] = []
         if self._steps:
-            lines.append({"steps": _encoded(self._steps)})
+            lines.append({"steps": _encoded(array("d", self._steps))})
         for kind, group in (("phase", self._phases), ("log", self._logs)):
             for name, series in group.items():
                 if series.at:
                     lines.append({kind: name, "at": _encoded(series.at), "values": _encoded(series.values)})
                     del series.at[:], series.values[:]
-        del self._steps[:]
+        self._written = self._done()
+        self._steps.clear()
         return lines
 
     def _write(self, lines: bytes) -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.metrics import Metric
+from hpcbench.core.rank_command import PROBE
 from hpcbench.node.results.probe_files import read_all
 from hpcbench.submit.zipapp import PARTS
 from hpcbench.util.package_data import PACKAGE, shipped
@@ -98,12 +100,14 @@ def test_steps_are_recorded_under_python_3_8(
     old_python: str, zipapp: Path, tmp_path: Path, clean_environment: dict[str, str]
 ) -> None:
     program = "from hpcbench_probe import probe\nfor i in probe([1, 2], items=3): probe.log(i=i)"
-    environment = {**clean_environment, "PYTHONPATH": str(zipapp), "HPCBENCH_RUN": str(tmp_path / "run")}
+    with zipfile.ZipFile(zipapp) as archive:
+        probe = archive.extract(PROBE, tmp_path)
+    environment = {**clean_environment, "PYTHONPATH": probe, "HPCBENCH_RUN": str(tmp_path / "run")}
     words = [old_python, "-W", "error", "-c", program]
     done = subprocess.run(words, capture_output=True, env=environment, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     (process,), _ = read_all(str(tmp_path))
-    assert (process.items.tolist(), process.logs) == ([3, 3], {"i": [(0, 1.0), (1, 2.0)]})
+    assert (process.items.tolist(), list(process.logs["i"])) == ([3, 3], [(0, 1.0), (1, 2.0)])
 
 
 def test_a_run_becomes_a_record_under_python_3_8(

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from hpcbench.core.rank_command import PROBE
 from hpcbench.submit.zipapp import is_of_this_code, node_zipapp
 
 
@@ -46,10 +47,17 @@ def test_each_folder_of_the_zipapp_is_a_package() -> None:
 def test_the_zipapp_holds_the_node_code_and_the_probe_and_nothing_else() -> None:
     names = zipfile.ZipFile(io.BytesIO(node_zipapp())).namelist()
     assert {"__main__.py", "hpcbench_carried/node/cli.py", "hpcbench_carried/node/monitor/timeline.py"} <= set(names)
-    assert all(name.startswith(("__main__.py", "hpcbench_carried/", "hpcbench_probe/")) for name in names)
-    assert all(name.endswith((".py", ".pyc")) for name in names)
+    assert [name for name in names if not name.startswith(("__main__.py", "hpcbench_carried/"))] == [PROBE]
+    assert all(name.endswith((".py", ".pyc")) for name in names if name != PROBE)
     assert {name.removesuffix("c") for name in names} <= set(names), "no bytecode without its source"
     assert not [name for name in names if name.startswith("hpcbench_carried/node/frameworks/") and name.endswith("c")]
+
+
+def test_the_probe_is_a_small_zip_file_of_its_own() -> None:
+    with zipfile.ZipFile(io.BytesIO(node_zipapp())) as archive, archive.open(PROBE) as file:
+        names = zipfile.ZipFile(file).namelist()
+    assert {"hpcbench_probe/__init__.py", "hpcbench_probe/probe.py", "hpcbench_probe/probe.pyc"} <= set(names)
+    assert len(names) < 30
 
 
 def changed(file: Path, ending: str, change: Callable[[bytes], bytes]) -> Path:
@@ -58,6 +66,15 @@ def changed(file: Path, ending: str, change: Callable[[bytes], bytes]) -> Path:
         for name in old.namelist():
             new.writestr(name, change(old.read(name)) if name.endswith(ending) else old.read(name))
     return file
+
+
+def without_one_file(archive: bytes) -> bytes:
+    fewer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(fewer, "w") as new:
+        for name in old.namelist():
+            if name != "hpcbench_probe/probe.py":
+                new.writestr(name, old.read(name))
+    return fewer.getvalue()
 
 
 def helped(file: Path) -> subprocess.CompletedProcess[str]:
@@ -80,5 +97,6 @@ def test_a_python_of_another_version_passes_the_bytecode_over(tmp_path: Path) ->
 def test_other_sources_are_other_code_and_other_bytecode_is_not(tmp_path: Path) -> None:
     assert is_of_this_code(changed(tmp_path / "same.pyz", ".pyc", lambda code: b"of another Python"))
     assert not is_of_this_code(changed(tmp_path / "other.pyz", "cli.py", lambda source: source + b"\n"))
+    assert not is_of_this_code(changed(tmp_path / "probe.pyz", PROBE, without_one_file))
     (tmp_path / "odd.pyz").write_bytes(b"no zip file")
     assert not is_of_this_code(tmp_path / "odd.pyz")

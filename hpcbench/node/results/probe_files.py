@@ -7,19 +7,36 @@ program can write to the folder: a file that is not of the format is rejected, w
 import binascii
 import json
 import math
+import operator
 import os
 import stat
 import sys
 from array import array
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...core.metrics.logged import Values
 from ..launch.rank_files import FOLDER
 
 FORMAT = 1
 _IN_RUN = ".hpcbench_probe"  # folder in that of the run
 _SUFFIX = ".jsonl"
 DATA = "data"  # the phase of waiting for a batch
+
+
+class Series:
+    """Numbers, and the step of each: 16 bytes for a pair, since a process may have very many."""
+
+    def __init__(self) -> None:
+        self._steps, self._numbers = array("q"), array("d")
+
+    def extend(self, steps: Sequence[int], numbers: Sequence[float]) -> None:
+        """Add numbers and their steps, equally many. Raise ValueError for different counts."""
+        if len(steps) != len(numbers):
+            raise ValueError("%d steps have %d values" % (len(steps), len(numbers)))
+        self._steps.extend(steps)
+        self._numbers.extend(numbers)
+
+    def __iter__(self) -> Iterator[Tuple[int, float]]:
+        return zip(self._steps, self._numbers)
 
 
 class ProbedProcess(NamedTuple):
@@ -32,8 +49,8 @@ class ProbedProcess(NamedTuple):
     starts: "array[float]"
     ends: "array[float]"
     items: "array[float]"
-    phases: Dict[str, Values]
-    logs: Dict[str, Values]
+    phases: Dict[str, Series]
+    logs: Dict[str, Series]
 
     @property
     def begin_s(self) -> float:
@@ -105,20 +122,20 @@ def _add(process: ProbedProcess, line: Dict[str, Any], decode: "_Decoder") -> No
         return
     kind = "phase" if "phase" in line else "log"
     group = process.phases if kind == "phase" else process.logs
-    values = zip(decode.integers(line["at"]), decode.floats(line["values"]))
-    group.setdefault(str(line[kind]), []).extend(values)
+    group.setdefault(str(line[kind]), Series()).extend(decode.integers(line["at"]), decode.floats(line["values"]))
 
 
 def _add_steps(process: ProbedProcess, numbers: Any) -> None:
     """Add steps from four numbers of each: start, end, items, and the time to get a batch, negative if unknown."""
     if len(numbers) % 4:
         raise ValueError("steps have four numbers each, and not %d" % len(numbers))
-    starts, ends, items = numbers[::4], numbers[1::4], numbers[2::4]
-    if not all(map(math.isfinite, numbers)) or min(items) < 0 or any(e < s for s, e in zip(starts, ends)):
+    starts, ends, items, waits = (numbers[place::4] for place in range(4))
+    if not all(map(math.isfinite, numbers)) or min(items) < 0 or not all(map(operator.le, starts, ends)):
         raise ValueError("it has steps that are not valid")
-    waits = [(len(process.ends) + place, waited) for place, waited in enumerate(numbers[3::4]) if waited >= 0]
-    if waits:
-        process.phases.setdefault(DATA, []).extend(waits)
+    waited = [place for place, wait in enumerate(waits) if wait >= 0]
+    if waited:
+        steps = [len(process.ends) + place for place in waited]
+        process.phases.setdefault(DATA, Series()).extend(steps, [waits[place] for place in waited])
     process.starts.extend(starts)
     process.ends.extend(ends)
     process.items.extend(items)

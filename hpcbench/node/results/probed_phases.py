@@ -1,8 +1,9 @@
 """The times of phases that hpcbench_probe recorded, as metrics of a run."""
 
-from typing import Any, Dict, List, Sequence
+from array import array
+from typing import Any, Dict, Iterable, Sequence, Tuple
 
-from ...core.metrics.logged import PHASE, Values, identifier, of_values
+from ...core.metrics.logged import PHASE, identifier, of_values
 from .probe_files import ProbedProcess
 
 
@@ -14,14 +15,14 @@ def phases(used: Sequence[ProbedProcess], slowest: Sequence[int], measured: rang
     """
     found: Dict[str, Dict[str, Any]] = {}
     for name in dict.fromkeys(name for each in used for name in each.phases):
-        totals = [_by_step(each.phases.get(name, []), len(slowest)) for each in used]
+        totals = [_by_step(each.phases.get(name, ()), len(slowest)) for each in used]
         times = [(place, totals[slowest[place]][place]) for place in measured]
         found[PHASE + identifier(name)] = of_values(times, "s", "lower", "mean")
     return found
 
 
-def _by_step(values: Values, count: int) -> List[float]:
-    totals = [0.0] * count
+def _by_step(values: Iterable[Tuple[int, float]], count: int) -> Sequence[float]:
+    totals = array("d", bytes(8 * count))
     for step, seconds in values:
         if 0 <= step < count:
             totals[step] += seconds

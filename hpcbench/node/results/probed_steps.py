@@ -1,6 +1,8 @@
 """The steps of a command whose processes used hpcbench_probe, as the measurements of the run."""
 
+from array import array
 from dataclasses import replace
+from operator import sub
 from statistics import mean, median, median_high, median_low
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -13,7 +15,7 @@ from ..worker.stopping_rules import MAX_SAMPLES_KEPT
 from ..worker.timing import SHORTEST_WARMUP_S, WARMUP_WINDOW_S, WINDOW_S
 from ..worker.warmup import is_steady, trend
 from . import probe_files, probed_phases
-from .probe_files import ProbedProcess
+from .probe_files import ProbedProcess, Series
 
 MANY = 0.1  # fraction of the measured time between steps that causes a warning
 IRREGULAR = 0.05  # relative difference of mean and median from which steps are combined into blocks
@@ -65,7 +67,7 @@ def merged(
     if most > count:
         what = "the number of steps differs between processes (%d to %d); hpcbench uses the first %d of each process"
         warnings.append(what % (count, most, count))
-    columns = [[end - start for start, end in zip(each.starts, each.ends)][:count] for each in used]
+    columns = [array("d", map(sub, each.ends[:count], each.starts)) for each in used]
     joint: Callable[[Times], float] = harmonic_mean if planned.instances > 1 else max
     times = [joint(each) for each in zip(*columns)]
     warmup, steady = warm_up(times, planned.measure["precision"], planned.measure["max_warmup_s"])
@@ -212,14 +214,14 @@ def _items(used: Sequence[ProbedProcess], measured: range, complete: bool) -> Tu
 
 def _logged(used: Sequence[ProbedProcess]) -> Tuple[Dict[str, Values], List[str]]:
     """Return the logged values by metric, each from the lowest rank that logged it; a warning about numbered names."""
-    by_name: Dict[str, Values] = {}
+    by_name: Dict[str, Series] = {}
     for process in used:
         for name, values in process.logs.items():
             by_name.setdefault(name, values)
     names = identifiers(by_name)
     same = ["'%s' is %s" % (name, metric) for name, metric in names.items() if metric[-1:].isdigit() and name != metric]
     renamed = ["logged names have the same metric, so hpcbench numbers them: %s" % ", ".join(same)] if same else []
-    return {names[name]: values for name, values in by_name.items()}, renamed
+    return {names[name]: list(values) for name, values in by_name.items()}, renamed
 
 
 def _pauses(process: ProbedProcess, measured: range) -> Iterator[str]:
