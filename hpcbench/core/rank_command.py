@@ -3,7 +3,6 @@
 import os
 from typing import List, NamedTuple, Optional, Sequence
 
-
 PROBE = "hpcbench_probe.zip"  # in the zipapp: the package hpcbench_probe, for the programs of users
 
 
