@@ -25,9 +25,10 @@ class Probe:
         self._recorder: Optional[Recorder] = None
         self._in_step = False
         self._synchronizes = False
+        self._was_used = False
         if os.environ.get(RUN):
             self._recorder = Recorder(os.environ[RUN])
-            atexit.register(self.flush)
+            atexit.register(self._close)
             os.register_at_fork(after_in_child=self._forked)
 
     @property
@@ -44,6 +45,7 @@ class Probe:
         """
         if self._recorder is None:
             return loader
+        self._was_used = True
         loop = _Loop(self, loader, items, synchronize)
         return iter(loop) if isinstance(loader, Iterator) else loop
 
@@ -53,6 +55,7 @@ class Probe:
         `synchronize` waits for the devices at the end of the step and of its phases. A step that an exception ends is
         not recorded. Entering it raises ProbeError inside another step.
         """
+        self._was_used = True
         return _NOTHING if self._recorder is None else _Step(self, items, synchronize)
 
     def phase(self, name: str) -> Any:
@@ -75,6 +78,10 @@ class Probe:
         """Write buffered steps to the file. This also happens at the end of each loop and of the process."""
         if self._recorder is not None:
             self._recorder.flush()
+
+    def _close(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close(self._was_used)
 
     def _begin(self, synchronize: bool = False) -> float:
         """Begin a step, and return its start in s. Raise ProbeError inside another step."""
@@ -117,7 +124,7 @@ class Probe:
         if self._recorder is not None:
             self._recorder.stop()
         self._recorder = Recorder(os.environ[RUN]) if os.environ.get(RUN) and not self._in_step else None
-        self._in_step = False
+        self._in_step = self._was_used = False
 
 
 class _Loop(Generic[Batch]):

@@ -83,6 +83,12 @@ class Recorder:
                 series.at.pop()
                 series.values.pop()
 
+    def close(self, was_used: bool) -> None:
+        """Append what is in memory to the file. A file without steps shows a use of the probe that had no effect."""
+        self.flush()
+        if was_used and self._file is None and not self._stopped:
+            self._write(b"", even_if_empty=True)
+
     def flush(self) -> float:
         """Append what is in memory to the file, and return the time. After an error, the next call tries again."""
         lines = self._taken()
@@ -121,10 +127,10 @@ class Recorder:
         self._steps.clear()
         return lines
 
-    def _write(self, lines: bytes) -> None:
+    def _write(self, lines: bytes, even_if_empty: bool = False) -> None:
         """Write whole lines. An error, such as a full disk, is a message: it must not end the training."""
         had_failed, self._unwritten = bool(self._unwritten), self._unwritten + lines
-        if not self._unwritten:
+        if not self._unwritten and not even_if_empty:
             return
         try:
             if self._file is None:

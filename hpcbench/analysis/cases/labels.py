@@ -28,6 +28,7 @@ _COUNTS = {
 _OFTEN_DERIVED = (
     "environment",
     "model_options",
+    "input",
     "learning_rate",
     "execution",
     "threads",
@@ -88,6 +89,13 @@ def _title(cases: pd.DataFrame, first: Mapping[Any, Any]) -> str:
     work = [first["model"], first["task"], first["dtype"]]
     sizes = [f"batch size {first['batch_size']}"] if cases["batch_size"].nunique() == 1 else []
     return ", ".join([" ".join(work + shared), *sizes, f"{int(first['parameter_count']):,} parameters"])
+
+
+def shared_by(cases: pd.DataFrame) -> str:
+    """Return what models have in common, in words: `inference float32 pytorch cpu, batch size 4`."""
+    shared = [name for name in ("model", "task", "dtype", "framework", "device") if cases[name].nunique() == 1]
+    sizes = [f"batch size {cases['batch_size'].iat[0]}"] if cases["batch_size"].nunique() == 1 else []
+    return ", ".join(filter(None, [" ".join(cell(cases[name].iat[0]) for name in shared), *sizes]))
 
 
 def short_titles(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, Any]]) -> list[str]:

@@ -136,7 +136,7 @@ def hint_for_value(key: str, value: Any, kind: str, section: str = "") -> str:
             return f"write {','.join(map(str, value))}"
         return f"to measure several values, write `{key}: [...]` under `matrix:`"
     if kind == "list_type":
-        return f"write [{value}]"
+        return _list_instead_of(key, value)
     if isinstance(value, int) and key in _FOR_NUMBER:
         return _FOR_NUMBER[key] % value
     if not isinstance(value, str):
@@ -147,6 +147,14 @@ def hint_for_value(key: str, value: Any, kind: str, section: str = "") -> str:
         return f"remove the quotes: {value}"
     meant = _VALUES.get(key, {}).get(value.lower()) or (_WORDS.get(value.lower()) if kind.startswith("bool") else None)
     return f"did you mean '{meant}'?" if meant else ""
+
+
+def _list_instead_of(key: str, value: Any) -> str:
+    if not isinstance(value, dict):
+        return f"write [{value}]"
+    if key == "user_parameters":
+        return f"write [{', '.join(map(str, value))}], and give the values under `parameters:` or `matrix:`"
+    return "begin each element of the list with `- `"
 
 
 def hint_for_axis(axis: Any) -> str:

@@ -138,14 +138,16 @@ def _concluded(
         message = "the node is not idle: %s; `hpcbench resume` retries" % " ".join(ending.noise.split())
         return _skipped(SKIPPED, message)
     outcome = judge(ranks, planned.ranks, ending)
-    if outcome.status != COMPLETED or not planned.is_command:
+    if not planned.is_command:
         return outcome
     from ...core.metrics import logged  # runs of frameworks do not need these
     from . import command_metrics, probed_steps
 
-    steps, rejected = probed_steps.of_run(planned, ranks, scratch)
+    if outcome.status != COMPLETED:
+        return outcome._replace(warnings=probed_steps.of_unfinished(scratch))
+    steps, of_files = probed_steps.of_run(planned, ranks, scratch)
     of_steps = steps.metrics if steps else {}
-    warnings = [*rejected, *(steps.warnings if steps else ())]
+    warnings = [*of_files, *(steps.warnings if steps else ())]
     try:
         found = command_metrics.measured(sweep["experiment"], ranks, scratch)
     except MetricError as error:

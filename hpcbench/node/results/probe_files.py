@@ -64,7 +64,7 @@ class ProbedProcess(NamedTuple):
 
 
 def read_all(scratch: str) -> Tuple[List[ProbedProcess], List[str]]:
-    """Return the processes with steps, in the order of their ranks, and a message for each file that is not valid."""
+    """Return the processes that used the probe, in the order of their ranks; a message for each file not valid."""
     folder = os.path.join(scratch, FOLDER, _IN_RUN)
     found: List[ProbedProcess] = []
     rejected: List[str] = []
@@ -74,8 +74,7 @@ def read_all(scratch: str) -> Tuple[List[ProbedProcess], List[str]]:
         except Exception as error:  # of any content: the program has completed
             reason = str(error) or type(error).__name__
             rejected.append("probe file '%s' cannot be read: %s" % (name, reason.splitlines()[0]))
-    with_steps = [process for process in found if process.ends]
-    return sorted(with_steps, key=lambda process: (process.rank is None, process.rank or 0, process.host)), rejected
+    return sorted(found, key=lambda process: (process.rank is None, process.rank or 0, process.host)), rejected
 
 
 def _names(folder: str) -> List[str]:

@@ -20,6 +20,7 @@ from .probe_files import ProbedProcess, Series
 MANY = 0.1  # fraction of the measured time between steps that causes a warning
 IRREGULAR = 0.05  # relative difference of mean and median from which steps are combined into blocks
 _FEWEST_BLOCKS = 10
+_MOST_SHOWN = 5  # logged values in a warning
 _ROUNDING = 0.01  # relative error of a rounded number of items
 
 Times = Sequence[float]
@@ -46,12 +47,34 @@ class ProbedSteps(NamedTuple):
 def of_run(
     planned: PlannedRun, ranks: Sequence[Dict[str, Any]], scratch: str
 ) -> Tuple[Optional[ProbedSteps], List[str]]:
-    """Return the steps of a completed command, or None if it did not use the probe; a message for each invalid file."""
-    processes, rejected = probe_files.read_all(scratch)
+    """Return the steps of a completed command, or None if it did not record any; and warnings about its files."""
+    found, rejected = probe_files.read_all(scratch)
+    processes = [each for each in found if each.ends]
+    warnings = [*rejected, *_without_steps(found)]
     if not processes:
-        return None, rejected
+        return None, warnings
     wall_time_s = max(rank["facts"]["measurements"]["times_s"][0] for rank in ranks)
-    return merged(processes, planned, wall_time_s, complete=not rejected), rejected
+    return merged(processes, planned, wall_time_s, complete=not rejected), warnings
+
+
+def of_unfinished(scratch: str) -> List[str]:
+    """Return a warning with the steps and the last logged values of a command that failed, if it used the probe."""
+    used, _ = last_programs([each for each in probe_files.read_all(scratch)[0] if each.ends])
+    if not used:
+        return []
+    logged, _ = _logged(used)
+    values = ", ".join("%s = %g" % (name, series[-1][1]) for name, series in list(logged.items())[:_MOST_SHOWN])
+    steps = max(len(each.ends) for each in used)
+    what = "the program recorded %d step%s before it ended" % (steps, "" if steps == 1 else "s")
+    return [what + ("; last logged values: " + values if values else "")]
+
+
+def _without_steps(found: Sequence[ProbedProcess]) -> Iterator[str]:
+    idle = [each for each in found if not each.ends]
+    if any(each.logs for each in idle):
+        yield "logged values of processes without steps are not used; log them in a process that records steps"
+    if found and len(idle) == len(found):
+        yield "the program used hpcbench_probe, but completed no step; the measurement is the wall time"
 
 
 def merged(
@@ -67,6 +90,8 @@ def merged(
     if most > count:
         what = "the number of steps differs between processes (%d to %d); hpcbench uses the first %d of each process"
         warnings.append(what % (count, most, count))
+    if count == 1:
+        warnings.append("the only measurement is the first step, which includes the warm-up")
     columns = [array("d", map(sub, each.ends[:count], each.starts)) for each in used]
     joint: Callable[[Times], float] = harmonic_mean if planned.instances > 1 else max
     times = [joint(each) for each in zip(*columns)]

@@ -2,10 +2,11 @@
 
 import difflib
 import importlib
+import inspect
 import os
 import sys
 import traceback
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Sequence
 
 from ...core.status import LAST_LINES
 from ...models.source import split_function
@@ -14,11 +15,11 @@ from ..errors import BadModel
 _SHOWN = 6  # folders of the search path in a message
 
 
-def function(text: str, purpose: str) -> Callable[..., Any]:
+def function(text: str, purpose: str, receives: Sequence[str] = ()) -> Callable[..., Any]:
     """Return the function `module:name`. The folder of the run, the workspace, comes first in the search path.
 
-    `purpose` is the parameter that contains `text`. Raise BadModel if the module cannot be imported, or does not have
-    the function.
+    `purpose` is the parameter that contains `text`. `receives` are the positional arguments that hpcbench will pass, if
+    their number is constant. Raise BadModel if the module cannot be imported, or does not have a function with them.
     """
     module_name, name = split_function(text)
     folder = os.getcwd()
@@ -40,7 +41,21 @@ def function(text: str, purpose: str) -> Callable[..., Any]:
     if not callable(found):
         raise BadModel("%s: '%s' is an object of type %s, not a function" % (purpose, text, type(found).__name__))
     called: Callable[..., Any] = found
+    if receives:
+        _check_arguments(called, text, purpose, receives)
     return called
+
+
+def _check_arguments(called: Callable[..., Any], text: str, purpose: str, receives: Sequence[str]) -> None:
+    try:
+        signature = inspect.signature(called)
+    except (TypeError, ValueError):  # of a function in C
+        return
+    try:
+        signature.bind(*receives)
+    except TypeError as error:
+        what = "%s: '%s' has the arguments %s; hpcbench calls it with (%s)"
+        raise BadModel(what % (purpose, text, signature, ", ".join(receives))) from error
 
 
 def last_lines(error: Optional[BaseException]) -> List[str]:

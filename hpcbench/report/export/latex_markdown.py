@@ -10,6 +10,7 @@ from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.studies.best_case import best_cases
 from hpcbench.report.export.markdown import in_markdown, markdown_table, one_line
 from hpcbench.report.text.best_case_sentence import sentence
+from hpcbench.report.text.lone_cases import lone_cases
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.text_columns import Column
 
@@ -50,19 +51,25 @@ FORMATS: dict[str, Callable[[Results, int], str]] = {"latex": latex, "markdown":
 
 
 def _tables(results: Results, top: int) -> Iterator[tuple[Workload, list[Column], str]]:
-    """Yield each workload, its columns and the sentence on its best case, empty if it has no measured quantity."""
+    """Yield each workload, its columns and the sentence on its best case, empty if it has no measured quantity.
+
+    Cases without another one to compare with are in common tables, without sentences.
+    """
     found = best_cases(results)
-    for work in results.workloads:
+    compared, alone = lone_cases(results)
+    for work in compared:
         caption = next((sentence(answer) for answer in found if answer.work is work), "")
         best = replace(work, cases=work.cases.head(top))
         yield work, columns_of(best, results.quantity, results.metrics), caption
+    for work in alone:
+        yield work, columns_of(work, results.quantity, results.metrics), ""
 
 
 def _latex_table(work: Workload, columns: list[Column], sentence_below: str) -> str:
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_in_latex(f'{work.title}. {sentence_below}')}}}",
+        rf"  \caption{{{_in_latex(f'{work.title}. {sentence_below}'.rstrip())}}}",
         rf"  \begin{{tabular}}{{{''.join('l' if column.is_text else 'r' for column in columns)}}}",
         r"    \toprule",
         "    " + " & ".join(_in_latex(column.header) for column in columns) + r" \\",

@@ -12,7 +12,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.results import Results, Workload
-from hpcbench.analysis.studies.best_case import BestCase, best_cases, key_of
+from hpcbench.analysis.studies.best_case import BestCase, best_case, key_of, measured_workloads
 from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.core.samples import INTERFERENCE
@@ -26,11 +26,13 @@ from hpcbench.report.html.threads import threads_of
 from hpcbench.report.terminal.threads import gains
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.failures import failures_of
+from hpcbench.report.text.lone_cases import lone_cases
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.ranking_notes import ranking_notes
 from hpcbench.util.text import plural
 
 TOP = 10  # rows of a ranking
+TOP_ALONE = 100  # rows of a table of cases without another one to compare with
 MAX_WORKS = 12  # rankings
 MAX_FAILURES = 50  # kinds of failures
 MAX_NAMED = 20  # cases per kind of failure
@@ -61,15 +63,19 @@ def page_of(
     The headlines are the `found` results of searches, if any: the best of all measurements may differ from these by
     chance, or since it was measured briefly.
     """
-    answers = [] if found else best_cases(results)
+    compared, alone = lone_cases(results)
+    answers = [] if found else [best_case(results, work) for work in measured_workloads(results, compared)]
     cut = is_large(results)
     return page_model.Page(
         title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
         subtitle=tuple(origin.sweeps),
         created_at=origin.created_at,
-        headlines=tuple(found) or _headlines(answers, results),
-        notices=(*([OF_SEARCH] if found else []), *_notices(results)),
-        rankings=tuple(_ranking(work, answers, results) for work in results.workloads[:MAX_WORKS]),
+        headlines=tuple(found) or _headlines(answers, alone, results),
+        notices=(*([OF_SEARCH] if found else []), *_notices(results, compared)),
+        rankings=(
+            *(_ranking(work, answers, results) for work in compared[:MAX_WORKS]),
+            *(_without_ranks(work, results) for work in alone),
+        ),
         insights=tuple(insights),
         figures=tuple(map(on_page, figures)),
         threads=threads_of(results),
@@ -82,8 +88,10 @@ def page_of(
     )
 
 
-def _headlines(answers: list[BestCase], results: Results) -> tuple[page_model.Headline, ...]:
+def _headlines(answers: list[BestCase], alone: list[Workload], results: Results) -> tuple[page_model.Headline, ...]:
     """Return the headlines; gains of thread modes come first, if there are several modes."""
+    if not answers and alone:
+        return (page_model.Headline("Each case is the only one of its workload; the tables below list them."),)
     ways = tuple(gains(results))
     of_threads = [page_model.Headline(ways[0], about="Threads by mode", details=ways[1:])] if ways else []
     several = len(results.workloads) > 1 or bool(of_threads)
@@ -96,11 +104,11 @@ def _headline(answer: BestCase, *, several: bool) -> page_model.Headline:
     return page_model.Headline(sentence(answer), about=answer.work.short_title if several else "", details=(rests,))
 
 
-def _notices(results: Results) -> Iterable[str]:
+def _notices(results: Results, compared: list[Workload]) -> Iterable[str]:
     if is_large(results):
         yield notice(results)
-    if len(results.workloads) > MAX_WORKS:
-        text = f"Rankings show the first {MAX_WORKS} of {len(results.workloads):,} workloads"
+    if len(compared) > MAX_WORKS:
+        text = f"Rankings show the first {MAX_WORKS} of {len(compared):,} workloads"
         yield f"{text}; the table below has all cases."
     yield from ranking_notes(results)
     if not results.workloads:
@@ -108,19 +116,31 @@ def _notices(results: Results) -> Iterable[str]:
 
 
 def _ranking(work: Workload, answers: list[BestCase], results: Results) -> page_model.Ranking:
-    columns = columns_of(work, results.quantity, results.metrics)
-    headings = tuple(page_model.Heading(column.header, not column.is_text) for column in columns)
-    rows = list(zip(*(column.cells for column in columns), strict=True))[:TOP]
+    headings, rows = _cells(work, results, TOP)
     answer = next((each for each in answers if each.work is work), None)
     best = work.cases.head(TOP)
     standings = [_standing(case, place, answer) for place, (_, case) in enumerate(best.iterrows())]
     places = tuple(
         page_model.TableRow(*each) for each in zip(rows, _bars(best, results.ranked_by(work)), standings, strict=True)
     )
-    left = len(work.cases) - TOP
+    return page_model.Ranking(work.title, headings, places, _note(len(work.cases) - TOP))
+
+
+def _without_ranks(work: Workload, results: Results) -> page_model.Ranking:
+    headings, rows = _cells(work, results, TOP_ALONE)
     return page_model.Ranking(
-        work.title, headings, places, f"and {left:,} more, in the table below" if left > 0 else ""
+        work.title, headings, tuple(map(page_model.TableRow, rows)), _note(len(work.cases) - TOP_ALONE)
     )
+
+
+def _cells(work: Workload, results: Results, most: int) -> tuple[tuple[page_model.Heading, ...], list[tuple[str, ...]]]:
+    columns = columns_of(work, results.quantity, results.metrics)
+    headings = tuple(page_model.Heading(column.header, not column.is_text) for column in columns)
+    return headings, list(zip(*(column.cells for column in columns), strict=True))[:most]
+
+
+def _note(left: int) -> str:
+    return f"and {left:,} more, in the table below" if left > 0 else ""
 
 
 def _bars(cases: pd.DataFrame, quantity: Quantity) -> list[page_model.Bar | None]:

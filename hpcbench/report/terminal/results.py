@@ -16,7 +16,7 @@ from hpcbench.report.text.bars import bar, shows_blocks
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.failures import failures_of
-from hpcbench.report.text.lone_commands import lone_commands
+from hpcbench.report.text.lone_cases import lone_cases
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.ranking_notes import ranking_notes
 from hpcbench.report.text.text_columns import Column, as_table, fitting
@@ -30,13 +30,13 @@ _BAR, _FIRST = 10, 9  # characters of a bar, and its Column.gives_way, the highe
 
 def print_report(results: Results, top: int, console: Console, *, answered: bool = False) -> None:
     """Print the best cases unless `answered`, then the first `top` cases of each workload, warnings and failures."""
-    compared, alone = lone_commands(results)
+    compared, alone = lone_cases(results)
     if not answered:
         _print_answers(results, compared, console)
     for work in compared:
         _print_table(results, work, top, console, with_bars=True)
     for work in alone:
-        _print_table(results, work, top, console, with_bars=False)
+        _print_table(results, work, len(work.cases), console, with_bars=False)
     cases = results.cases
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from hpcbench.analysis.cases.case_table import case_names
 from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
 from hpcbench.analysis.cases.labels import cell
 from hpcbench.analysis.cases.quantities import (
@@ -78,6 +79,8 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
         columns.append(_rate(cases))
         if cases[BY_RULE].notna().any():  # of language models
             columns += [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in _RATES.items()]
+    if len(cases) > 1 and (case_names(cases) == cases["speedup_base"]).all():  # of different workloads
+        return columns
     columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
     return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times)
 

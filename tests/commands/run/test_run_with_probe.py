@@ -33,6 +33,20 @@ for _ in probe([1, 2]):
 """
 
 
+WITHOUT_RESULT = """
+import sys
+from hpcbench_probe import probe
+
+if sys.argv[1] == "idle":
+    probe.step()
+    sys.exit()
+for step in probe(range(9)):
+    probe.log(loss=step)
+    if step == 5:
+        sys.exit("the loss increases")
+"""
+
+
 @pytest.fixture
 def program(command_line: Any) -> Path:
     file: Path = command_line.workspace / "train.py"
@@ -82,6 +96,16 @@ def test_nested_steps_are_a_failure_of_the_program(command_line, program) -> Non
     assert record["status"] == "failed"
     assert (
         "ProbeError: a step is inside another step; use the probe for one loop at a time" in record["error"]["message"]
+    )
+
+
+def test_programs_that_fail_or_complete_no_step_have_a_warning(command_line, program) -> None:
+    program.write_text(WITHOUT_RESULT)
+    command_line("run", *ONCE, "--no-fail-fast", "-P", "how=fails,idle", "--", "python3", "train.py", "{how}", expect=1)
+    warnings = {record["user_parameters"]["how"]: record["warnings"] for record in command_line.records()}
+    assert "the program recorded 5 steps before it ended; last logged values: loss = 5" in warnings["fails"]
+    assert (
+        "the program used hpcbench_probe, but completed no step; the measurement is the wall time" in warnings["idle"]
     )
 
 

@@ -62,6 +62,8 @@ def hint(call: Callable[[], object]) -> str:
         ("measure: 3", "write `measure: {repetitions: 3}`"),
         ("measure: {repetitions: '3'}", "remove the quotes: 3"),
         ("expect: done", "write [done]"),
+        ("include: {model: mlp}", "begin each element of the list with `- `"),
+        ("user_parameters: {width: 64}", "write [width], and give the values under `parameters:` or `matrix:`"),
         ("matrix: {nodes: [1..4]}", "write {range: [1, 4]}"),
         ("matrix: {nodes: 1..4}", "write {range: [1, 4]}"),
         ("matrix: {nodes: 4}", "write [4]"),

@@ -166,8 +166,10 @@ def test_many_steps_are_measured_in_blocks(merge: Merge, monkeypatch: pytest.Mon
 
 
 def test_a_single_step_is_measured(merge: Merge) -> None:
-    samples = merge(process([2])).samples["n1"]
+    found = merge(process([2]))
+    samples = found.samples["n1"]
     assert (samples.times_s, samples.warmup_steps, samples.steady) == ([2], 0, None)
+    assert found.warnings == ["the only measurement is the first step, which includes the warm-up"]
 
 
 @pytest.mark.parametrize(

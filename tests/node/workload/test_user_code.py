@@ -54,3 +54,14 @@ def test_a_missing_function_has_the_nearest_name(workspace: Path) -> None:
         function("nets_near:build_nets", "step")
     with pytest.raises(BadModel, match="model: 'nets_near:SIZE' is an object of type int, not a function"):
         function("nets_near:SIZE", "model")
+
+
+def test_a_function_with_other_arguments_is_an_error_that_names_the_parameter(workspace: Path) -> None:
+    (workspace / "nets_loss.py").write_text("def loss(output): ...\ndef good(output, targets, weight=1): ...\n")
+    assert function("nets_loss:good", "loss_function", ("output", "targets"))
+    with pytest.raises(BadModel) as error:
+        function("nets_loss:loss", "loss_function", ("output", "targets"))
+    assert str(error.value) == (
+        "loss_function: 'nets_loss:loss' has the arguments (output); hpcbench calls it with (output, targets)"
+    )
+    assert function("builtins:print", "loss_function", ("output", "targets")) is print

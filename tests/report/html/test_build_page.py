@@ -161,14 +161,42 @@ def test_each_kind_of_work_has_its_answer_and_its_ranking() -> None:
 
 
 def test_very_many_kinds_of_work_are_in_the_table_and_the_page_says_so() -> None:
-    cases = (repetitions_of(case, 0.2, parameter_count=case, noise=[1.0]) for case in range(14))
+    cases = (
+        repetitions_of(2 * case + place, 0.2, parameter_count=case, nodes=1 + place, noise=[1.0])
+        for case in range(14)
+        for place in range(2)
+    )
     page = drawn(results(*cases))
     assert len(page.rankings) == build_page.MAX_WORKS
     assert page.notices == (
         "Rankings show the first 12 of 14 workloads; the table below has all cases.",
         "Workloads are ranked separately. They differ in: parameter_count.",
     )
-    assert len(page.table.rows) == 14
+    assert len(page.table.rows) == 28
+
+
+def test_models_without_another_case_to_compare_with_share_a_table() -> None:
+    models = (repetitions_of(case, 0.2, model=f"timm/net{case}", parameter_count=case) for case in range(14))
+    page = said(results(*models, repetitions_of(14, 0.4, model="lstm", task="inference")))
+    assert [(ranking.title, len(ranking.places)) for ranking in page.rankings] == [
+        ("lstm inference float32 pytorch cpu, batch size 32, 100 parameters", 1),
+        ("study: training float32 pytorch cpu, batch size 32, each the only case of its workload", 14),
+    ]
+    assert [column.title for column in page.rankings[1].columns] == [
+        *("model", "step time (ms)", "95 % CI", "images/s", "n")
+    ]
+    assert not [place for place in page.rankings[1].places if place.bar or place.standing]
+    assert [answer.about for answer in page.headlines] == ["lstm inference"]
+    assert said(results(repetitions_of(0, 0.2), repetitions_of(1, 0.3, model="lstm"))).headlines[0].sentence == (
+        "Each case is the only one of its workload; the tables below list them."
+    )
+
+
+def test_models_that_differ_only_in_size_are_identified_by_it() -> None:
+    models = (repetitions_of(case, 0.2, parameter_count=1000 + case) for case in range(2))
+    (ranking,) = said(results(*models)).rankings
+    assert ranking.columns[0].title == "parameter count"
+    assert [place.cells[0] for place in ranking.places] == ["1000", "1001"]
 
 
 def test_several_sweeps_are_told_apart() -> None:

@@ -82,7 +82,7 @@ class ExternalNetwork(Network):
         """
         chosen = named.get(self.loss_name)
         if chosen is None:
-            return user_code.function(self.loss_name, "loss_function")
+            return user_code.function(self.loss_name, "loss_function", ("output", "targets"))
         return lambda outputs, targets: chosen(main(outputs), targets)
 
     @property

@@ -69,7 +69,7 @@ class ExternalPyTorchNetwork(ExternalNetwork, PyTorchNetwork):
     def update_of(self, problem: Problem) -> Any:
         step = problem.parameters["step"]
         if step is not None:
-            self._step = user_code.function(step, "step")
+            self._step = user_code.function(step, "step", ("model", "inputs", "targets", "optimizer"))
         return super().update_of(problem)
 
     def called(self, module: Any, inputs: Any) -> Any:
