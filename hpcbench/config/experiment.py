@@ -165,6 +165,13 @@ class Experiment(Model):
         """Return whether the file has cases with `framework: command`."""
         return any(COMMAND in (value if isinstance(value, list) else [value]) for value in self._values("framework"))
 
+    @property
+    def commands(self) -> list[str]:
+        """Return all commands of the file."""
+        return [
+            str(each) for value in self._values("command") for each in (value if isinstance(value, list) else [value])
+        ]
+
     def _values(self, name: str) -> list[Any]:
         """Return all values that the file gives a parameter, in any group."""
         groups: list[dict[str, Any]] = [self.parameters, *map(dict, (self.matrix, *self.zip)), *self.include]

@@ -75,8 +75,9 @@ def run_here(
                 err.print(_line(sweep, run, record, words, len(attempts), f"{done}/{len(ordered)}"), soft_wrap=True)
             if stopped:
                 break
-    if stopped:
-        _print_stopped(sweep, stopped, len(ordered) - sum(counts.values()))
+    left = len(ordered) - sum(counts.values())
+    if stopped and left:
+        _print_stopped(sweep, stopped, left)
     _print_counts(sweep.paths.name, with_interference, lacking)
     return int(counts[status.COMPLETED] != len(ordered) or lacking > 0)
 
@@ -102,6 +103,7 @@ def _print_counts(name: str, with_interference: int, lacking: int) -> None:
     if lacking:
         lack = f"{plural(lacking, 'run')} completed, metric not found"
         err.print(f"{lack}; reasons: hpcbench status {name}", soft_wrap=True)
+        err.print(f"if a metric is wrong, correct it, then run: hpcbench reparse {name}", soft_wrap=True)
 
 
 def _words(record: Record, printed: set[str]) -> str:

@@ -76,7 +76,7 @@ def check_parameter_names(experiment: Experiment, sections: Sections, findings: 
             if name not in known and not is_known(name) and name not in reported:
                 reported.add(name)
                 by_set = findings.document.where((*path, name)).startswith("--set ")
-                hint = _parameter_hint(name, known | DOTTED, sections, experiment.runs_command, by_set=by_set)
+                hint = _parameter_hint(name, known | DOTTED, sections, experiment, by_set=by_set)
                 findings.add(f"unknown parameter '{name}'", (*path, name), hint)
     for index, name in enumerate(experiment.same_workload):
         if name not in own:
@@ -128,7 +128,9 @@ def _options(sections: Sections) -> set[str]:
     return {f"model_options.{name}" for name in sections["model_options"]}
 
 
-def _parameter_hint(name: str, known: Collection[str], sections: Sections, runs_command: bool, *, by_set: bool) -> str:
+def _parameter_hint(
+    name: str, known: Collection[str], sections: Sections, experiment: Experiment, *, by_set: bool
+) -> str:
     if name.partition(".")[0] in NESTED:
         return _nested_hint(name)
     others = {key: names for key, names in sections.items() if key != "parameters"}
@@ -137,7 +139,9 @@ def _parameter_hint(name: str, known: Collection[str], sections: Sections, runs_
     near = hint_for_key(name, "parameters", known, others) or closest(name, known)
     if section:
         near = f"use --set {section}.{meant}=..."
-    if runs_command:
+    if any(f"{{{name}}}" in command for command in experiment.commands):
+        return f"in an experiment file, write {{{{ {name} }}}} in `command`; only hpcbench run uses {{{name}}}"
+    if experiment.runs_command:
         own = f"for a parameter of your own program, use it in `command`, or add user_parameters: [{name}]"
     else:
         example = f'`command: "python3 train.py --{name} {{{{ {name} }}}}"`'

@@ -128,6 +128,9 @@ def test_a_parameter_of_a_program_needs_a_command_that_uses_it(load: Load) -> No
     assert hint(lambda: load("matrix: {framework: [command]}\ninclude: [{workers: 4}]")) == (
         "for a parameter of your own program, use it in `command`, or add user_parameters: [workers]"
     )
+    assert hint(lambda: load("  command: train.py {workers}\nmatrix: {framework: [command], workers: [4]}")) == (
+        "in an experiment file, write {{ workers }} in `command`; only hpcbench run uses {workers}"
+    )
 
 
 @pytest.mark.parametrize(
