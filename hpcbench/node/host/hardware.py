@@ -1,5 +1,6 @@
 """The hardware of this machine, from the kernel."""
 
+import contextlib
 import fcntl
 import os
 import resource
@@ -62,6 +63,12 @@ def peak_resident_bytes() -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def reset_peak_resident() -> None:
+    """Set the maximum resident memory of this process to its current one, if the kernel supports it (clear_refs)."""
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
 
 
 class OomKills(NamedTuple):

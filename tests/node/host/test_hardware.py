@@ -33,6 +33,9 @@ PEAK = "from hpcbench.node.host.hardware import peak_resident_bytes; print(peak_
     ("afterwards", "is_large"),
     [
         pytest.param(PEAK, True, id="given back"),
+        pytest.param(
+            f"from hpcbench.node.host.hardware import reset_peak_resident as reset; reset(); {PEAK}", False, id="reset"
+        ),
         pytest.param(f"import os, sys; os.execv(sys.executable, ['python', '-c', {PEAK!r}])", False, id="exec"),
     ],
 )

@@ -49,7 +49,7 @@ def load(path: str) -> onnx.ModelProto:
             for field in _VALUES:
                 tensor.ClearField(field)
             tensor.data_location = onnx.TensorProto.EXTERNAL
-    # Cleared fields keep their memory: a copy has only what is left, and does not count in the peak memory of the case.
+    # Cleared fields keep their memory; a copy has only what is left.
     return onnx.ModelProto.FromString(model.SerializeToString())
 
 
