@@ -35,6 +35,10 @@ Examples:
   hpcbench list sweeps --json | jq -r '.[] | select(.size_bytes > 1e9) | .name'
 """ + exit_statuses()
 
+_OTHER_MODELS = (
+    "other models: torchvision/NAME, timm/NAME, transformers/NAME, keras-applications/NAME, MODULE:FUNCTION, onnx:FILE; "
+    "see docs/guides/models.md"
+)
 Row = Sequence[str | None]
 
 
@@ -115,7 +119,10 @@ def models_command(as_json: bool) -> int:
         )
         for each in found
     )
-    return _print(found, ("model", "parameters (M)", "GFLOPs per item", "options"), rows, as_json)
+    _print(found, ("model", "parameters (M)", "GFLOPs per item", "options"), rows, as_json)
+    if not as_json:
+        out.print(_OTHER_MODELS, soft_wrap=True, highlight=False)
+    return 0
 
 
 @list_command.command(

@@ -55,6 +55,7 @@ def test_models_are_listed_with_options_and_work(invoke: CommandLine) -> None:
     assert set(listed) == set(MODELS)
     assert listed["resnet50"]["parameter_count"] == 25_557_032  # He et al., as torchvision has it
     assert listed["mlp"]["frameworks"] == list(TRAINING_FRAMEWORKS)
+    assert "timm/NAME" in invoke("list", "models").stdout
     shown = invoke("list", "models", "--help").stdout
     assert ",".join(TRAINING_FRAMEWORKS) in "".join(shown.split()), "lines may end after a hyphen"
 
