@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -53,18 +55,39 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
     found = cases
     for part in _PART.split(words):
         key, _, value = part.partition("=")
-        name = column_called(key, cases)
-        if name not in cases:
+        values = _values(found, key)
+        if values is None:
             known = [plain(column) for column in map(str, cases)]
             raise UserError(f"unknown column '{key}'", where=where, hint=nearest(key, known))
-        written = pd.Series([cell(each) for each in found[name]], index=found.index, dtype=object)
+        written = pd.Series([cell(each) for each in values], index=found.index, dtype=object)
         if not written.eq(value).any():
             among = "no case has" if found is cases else "none of the other matching cases has"
-            values = list(dict.fromkeys(written))
-            hint = _near(value, values) or f"use one of: {', '.join(values[:MAX_NAMED])}, ..."
+            present = list(dict.fromkeys(written))
+            hint = _near(value, present) or f"use one of: {', '.join(present[:MAX_NAMED])}, ..."
             raise UserError(f"{among} {key}={value}", where=where, hint=hint)
         found = found[written == value]
     return found.index
+
+
+def _values(cases: pd.DataFrame, key: str) -> list[Any] | None:
+    """Return the values of a column, or with a dotted key, such as `model_options.width`, of a part of its values."""
+    name = column_called(key, cases)
+    if name in cases:
+        return list(cases[name])
+    root, *path = key.split(".")
+    if not path or root not in cases:
+        return None
+    found: list[Any] = [_parsed(text) for text in cases[root]]
+    for part in path:
+        found = [each.get(part) if isinstance(each, dict) else None for each in found]
+    return found if any(each is not None for each in found) else None
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return None
 
 
 def _near(word: str, known: Sequence[str]) -> str:

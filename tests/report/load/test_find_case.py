@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
+from hpcbench.errors import UserError
 from hpcbench.report.load.find_case import row_of_case
 
 
@@ -17,3 +19,14 @@ def test_a_value_in_parentheses_may_contain_commas_and_equals_signs() -> None:
     cases = pd.DataFrame({"case": ["a", "b"], "optimizer": ["sgd", adamw], "batch_size": [8, 8], "sweep": ["s", "s"]})
     assert row_of_case(cases, f"optimizer={adamw},batch_size=8", "--case") == 1
     assert row_of_case(cases, f"batch_size=8,optimizer={adamw}", "--case") == 1
+
+
+def test_a_dotted_key_is_a_part_of_a_mapping() -> None:
+    options = ['{"width": 64, "head": {"bias": true}}', '{"width": 256}', None]
+    cases = pd.DataFrame({"case": ["a", "b", "c"], "model_options": options, "sweep": ["s"] * 3, "model": "net"})
+    assert row_of_case(cases, "model_options.width=256", "--case") == 1
+    assert row_of_case(cases, "model_options.head.bias=True,model=net", "--case") == 0
+    with pytest.raises(UserError, match=r"unknown column 'model_options\.depth'"):
+        row_of_case(cases, "model_options.depth=1", "--case")
+    with pytest.raises(UserError, match=r"unknown column 'model\.name'"):
+        row_of_case(cases, "model.name=net", "--case")
