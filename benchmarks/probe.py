@@ -1,8 +1,8 @@
 """The cost of hpcbench_probe per step, compared with the same loop without it, in alternation.
 
 Prints one line per case: the time that the probe adds to a step, and the fraction of a step of 5 ms. A step waits for
-the clock, so that the frequency of the CPU does not matter. Empty loops show the cost more precisely. After 5 ms, code
-is not in the caches of a CPU that others share: a loop that only keeps its times in a list shows what this costs.
+the clock, so that the frequency of the CPU does not matter. Empty loops show the cost more precisely. On a shared
+CPU, code leaves the caches during 5 ms. A loop that only stores its times in a list shows this cost.
 """
 
 from __future__ import annotations

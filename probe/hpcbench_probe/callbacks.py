@@ -1,4 +1,4 @@
-"""Steps of a framework that calls back, from the end of a step to the end of the next."""
+"""Steps of a framework with callbacks. Each step begins at the end of the previous one."""
 
 from typing import Any, Dict, Mapping, Optional
 
@@ -26,7 +26,7 @@ class Steps:
         self._trains = False
 
     def restart(self) -> None:
-        """Begin a step now. A step that had begun, but not ended, is discarded: the time before now is of no step."""
+        """Begin a step now, and discard an unfinished one. The time before belongs to no step."""
         self.discard()
         if self._trains:
             self._start = probe._begin(self._synchronize)
@@ -49,7 +49,7 @@ class Steps:
             self._start = None
 
     def log(self, values: Mapping[str, Any]) -> None:
-        """Log those of the values that are numbers, or tensors of one number, and that have changed."""
+        """Log the values that have changed and are numbers or tensors of one element."""
         if self._trains:
             numbers = {name: float(value) for name, value in values.items() if _is_number(value)}
             probe.log(**{name: value for name, value in numbers.items() if self._logged.get(name) != value})

@@ -11,7 +11,7 @@ from .callbacks import Steps
 
 
 class ProbeCallback(Callback):  # type: ignore[misc, unused-ignore]
-    """Record each training batch as a step: from the end of the previous one, so that it includes getting the batch.
+    """Record each training batch as a step. It begins at the end of the previous one, and includes getting the batch.
 
     Validation and checkpoints are between steps. `items` is the number of items of a batch in this process;
     `synchronize` waits for the devices at the end of each step. Values that `self.log(..., on_step=True)` logs are
@@ -22,7 +22,7 @@ class ProbeCallback(Callback):  # type: ignore[misc, unused-ignore]
         self._steps = Steps(items, synchronize)
 
     def on_fit_start(self, trainer: Any, module: Any) -> None:
-        """Become the first callback, and begin steps in the last one: others, such as ModelCheckpoint, are between."""
+        """Move this callback to the front, and add `_NextStep` at the end: other callbacks run between steps."""
         others = [each for each in trainer.callbacks if each is not self and not isinstance(each, _NextStep)]
         trainer.callbacks = [self, *others, _NextStep(self._steps)]
 

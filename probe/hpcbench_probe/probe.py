@@ -75,7 +75,7 @@ class Probe:
                 self._recorder.log(name, float(value))
 
     def flush(self) -> None:
-        """Write buffered steps to the file. This also happens at the end of each loop and of the process."""
+        """Write buffered steps to the file. This also happens every 5 s, after each loop, and at exit."""
         if self._recorder is not None:
             self._recorder.flush()
 

@@ -1,7 +1,7 @@
 """The times of the steps of one process, in memory and in a file of JSON lines in the folder of the run.
 
-A file begins with a line about the process. Each further line has a part of one series, with its numbers as base64 of
-64-bit values in the byte order of the process:
+A file begins with a line about the process. Each further line has numbers of one series, as base64 of 64-bit values in
+the byte order of the process:
 
 - `{"steps": NUMBERS}`: four numbers for each step: its start and end in seconds of CLOCK_MONOTONIC, its items, 0 if
   unknown, and the seconds that a loop waited for its batch, -1 without a loop.
@@ -20,8 +20,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 FORMAT = 1
 FOLDER = ".hpcbench_probe"  # in the folder of the run
-FLUSH_S = 5.0  # steps that a killed process loses, at most
-MANY = 32_768  # steps in memory from which it does not wait that long
+FLUSH_S = 5.0  # longest time between two writes of short steps
+MANY = 32_768  # steps in memory that cause an earlier write
 DATA = "data"  # the phase in which a callback waits for a batch; hpcbench gives the wait of loops the same name
 # Variables with the rank and the number of ranks, set by torchrun, Open MPI, MVAPICH, PMIx, MPICH and Intel MPI, PALS,
 # Flux, hpcbench and Slurm.
@@ -61,8 +61,8 @@ class Recorder:
         self._stopped = False
 
     def add(self, start: float, end: float, items: float, waited: float = -1.0) -> float:
-        """Add a step that has ended; return when the next can begin: later than `end` if this wrote to the file."""
-        # One list and no calls: after a step of some milliseconds, this code is not in the caches of the CPU.
+        """Add a completed step. Return the start of the next: `end`, or later if this call wrote to the file."""
+        # After a step of some milliseconds, this code is no longer in the CPU caches: one list, few calls.
         steps = self._steps
         steps += (start, end, items, waited)
         return end if end < self._flush_at and len(steps) < 4 * MANY else self.flush()
@@ -84,7 +84,7 @@ class Recorder:
                 series.values.pop()
 
     def close(self, was_used: bool) -> None:
-        """Append what is in memory to the file. A file without steps shows a use of the probe that had no effect."""
+        """Write what is in memory. If the probe was used without completing a step, create a file nevertheless."""
         self.flush()
         if was_used and self._file is None and not self._stopped:
             self._write(b"", even_if_empty=True)
@@ -99,7 +99,7 @@ class Recorder:
         return now
 
     def stop(self) -> None:
-        """Write nothing from now on: this is a copy in a child process."""
+        """Stop writing: in a child process, this is a copy of the recorder of its parent."""
         self._stopped = True
 
     def _done(self) -> int:
@@ -114,7 +114,7 @@ class Recorder:
         series.values.append(value)
 
     def _taken(self) -> List[Dict[str, Any]]:
-        """Return what is in memory as lines of the file, and forget it."""
+        """Return what is in memory as lines of the file, and remove it from memory."""
         lines: List[Dict[str, Any]] = []
         if self._steps:
             lines.append({"steps": _encoded(array("d", self._steps))})
@@ -128,7 +128,7 @@ class Recorder:
         return lines
 
     def _write(self, lines: bytes, even_if_empty: bool = False) -> None:
-        """Write whole lines. An error, such as a full disk, is a message: it must not end the training."""
+        """Write whole lines. On an error, such as a full disk, print a warning: the training must continue."""
         had_failed, self._unwritten = bool(self._unwritten), self._unwritten + lines
         if not self._unwritten and not even_if_empty:
             return
@@ -138,7 +138,7 @@ class Recorder:
                 self._unwritten = json.dumps(_process()).encode() + b"\n" + self._unwritten
             written = self._file.write(self._unwritten)
             if written < len(self._unwritten):
-                raise OSError("only a part was written")
+                raise OSError("only %d of %d bytes were written" % (written, len(self._unwritten)))
             self._size, self._unwritten = self._size + written, b""
         except OSError as error:
             if not had_failed:
@@ -151,13 +151,13 @@ class Recorder:
         try:
             self._file.truncate(self._size)
             self._file.seek(self._size)
-        except OSError:  # the reader leaves out a torn line at the end
+        except OSError:  # the reader skips an incomplete last line
             return
 
     def _opened(self) -> Any:
         os.makedirs(self._folder, exist_ok=True)
         multiprocessing: Any = sys.modules.get("multiprocessing.util")
-        if multiprocessing is not None:  # its processes leave without atexit
+        if multiprocessing is not None:  # its child processes exit without functions of atexit
             multiprocessing.Finalize(None, self.flush, exitpriority=0)
         # Process IDs are not unique on a node: containers have their own.
         name = "%s-%d-%x.jsonl" % (_host(), os.getpid(), time.monotonic_ns())
@@ -189,7 +189,7 @@ def _process() -> Dict[str, Any]:
         "host": _host(),
         "rank": rank,
         "ranks": ranks,
-        "epoch": time.time() - time.monotonic(),  # of the clock, to compare those of several nodes
+        "epoch": time.time() - time.monotonic(),  # time of day at 0 of the clock, to compare the clocks of nodes
         "byteorder": sys.byteorder,
         "python": platform.python_version(),
     }

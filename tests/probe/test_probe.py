@@ -271,7 +271,7 @@ def test_a_child_of_a_step_records_nothing_and_another_child_its_own_steps(
 
 @pytest.mark.integration
 def test_a_probe_without_steps_leaves_a_file(run: Callable[[str], list[ProbedProcess]]) -> None:
-    """So that hpcbench can report it; an import alone is not a use."""
+    """hpcbench reports programs that use the probe without steps. An import is not a use."""
     assert run("from hpcbench_probe import probe") == []
     (process,) = run("from hpcbench_probe import probe\nprobe.step(items=4)")
     assert (len(process.ends), process.rank) == (0, None)

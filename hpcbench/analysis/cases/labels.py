@@ -92,7 +92,7 @@ def _title(cases: pd.DataFrame, first: Mapping[Any, Any]) -> str:
 
 
 def shared_by(cases: pd.DataFrame) -> str:
-    """Return what models have in common, in words: `inference float32 pytorch cpu, batch size 4`."""
+    """Return the values that all models share: `inference float32 pytorch cpu, batch size 4`."""
     shared = [name for name in ("model", "task", "dtype", "framework", "device") if cases[name].nunique() == 1]
     sizes = [f"batch size {cases['batch_size'].iat[0]}"] if cases["batch_size"].nunique() == 1 else []
     return ", ".join(filter(None, [" ".join(cell(cases[name].iat[0]) for name in shared), *sizes]))

@@ -103,7 +103,7 @@ def _print_counts(name: str, with_interference: int, lacking: int) -> None:
     if lacking:
         lack = f"{plural(lacking, 'run')} completed, metric not found"
         err.print(f"{lack}; reasons: hpcbench status {name}", soft_wrap=True)
-        err.print(f"if a metric is wrong, correct it, then run: hpcbench reparse {name}", soft_wrap=True)
+        err.print(f"to correct a metric, change its definition, then run: hpcbench reparse {name}", soft_wrap=True)
 
 
 def _words(record: Record, printed: set[str]) -> str:

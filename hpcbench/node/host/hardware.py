@@ -66,7 +66,7 @@ def peak_resident_bytes() -> int:
 
 
 def reset_peak_resident() -> None:
-    """Set the maximum resident memory of this process to its current one, if the kernel supports it (clear_refs)."""
+    """Reset the peak resident memory of this process to the current value, if the kernel supports it (clear_refs)."""
     with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 

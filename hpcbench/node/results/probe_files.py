@@ -17,21 +17,21 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 from ..launch.rank_files import FOLDER
 
 FORMAT = 1
-_IN_RUN = ".hpcbench_probe"  # folder in that of the run
+_IN_RUN = ".hpcbench_probe"  # subfolder of the run folder
 _SUFFIX = ".jsonl"
 DATA = "data"  # the phase of waiting for a batch
 
 
 class Series:
-    """Numbers, and the step of each: 16 bytes for a pair, since a process may have very many."""
+    """Numbers with their steps, in arrays: 16 bytes per pair, because a process may record millions."""
 
     def __init__(self) -> None:
         self._steps, self._numbers = array("q"), array("d")
 
     def extend(self, steps: Sequence[int], numbers: Sequence[float]) -> None:
-        """Add numbers and their steps, equally many. Raise ValueError for different counts."""
+        """Add numbers and their steps. Raise ValueError if the counts differ."""
         if len(steps) != len(numbers):
-            raise ValueError("%d steps have %d values" % (len(steps), len(numbers)))
+            raise ValueError("a line has %d steps, but %d values" % (len(steps), len(numbers)))
         self._steps.extend(steps)
         self._numbers.extend(numbers)
 
@@ -64,14 +64,14 @@ class ProbedProcess(NamedTuple):
 
 
 def read_all(scratch: str) -> Tuple[List[ProbedProcess], List[str]]:
-    """Return the processes that used the probe, in the order of their ranks; a message for each file not valid."""
+    """Return the processes that used the probe, by rank, and a message for each invalid file."""
     folder = os.path.join(scratch, FOLDER, _IN_RUN)
     found: List[ProbedProcess] = []
     rejected: List[str] = []
     for name in sorted(_names(folder)):
         try:
             found.append(_read(os.path.join(folder, name)))
-        except Exception as error:  # of any content: the program has completed
+        except Exception as error:  # invalid content must not fail a completed run
             reason = str(error) or type(error).__name__
             rejected.append("probe file '%s' cannot be read: %s" % (name, reason.splitlines()[0]))
     return sorted(found, key=lambda process: (process.rank is None, process.rank or 0, process.host)), rejected
@@ -88,11 +88,11 @@ def _read(path: str) -> ProbedProcess:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, encoding="utf-8") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("it is not a regular file")
+            raise ValueError("not a regular file")
         lines = _documents(file)
         head = next(lines, None)
         if head is None:
-            raise ValueError("it is empty")
+            raise ValueError("empty file")
         if head.get("format") != FORMAT:
             what = "its format is %r, not %d; install the same version of hpcbench and hpcbench-probe"
             raise ValueError(what % (head.get("format"), FORMAT))
@@ -127,10 +127,10 @@ def _add(process: ProbedProcess, line: Dict[str, Any], decode: "_Decoder") -> No
 def _add_steps(process: ProbedProcess, numbers: Any) -> None:
     """Add steps from four numbers of each: start, end, items, and the time to get a batch, negative if unknown."""
     if len(numbers) % 4:
-        raise ValueError("steps have four numbers each, and not %d" % len(numbers))
+        raise ValueError("a line has %d numbers; steps have four each" % len(numbers))
     starts, ends, items, waits = (numbers[place::4] for place in range(4))
     if not all(map(math.isfinite, numbers)) or min(items) < 0 or not all(map(operator.le, starts, ends)):
-        raise ValueError("it has steps that are not valid")
+        raise ValueError("invalid steps")
     waited = [place for place, wait in enumerate(waits) if wait >= 0]
     if waited:
         steps = [len(process.ends) + place for place in waited]

@@ -8,7 +8,7 @@ from .probe_files import ProbedProcess
 
 
 def phases(used: Sequence[ProbedProcess], slowest: Sequence[int], measured: range) -> Dict[str, Dict[str, Any]]:
-    """Return the mean time in each phase over the measured steps; of each step, in its slowest process.
+    """Return the mean time of each phase per measured step. For each step, the slowest process counts.
 
     `slowest` is the index in `used` of the slowest process of each step. The times of phases that do not overlap thus
     add up to at most the mean step time. A step without a phase counts as 0 s.

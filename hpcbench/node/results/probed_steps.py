@@ -18,7 +18,7 @@ from . import probe_files, probed_phases
 from .probe_files import ProbedProcess, Series
 
 MANY = 0.1  # fraction of the measured time between steps that causes a warning
-IRREGULAR = 0.05  # relative difference of mean and median from which steps are combined into blocks
+IRREGULAR = 0.05  # a larger relative difference of mean and median combines steps into blocks
 _FEWEST_BLOCKS = 10
 _MOST_SHOWN = 5  # logged values in a warning
 _ROUNDING = 0.01  # relative error of a rounded number of items
@@ -47,7 +47,7 @@ class ProbedSteps(NamedTuple):
 def of_run(
     planned: PlannedRun, ranks: Sequence[Dict[str, Any]], scratch: str
 ) -> Tuple[Optional[ProbedSteps], List[str]]:
-    """Return the steps of a completed command, or None if it did not record any; and warnings about its files."""
+    """Return the steps of a completed command, or None without steps; and warnings about its use of the probe."""
     found, rejected = probe_files.read_all(scratch)
     processes = [each for each in found if each.ends]
     warnings = [*rejected, *_without_steps(found)]
@@ -65,14 +65,14 @@ def of_unfinished(scratch: str) -> List[str]:
     logged, _ = _logged(used)
     values = ", ".join("%s = %g" % (name, series[-1][1]) for name, series in list(logged.items())[:_MOST_SHOWN])
     steps = max(len(each.ends) for each in used)
-    what = "the program recorded %d step%s before it ended" % (steps, "" if steps == 1 else "s")
+    what = "the program recorded %d step%s before it failed" % (steps, "" if steps == 1 else "s")
     return [what + ("; last logged values: " + values if values else "")]
 
 
 def _without_steps(found: Sequence[ProbedProcess]) -> Iterator[str]:
     idle = [each for each in found if not each.ends]
     if any(each.logs for each in idle):
-        yield "logged values of processes without steps are not used; log them in a process that records steps"
+        yield "hpcbench ignores values that processes without steps logged; log them in a process that records steps"
     if found and len(idle) == len(found):
         yield "the program used hpcbench_probe, but completed no step; the measurement is the wall time"
 
@@ -80,10 +80,10 @@ def _without_steps(found: Sequence[ProbedProcess]) -> Iterator[str]:
 def merged(
     processes: Sequence[ProbedProcess], planned: PlannedRun, wall_time_s: float, *, complete: bool = True
 ) -> ProbedSteps:
-    """Return the steps of a run from those of its processes, at least one, of which each has at least one step.
+    """Merge the steps of the processes of a run. `processes` is not empty, and each has at least one step.
 
     A step takes the time of its slowest process. Instances are independent: their rates add up. The warm-up ends as
-    for models, but after half of the steps at the latest. `complete` is whether all files of the probe were valid.
+    for models, but after half of the steps at the latest. `complete` is true if all files of the probe were valid.
     """
     used, warnings = last_programs(processes)
     count, most = (choose(len(each.ends) for each in used) for choose in (min, max))
@@ -91,7 +91,7 @@ def merged(
         what = "the number of steps differs between processes (%d to %d); hpcbench uses the first %d of each process"
         warnings.append(what % (count, most, count))
     if count == 1:
-        warnings.append("the only measurement is the first step, which includes the warm-up")
+        warnings.append("only one step was recorded; its time includes the warm-up; run more steps")
     columns = [array("d", map(sub, each.ends[:count], each.starts)) for each in used]
     joint: Callable[[Times], float] = harmonic_mean if planned.instances > 1 else max
     times = [joint(each) for each in zip(*columns)]
@@ -100,30 +100,31 @@ def merged(
     block, irregular = block_of(times[warmup:])
     common = _samples(times, warmup, steady, block)
     slowest = [max(range(len(used)), key=each.__getitem__) for each in zip(*columns)]
+    windows = {each.host: _windows(each, measured, block) for each in reversed(used)}
     items, uneven = _items(used, measured, complete)
     logged, renamed = _logged(used)
     last_values = {name: of_values(values, "", None, LAST) for name, values in logged.items()}
     return ProbedSteps(
-        {each.host: replace(common, windows=_windows(each, measured, block)) for each in reversed(used)},
+        {host: replace(common, windows=each) for host, each in windows.items()},
         items,
         Probe(processes=len(used), steps=count, wall_time_s=wall_time_s),
         {**probed_phases.phases(used, slowest, measured), **last_values},
         logged,
-        [*warnings, *irregular, *uneven, *renamed, *_pauses(used[0], measured)],
+        [*warnings, *irregular, *uneven, *renamed, *_pauses(used[0], measured, block, windows[used[0].host])],
     )
 
 
 def last_programs(processes: Sequence[ProbedProcess]) -> Tuple[List[ProbedProcess], List[str]]:
     """Return the processes without those that ended before a later process of the same rank began; with a warning.
 
-    They, and others that ended before, are of an earlier program of the command, or an earlier attempt of a launcher.
+    Omitted processes belong to an earlier program of the command, or to an earlier attempt of its launcher.
     """
     begin_s = max((later.begin_s for each in processes for later in processes if _follows(later, each)), default=None)
     used = [each for each in processes if begin_s is None or each.end_s > begin_s]
     earlier = len(processes) - len(used)
     if not earlier:
         return used, []
-    what = "%d process%s recorded steps before the last ones began; hpcbench uses only the last ones"
+    what = "%d process%s recorded steps before the last program began; hpcbench uses only the last program"
     return used, [what % (earlier, "" if earlier == 1 else "es")]
 
 
@@ -133,9 +134,9 @@ def _follows(later: ProbedProcess, earlier: ProbedProcess) -> bool:
 
 
 def warm_up(times: Times, tolerance: float, most_s: float) -> Tuple[int, Optional[bool]]:
-    """Return the steps of the warm-up, at most half of all, and whether it ended since the times were steady.
+    """Return the number of warm-up steps, at most half of all, and whether the times were steady after them.
 
-    The latter is None for a single step, which is measured.
+    A single step is measured: there is no warm-up, and the second value is None.
     """
     if len(times) < 2:
         return 0, None
@@ -153,7 +154,7 @@ def warm_up(times: Times, tolerance: float, most_s: float) -> Tuple[int, Optiona
 
 
 def block_of(times: Times) -> Tuple[int, List[str]]:
-    """Return the steps of one measurement, and a warning if these are several since the times are irregular.
+    """Return the number of steps per measurement, and a warning if irregular times require more than one.
 
     A median of steps would hide those that wait, for example for a data loader that delivers batches in bursts, or for
     a GPU every few steps. So the median of the measurements must be close to the mean step time.
@@ -200,7 +201,7 @@ def _samples(times: Times, warmup: int, steady: Optional[bool], block: int) -> S
 
 
 def _windows(process: ProbedProcess, measured: range, block: int) -> List[Window]:
-    """Return windows of at least WINDOW_S, except the last one, each without long pauses; they hold all blocks."""
+    """Return windows that together hold all blocks. A window ends after WINDOW_S, or before a pause of WINDOW_S."""
     found: List[Window] = []
     first, blocks = measured.start, 0
     for place in range(measured.start, measured.stop - block + 1, block):
@@ -217,7 +218,7 @@ def _windows(process: ProbedProcess, measured: range, block: int) -> List[Window
 def _items(used: Sequence[ProbedProcess], measured: range, complete: bool) -> Tuple[Optional[int], List[str]]:
     """Return the items of a step over all processes, with a warning if they are a mean.
 
-    Return None, with the reason, if they are unknown: a process has not named them, or has not recorded steps.
+    Return None if they are unknown. A warning gives the reason, unless the program did not set `items`.
     """
     if any(each.items[place] == 0 for each in used for place in measured):
         return None, []
@@ -249,10 +250,11 @@ def _logged(used: Sequence[ProbedProcess]) -> Tuple[Dict[str, Values], List[str]
     return {names[name]: list(values) for name, values in by_name.items()}, renamed
 
 
-def _pauses(process: ProbedProcess, measured: range) -> Iterator[str]:
-    """Yield a warning if much of the time from the first to the last measured step was between steps."""
-    total_s = process.ends[measured[-1]] - process.starts[measured[0]]
-    between_s = total_s - sum(process.ends[place] - process.starts[place] for place in measured)
+def _pauses(process: ProbedProcess, measured: range, block: int, windows: Sequence[Window]) -> Iterator[str]:
+    """Yield a warning if much of the time of the windows was between steps."""
+    total_s = sum(window.end_s - window.start_s for window in windows)
+    steps = measured[: block * sum(window.samples for window in windows)]
+    between_s = total_s - sum(process.ends[place] - process.starts[place] for place in steps)
     if total_s > 0 and between_s > MANY * total_s:
         what = "energy and utilization include the time between steps (%.0f %% of the measured time)"
         yield what % (100 * between_s / total_s)

@@ -18,8 +18,8 @@ _SHOWN = 6  # folders of the search path in a message
 def function(text: str, purpose: str, receives: Sequence[str] = ()) -> Callable[..., Any]:
     """Return the function `module:name`. The folder of the run, the workspace, comes first in the search path.
 
-    `purpose` is the parameter that contains `text`. `receives` are the positional arguments that hpcbench will pass, if
-    their number is constant. Raise BadModel if the module cannot be imported, or does not have a function with them.
+    `purpose` is the parameter that contains `text`. `receives` are the positional arguments that hpcbench passes; empty
+    skips their check. Raise BadModel if the import, the lookup or the check fails.
     """
     module_name, name = split_function(text)
     folder = os.getcwd()
@@ -49,13 +49,13 @@ def function(text: str, purpose: str, receives: Sequence[str] = ()) -> Callable[
 def _check_arguments(called: Callable[..., Any], text: str, purpose: str, receives: Sequence[str]) -> None:
     try:
         signature = inspect.signature(called)
-    except (TypeError, ValueError):  # of a function in C
+    except (TypeError, ValueError):  # functions in C may have no signature
         return
     try:
         signature.bind(*receives)
     except TypeError as error:
-        what = "%s: '%s' has the arguments %s; hpcbench calls it with (%s)"
-        raise BadModel(what % (purpose, text, signature, ", ".join(receives))) from error
+        what = "%s: '%s' cannot be called with (%s); its signature is %s"
+        raise BadModel(what % (purpose, text, ", ".join(receives), signature)) from error
 
 
 def last_lines(error: Optional[BaseException]) -> List[str]:

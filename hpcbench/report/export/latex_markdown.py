@@ -53,7 +53,7 @@ FORMATS: dict[str, Callable[[Results, int], str]] = {"latex": latex, "markdown":
 def _tables(results: Results, top: int) -> Iterator[tuple[Workload, list[Column], str]]:
     """Yield each workload, its columns and the sentence on its best case, empty if it has no measured quantity.
 
-    Cases without another one to compare with are in common tables, without sentences.
+    Cases that are the only ones of their workloads share tables, without sentences.
     """
     found = best_cases(results)
     compared, alone = lone_cases(results)

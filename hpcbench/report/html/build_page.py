@@ -32,7 +32,7 @@ from hpcbench.report.text.ranking_notes import ranking_notes
 from hpcbench.util.text import plural
 
 TOP = 10  # rows of a ranking
-TOP_ALONE = 100  # rows of a table of cases without another one to compare with
+TOP_ALONE = 100  # rows of a table of cases that are the only ones of their workloads
 MAX_WORKS = 12  # rankings
 MAX_FAILURES = 50  # kinds of failures
 MAX_NAMED = 20  # cases per kind of failure
@@ -70,7 +70,7 @@ def page_of(
         title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",
         subtitle=tuple(origin.sweeps),
         created_at=origin.created_at,
-        headlines=tuple(found) or _headlines(answers, alone, results),
+        headlines=tuple(found) or _headlines(answers, compared, alone, results),
         notices=(*([OF_SEARCH] if found else []), *_notices(results, compared)),
         rankings=(
             *(_ranking(work, answers, results) for work in compared[:MAX_WORKS]),
@@ -88,10 +88,12 @@ def page_of(
     )
 
 
-def _headlines(answers: list[BestCase], alone: list[Workload], results: Results) -> tuple[page_model.Headline, ...]:
+def _headlines(
+    answers: list[BestCase], compared: list[Workload], alone: list[Workload], results: Results
+) -> tuple[page_model.Headline, ...]:
     """Return the headlines; gains of thread modes come first, if there are several modes."""
-    if not answers and alone:
-        return (page_model.Headline("Each case is the only one of its workload; the tables below list them."),)
+    if not answers and not compared and alone:
+        return (page_model.Headline("Each workload has only one case, so there is no comparison."),)
     ways = tuple(gains(results))
     of_threads = [page_model.Headline(ways[0], about="Threads by mode", details=ways[1:])] if ways else []
     several = len(results.workloads) > 1 or bool(of_threads)

@@ -70,7 +70,7 @@ def _with_values(cases: pd.DataFrame, words: str, where: str) -> pd.Index:
 
 
 def _values(cases: pd.DataFrame, key: str) -> list[Any] | None:
-    """Return the values of a column, or with a dotted key, such as `model_options.width`, of a part of its values."""
+    """Return the values of a column, or of a key of its mappings: `model_options.width`."""
     name = column_called(key, cases)
     if name in cases:
         return list(cases[name])

@@ -1,4 +1,4 @@
-"""Cases that are the only ones of their workloads, in common tables, since there is nothing to compare them with."""
+"""Common tables of cases that are the only ones of their workloads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from hpcbench.analysis.results import Results, Workload
 from hpcbench.core.run_spec import COMMAND
 
 _COMMANDS = "commands"
-_SIZES = ("parameter_count", "flops_per_item", "graph_fingerprint")
+_OF_GRAPHS = ("parameter_count", "flops_per_item", "graph_fingerprint")
 
 
 def lone_cases(results: Results) -> tuple[list[Workload], list[Workload]]:
-    """Return the workloads to compare, and tables of the others: commands by the quantity that ranks them, models by
-    task and unit of throughput.
+    """Return the workloads to compare, and tables of the others, of at least two cases each.
 
-    A case that would be alone in such a table is among the workloads to compare.
+    Tables group cases by the quantity that ranks them; models also by task and unit of throughput.
     """
     alone: dict[tuple[str, Quantity, str], list[Workload]] = defaultdict(list)
     for work in results.workloads:
@@ -47,9 +46,9 @@ def _table(kind: str, works: list[Workload], results: Results) -> Workload:
 
 
 def _identifying(models: pd.DataFrame, shown: list[str]) -> list[str]:
-    """Return the columns that identify models: the parameters of their cases, otherwise also measures of their size."""
+    """Return the columns that identify models: parameters and, if these do not suffice, sizes or the fingerprint."""
     found = telling_apart(models, shown)
-    for name in varying(models, list(_SIZES)):
+    for name in varying(models, list(_OF_GRAPHS)):
         if found and not models[found].astype(str).duplicated().any():
             break
         found.append(name)

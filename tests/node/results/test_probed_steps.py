@@ -88,7 +88,9 @@ def test_only_the_last_of_several_programs_counts(merge: Merge) -> None:
     found = merge(*first, process([2] * 4, start=20.0), process([2] * 4, rank=1, start=27.0))
     assert found.probe.processes == 2
     assert found.samples["n1"].times_s == [2, 2]
-    assert found.warnings == ["3 processes recorded steps before the last ones began; hpcbench uses only the last ones"]
+    assert found.warnings == [
+        "3 processes recorded steps before the last program began; hpcbench uses only the last program"
+    ]
 
 
 def test_ranks_without_steps_make_the_throughput_unknown(merge: Merge) -> None:
@@ -124,11 +126,13 @@ def test_different_items_are_averaged_with_a_warning(merge: Merge) -> None:
 
 
 def test_long_pauses_between_steps_cause_a_warning(merge: Merge) -> None:
-    one = process([1] * 4)
-    apart = one._replace(starts=array("d", (start + 2 * place for place, start in enumerate(one.starts))))
-    apart = apart._replace(ends=array("d", (start + 1 for start in apart.starts)))
-    (warning,) = merge(apart).warnings
-    assert warning == "energy and utilization include the time between steps (50 % of the measured time)"
+    def apart(pause_s: float) -> ProbedProcess:
+        starts = array("d", (0.125 * place + pause_s * place for place in range(20)))
+        return process([1] * 20)._replace(starts=starts, ends=array("d", (start + 0.125 for start in starts)))
+
+    (warning,) = merge(apart(0.125)).warnings
+    assert warning == "energy and utilization include the time between steps (39 % of the measured time)"
+    assert merge(apart(0.5)).warnings == []  # each step has a window of its own
 
 
 def test_phases_are_those_of_the_slowest_process_of_each_step(merge: Merge) -> None:
@@ -169,7 +173,7 @@ def test_a_single_step_is_measured(merge: Merge) -> None:
     found = merge(process([2]))
     samples = found.samples["n1"]
     assert (samples.times_s, samples.warmup_steps, samples.steady) == ([2], 0, None)
-    assert found.warnings == ["the only measurement is the first step, which includes the warm-up"]
+    assert found.warnings == ["only one step was recorded; its time includes the warm-up; run more steps"]
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,12 @@ def test_a_missing_function_has_the_nearest_name(workspace: Path) -> None:
         function("nets_near:SIZE", "model")
 
 
-def test_a_function_with_other_arguments_is_an_error_that_names_the_parameter(workspace: Path) -> None:
+def test_a_function_with_wrong_arguments_is_an_error_that_names_the_parameter(workspace: Path) -> None:
     (workspace / "nets_loss.py").write_text("def loss(output): ...\ndef good(output, targets, weight=1): ...\n")
     assert function("nets_loss:good", "loss_function", ("output", "targets"))
     with pytest.raises(BadModel) as error:
         function("nets_loss:loss", "loss_function", ("output", "targets"))
     assert str(error.value) == (
-        "loss_function: 'nets_loss:loss' has the arguments (output); hpcbench calls it with (output, targets)"
+        "loss_function: 'nets_loss:loss' cannot be called with (output, targets); its signature is (output)"
     )
     assert function("builtins:print", "loss_function", ("output", "targets")) is print

@@ -188,9 +188,7 @@ def test_models_without_another_case_to_compare_with_share_a_table() -> None:
     assert not [place for place in page.rankings[1].places if place.bar or place.standing]
     assert [answer.about for answer in page.headlines] == ["lstm inference"]
     pair = (repetitions_of(place, 0.2, model=f"timm/net{place}") for place in range(2))
-    assert said(results(*pair)).headlines[0].sentence == (
-        "Each case is the only one of its workload; the tables below list them."
-    )
+    assert said(results(*pair)).headlines[0].sentence == ("Each workload has only one case, so there is no comparison.")
 
 
 def test_models_that_differ_only_in_size_are_identified_by_it() -> None:

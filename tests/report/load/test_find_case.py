@@ -21,7 +21,7 @@ def test_a_value_in_parentheses_may_contain_commas_and_equals_signs() -> None:
     assert row_of_case(cases, f"batch_size=8,optimizer={adamw}", "--case") == 1
 
 
-def test_a_dotted_key_is_a_part_of_a_mapping() -> None:
+def test_a_dotted_key_selects_a_value_of_a_mapping() -> None:
     options = ['{"width": 64, "head": {"bias": true}}', '{"width": 256}', None]
     cases = pd.DataFrame({"case": ["a", "b", "c"], "model_options": options, "sweep": ["s"] * 3, "model": "net"})
     assert row_of_case(cases, "model_options.width=256", "--case") == 1
