@@ -19,12 +19,16 @@ from hpcbench.core.status import COMPLETED
 
 @dataclass(frozen=True)
 class Workload:
-    """The cases of one workload, best first, and the columns that identify them."""
+    """The cases of one workload, best first, and the columns that identify them.
+
+    A combined workload has the only cases of several workloads, which are not compared.
+    """
 
     title: str
     short_title: str  # unique among the workloads of a report
     cases: pd.DataFrame
     shown: list[str]
+    is_combined: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import sys
+import time
 from typing import Any, Callable, Dict, Iterator, Union
 
 RESULTS = "results"  # this folder and its parents may be links
@@ -51,12 +52,13 @@ def keep_once(path: str, describe: Callable[[], Dict[str, Any]]) -> None:
 
 
 def write_whole(path: str, content: Union[str, bytes], *, durable: bool = False) -> None:
-    """Write a file completely or not at all: write to a temporary name, unique to this process, then rename it.
+    """Write a file completely or not at all: write to a unique temporary name, then rename it.
 
     A `durable` file is whole after a power failure, too. Raise OSError if the file cannot be written.
     """
     make_folder(os.path.dirname(path))
-    unfinished = "%s.%s-%d.part" % (path, os.uname().nodename, os.getpid())
+    # Process IDs are not unique on a node: containers have their own.
+    unfinished = "%s.%s-%d-%x.part" % (path, os.uname().nodename, os.getpid(), time.monotonic_ns())
     try:
         with open(unfinished, "wb", opener=no_link) as file:
             file.write(content.encode("utf-8") if isinstance(content, str) else content)

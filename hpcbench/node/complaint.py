@@ -3,6 +3,7 @@
 The last lines of srun, slurmstepd and mpirun often only repeat that a task failed. Earlier lines give the reason.
 """
 
+import itertools
 import re
 from typing import Iterator, List, Sequence
 
@@ -26,6 +27,8 @@ _OF_MPI = re.compile(  # messages of Open MPI and MPICH that follow from another
     r"|(?:=\s*)?(?:BAD TERMINATION|PID \d+ RUNNING AT|EXIT CODE: |CLEANING UP|YOU CAN IGNORE|KILLED BY SIGNAL: )"
     r"|\[(?:proxy|mpiexec)\S* "
 )
+# The report of torchrun on a failed process follows the messages of the process.
+_OF_TORCHRUN = re.compile(r".*torch/distributed/elastic/multiprocessing/api\.py:\d+\] (?:Sending process|failed )")
 _HINTS = re.compile(r"hpcbench: |Try [\"'`].* --help")
 
 
@@ -41,7 +44,8 @@ def of_slurm(lines: Sequence[str]) -> str:
 
 def last_words(lines: Sequence[str]) -> str:
     """Return the last message that is not from Slurm, and does not only repeat that something failed, or ""."""
-    told = [words for words in _messages(lines) if any(map(str.isalnum, words))]
+    before = list(itertools.takewhile(lambda line: not _OF_TORCHRUN.match(line), lines))
+    told = [words for words in _messages(before or lines) if any(map(str.isalnum, words))]
     own = [words for words in told if not (_ANY_OF_SLURM.match(words) or _OF_MPI.match(words) or _HINTS.match(words))]
     return own[-1] if own else ""
 

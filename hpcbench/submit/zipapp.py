@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -54,7 +55,7 @@ def is_of_this_code(file: Path) -> bool:
     """Return whether a node.pyz has the same sources as this hpcbench; the bytecode may differ."""
     try:
         return _checksums(file) == _checksums(io.BytesIO(node_zipapp()))
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, zlib.error):
         return False
 
 

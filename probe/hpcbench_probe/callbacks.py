@@ -39,7 +39,7 @@ class Steps:
     def end(self) -> None:
         """Record the current step."""
         if self._start is not None:
-            probe._end(self._start, self.items)
+            probe._end(self._start, float(self.items or 0))
             self._start = None
 
     def discard(self) -> None:

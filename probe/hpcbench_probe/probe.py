@@ -72,7 +72,11 @@ class Probe:
         """
         if self._recorder is not None:
             for name, value in values.items():
-                self._recorder.log(name, float(value))
+                try:
+                    number = float(value)
+                except (TypeError, ValueError) as error:
+                    raise type(error)("probe.log: %s: %s" % (name, error)) from None
+                self._recorder.log(name, number)
 
     def flush(self) -> None:
         """Write buffered steps to the file. This also happens every 5 s, after each loop, and at exit."""
@@ -85,19 +89,20 @@ class Probe:
 
     def _begin(self, synchronize: bool = False) -> float:
         """Begin a step, and return its start in s. Raise ProbeError inside another step."""
+        self._was_used = True
         if self._in_step:
             raise ProbeError("a step is inside another step; use the probe for one loop at a time")
         self._in_step, self._synchronizes = True, synchronize
         return _clock()
 
-    def _end(self, start: float, items: Optional[int] = None) -> None:
+    def _end(self, start: float, items: float) -> None:
         """End the step that began at `start`."""
         if self._synchronizes:
             synchronize_devices()
         end = _clock()
         self._in_step = False
         if self._recorder is not None:
-            self._recorder.add(start, end, float(items or 0))
+            self._recorder.add(start, end, items)
 
     def _discard(self) -> None:
         """End the current step, if there is one, without recording it."""
@@ -133,7 +138,7 @@ class _Loop(Generic[Batch]):
     def __init__(self, probe: Probe, loader: Iterable[Batch], items: Items, synchronize: bool) -> None:
         self._probe, self._loader, self._synchronize = probe, loader, synchronize
         self._count = items if callable(items) else None
-        self._items = 0.0 if items is None or callable(items) else float(items)
+        self._items = 0.0 if callable(items) else _checked(items)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # also while it is copied or unpickled, without a loader
@@ -159,7 +164,7 @@ class _Loop(Generic[Batch]):
                 if synchronize:
                     synchronize_devices()
                 end = _clock()
-                start = add(start, end, items if count is None else float(count(batch)), ready - start)
+                start = add(start, end, items if count is None else _checked(count(batch)), ready - start)
         finally:
             probe._discard()
             probe.flush()
@@ -170,8 +175,8 @@ class _Step:
 
     __slots__ = ("_items", "_probe", "_start", "_synchronize")
 
-    def __init__(self, probe: Probe, items: Optional[int], synchronize: bool) -> None:
-        self._probe, self._items, self._synchronize = probe, items, synchronize
+    def __init__(self, probe: Probe, items: Any, synchronize: bool) -> None:
+        self._probe, self._items, self._synchronize = probe, _checked(items), synchronize
 
     def __enter__(self) -> None:
         self._start = self._probe._begin(self._synchronize)
@@ -208,6 +213,17 @@ class _Nothing:
 
     def __exit__(self, *_: object) -> None:
         return None
+
+
+def _checked(items: Any) -> float:
+    """Return the number of items of a step; 0 if unknown. Raise ValueError for a negative or infinite number."""
+    try:
+        number = float(items or 0)
+    except (TypeError, ValueError):
+        number = -1.0
+    if isinstance(items, str) or not 0 <= number < float("inf"):
+        raise ValueError("items must be a finite number, 0 or greater, not %r" % (items,))
+    return number
 
 
 _NOTHING = _Nothing()

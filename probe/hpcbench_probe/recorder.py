@@ -16,6 +16,7 @@ import sys
 import time
 from array import array
 from binascii import b2a_base64
+from bisect import bisect_left
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 FORMAT = 1
@@ -86,7 +87,7 @@ class Recorder:
     def close(self, was_used: bool) -> None:
         """Write what is in memory. If the probe was used without completing a step, create a file nevertheless."""
         self.flush()
-        if was_used and self._file is None and not self._stopped:
+        if was_used and self._file is None:
             self._write(b"", even_if_empty=True)
 
     def flush(self) -> float:
@@ -118,12 +119,15 @@ class Recorder:
         lines: List[Dict[str, Any]] = []
         if self._steps:
             lines.append({"steps": _encoded(array("d", self._steps))})
-        for kind, group in (("phase", self._phases), ("log", self._logs)):
+        done = self._done()
+        for kind, group, end in (("phase", self._phases, done), ("log", self._logs, done + 1)):
             for name, series in group.items():
-                if series.at:
-                    lines.append({kind: name, "at": _encoded(series.at), "values": _encoded(series.values)})
-                    del series.at[:], series.values[:]
-        self._written = self._done()
+                count = bisect_left(series.at, end)  # phases of the current step stay, because it may be discarded
+                if count:
+                    at, values = series.at[:count], series.values[:count]
+                    lines.append({kind: name, "at": _encoded(at), "values": _encoded(values)})
+                    del series.at[:count], series.values[:count]
+        self._written = done
         self._steps.clear()
         return lines
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from hpcbench.core.files import make_folder, no_link
+from hpcbench.core.files import make_folder, no_link, write_whole
 
 
 @pytest.fixture
@@ -60,3 +61,11 @@ def test_it_opens_files_as_open_does(tmp_path: Path) -> None:
     with open(tmp_path / "file", "a", opener=no_link) as file:
         file.write("!")
     assert (tmp_path / "file").read_text() == "text!"
+
+
+def test_concurrent_writers_of_one_file_all_succeed(tmp_path: Path) -> None:
+    """As tasks in containers, which may have the same process ID."""
+    with ThreadPoolExecutor(4) as writers:
+        list(writers.map(lambda _: write_whole(str(tmp_path / "file"), b"content"), range(200)))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"content"

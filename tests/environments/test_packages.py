@@ -88,8 +88,11 @@ def test_packages_of_the_login_shell_are_those_of_commands_only(
     }
 
 
-@pytest.mark.parametrize("planted", ["environments", "environments/pytorch.json.{}-{}.part"])
-def test_no_link_that_others_have_planted_is_followed(planted: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("planted", ["environments", "environments/pytorch.json.{}-{}-7.part"])
+def test_no_link_that_others_have_planted_is_followed(
+    planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hpcbench.core.files.time.monotonic_ns", lambda: 7)
     paths = Workspace(tmp_path).paths("s")
     (tmp_path / "target").mkdir()
     link = paths.results / planted.format(os.uname().nodename, os.getpid())

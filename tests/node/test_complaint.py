@@ -114,3 +114,16 @@ def test_the_reason_is_an_error_of_slurm_and_not_its_consequence(log: str, reaso
 )
 def test_the_last_words_are_of_the_program_or_its_launcher(output: str, words: str) -> None:
     assert complaint.last_words(output.splitlines()) == words
+
+
+def test_the_report_of_torchrun_does_not_hide_the_error_of_a_process() -> None:
+    api = "1128 17:22:26.043000 31075 torch/distributed/elastic/multiprocessing/api.py"
+    lines = [
+        "RuntimeError: rank one failed",
+        f"W{api}:1028] Sending process 31080 closing signal SIGTERM",
+        f"E{api}:1002] failed (exitcode: 1) local_rank: 1 (pid: 31081) of binary: bash",
+        "  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html",
+        "=" * 60,
+    ]
+    assert complaint.last_words(lines) == "RuntimeError: rank one failed"
+    assert complaint.last_words(lines[1:4]).startswith("traceback : "), "nothing else is known"

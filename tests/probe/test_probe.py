@@ -296,10 +296,30 @@ def test_many_short_steps_do_not_stay_in_memory(
 
 
 def test_items_that_are_not_numbers_are_an_error_at_once(probe: Probe) -> None:
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(ValueError, match="items must be a finite number, 0 or greater, not 'many'"):
         list(probe([1], items=lambda _: "many"))  # type: ignore[arg-type, return-value]
-    with pytest.raises(TypeError):
-        probe([1], items=[64])  # type: ignore[arg-type]
+    items: Any
+    for items in ([64], "64", -3, math.nan, math.inf):
+        with pytest.raises(ValueError, match="items must be a finite number"):
+            probe([1], items=items)
+        with pytest.raises(ValueError, match="items must be a finite number"):
+            probe.step(items=items)
+
+
+def test_a_flush_inside_a_step_does_not_write_phases_that_may_be_discarded(
+    probe: Probe, recorded: Callable[[], ProbedProcess]
+) -> None:
+    for batch in probe([1, 2, 3]):
+        with probe.phase("forward"):
+            time.sleep(0.01)
+        probe.flush()
+        if batch == 2:
+            break
+    with probe.step(), probe.phase("forward"):
+        probe.flush()
+    found = recorded()
+    assert [step for step, _ in found.phases["forward"]] == [0, 1]
+    assert len(found.ends) == 2
 
 
 def test_each_file_begins_with_format_and_byte_order(probe: Probe, scratch: Path) -> None:

@@ -85,10 +85,7 @@ def _title(cases: pd.DataFrame, first: Mapping[Any, Any]) -> str:
     """Return the title of cases of one workload: the workload and, if the cases agree, framework and device."""
     if first["framework"] == COMMAND:
         return f"{first['experiment']}: {first['command'] if cases['command'].nunique() == 1 else 'commands'}"
-    shared = [first[name] for name in ("framework", "device") if cases[name].nunique() == 1]
-    work = [first["model"], first["task"], first["dtype"]]
-    sizes = [f"batch size {first['batch_size']}"] if cases["batch_size"].nunique() == 1 else []
-    return ", ".join([" ".join(work + shared), *sizes, f"{int(first['parameter_count']):,} parameters"])
+    return f"{shared_by(cases)}, {int(first['parameter_count']):,} parameters"
 
 
 def shared_by(cases: pd.DataFrame) -> str:

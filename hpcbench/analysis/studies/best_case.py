@@ -65,9 +65,10 @@ class BestCase:
         return self.best.key == self.base.case.key
 
 
-def best_cases(results: Results) -> list[BestCase]:
-    """Return the best case of each workload in which the quantity was measured, in the order of the ranking."""
-    return [best_case(results, work) for work in measured_workloads(results, results.workloads)]
+def best_cases(results: Results, works: Iterable[Workload] | None = None) -> list[BestCase]:
+    """Return the best case of each workload, or of those in `works`, in which the quantity was measured, in order."""
+    chosen = results.workloads if works is None else works
+    return [best_case(results, work) for work in measured_workloads(results, chosen)]
 
 
 def measured_workloads(results: Results, works: Iterable[Workload]) -> list[Workload]:

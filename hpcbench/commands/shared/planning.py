@@ -27,7 +27,7 @@ from hpcbench.submit.create_sweep import resolved
 from hpcbench.submit.inherited_variables import Submission, warning
 
 MOST_POINTS = 100_000
-_DIRECTORY = "data directory"
+_DIRECTORY, _WEIGHTS = "data directory", "weights"
 _RELATIVE = "give its path relative to the workspace"
 
 
@@ -85,7 +85,7 @@ def _missing_files(plan: Plan, workspace: Workspace) -> list[tuple[str, Path]]:
     return [
         (what, path)
         for what, path in dict.fromkeys(found)
-        if not (path.is_dir() if what == _DIRECTORY else path.is_file())
+        if not (path.is_dir() if what == _DIRECTORY else path.exists() if what == _WEIGHTS else path.is_file())
     ]
 
 
@@ -98,6 +98,8 @@ def _files(parameters: Parameters) -> Iterator[tuple[str, str]]:
         yield _DIRECTORY, data.imagefolder
     if source is not None and source.kind == ONNX:
         yield "model file", source.name
+    if parameters.weights is not None:
+        yield _WEIGHTS, parameters.weights
 
 
 def sweep_name(workspace: Workspace, given: str | None, experiment: str, *, replace: bool | None = None) -> str:

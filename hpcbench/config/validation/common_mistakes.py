@@ -150,6 +150,8 @@ def hint_for_value(key: str, value: Any, kind: str, section: str = "") -> str:
 
 
 def _list_instead_of(key: str, value: Any) -> str:
+    if key == "betas":
+        return "write [0.9, 0.999]"
     if not isinstance(value, dict):
         return f"write [{value}]"
     if key == "user_parameters":

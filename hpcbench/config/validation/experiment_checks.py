@@ -138,8 +138,9 @@ def _parameter_hint(
     section = next((key for key, names in others.items() if by_set and meant in names), None)
     near = hint_for_key(name, "parameters", known, others) or closest(name, known)
     if section:
-        near = f"use --set {section}.{meant}=..."
-    if any(f"{{{name}}}" in command for command in experiment.commands):
+        return f"use --set {section}.{meant}=..."
+    placeholder = re.compile(rf"(?<![{{$]){{{re.escape(name)}}}(?!}})")
+    if any(map(placeholder.search, experiment.commands)):
         return f"in an experiment file, write {{{{ {name} }}}} in `command`; only hpcbench run uses {{{name}}}"
     if experiment.runs_command:
         own = f"for a parameter of your own program, use it in `command`, or add user_parameters: [{name}]"

@@ -34,7 +34,7 @@ def start(
     """
     folder = os.path.join(scratch, FOLDER)
     make_folder(folder)
-    paths = [environment.get("PYTHONPATH"), _probe(os.path.abspath(zipapp), os.path.abspath(scratch))]
+    paths = [environment.get("PYTHONPATH", ""), _probe(os.path.abspath(zipapp), os.path.abspath(scratch))]
     return subprocess.Popen(
         words,
         cwd=workspace,
@@ -50,11 +50,16 @@ def start(
 def _probe(zipapp: str, scratch: str) -> str:
     """Return the small zip file of hpcbench_probe, after copying it from the zipapp to `scratch`.
 
+    If that fails, print a warning and return an empty text: most programs do not use the package.
     Each start of Python reads the list of files of each zip file on PYTHONPATH. For the zipapp, this takes 4 ms.
     """
     path = os.path.join(scratch, PROBE)
-    if not os.path.exists(path):
-        write_whole(path, zipimport.zipimporter(zipapp).get_data(PROBE))
+    try:
+        if not os.path.exists(path):
+            write_whole(path, zipimport.zipimporter(zipapp).get_data(PROBE))
+    except (OSError, ImportError) as error:
+        print("hpcbench: hpcbench_probe is not on PYTHONPATH: %s" % error, file=sys.stderr)
+        return ""
     return path
 
 

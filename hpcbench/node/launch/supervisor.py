@@ -35,6 +35,7 @@ from .ranks import Ranks
 
 LINE_LENGTH = 500
 TERMINATE_GRACE_S = 2.0
+_ERROR_LINES = 200  # kept of standard error: torchrun adds a long report to the error of a process
 DRAIN_S = 2.0  # for the rest of a pipe after its writer has ended
 MOMENT_S = 0.001  # a timer of 0 s would never fire
 
@@ -134,7 +135,7 @@ def _run_words(
 
     stopper.ends(kill)
     copies = output_of(rank, task.scratch)
-    errors: Deque[bytes] = collections.deque(maxlen=LAST_LINES)  # the two pipes have no common order
+    errors: Deque[bytes] = collections.deque(maxlen=_ERROR_LINES)  # the two pipes have no common order
     try:
         echoes = [
             _Echo(process.stdout, 1, (last_lines,), copies.standard),

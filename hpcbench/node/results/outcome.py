@@ -144,7 +144,8 @@ def _concluded(
     from . import command_metrics, probed_steps
 
     if outcome.status != COMPLETED:
-        return outcome._replace(warnings=probed_steps.of_unfinished(scratch))
+        # Slurm kills a stopped job after some seconds: its record comes first.
+        return outcome if ending.stopped else outcome._replace(warnings=probed_steps.of_unfinished(scratch))
     steps, of_files = probed_steps.of_run(planned, ranks, scratch)
     of_steps = steps.metrics if steps else {}
     warnings = [*of_files, *(steps.warnings if steps else ())]

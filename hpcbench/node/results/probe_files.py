@@ -29,7 +29,9 @@ class Series:
         self._steps, self._numbers = array("q"), array("d")
 
     def extend(self, steps: Sequence[int], numbers: Sequence[float]) -> None:
-        """Add numbers and their steps. Raise ValueError if the counts differ."""
+        """Add numbers and their steps. Raise ValueError if there are none, or if the counts differ."""
+        if not steps:
+            raise ValueError("a series is empty")
         if len(steps) != len(numbers):
             raise ValueError("a line has %d steps, but %d values" % (len(steps), len(numbers)))
         self._steps.extend(steps)

@@ -2,7 +2,7 @@
 
 from array import array
 from dataclasses import replace
-from operator import sub
+from operator import itemgetter, sub
 from statistics import mean, median, median_high, median_low
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -62,19 +62,29 @@ def of_unfinished(scratch: str) -> List[str]:
     used, _ = last_programs([each for each in probe_files.read_all(scratch)[0] if each.ends])
     if not used:
         return []
-    logged, _ = _logged(used)
-    values = ", ".join("%s = %g" % (name, series[-1][1]) for name, series in list(logged.items())[:_MOST_SHOWN])
+    last: Dict[str, Tuple[int, float]] = {}
+    for name, series in (each for process in used for each in process.logs.items()):
+        last[name] = max(last.get(name, (-1, 0.0)), max(series, key=itemgetter(0)), key=itemgetter(0))
+    values = ", ".join(
+        "%s = %g (step %d)" % (name, value, at) for name, (at, value) in list(last.items())[:_MOST_SHOWN]
+    )
     steps = max(len(each.ends) for each in used)
-    what = "the program recorded %d step%s before it failed" % (steps, "" if steps == 1 else "s")
+    what = "the program recorded %d step%s before it ended" % (steps, "" if steps == 1 else "s")
     return [what + ("; last logged values: " + values if values else "")]
 
 
 def _without_steps(found: Sequence[ProbedProcess]) -> Iterator[str]:
     idle = [each for each in found if not each.ends]
+    if 0 < len(idle) < len(found):
+        yield "%d of %d processes with hpcbench_probe completed no step; hpcbench ignores them" % (
+            len(idle),
+            len(found),
+        )
     if any(each.logs for each in idle):
         yield "hpcbench ignores values that processes without steps logged; log them in a process that records steps"
     if found and len(idle) == len(found):
-        yield "the program used hpcbench_probe, but completed no step; the measurement is the wall time"
+        what = "the program used hpcbench_probe, but completed no step (write `with probe.step():`)"
+        yield what + "; the measurement is the wall time"
 
 
 def merged(
@@ -97,6 +107,8 @@ def merged(
     times = [joint(each) for each in zip(*columns)]
     warmup, steady = warm_up(times, planned.measure["precision"], planned.measure["max_warmup_s"])
     measured = range(warmup, count)
+    if count > len(measured) == 1:
+        warnings.append("only 1 of %d steps was measured, the last one; run more steps" % count)
     block, irregular = block_of(times[warmup:])
     common = _samples(times, warmup, steady, block)
     slowest = [max(range(len(used)), key=each.__getitem__) for each in zip(*columns)]
@@ -256,5 +268,6 @@ def _pauses(process: ProbedProcess, measured: range, block: int, windows: Sequen
     steps = measured[: block * sum(window.samples for window in windows)]
     between_s = total_s - sum(process.ends[place] - process.starts[place] for place in steps)
     if total_s > 0 and between_s > MANY * total_s:
-        what = "energy and utilization include the time between steps (%.0f %% of the measured time)"
-        yield what % (100 * between_s / total_s)
+        what = "time between steps is %.0f %% of the measured time; "
+        rest = "step time and throughput exclude it, energy and utilization include it"
+        yield (what + rest) % (100 * between_s / total_s)

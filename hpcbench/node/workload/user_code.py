@@ -41,6 +41,8 @@ def function(text: str, purpose: str, receives: Sequence[str] = ()) -> Callable[
     if not callable(found):
         raise BadModel("%s: '%s' is an object of type %s, not a function" % (purpose, text, type(found).__name__))
     called: Callable[..., Any] = found
+    if receives and inspect.isclass(called):
+        raise BadModel("%s: '%s' is a class, not a function" % (purpose, text))
     if receives:
         _check_arguments(called, text, purpose, receives)
     return called
@@ -75,7 +77,9 @@ def in_one_line(error: BaseException) -> str:
 def _not_imported(error: BaseException, module: str, purpose: str) -> BadModel:
     missing = isinstance(error, ModuleNotFoundError) and (module + ".").startswith((error.name or "") + ".")
     if not missing:
-        return BadModel("%s: importing %s failed: %s" % (purpose, module, in_one_line(error)), last_lines(error))
+        where = " in %s" % sys.executable if isinstance(error, ModuleNotFoundError) else ""
+        what = "%s: importing %s failed: %s%s" % (purpose, module, in_one_line(error), where)
+        return BadModel(what, last_lines(error))
     folders = [folder for folder in sys.path if folder and not folder.endswith(".pyz")]
     more = ["and %d more" % (len(folders) - _SHOWN)] if len(folders) > _SHOWN else []
     searched = ", ".join(folders[:_SHOWN] + more)

@@ -55,14 +55,12 @@ def _tables(results: Results, top: int) -> Iterator[tuple[Workload, list[Column]
 
     Cases that are the only ones of their workloads share tables, without sentences.
     """
-    found = best_cases(results)
     compared, alone = lone_cases(results)
-    for work in compared:
+    found = best_cases(results, compared)
+    for work in (*compared, *alone):
         caption = next((sentence(answer) for answer in found if answer.work is work), "")
         best = replace(work, cases=work.cases.head(top))
         yield work, columns_of(best, results.quantity, results.metrics), caption
-    for work in alone:
-        yield work, columns_of(work, results.quantity, results.metrics), ""
 
 
 def _latex_table(work: Workload, columns: list[Column], sentence_below: str) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.results import Results, Workload
-from hpcbench.analysis.studies.best_case import BestCase, best_case, key_of, measured_workloads
+from hpcbench.analysis.studies.best_case import BestCase, best_cases, key_of
 from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.core.samples import INTERFERENCE
@@ -64,7 +64,7 @@ def page_of(
     chance, or since it was measured briefly.
     """
     compared, alone = lone_cases(results)
-    answers = [] if found else [best_case(results, work) for work in measured_workloads(results, compared)]
+    answers = [] if found else best_cases(results, compared)
     cut = is_large(results)
     return page_model.Page(
         title=f"{', '.join(dict.fromkeys(results.cases['experiment']))}: results",

@@ -36,7 +36,7 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
     for work in compared:
         _print_table(results, work, top, console, with_bars=True)
     for work in alone:
-        _print_table(results, work, len(work.cases), console, with_bars=False)
+        _print_table(results, work, top, console, with_bars=False)
     cases = results.cases
     for warning, count in cases["warnings"].value_counts().items():
         counted = f" ({count} cases)" if count > 1 else ""

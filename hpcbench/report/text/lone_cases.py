@@ -42,7 +42,8 @@ def _table(kind: str, works: list[Workload], results: Results) -> Workload:
     of_commands, shown = kind == _COMMANDS, list(results.shown)
     what = _COMMANDS if of_commands else shared_by(cases)
     title = f"{', '.join(cases['experiment'].unique())}: {what}, each the only case of its workload"
-    return Workload(title, title, cases, varying(cases, shown) if of_commands else _identifying(cases, shown))
+    names = varying(cases, shown) if of_commands else _identifying(cases, shown)
+    return Workload(title, title, cases, names, is_combined=True)
 
 
 def _identifying(models: pd.DataFrame, shown: list[str]) -> list[str]:

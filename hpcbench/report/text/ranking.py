@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.analysis.cases.case_table import case_names
 from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
 from hpcbench.analysis.cases.labels import cell
 from hpcbench.analysis.cases.quantities import (
@@ -40,7 +39,7 @@ def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantit
     """Return the columns of a ranking: identification, ranking quantity, times with intervals, counts of runs."""
     cases = work.cases
     of_commands = cases.iloc[0]["framework"] == COMMAND
-    measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity)
+    measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity, not work.is_combined)
     if quantity not in OF_TIME and quantity.column not in metrics:
         measured = [*_measured(cases, quantity), *measured]
     measured = [*measured, *_counts(cases)]
@@ -67,7 +66,7 @@ def _headed(quantity: Quantity, unit: str) -> str:
     return f"{short} ({unit})" if unit else short
 
 
-def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
+def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> list[Column]:
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
     columns = _measured(cases, TIME)
     if cases.iloc[0]["task"] in FORWARD_TASKS and quantity.column != TAIL and cases[TAIL].notna().any():
@@ -79,7 +78,7 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity) -> list[Column]:
         columns.append(_rate(cases))
         if cases[BY_RULE].notna().any():  # of language models
             columns += [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in _RATES.items()]
-    if len(cases) > 1 and (case_names(cases) == cases["speedup_base"]).all():  # of different workloads
+    if not are_compared:
         return columns
     columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
     return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times)

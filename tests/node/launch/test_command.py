@@ -18,6 +18,7 @@ import pytest
 from hpcbench.config.metrics import Metric
 from hpcbench.core.metrics.kept_output import SEGMENT_BYTES
 from hpcbench.core.run_spec import PlannedRun
+from hpcbench.node.launch import command
 from tests.node.conftest import RECORD
 
 pytestmark = pytest.mark.integration
@@ -411,3 +412,17 @@ def test_a_command_that_hangs_is_ended_at_its_time_limit_with_all_that_it_starte
     assert not left.exists() or left.read_text().rpartition(")")[2].split()[0] == "Z", "init has not taken it yet"
     made = trial.record(done.returncode, clean_environment)
     assert (made["status"], made["ranks"][0]["stopped_by"]) == ("timeout", "time limit")
+
+
+def test_a_command_starts_without_the_probe_if_it_cannot_be_copied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], zipapp: Path
+) -> None:
+    words = ["bash", "-c", "echo [$PYTHONPATH]"]
+    (tmp_path / "broken.pyz").write_bytes(b"no zip file")
+    process = command.start(
+        words, str(tmp_path), str(tmp_path / "one"), {"PYTHONPATH": "/own"}, str(tmp_path / "broken.pyz")
+    )
+    assert process.communicate()[0] == b"[/own]\n"
+    assert "hpcbench: hpcbench_probe is not on PYTHONPATH: " in capsys.readouterr().err
+    process = command.start(words, str(tmp_path), str(tmp_path / "two"), {}, str(zipapp))
+    assert process.communicate()[0].decode() == f"[{tmp_path}/two/hpcbench_probe.zip]\n"

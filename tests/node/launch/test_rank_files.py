@@ -37,13 +37,16 @@ def test_what_is_half_written_is_removed(tmp_path: Path, capsys: pytest.CaptureF
     assert [file.name for file in tmp_path.iterdir()] == ["n1.json"]
 
 
-def test_no_link_that_others_have_planted_is_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_link_that_others_have_planted_is_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hpcbench.core.files.time.monotonic_ns", lambda: 7)
     sweep, target = tmp_path / "results" / "study-1", tmp_path / "target"
     sweep.mkdir(parents=True)
     target.mkdir()
     (target / "file").write_text("kept")
     (sweep / "nodes").symlink_to(target)
-    (sweep / f"n1.json.{platform.node()}-{os.getpid()}.part").symlink_to(target / "file")
+    (sweep / f"n1.json.{platform.node()}-{os.getpid()}-7.part").symlink_to(target / "file")
     for path in (sweep / "nodes" / "ab" / "n1.json", sweep / "n1.json"):
         keep_once(str(path), dict)
     assert [(file.name, file.read_text()) for file in target.iterdir()] == [("file", "kept")]

@@ -74,6 +74,7 @@ def test_processes_are_in_the_order_of_their_ranks_also_without_steps(write: Wri
         ([HEAD, {"steps": numbers("d", [1.0])}], "a line has 1 numbers; steps have four each"),
         ([HEAD, {"steps": "AAAA"}], "cannot be read"),
         ([HEAD, {"log": "loss"}], "'at'"),
+        ([HEAD, {"log": "loss", "at": "", "values": ""}], "a series is empty"),
         ([HEAD, 5], "cannot be read"),
         ([{"format": 1}], "'byteorder'"),
         ([HEAD, steps(2.0, 1.0, 1)], "invalid steps"),

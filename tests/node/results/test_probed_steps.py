@@ -7,9 +7,11 @@ import statistics
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hpcbench_probe.recorder import Recorder
 
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.samples import Window
@@ -131,7 +133,10 @@ def test_long_pauses_between_steps_cause_a_warning(merge: Merge) -> None:
         return process([1] * 20)._replace(starts=starts, ends=array("d", (start + 0.125 for start in starts)))
 
     (warning,) = merge(apart(0.125)).warnings
-    assert warning == "energy and utilization include the time between steps (39 % of the measured time)"
+    assert warning == (
+        "time between steps is 39 % of the measured time; step time and throughput exclude it, energy and utilization "
+        "include it"
+    )
     assert merge(apart(0.5)).warnings == []  # each step has a window of its own
 
 
@@ -197,3 +202,15 @@ def test_the_steps_replace_the_wall_time_of_each_rank(merge: Merge) -> None:
     assert here["facts"]["work"]["items_per_step"] == 4
     assert elsewhere["facts"]["measurements"] == {**here["facts"]["measurements"], "windows": []}
     assert replace(found.samples["n1"], windows=[]).warmup_steps == 2
+
+
+def test_idle_processes_and_the_last_values_of_a_failed_program_are_reported(tmp_path: Path) -> None:
+    """The first rank was killed before it wrote its last values."""
+    for steps in (1, 9, 0):
+        recorder = Recorder(str(tmp_path / "run"))
+        for step in range(steps):
+            recorder.add(step, step + 1, 1)
+            recorder.log("loss", 1 / (step + 1))
+        recorder.close(was_used=True)
+    (warning,) = probed_steps.of_unfinished(str(tmp_path))
+    assert warning == "the program recorded 9 steps before it ended; last logged values: loss = 0.111111 (step 9)"

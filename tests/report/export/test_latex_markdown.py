@@ -135,3 +135,10 @@ def test_without_a_measured_case_there_is_no_table() -> None:
 def test_a_caption_without_an_answer_ends_with_its_title() -> None:
     found = results(case(0.1), case(0.2, framework="jax"), quantity=LATENCIES[-1])  # of which there are too few samples
     assert re.search(r"\\caption\{mlp .* parameters\.\}\n", latex(found, 40))
+
+
+def test_cases_without_another_one_to_compare_with_share_a_table() -> None:
+    found = results(*(case(0.1, model=f"timm/net{n}", parameter_count=n) for n in (1, 2, 3)), repetitions=1)
+    assert markdown(found, 40).count("---: |\n") == latex(found, 40).count(r"\begin{table}") == 1
+    assert [row[0] for row in rows_of_markdown(markdown(found, 2))] == ["model", "timm/net1", "timm/net2"]
+    assert "no other case" not in latex(found, 40)

@@ -82,7 +82,7 @@ class ExternalNetwork(Network):
         """
         chosen = named.get(self.loss_name)
         if chosen is None:
-            return user_code.function(self.loss_name, "loss_function", ("output", "targets"))
+            return _scalar(user_code.function(self.loss_name, "loss_function", ("output", "targets")), self.loss_name)
         return lambda outputs, targets: chosen(main(outputs), targets)
 
     @property
@@ -135,6 +135,20 @@ class ExternalNetwork(Network):
             what = "'data' is an image folder, which requires an input of shape %s, not %s" % (wanted, shape)
             raise BadModel(what)
         return first
+
+
+def _scalar(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return the user's loss with a check of its result."""
+
+    def checked(outputs: Any, targets: Any) -> Any:
+        loss = function(outputs, targets)
+        shape = getattr(loss, "shape", None)
+        if shape is None or len(shape):
+            found = "an object of type %s" % type(loss).__name__ if shape is None else "shape %s" % (tuple(shape),)
+            raise BadModel("loss_function: '%s' returned %s, not a tensor without dimensions" % (name, found))
+        return loss
+
+    return checked
 
 
 def _described(name: str, one: Input) -> str:

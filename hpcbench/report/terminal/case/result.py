@@ -36,7 +36,7 @@ def result(view: CaseView) -> Facts:
     """Return the measurements; none if nothing was measured."""
     row = view.row
     if row["time_median_s"] is None:
-        return Facts([])
+        return Facts([("warnings", row["warnings"])])
     facts: list[Fact] = [
         ("median", f"{duration(row['time_median_s'])}{_interval(row, 'time_ci_low_s', 'time_ci_high_s', duration)}"),
         ("", _of(row)),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -84,6 +86,12 @@ def changes_settings():
 
 def per_pixel():
     return nn.Conv2d(3, 5, 1)
+
+def each_alone(output, targets):
+    return functional.cross_entropy(output, targets, reduction="none")
+
+def number(output, targets):
+    return 0.5
 
 def step_without_result(model, inputs, targets, optimizer):
     pass
@@ -236,14 +244,21 @@ def test_weights_are_loaded_from_a_file(build: Build, tmp_path: Path) -> None:
         found = build(task="inference", weights=place).model.state_dict()
         assert all(torch.equal(value, found[name]) for name, value in other.model.state_dict().items())
     (tmp_path / "broken.pt").write_bytes(b"no weights")
+    torch.save(other.model, tmp_path / "module.pt")
     for place, message in (
-        ("broken.pt", "weights: broken.pt cannot be loaded"),
+        ("broken.pt", "weights: broken.pt (cannot be loaded|has other objects than tensors)"),
+        (
+            "module.pt",
+            r"weights: module.pt has other objects than tensors; save it with torch.save\(model.state_dict\(\)",
+        ),
         (".", "must contain exactly one file"),
         ("nowhere", "weights: nowhere cannot be read: No such file or directory"),
     ):
         with pytest.raises(BadModel, match=message):
             build(weights=place)
-    with pytest.raises(BadModel, match=r"size mismatch|cannot be loaded"):
+    with pytest.raises(
+        BadModel, match=r"other.pt cannot be loaded: .*size mismatch for 1.weight: copying a param with shape"
+    ):
         build(weights="other.pt", model_options={"width": 9})
 
 
@@ -274,6 +289,37 @@ def test_a_model_that_cannot_be_used_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(BadModel, match=message):
         build(**changes)
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ("user_nets:each_alone", r"'user_nets:each_alone' returned shape \(8,\), not a tensor without dimensions"),
+        ("user_nets:number", "'user_nets:number' returned an object of type float, not a tensor"),
+        ("torch.nn:CrossEntropyLoss", "'torch.nn:CrossEntropyLoss' is a class, not a function"),
+    ],
+)
+def test_a_loss_that_cannot_be_used_is_named(loss: str, message: str, build: Build) -> None:
+    with pytest.raises(BadModel, match="loss_function: " + message):
+        build(loss_function=loss, batch_size=8).train()
+
+
+def test_ranks_with_different_models_are_refused_with_a_fake_group(build: Build) -> None:
+    network = build()
+    parameters = {**network.problem.parameters, "strategy": "ddp"}
+    group = SimpleNamespace(gather=lambda value: [value, "of another graph"])
+    network.problem = replace(network.problem, parameters=parameters, group=group)
+    with pytest.raises(BadModel, match="'user_nets:build' builds different models on ranks 0 and 1"):
+        network._check_ranks()
+
+
+@pytest.mark.parametrize("library", ["torchvision", "timm", "transformers"])
+def test_a_library_that_is_not_installed_is_unsupported(
+    library: str, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(Unsupported, match=r"not found in .*; build an environment with it: hpcbench env build"):
+        build(model=f"{library}/resnet18")
 
 
 def test_names_replace_the_positional_input_of_a_library() -> None:

@@ -18,6 +18,7 @@ _UNSAFE = (
     "weights: '%s' is a pickle file, which requires PyTorch 2.6 or newer (CVE-2025-32434); use a .safetensors file"
 )
 TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
+_LONGEST = 400  # characters of a message with the names of tensors
 _SAFE, _PICKLED = (".safetensors",), (".pt", ".pth", ".bin")
 # Options of the libraries that load weights themselves.
 _OF_WEIGHTS = {
@@ -55,8 +56,10 @@ def _load(module: nn.Module, path: str) -> None:
     except (Unsupported, MemoryError):
         raise
     except Exception as error:
-        what = "weights: %s cannot be loaded: %s" % (file, user_code.in_one_line(error))
-        raise BadModel(what, user_code.last_lines(error)) from error
+        reason = "cannot be loaded: " + (" ".join(str(error).split())[:_LONGEST] or type(error).__name__)
+        if type(error).__name__ == "UnpicklingError":
+            reason = "has other objects than tensors; save it with torch.save(model.state_dict(), ...)"
+        raise BadModel("weights: %s %s" % (file, reason), user_code.last_lines(error)) from error
 
 
 def _file(path: str) -> str:
