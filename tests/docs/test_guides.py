@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from hpcbench.config.recipe import load_recipe
 from hpcbench.config.yaml_document import parse_yaml
 
@@ -47,3 +49,15 @@ def test_the_experiment_with_any_program_runs_as_it_stands(command_line):
 def test_the_recipe_is_valid():
     recipe = parse_yaml(shown("environments", "description: PyTorch for CUDA"), "environments.md")
     assert load_recipe(recipe).packages == ["torch", "numpy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "cases"), [("vision", 6), ("keras-vision", 6), ("nets", 4), ("exported", 8), ("masked", 1)]
+)
+def test_the_experiments_with_own_models_plan_as_they_stand(command_line, name: str, cases: int):
+    for file in ("net.onnx", "net-pruned.onnx"):
+        (command_line.workspace / file).touch()
+    (command_line.workspace / "own.yaml").write_text(shown("models", f"name: {name}"))
+    plan = command_line("sweep", "own.yaml", "--local", "--dry-run").stdout
+    assert f"{cases} case" in plan
+    assert "not found" not in plan

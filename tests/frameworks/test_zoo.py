@@ -132,6 +132,37 @@ def test_a_sweep_trains_a_function_of_the_user_on_two_ranks(
     assert row["input"] == "3x2x2"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": "torchvision/resnet18", "input": {"shape": [3, 64, 64]}},
+        {"model": "timm/vit_tiny_patch16_224"},
+        {"model": "transformers/bert", "model_options": BERT, "input": {"shape": [16]}},
+        {"model": "my_nets:build", "input": {"shape": [3, 2, 2]}, "environment": "pytorch-zoo"},
+    ],
+    ids=lambda changes: changes["model"],
+)
+def test_tune_finds_threads_per_layer_of_one_network_of_each_library(
+    changes: dict[str, Any], with_environments: Callable[..., Any]
+) -> None:
+    """The search for a plan ends with a plan, or with the reason why none is faster."""
+    command_line = with_environments("pytorch-zoo")
+    (command_line.workspace / "my_nets.py").write_text(NETS)
+    cpus = min(2, len(os.sched_getaffinity(0)))
+    experiment = command_line.experiment(
+        parameters={"model_options": {}, "task": "inference", "cpus_per_task": cpus, "batch_size": 2, **changes},
+        matrix={"threads": ["none", "fixed", "dynamic"], "intra_op_threads": [None, *range(1, cpus + 1)]},
+        exclude=["{{ (intra_op_threads is none) == (threads == 'fixed') }}"],
+        measure={"max_warmup_s": 0.1, "max_time_s": 0.3, "repetitions": 2},
+    )
+    command_line("tune", experiment, "--local", "--name", "found")
+    (finding,) = json.loads((command_line.workspace / "results" / "found" / "tuning.json").read_text())
+    assert finding["failed"] == []
+    by_layer = finding["by_section"]
+    assert by_layer["gain"]["estimate"] > 0 if by_layer["schedule"] else by_layer["why"]
+
+
 def test_a_module_that_is_not_found_is_a_failure_with_the_search_path(with_environments: Callable[..., Any]) -> None:
     command_line = with_environments("pytorch")
     own = {"model": "no_such_nets:build", "model_options": {}, "input": {"shape": [3, 2, 2]}}
