@@ -349,3 +349,17 @@ def test_json_has_every_repetition_and_all_that_the_view_shows() -> None:
     assert failure["log"].startswith("jobs/sweep-1/logs/")
     assert failure["axes"] == {"batch_size": PARAMETERS["batch_size"]}
     assert [run["state"] for run in made["runs"]] == [run.state for run in runs]
+
+
+def test_options_that_are_axes_of_their_own_are_shown_once() -> None:
+    optimizer = {"name": "sgd", "learning_rate": 0.25}
+    run = make(0, "completed", optimizer=optimizer, model_options={})
+    axes = ("optimizer", "optimizer.learning_rate", "model_options")
+    assert status_summary.named(progress_of(axes=axes).sweep, run.planned) == (
+        "optimizer=sgd optimizer.learning_rate=0.25 run 1"
+    )
+    other = make(1, "completed", optimizer={**optimizer, "learning_rate": 0.5}, model_options={})
+    assert list(status_summary.by_axis(progress_of(run, other, axes=axes))) == ["optimizer.learning_rate"]
+    assert status_summary.named(progress_of(axes=axes[:1]).sweep, run.planned) == (
+        "optimizer=sgd(learning_rate=0.25) run 1"
+    )
