@@ -25,6 +25,7 @@ from hpcbench.report.html.table import table_of
 from hpcbench.report.html.threads import threads_of
 from hpcbench.report.terminal.threads import gains
 from hpcbench.report.text.best_case_sentence import sentence
+from hpcbench.report.text.case_warnings import case_warnings
 from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.lone_cases import lone_cases
 from hpcbench.report.text.ranking import columns_of
@@ -195,8 +196,7 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
     rules = tuple(
         _rule(number, [each for each in found if each.rule == number], unused.get(number)) for number in RULES
     )
-    warnings = tuple(dict.fromkeys(results.cases["warnings"].dropna()))
-    return page_model.DataQuality(tuple(facts), rules, (*use, *warnings))
+    return page_model.DataQuality(tuple(facts), rules, (*use, *case_warnings(results.cases)))
 
 
 def _rule(number: int, broken: list[RuleViolation], unused: str | None) -> page_model.RuleKept:

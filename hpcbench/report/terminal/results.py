@@ -14,6 +14,7 @@ from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE
 from hpcbench.analysis.studies.best_case import best_case, measured_workloads
 from hpcbench.report.text.bars import bar, shows_blocks
 from hpcbench.report.text.best_case_sentence import sentence
+from hpcbench.report.text.case_warnings import case_warnings
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.lone_cases import lone_cases
@@ -38,9 +39,8 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
     for work in alone:
         _print_table(results, work, top, console, with_bars=False)
     cases = results.cases
-    for warning, count in cases["warnings"].value_counts().items():
-        counted = f" ({count} cases)" if count > 1 else ""
-        console.print(Text.assemble(("warning", "yellow"), f": {warning}{counted}"), soft_wrap=True)
+    for warning in case_warnings(cases):
+        console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)
     _print_autocorrelation(cases, console)
     for note in ranking_notes(results):
         console.print(Text(note), soft_wrap=True)
