@@ -259,4 +259,5 @@ def test_a_terminal_shows_the_output_of_the_first_run_only(command_line, program
 def test_a_terminal_shows_the_output_of_a_failed_first_run_before_its_result(command_line) -> None:
     status, shown = shown_on_terminal(command_line, *ONCE, "--", "sh", "-c", "sleep 0.6; echo it broke; exit 3")
     assert status == 1
-    assert shown.index("it broke\x1b") < shown.index("1/1 sh run 1: failed") < shown.index("stopped, because")
+    assert shown.index("it broke\x1b") < shown.index("1/1 sh run 1: failed") < shown.index("next: hpcbench logs sh-")
+    assert "stopped, because" not in shown  # no other run is left

@@ -7,7 +7,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hpcbench.config.experiment import load_experiment
@@ -100,6 +100,7 @@ def test_a_value_outside_quotes_may_need_quotes(line: str) -> None:
     assert "a b" in " ".join(shlex.split(resolved(command, p="a b")))
 
 
+@example(["{%\r", "\r\n"])
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_characters="\0")), min_size=1, max_size=4))
 def test_any_argument_reaches_the_program_unchanged(texts: list[str]) -> None:
     command, _ = command_of(["printf", "%s\\n", *texts], [])
