@@ -1,4 +1,4 @@
-"""The warnings of all cases, without repetitions."""
+"""The warnings of all cases, each once."""
 
 from __future__ import annotations
 
