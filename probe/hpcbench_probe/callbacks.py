@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Mapping, Optional
 
-from .probe import probe
+from .probe import checked_items, probe
 from .recorder import DATA
 
 
@@ -39,7 +39,7 @@ class Steps:
     def end(self) -> None:
         """Record the current step."""
         if self._start is not None:
-            probe._end(self._start, float(self.items or 0))
+            probe._end(self._start, checked_items(self.items))
             self._start = None
 
     def discard(self) -> None:

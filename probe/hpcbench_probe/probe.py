@@ -138,7 +138,7 @@ class _Loop(Generic[Batch]):
     def __init__(self, probe: Probe, loader: Iterable[Batch], items: Items, synchronize: bool) -> None:
         self._probe, self._loader, self._synchronize = probe, loader, synchronize
         self._count = items if callable(items) else None
-        self._items = 0.0 if callable(items) else _checked(items)
+        self._items = 0.0 if callable(items) else checked_items(items)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # also while it is copied or unpickled, without a loader
@@ -164,7 +164,7 @@ class _Loop(Generic[Batch]):
                 if synchronize:
                     synchronize_devices()
                 end = _clock()
-                start = add(start, end, items if count is None else _checked(count(batch)), ready - start)
+                start = add(start, end, items if count is None else checked_items(count(batch)), ready - start)
         finally:
             probe._discard()
             probe.flush()
@@ -176,7 +176,7 @@ class _Step:
     __slots__ = ("_items", "_probe", "_start", "_synchronize")
 
     def __init__(self, probe: Probe, items: Any, synchronize: bool) -> None:
-        self._probe, self._items, self._synchronize = probe, _checked(items), synchronize
+        self._probe, self._items, self._synchronize = probe, checked_items(items), synchronize
 
     def __enter__(self) -> None:
         self._start = self._probe._begin(self._synchronize)
@@ -215,7 +215,7 @@ class _Nothing:
         return None
 
 
-def _checked(items: Any) -> float:
+def checked_items(items: Any) -> float:
     """Return the number of items of a step; 0 if unknown. Raise ValueError for a negative or infinite number."""
     try:
         number = float(items or 0)

@@ -88,13 +88,13 @@ class Recorder:
         """Write what is in memory. If the probe was used without completing a step, create a file nevertheless."""
         self.flush()
         if was_used and self._file is None:
-            self._write(b"", even_if_empty=True)
+            self._write(b"")
 
     def flush(self) -> float:
         """Append what is in memory to the file, and return the time. After an error, the next call tries again."""
-        lines = self._taken()
-        if not self._stopped:
-            self._write(b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines))
+        taken = self._taken()
+        if (taken or self._unwritten) and not self._stopped:
+            self._write(b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in taken))
         now = time.monotonic()
         self._flush_at = now + FLUSH_S
         return now
@@ -131,11 +131,9 @@ class Recorder:
         self._steps.clear()
         return lines
 
-    def _write(self, lines: bytes, even_if_empty: bool = False) -> None:
+    def _write(self, lines: bytes) -> None:
         """Write whole lines. On an error, such as a full disk, print a warning: the training must continue."""
         had_failed, self._unwritten = bool(self._unwritten), self._unwritten + lines
-        if not self._unwritten and not even_if_empty:
-            return
         try:
             if self._file is None:
                 self._file = self._opened()

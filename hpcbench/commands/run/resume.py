@@ -115,7 +115,7 @@ def resume_command(
     if as_json:
         print_state(found)
     elif wait or found.scheduler == "local":
-        print_next(found)
+        print_next(found, status)
     return status
 
 

@@ -172,7 +172,7 @@ def _run(
     if as_json:
         print_state(created, scripts=scripts)
     elif not render_only and (wait or created.scheduler == "local"):
-        print_next(created)
+        print_next(created, status)
     elif render_only:
         for script in scripts:
             out.print(script, soft_wrap=True)

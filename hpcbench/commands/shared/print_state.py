@@ -12,6 +12,7 @@ from hpcbench.report.export.status_json import as_json
 from hpcbench.status.query import or_records, query
 from hpcbench.store.sweep import Sweep
 from hpcbench.util.console import err
+from hpcbench.util.exit_status import SUCCESS
 
 
 def print_state(sweep: Sweep, **more: Any) -> None:
@@ -20,6 +21,7 @@ def print_state(sweep: Sweep, **more: Any) -> None:
     write_text(json_text({**as_json(progress, datetime.datetime.now().astimezone()), **more}), STDOUT)
 
 
-def print_next(sweep: Sweep) -> None:
-    """Print the command that reports a sweep whose runs have ended."""
-    err.print(f"next: hpcbench report {sweep.paths.name}", soft_wrap=True, markup=False)
+def print_next(sweep: Sweep, status: int) -> None:
+    """Print the command that reports a sweep whose runs have ended, or that shows why runs failed."""
+    command = "report" if status == SUCCESS else "status"
+    err.print(f"next: hpcbench {command} {sweep.paths.name}", soft_wrap=True, markup=False)

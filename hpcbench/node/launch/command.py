@@ -54,9 +54,8 @@ def _probe(zipapp: str, scratch: str) -> str:
     Each start of Python reads the list of files of each zip file on PYTHONPATH. For the zipapp, this takes 4 ms.
     """
     path = os.path.join(scratch, PROBE)
-    try:
-        if not os.path.exists(path):
-            write_whole(path, zipimport.zipimporter(zipapp).get_data(PROBE))
+    try:  # each rank writes it, because an existing file may be from another user
+        write_whole(path, zipimport.zipimporter(zipapp).get_data(PROBE))
     except (OSError, ImportError) as error:
         print("hpcbench: hpcbench_probe is not on PYTHONPATH: %s" % error, file=sys.stderr)
         return ""

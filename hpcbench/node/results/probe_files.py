@@ -1,7 +1,7 @@
 """Read the files in which hpcbench_probe recorded the steps of the processes of a command.
 
 The package hpcbench_probe describes the format. A process that was killed may have left a torn last line, and any
-program can write to the folder: a file that is not of the format is rejected, with a message.
+program can write to the folder: invalid files are skipped, each with a message.
 """
 
 import binascii
