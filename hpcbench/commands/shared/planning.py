@@ -28,6 +28,7 @@ from hpcbench.submit.inherited_variables import Submission, warning
 
 MOST_POINTS = 100_000
 _DIRECTORY, _WEIGHTS = "data directory", "weights"
+_IS_THERE = {_DIRECTORY: Path.is_dir, _WEIGHTS: Path.exists}  # other files: Path.is_file
 _RELATIVE = "give its path relative to the workspace"
 
 
@@ -82,11 +83,7 @@ def _missing_files(plan: Plan, workspace: Workspace) -> list[tuple[str, Path]]:
         if not plan.site.environment(case.environment).container
         for what, path in _files(case.parameters)
     ]
-    return [
-        (what, path)
-        for what, path in dict.fromkeys(found)
-        if not (path.is_dir() if what == _DIRECTORY else path.exists() if what == _WEIGHTS else path.is_file())
-    ]
+    return [(what, path) for what, path in dict.fromkeys(found) if not _IS_THERE.get(what, Path.is_file)(path)]
 
 
 def _files(parameters: Parameters) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,7 @@ from hpcbench.core.status import (
     UNSUPPORTED,
 )
 from hpcbench.node.results import outcome as verdict
+from hpcbench.node.results import probed_steps
 from hpcbench.node.results.outcome import Outcome
 from tests.node.results.endings import TERMINATED, ending, failed
 
@@ -443,3 +444,18 @@ def test_who_was_told_to_end_was_not_skipped(conclude: Conclude) -> None:
 
 def test_without_noise_the_ranks_tell(conclude: Conclude, make_rank: MakeRank) -> None:
     assert conclude(make_rank()) == Outcome(COMPLETED, None)
+
+
+@pytest.mark.parametrize(("stopped", "warnings"), [(False, ["9 steps"]), (True, [])])
+def test_steps_of_a_failed_command_are_read_unless_slurm_may_kill_the_job_soon(
+    stopped: bool,
+    warnings: list[str],
+    tmp_path: Path,
+    make_planned: Callable[..., PlannedRun],
+    sweep_description: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(probed_steps, "of_unfinished", lambda scratch: ["9 steps"])
+    planned = make_planned(framework="command", model=None, command="true")
+    outcome = verdict.conclude(planned, sweep_description, [], ending(stopped=stopped), str(tmp_path))
+    assert list(outcome.warnings) == warnings
