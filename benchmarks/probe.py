@@ -2,7 +2,7 @@
 
 Prints one line per case: the time that the probe adds to a step, and the fraction of a step of 5 ms. A step waits for
 the clock, so that the frequency of the CPU does not matter. Empty loops show the cost more precisely. On a shared
-CPU, code leaves the caches during 5 ms. A loop that only stores its times in a list shows this cost.
+CPU, other programs evict code from the caches during 5 ms. A loop that only stores its times in a list shows this cost.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from hpcbench.core.status import COMPLETED
 class Workload:
     """The cases of one workload, best first, and the columns that identify them.
 
-    A combined workload has the only cases of several workloads, which are not compared.
+    A combined workload has the cases of several workloads with one case each, which are not compared.
     """
 
     title: str

@@ -10,7 +10,7 @@ from hpcbench.config.environment_variables import check_no_secret
 from hpcbench.config.workload import external_model
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
-from hpcbench.config.workload.model_name import ONNX_EXAMPLE, similar
+from hpcbench.config.workload.model_name import OF_LIBRARIES, ONNX_EXAMPLE, similar
 from hpcbench.config.workload.optimizer import Optimizer
 from hpcbench.core import frameworks
 from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, STEP_TASKS, TASKS, THREAD_COUNTS, TIME_TO_ACCURACY
@@ -89,7 +89,9 @@ class Parameters(Settings):
         meant = similar(value)
         if meant:
             raise ValueError(f"unknown model '{value}'; did you mean model: {meant}?")
-        return _one_of(value, catalog.MODELS, "model")
+        if value not in catalog.MODELS:
+            raise ValueError(f"unknown model '{value}'; {nearest(value, catalog.MODELS)} {OF_LIBRARIES}")
+        return value
 
     @field_validator("command")
     @classmethod

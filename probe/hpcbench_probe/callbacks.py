@@ -26,7 +26,7 @@ class Steps:
         self._trains = False
 
     def restart(self) -> None:
-        """Begin a step now, and discard an unfinished one. The time before belongs to no step."""
+        """Begin a step now, and discard an unfinished one. The time since the last step is not recorded."""
         self.discard()
         if self._trains:
             self._start = probe._begin(self._synchronize)

@@ -216,7 +216,7 @@ class _Nothing:
 
 
 def checked_items(items: Any) -> float:
-    """Return the number of items of a step; 0 if unknown. Raise ValueError for a negative or infinite number."""
+    """Return the number of items of a step; 0 if unknown. Raise ValueError unless it is finite and 0 or greater."""
     try:
         number = float(items or 0)
     except (TypeError, ValueError):

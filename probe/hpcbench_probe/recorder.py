@@ -100,7 +100,7 @@ class Recorder:
         return now
 
     def stop(self) -> None:
-        """Stop writing: in a child process, this is a copy of the recorder of its parent."""
+        """Stop writing: a forked child process has a copy of the recorder of its parent."""
         self._stopped = True
 
     def _done(self) -> int:
@@ -159,7 +159,7 @@ class Recorder:
     def _opened(self) -> Any:
         os.makedirs(self._folder, exist_ok=True)
         multiprocessing: Any = sys.modules.get("multiprocessing.util")
-        if multiprocessing is not None:  # its child processes exit without functions of atexit
+        if multiprocessing is not None:  # its child processes skip atexit functions
             multiprocessing.Finalize(None, self.flush, exitpriority=0)
         # Process IDs are not unique on a node: containers have their own.
         name = "%s-%d-%x.jsonl" % (_host(), os.getpid(), time.monotonic_ns())
@@ -191,7 +191,7 @@ def _process() -> Dict[str, Any]:
         "host": _host(),
         "rank": rank,
         "ranks": ranks,
-        "epoch": time.time() - time.monotonic(),  # time of day at 0 of the clock, to compare the clocks of nodes
+        "epoch": time.time() - time.monotonic(),  # epoch time at 0 of the monotonic clock, to compare nodes
         "byteorder": sys.byteorder,
         "python": platform.python_version(),
     }

@@ -54,7 +54,7 @@ def test_the_recipe_is_valid():
 @pytest.mark.parametrize(
     ("name", "cases"), [("vision", 6), ("keras-vision", 6), ("nets", 4), ("exported", 8), ("masked", 1)]
 )
-def test_the_experiments_with_own_models_plan_as_they_stand(command_line, name: str, cases: int):
+def test_experiments_of_the_guide_of_own_models_can_be_planned(command_line, name: str, cases: int):
     for file in ("net.onnx", "net-pruned.onnx"):
         (command_line.workspace / file).touch()
     (command_line.workspace / "own.yaml").write_text(shown("models", f"name: {name}"))

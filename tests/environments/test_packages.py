@@ -89,7 +89,7 @@ def test_packages_of_the_login_shell_are_those_of_commands_only(
 
 
 @pytest.mark.parametrize("planted", ["environments", "environments/pytorch.json.{}-{}-7.part"])
-def test_no_link_that_others_have_planted_is_followed(
+def test_symbolic_links_of_other_users_are_not_followed(
     planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hpcbench.core.files.time.monotonic_ns", lambda: 7)

@@ -96,7 +96,7 @@ def test_packs_that_are_larger_than_any_are_refused(paths: SweepPaths, monkeypat
 
 
 @pytest.mark.parametrize("target", ["target", "nothing"])
-def test_no_link_that_others_have_planted_is_followed(target: str, paths: SweepPaths) -> None:
+def test_symbolic_links_of_other_users_are_not_followed(target: str, paths: SweepPaths) -> None:
     (paths.jobs / "target").write_text("kept")
     paths.journal.symlink_to(paths.jobs / target)
     with pytest.raises(OSError, match="symbolic links"):

@@ -30,7 +30,7 @@ def test_line_k_is_the_pack_of_index_k_for_sed_and_nothing_else_is_left(tmp_path
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_no_link_that_others_have_planted_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_symbolic_links_of_other_users_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hpcbench.core.files.time.monotonic_ns", lambda: 7)
     (tmp_path / "target").write_text("kept")
     (tmp_path / f"job-001.{os.uname().nodename}-{os.getpid()}-7.part").symlink_to(tmp_path / "target")

@@ -76,7 +76,7 @@ def test_it_asks_for_no_more_time_than_its_partition_gives(tmp_path: Path, parti
     assert f"#SBATCH --time={time}\n" in script
 
 
-def test_no_link_that_others_have_planted_is_followed(tmp_path: Path) -> None:
+def test_symbolic_links_of_other_users_are_not_followed(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     paths = workspace.paths("study-1")
     paths.jobs.mkdir(parents=True)

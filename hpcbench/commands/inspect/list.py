@@ -36,8 +36,8 @@ Examples:
 """ + exit_statuses()
 
 _OTHER_MODELS = (
-    "for your own models and those of libraries (torchvision/NAME, timm/NAME, transformers/NAME, "
-    "keras-applications/NAME, MODULE:FUNCTION, onnx:FILE), see docs/guides/models.md"
+    "other models: torchvision/NAME, timm/NAME, transformers/NAME, keras-applications/NAME, MODULE:FUNCTION, "
+    "{onnx: FILE}; see docs/guides/models.md"
 )
 Row = Sequence[str | None]
 

@@ -22,6 +22,6 @@ def print_state(sweep: Sweep, **more: Any) -> None:
 
 
 def print_next(sweep: Sweep, status: int) -> None:
-    """Print the command that reports a sweep whose runs have ended, or that shows why runs failed."""
+    """Print the next command: `report` if all runs completed, otherwise `status`."""
     command = "report" if status == SUCCESS else "status"
     err.print(f"next: hpcbench {command} {sweep.paths.name}", soft_wrap=True, markup=False)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from hpcbench.models.items import ITEMS
-from hpcbench.models.source import PATTERN, onnx_model
+from hpcbench.models.source import PATTERN, ZOOS, onnx_model
 
 ONNX_EXAMPLE = "e.g. model: {onnx: net.onnx}"
 _ONNX_FILE = {
@@ -27,6 +27,9 @@ def _name(value: Any) -> Any:
     if len(value) != 1 or not isinstance(path, str):
         raise ValueError(f"'model' must be a name or an ONNX file, {ONNX_EXAMPLE}")
     return onnx_model(path)
+
+
+OF_LIBRARIES = f"(models of libraries: {', '.join(f'{library}/NAME' for library in ZOOS)})"
 
 
 def similar(name: str) -> str:

@@ -50,14 +50,14 @@ def start(
 def _probe(zipapp: str, scratch: str) -> str:
     """Return the small zip file of hpcbench_probe, after copying it from the zipapp to `scratch`.
 
-    If that fails, print a warning and return an empty text: most programs do not use the package.
+    If that fails, print a warning and return an empty string: most programs do not use the package.
     Each start of Python reads the list of files of each zip file on PYTHONPATH. For the zipapp, this takes 4 ms.
     """
     path = os.path.join(scratch, PROBE)
     try:  # each rank writes it, because an existing file may be from another user
         write_whole(path, zipimport.zipimporter(zipapp).get_data(PROBE))
     except (OSError, ImportError) as error:
-        print("hpcbench: hpcbench_probe is not on PYTHONPATH: %s" % error, file=sys.stderr)
+        print("hpcbench: warning: hpcbench_probe cannot be added to PYTHONPATH: %s" % error, file=sys.stderr)
         return ""
     return path
 

@@ -69,22 +69,22 @@ def of_unfinished(scratch: str) -> List[str]:
         "%s = %g (step %d)" % (name, value, at) for name, (at, value) in list(last.items())[:_MOST_SHOWN]
     )
     steps = max(len(each.ends) for each in used)
-    what = "the program recorded %d step%s before it ended" % (steps, "" if steps == 1 else "s")
+    what = "the program recorded %d step%s before it failed" % (steps, "" if steps == 1 else "s")
     return [what + ("; last logged values: " + values if values else "")]
 
 
 def _without_steps(found: Sequence[ProbedProcess]) -> Iterator[str]:
     idle = [each for each in found if not each.ends]
     if 0 < len(idle) < len(found):
-        yield "%d of %d processes with hpcbench_probe completed no step; hpcbench ignores them" % (
+        yield "%d of %d processes with hpcbench_probe recorded no steps; hpcbench ignores these processes" % (
             len(idle),
             len(found),
         )
     if any(each.logs for each in idle):
-        yield "hpcbench ignores values that processes without steps logged; log them in a process that records steps"
+        yield "values logged by processes without steps are ignored; log them in a process that records steps"
     if found and len(idle) == len(found):
-        what = "the program used hpcbench_probe, but completed no step (write `with probe.step():`)"
-        yield what + "; the measurement is the wall time"
+        what = "the program used hpcbench_probe, but recorded no steps; the measurement is the wall time; "
+        yield what + "iterate over `probe(loader)`, or write `with probe.step():`"
 
 
 def merged(
@@ -101,14 +101,14 @@ def merged(
         what = "the number of steps differs between processes (%d to %d); hpcbench uses the first %d of each process"
         warnings.append(what % (count, most, count))
     if count == 1:
-        warnings.append("only one step was recorded; its time includes the warm-up; run more steps")
+        warnings.append("only 1 step was recorded; its time includes the warm-up; run more steps")
     columns = [array("d", map(sub, each.ends[:count], each.starts)) for each in used]
     joint: Callable[[Times], float] = harmonic_mean if planned.instances > 1 else max
     times = [joint(each) for each in zip(*columns)]
     warmup, steady = warm_up(times, planned.measure["precision"], planned.measure["max_warmup_s"])
     measured = range(warmup, count)
     if count > len(measured) == 1:
-        warnings.append("only 1 of %d steps was measured, the last one; run more steps" % count)
+        warnings.append("only the last of %d steps was measured; run more steps" % count)
     block, irregular = block_of(times[warmup:])
     common = _samples(times, warmup, steady, block)
     slowest = [max(range(len(used)), key=each.__getitem__) for each in zip(*columns)]

@@ -94,7 +94,7 @@ def _headlines(
 ) -> tuple[page_model.Headline, ...]:
     """Return the headlines; gains of thread modes come first, if there are several modes."""
     if not answers and not compared and alone:
-        return (page_model.Headline("Each workload has only one case, so there is no comparison."),)
+        return (page_model.Headline("No comparison: each workload has one case."),)
     ways = tuple(gains(results))
     of_threads = [page_model.Headline(ways[0], about="Threads by mode", details=ways[1:])] if ways else []
     several = len(results.workloads) > 1 or bool(of_threads)

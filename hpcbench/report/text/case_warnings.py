@@ -20,5 +20,5 @@ def case_warnings(cases: pd.DataFrame) -> Iterator[str]:
     for text in cases["warnings"].dropna():
         found[_NUMBER.sub("0", text)][text] += 1
     for texts in sorted(found.values(), key=Counter.total, reverse=True):
-        numbers = "; the numbers are those of the first" if len(texts) > 1 else ""
+        numbers = "; numbers of the first" if len(texts) > 1 else ""
         yield next(iter(texts)) + (f" ({texts.total()} cases{numbers})" if texts.total() > 1 else "")

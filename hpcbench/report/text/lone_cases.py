@@ -1,4 +1,4 @@
-"""Common tables of cases that are the only ones of their workloads."""
+"""Common tables of the workloads with one case each."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _OF_GRAPHS = ("parameter_count", "flops_per_item", "graph_fingerprint")
 
 
 def lone_cases(results: Results) -> tuple[list[Workload], list[Workload]]:
-    """Return the workloads to compare, and tables of the others, of at least two cases each.
+    """Return the workloads to compare, and tables that combine workloads with one case each.
 
-    Tables group cases by the quantity that ranks them; models also by task and unit of throughput.
+    A table has at least two cases. Its cases have the same ranking metric; models also the same task and unit of
+    throughput.
     """
     alone: dict[tuple[str, Quantity, str], list[Workload]] = defaultdict(list)
     for work in results.workloads:
@@ -41,7 +42,7 @@ def _table(kind: str, works: list[Workload], results: Results) -> Workload:
     cases = results.cases.loc[[index for work in works for index in work.cases.index]]
     of_commands, shown = kind == _COMMANDS, list(results.shown)
     what = _COMMANDS if of_commands else shared_by(cases)
-    title = f"{', '.join(cases['experiment'].unique())}: {what}, each the only case of its workload"
+    title = f"{', '.join(cases['experiment'].unique())}: {what}, one case per workload"
     names = varying(cases, shown) if of_commands else _identifying(cases, shown)
     return Workload(title, title, cases, names, is_combined=True)
 

@@ -103,10 +103,10 @@ def test_programs_that_fail_or_complete_no_step_have_a_warning(command_line, pro
     program.write_text(WITHOUT_RESULT)
     command_line("run", *ONCE, "--no-fail-fast", "-P", "how=fails,idle", "--", "python3", "train.py", "{how}", expect=1)
     warnings = {record["user_parameters"]["how"]: record["warnings"] for record in command_line.records()}
-    assert "the program recorded 5 steps before it ended; last logged values: loss = 5 (step 5)" in warnings["fails"]
-    assert [line for line in warnings["idle"] if "completed no step (write `with probe.step():`)" in line]
+    assert "the program recorded 5 steps before it failed; last logged values: loss = 5 (step 5)" in warnings["fails"]
+    assert [line for line in warnings["idle"] if "recorded no steps; the measurement is the wall time" in line]
     shown = " ".join(command_line("show", "latest", "how=fails", expect=1).stdout.split())
-    assert "the program recorded 5 steps before it ended" in shown
+    assert "the program recorded 5 steps before it failed" in shown
 
 
 def test_steps_are_not_compared_with_whole_commands(command_line, program) -> None:

@@ -49,6 +49,7 @@ def test_the_plan_has_the_fields_of_inputs_that_are_set() -> None:
             "'loss_function' requires a library model or your own, not the shipped model mlp",
         ),
         ({"model": "mlpp"}, "unknown model 'mlpp'; did you mean 'mlp'?"),
+        ({"model": "resnet18"}, r"did you mean 'resnet50'? (models of libraries: torchvision/NAME, timm/NAME, "),
         ({"model": "nets:build"}, "'input' is missing: 'nets:build' requires it, e.g. input: {shape: [3, 224, 224]}"),
         (
             {"framework": "mxnet", **OWN},

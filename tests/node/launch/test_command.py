@@ -423,6 +423,6 @@ def test_a_command_starts_without_the_probe_if_it_cannot_be_copied(
         words, str(tmp_path), str(tmp_path / "one"), {"PYTHONPATH": "/own"}, str(tmp_path / "broken.pyz")
     )
     assert process.communicate()[0] == b"[/own]\n"
-    assert "hpcbench: hpcbench_probe is not on PYTHONPATH: " in capsys.readouterr().err
+    assert "hpcbench: warning: hpcbench_probe cannot be added to PYTHONPATH: " in capsys.readouterr().err
     process = command.start(words, str(tmp_path), str(tmp_path / "two"), {}, str(zipapp))
     assert process.communicate()[0].decode() == f"[{tmp_path}/two/hpcbench_probe.zip]\n"

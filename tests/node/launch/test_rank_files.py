@@ -37,7 +37,7 @@ def test_what_is_half_written_is_removed(tmp_path: Path, capsys: pytest.CaptureF
     assert [file.name for file in tmp_path.iterdir()] == ["n1.json"]
 
 
-def test_no_link_that_others_have_planted_is_followed(
+def test_symbolic_links_of_other_users_are_not_followed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hpcbench.core.files.time.monotonic_ns", lambda: 7)

@@ -56,7 +56,7 @@ def test_a_torn_last_line_is_left_out(write: Write) -> None:
     assert (process.ends.tolist(), refused) == ([2.0], [])
 
 
-def test_processes_are_in_the_order_of_their_ranks_also_without_steps(write: Write) -> None:
+def test_processes_without_steps_are_read_in_rank_order(write: Write) -> None:
     write({**HEAD, "rank": None}, steps(1.0, 2.0, 1), name="a.jsonl")
     write({**HEAD, "rank": 1}, steps(1.0, 2.0, 1), name="b.jsonl")
     write(HEAD, steps(1.0, 2.0, 1), name="c.jsonl")

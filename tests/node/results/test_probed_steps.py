@@ -178,7 +178,7 @@ def test_a_single_step_is_measured(merge: Merge) -> None:
     found = merge(process([2]))
     samples = found.samples["n1"]
     assert (samples.times_s, samples.warmup_steps, samples.steady) == ([2], 0, None)
-    assert found.warnings == ["only one step was recorded; its time includes the warm-up; run more steps"]
+    assert found.warnings == ["only 1 step was recorded; its time includes the warm-up; run more steps"]
 
 
 @pytest.mark.parametrize(
@@ -213,4 +213,4 @@ def test_idle_processes_and_the_last_values_of_a_failed_program_are_reported(tmp
             recorder.log("loss", 1 / (step + 1))
         recorder.close(was_used=True)
     (warning,) = probed_steps.of_unfinished(str(tmp_path))
-    assert warning == "the program recorded 9 steps before it ended; last logged values: loss = 0.111111 (step 9)"
+    assert warning == "the program recorded 9 steps before it failed; last logged values: loss = 0.111111 (step 9)"

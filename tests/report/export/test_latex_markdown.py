@@ -137,7 +137,7 @@ def test_a_caption_without_an_answer_ends_with_its_title() -> None:
     assert re.search(r"\\caption\{mlp .* parameters\.\}\n", latex(found, 40))
 
 
-def test_cases_without_another_one_to_compare_with_share_a_table() -> None:
+def test_workloads_with_one_case_share_a_table() -> None:
     found = results(*(case(0.1, model=f"timm/net{n}", parameter_count=n) for n in (1, 2, 3)), repetitions=1)
     assert markdown(found, 40).count("---: |\n") == latex(found, 40).count(r"\begin{table}") == 1
     assert [row[0] for row in rows_of_markdown(markdown(found, 2))] == ["model", "timm/net1", "timm/net2"]

@@ -175,12 +175,12 @@ def test_very_many_kinds_of_work_are_in_the_table_and_the_page_says_so() -> None
     assert len(page.table.rows) == 28
 
 
-def test_models_without_another_case_to_compare_with_share_a_table() -> None:
+def test_workloads_with_one_case_share_a_table() -> None:
     models = (repetitions_of(case, 0.2, model=f"timm/net{case}", parameter_count=case) for case in range(14))
     page = said(results(*models, repetitions_of(14, 0.4, model="lstm", task="inference")))
     assert [(ranking.title, len(ranking.places)) for ranking in page.rankings] == [
         ("lstm inference float32 pytorch cpu, batch size 32, 100 parameters", 1),
-        ("study: training float32 pytorch cpu, batch size 32, each the only case of its workload", 14),
+        ("study: training float32 pytorch cpu, batch size 32, one case per workload", 14),
     ]
     assert [column.title for column in page.rankings[1].columns] == [
         *("model", "step time (ms)", "95 % CI", "images/s", "n")
@@ -188,7 +188,7 @@ def test_models_without_another_case_to_compare_with_share_a_table() -> None:
     assert not [place for place in page.rankings[1].places if place.bar or place.standing]
     assert [answer.about for answer in page.headlines] == ["lstm inference"]
     pair = (repetitions_of(place, 0.2, model=f"timm/net{place}") for place in range(2))
-    assert said(results(*pair)).headlines[0].sentence == ("Each workload has only one case, so there is no comparison.")
+    assert said(results(*pair)).headlines[0].sentence == ("No comparison: each workload has one case.")
 
 
 def test_models_that_differ_only_in_size_are_identified_by_it() -> None:

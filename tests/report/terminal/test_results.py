@@ -333,13 +333,13 @@ def test_unmonitored_runs_that_count_instead_of_disturbed_ones_are_named(make_ca
     assert "4 left out, 1 unmonitored" in text
 
 
-def test_models_that_are_alone_in_their_workload_share_a_table_without_speedups_and_bars(make_cases: MakeCases) -> None:
+def test_workloads_with_one_case_share_a_table_without_speedups_and_bars(make_cases: MakeCases) -> None:
     names = [f"timm/net{number}" for number in range(5)]
     cases = make_cases(*({"model": name, "parameter_count": 1000 + place} for place, name in enumerate(names)))
     cases["speedup_base"] = None  # as with --baseline-case
     text = printed(cases, candidates=["model"])
     assert "no other case to compare with" not in text
     title, header, *rows = text.splitlines()[:7]
-    assert title == "study: training float32 pytorch cpu, batch size 32, each the only case of its workload"
+    assert title == "study: training float32 pytorch cpu, batch size 32, one case per workload"
     assert header.split() == ["model", "step", "time", "(ms)", "95", "%", "CI", "images/s", "n"]
     assert [row.split()[0] for row in rows] == names

@@ -150,12 +150,12 @@ def test_commands_that_are_ranked_separately_say_why_and_how_to_rank_them_togeth
     assert note.endswith("--same-workload size, or same_workload in the experiment.")
 
 
-def test_commands_that_are_alone_in_their_workload_share_a_table_without_bars(make_cases: MakeCases) -> None:
+def test_commands_with_one_case_per_workload_share_a_table_without_bars(make_cases: MakeCases) -> None:
     rows = [command(rate, param_message_bytes=size, user_workload=f"size={size}") for rate, size in ((8, 1), (9, 2))]
     pair = [command(rate, batch_size=rate, experiment="other", user_workload=None) for rate in (3, 4)]
     text = printed(make_cases(*rows, *pair))
     assert "no other case to compare with" not in text
     table = words(text)
-    assert "study: commands, each the only case of its workload message bytes rate (it/s)" in table
+    assert "study: commands, one case per workload message bytes rate (it/s)" in table
     assert "1.0 8.00 7.00 - 9.00 29.1 3 2.0 9.00 8.00 - 10.00 29.1 3 Workloads are ranked" in table
     assert "4 4.00 3.00 - 5.00 29.1 3 ##########" in table

@@ -145,7 +145,7 @@ def _scalar(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         shape = getattr(loss, "shape", None)
         if shape is None or len(shape):
             found = "an object of type %s" % type(loss).__name__ if shape is None else "shape %s" % (tuple(shape),)
-            raise BadModel("loss_function: '%s' returned %s, not a tensor without dimensions" % (name, found))
+            raise BadModel("loss_function: '%s' returned %s, not a scalar tensor" % (name, found))
         return loss
 
     return checked

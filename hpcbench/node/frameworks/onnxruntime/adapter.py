@@ -53,7 +53,7 @@ class OnnxNetwork(Network):
         parameters = problem.parameters
         self.path = source_of(parameters["model"]).name
         model = model_file.load(self.path)
-        hardware.reset_peak_resident()  # reading takes twice the size of the file, which is not memory of the case
+        hardware.reset_peak_resident()  # reading takes twice the size of the file, which the peak must not include
         self._declared = model_file.declared_inputs(self.path, model)
         size = parameters["batch_size"]
         self.inputs = model_inputs.inputs_of(self.path, self._declared, parameters["input"], size)

@@ -246,10 +246,10 @@ def test_weights_are_loaded_from_a_file(build: Build, tmp_path: Path) -> None:
     (tmp_path / "broken.pt").write_bytes(b"no weights")
     torch.save(other.model, tmp_path / "module.pt")
     for place, message in (
-        ("broken.pt", "weights: broken.pt (cannot be loaded|has other objects than tensors)"),
+        ("broken.pt", "weights: broken.pt (cannot be loaded|contains objects other than tensors)"),
         (
             "module.pt",
-            r"weights: module.pt has other objects than tensors; save it with torch.save\(model.state_dict\(\)",
+            r"weights: module.pt contains objects other than tensors; save a state dict: torch.save\(model.state",
         ),
         (".", "must contain exactly one file"),
         ("nowhere", "weights: nowhere cannot be read: No such file or directory"),
@@ -294,7 +294,7 @@ def test_a_model_that_cannot_be_used_is_refused_with_the_reason(
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
-        ("user_nets:each_alone", r"'user_nets:each_alone' returned shape \(8,\), not a tensor without dimensions"),
+        ("user_nets:each_alone", r"'user_nets:each_alone' returned shape \(8,\), not a scalar tensor"),
         ("user_nets:number", "'user_nets:number' returned an object of type float, not a tensor"),
         ("torch.nn:CrossEntropyLoss", "'torch.nn:CrossEntropyLoss' is a class, not a function"),
     ],

@@ -58,7 +58,7 @@ def _load(module: nn.Module, path: str) -> None:
     except Exception as error:
         reason = "cannot be loaded: " + (" ".join(str(error).split())[:_LONGEST] or type(error).__name__)
         if type(error).__name__ == "UnpicklingError":
-            reason = "has other objects than tensors; save it with torch.save(model.state_dict(), ...)"
+            reason = "contains objects other than tensors; save a state dict: torch.save(model.state_dict(), ...)"
         raise BadModel("weights: %s %s" % (file, reason), user_code.last_lines(error)) from error
 
 
