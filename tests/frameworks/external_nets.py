@@ -51,6 +51,34 @@ def attention(initializer="glorot_uniform"):
     return keras.Model({"ids": ids, "mask": mask}, {"hidden": x, "logits": layers.Dense(5, **own)(x)})
 
 
+def own_relu():
+    """Return a layer of the user, whose configuration does not describe its operations."""
+    import keras
+
+    class Own(keras.layers.Layer):
+        def call(self, batch):
+            return keras.ops.relu(batch)
+
+    return _of_own(Own())
+
+
+def own_gelu():
+    """Return the model of `own_relu` with another operation."""
+    import keras
+
+    class Own(keras.layers.Layer):
+        def call(self, batch):
+            return keras.ops.gelu(batch)
+
+    return _of_own(Own())
+
+
+def _of_own(layer):
+    from keras import layers
+
+    return _sequential(layers.Flatten(), layer, layers.Dense(3, kernel_initializer="zeros"))
+
+
 def two_heads():
     """Return a model whose loss depends on the logits only, not on the weights of the other head."""
     import keras

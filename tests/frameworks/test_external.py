@@ -70,14 +70,16 @@ def zeros(name: str) -> dict[str, Any]:
 
 def test_the_same_model_has_the_same_work_on_all_backends_of_keras(probe: Callable[..., list[Any]]) -> None:
     backends = ("keras-torch", "keras-jax", "keras-tensorflow")
-    found = [probe(framework, *map(zeros, KERAS), steps=0)[0] for framework in backends]
-    for name, (_, products), *works in zip(KERAS, KERAS.values(), *found, strict=True):
+    own = [{"model": f"external_nets:{name}", "input": MATRIX} for name in ("own_relu", "own_gelu")]
+    found = [probe(framework, *map(zeros, KERAS), *own, steps=0)[0] for framework in backends]
+    assert found[0][-2:] == found[1][-2:] == found[2][-2:]
+    for name, (_, products), *works in zip(KERAS, KERAS.values(), *found, strict=False):
         assert [each.get("flops_per_item") for each in works] == 3 * [3 * 2 * sum(products)], (name, works)
         assert works[0] == works[1] == works[2], name
     works = found[0]
     assert works[0]["parameter_count"] == 13 * 8 + 9 * 3
     assert works[3]["input_shapes"] == {"ids": [4, 7], "mask": [4, 7]}
-    assert len({each["fingerprint"] for each in works}) == len(KERAS)
+    assert len({each["fingerprint"] for each in works}) == len(KERAS) + len(own)
 
 
 def test_the_flops_of_flax_modules_are_those_of_the_formulas(probe: Callable[..., list[Any]]) -> None:

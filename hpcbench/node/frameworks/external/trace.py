@@ -7,12 +7,13 @@ DIGITS = 16
 
 
 class Trace(NamedTuple):
-    """The FLOPs (1 MAC = 2 FLOPs), the output and the structure of a model; `unused` is known in PyTorch only."""
+    """The FLOPs (1 MAC = 2 FLOPs), the output and the structure of a model; the defaults are known in PyTorch only."""
 
     flops: int
     output_shape: Tuple[int, ...]  # with a batch of 1
     fingerprint: str
     unused: Tuple[str, ...] = ()  # the parameters without influence on the output
+    uncounted: Tuple[str, ...] = ()  # the operators whose FLOPs are not included
 
 
 def fingerprint(lines: Iterable[str]) -> str:

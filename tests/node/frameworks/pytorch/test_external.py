@@ -295,7 +295,7 @@ def test_a_model_that_cannot_be_used_is_refused_with_the_reason(
     ("loss", "message"),
     [
         ("user_nets:each_alone", r"'user_nets:each_alone' returned shape \(8,\), not a scalar tensor"),
-        ("user_nets:number", "'user_nets:number' returned an object of type float, not a tensor"),
+        ("user_nets:number", "'user_nets:number' returned an object of type float, not a scalar tensor"),
         ("torch.nn:CrossEntropyLoss", "'torch.nn:CrossEntropyLoss' is a class, not a function"),
     ],
 )

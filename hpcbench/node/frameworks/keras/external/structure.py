@@ -1,6 +1,9 @@
 """The structure of a Keras model: the same description on all backends."""
 
+import ast
+import inspect
 import json
+import textwrap
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List
 
@@ -12,7 +15,7 @@ _OF_DTYPE = ("dtype", "dtype_policy")
 def lines(model: keras.Model) -> List[str]:
     """Return one line per layer: type, configuration without dtypes, and the shapes of its own weights.
 
-    Names of layers and operations, which count those of the process, are replaced by their position in the model.
+    Layers whose class is not Keras's also have its program, because a configuration does not describe `call`. Names of layers and operations, which count those of the process, are replaced by their position in the model.
     """
     layers = list(model._flatten_layers())
     parts = [*layers, *(each for layer in layers for each in getattr(layer, "operations", ()))]
@@ -50,7 +53,17 @@ def _line(layer: Any, names: Dict[str, str]) -> str:
     except NotImplementedError:  # of a class with arguments that Keras cannot describe
         configuration = {}
     text = json.dumps(_cleaned(configuration, names), sort_keys=True, default=lambda value: type(value).__name__)
-    return "%s %s" % (names[layer.name], text)
+    return "%s %s%s" % (names[layer.name], text, _program(type(layer)))
+
+
+def _program(kind: type) -> str:
+    """Return the source code of a class without comments; empty for a class of Keras, or without source code."""
+    if kind.__module__.partition(".")[0] == "keras":
+        return ""
+    try:
+        return " " + ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(kind))))
+    except (OSError, TypeError, SyntaxError):
+        return ""
 
 
 def _cleaned(value: Any, names: Dict[str, str]) -> Any:

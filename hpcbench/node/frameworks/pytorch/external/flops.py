@@ -1,25 +1,77 @@
 """Count the FLOPs of a forward pass in PyTorch (1 MAC = 2 FLOPs).
 
 FLOPs are those of matrix products, convolutions and attention that torch.utils.flop_counter counts. It counts none in
-the RNNs of the CPU: for these, the formula of models/layers.py is used.
+the RNNs of the CPU: for these, the formula of models/layers.py is used. Other products that it misses have formulas here.
 """
 
+import re
+
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, Tuple
+from math import prod
+from typing import Any, Callable, Dict, Iterator, Sequence, Set, Tuple
 
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+_Shape = Sequence[int]
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def _of_matrix(matrix: _Shape, *_: Any, **__: Any) -> int:
+    """Return the FLOPs of the product of a matrix or a vector with a vector."""
+    return 2 * prod(matrix)
+
+
+def _addmv(bias: _Shape, matrix: _Shape, *_: Any, **__: Any) -> int:
+    return 2 * prod(matrix)
+
+
+def _addbmm(bias: _Shape, first: _Shape, second: _Shape, *_: Any, **__: Any) -> int:
+    return 2 * prod(first) * second[-1]
+
+
+def _bilinear(first: _Shape, weight: _Shape, second: _Shape, *_: Any, **__: Any) -> int:
+    """Return the FLOPs of nn.Bilinear: (items, i) with (outputs, i, j), then with (items, j)."""
+    return 2 * first[0] * (prod(weight) + weight[0] * weight[2])
+
+
+_MISSED: Dict[Any, Callable[..., int]] = {
+    torch.ops.aten.mv: _of_matrix,
+    torch.ops.aten.addmv: _addmv,
+    torch.ops.aten.dot: _of_matrix,
+    torch.ops.aten.vdot: _of_matrix,
+    torch.ops.aten.addbmm: _addbmm,
+    torch.ops.aten._trilinear: _bilinear,
+}
+_WITHOUT_FLOPS = ("prim", "prims", "profiler", "c10d", "_c10d_functional")  # libraries
+# Operators of PyTorch that multiply, but have no formula.
+_UNCOUNTED = re.compile(r"_?(cdist|fft|grouped_mm|int_mm|linalg|cholesky|mkldnn_rnn|scaled_grouped|sparse|weight_int)")
+
+
+class _Operators(TorchDispatchMode):
+    """The operators without a formula that run outside RNNs: those of other libraries, and some of PyTorch."""
+
+    def __init__(self, count: "Count") -> None:
+        super().__init__()
+        self._count = count
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        library, _, name = str(function.name()).partition("::")
+        multiplies = _UNCOUNTED.match(name) if library == "aten" else library not in _WITHOUT_FLOPS
+        if multiplies and not self._count.in_rnn:
+            self._count.found.add(name.partition(".")[0])
+        return function(*args, **(kwargs or {}))
 
 
 class Count:
     """The FLOPs counted so far."""
 
     def __init__(self) -> None:
-        self.counter = FlopCounterMode(display=False)
+        self.counter = FlopCounterMode(display=False, custom_mapping=_MISSED)
+        self.found: Set[str] = set()
         self.missed = 0  # in RNNs, by the counter
         self._before: Dict[int, int] = {}
 
@@ -27,6 +79,16 @@ class Count:
     def total(self) -> int:
         """Return the FLOPs of all operations."""
         return self.counter.get_total_flops() + self.missed
+
+    @property
+    def uncounted(self) -> Tuple[str, ...]:
+        """Return the names of the operators whose FLOPs are not included."""
+        return tuple(sorted(self.found))
+
+    @property
+    def in_rnn(self) -> bool:
+        """Return whether an RNN runs, which has a formula of its own."""
+        return bool(self._before)
 
     def start(self, module: nn.Module, inputs: Any) -> None:
         """Note the FLOPs before an RNN."""
@@ -54,7 +116,7 @@ def counting(module: nn.Module) -> Iterator[Count]:
             handles.append(each.register_forward_pre_hook(count.start))
             handles.append(each.register_forward_hook(count.end, with_kwargs=True))
     try:
-        with _counted_attention(), count.counter:
+        with _counted_attention(), _Operators(count), count.counter:
             yield count
     finally:
         for handle in handles:

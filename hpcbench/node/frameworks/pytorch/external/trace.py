@@ -1,7 +1,7 @@
 """Run an external model once on the CPU, with one item, to count its FLOPs and to see what it computes."""
 
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Tuple
+from typing import Any, Callable, Iterator, Tuple
 
 import torch
 from torch import nn
@@ -10,6 +10,7 @@ from torch.nn.parameter import UninitializedParameter
 from ....errors import BadModel
 from ...external.trace import Trace, fingerprint
 from .flops import counting
+from .operations import observed
 from .outputs import main_output
 
 
@@ -20,19 +21,18 @@ def trace(inputs: str, module: nn.Module, call: Callable[[], Any], *, with_gradi
     """
     was_training = module.training
     module.eval()
-    steps: List[str] = []
     try:
         if any(isinstance(weight, UninitializedParameter) for weight in module.parameters()):
             with torch.no_grad():
                 call()  # lazy modules get their shapes
-        with _observed(module, steps), gradients(module, enabled=with_gradients), counting(module) as count:
+        with gradients(module, enabled=with_gradients), counting(module) as count, observed(module) as operations:
             output = main_output(call())
         unused = unused_parameters(module, output) if with_gradients else ()
     finally:
         module.train(was_training)
     shape = tuple(output.shape)
     weights = ["%s %s" % (name, tuple(weight.shape)) for name, weight in module.named_parameters()]
-    return Trace(count.total, shape, fingerprint([inputs, *steps, *weights, str(shape)]), unused)
+    return Trace(count.total, shape, fingerprint([inputs, *operations, *weights, str(shape)]), unused, count.uncounted)
 
 
 @contextmanager
@@ -61,25 +61,3 @@ def unused_parameters(module: nn.Module, output: torch.Tensor) -> Tuple[str, ...
     unused = tuple(name for name, weight in trained if weight.grad is None)
     module.zero_grad(set_to_none=True)
     return unused
-
-
-@contextmanager
-def _observed(module: nn.Module, steps: List[str]) -> Iterator[None]:
-    """Append a line to `steps` for each module without children that runs: path, type, configuration, output shape."""
-    handles = []
-    for path, each in module.named_modules():
-        if not any(True for _ in each.children()):
-            handles.append(each.register_forward_hook(_line(path, steps)))
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _line(path: str, steps: List[str]) -> Callable[..., None]:
-    def append(module: nn.Module, inputs: Any, outputs: Any) -> None:
-        shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs).__name__
-        steps.append("%s %s(%s) %s" % (path, type(module).__name__, module.extra_repr(), shape))
-
-    return append
