@@ -108,10 +108,10 @@ class Results:
         return labels.label(case, work.shown if work else list(self.shown))
 
     def full_label(self, case: pd.Series[Any]) -> str:
-        """Return the label of a measured case, after the short title of its workload if there are several."""
-        if len(self.workloads) == 1:
+        """Return the label of a case; if there are several workloads, after the short title of its own."""
+        work = self._workload_of.get((case["sweep"], case["case"]))
+        if work is None or len(self.workloads) == 1:
             return self.label(case)
-        work = self._workload_of[case["sweep"], case["case"]]
         return f"{work.short_title}: {self.label(case)}" if work.shown else work.short_title
 
     @cached_property

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.config.workload.nested import shown_value
 from hpcbench.config.yaml_document import Document
 from hpcbench.core.frameworks import CHOICES, DYNAMIC, FRAMEWORKS, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND
@@ -57,7 +58,7 @@ class Context:
             lines = dict.fromkeys(str(case.parameters.command) for case in self.cases)
             return next(iter(lines)) if len(lines) == 1 else "commands"
         words = [str(getattr(parameters, name)) for name in _TITLE[:-1] if name not in self.names]
-        parts = [" ".join(words), *(f"{name}={value}" for name, value in self.apart.items())]
+        parts = [" ".join(words), *(f"{name}={shown_value(self.apart, name)}" for name in self.apart)]
         if "batch_size" not in self.names:
             parts.insert(1, f"batch size {parameters.batch_size}")
         return ", ".join(parts)

@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 NETWORKS = json.loads((HERE / "small_networks.json").read_text())
 WHOLE = [name for name, asked in NETWORKS.items() if "parts" not in asked]
 TOLERANCE = 5e-4  # of the largest value; the frameworks differ by 2e-4 at most
-TIMEOUT_S = 1000  # the slowest takes two minutes alone, and all else runs beside it
+TIMEOUT_S = 2000  # the slowest takes four minutes alone, and all else runs beside it
 
 # Compiling is four fifths of the work here; what was compiled is kept beside the environments.
 KEPT = ENVIRONMENTS.parent / "compiled"

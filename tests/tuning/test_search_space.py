@@ -82,6 +82,10 @@ def test_titles_tell_kinds_of_work_apart(space) -> None:
     ]
     found = space(matrix={"model_options": [{"hidden_size": 8}, {"hidden_size": 9}], "intra_op_threads": [1, 2]})
     assert ["hidden_size" in each.title for each in found] == [True, True]
+    found = space(
+        parameters={**LSTM, "task": "training"}, matrix={"optimizer": ["sgd", "adam"], "intra_op_threads": [1, 2]}
+    )
+    assert [each.title.rpartition(", ")[2] for each in found] == ["optimizer=sgd", "optimizer=adam"]
 
 
 def test_steps_of_other_batch_sizes_are_other_work(space) -> None:

@@ -109,6 +109,8 @@ def importance(
         return _nothing(
             known, f"too few runs to estimate the noise: {counted}, and {MIN_REPEATS} more than cases are needed"
         )
+    if np.unique(data.work).size == known.cases:
+        return _nothing(known, "each workload has one case")
     factors, left_out = _factors(data, names)
     if not factors:
         return _nothing(known, "all cases have the same parameters", left_out)

@@ -16,10 +16,11 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
     """Return the document with `KEY=VALUE` settings applied; KEY is a parameter or a dotted key of the file.
 
     An axis becomes an axis of this single value, also in included points. Raise UserError for text that is not
-    KEY=VALUE, or a key that cannot be set.
+    KEY=VALUE, a key that cannot be set, or a value that would replace an earlier one.
     """
     data = deepcopy(document.data)
     places = dict(document.places)
+    _check_order([setting.partition("=")[0] for setting in settings])
     for setting in settings:
         key, equals, text = setting.partition("=")
         where = f"--set {key}"
@@ -41,6 +42,15 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
         places = {place: name for place, name in places.items() if place[: len(path)] != path}
         places[path] = where
     return replace(document, data=data, places=places)
+
+
+def _check_order(keys: list[str]) -> None:
+    """Raise UserError for a key in a mapping before the whole mapping, which would replace it."""
+    for place, key in enumerate(keys):
+        lost = next((earlier for earlier in keys[:place] if earlier.startswith(f"{key}.")), None)
+        if lost:
+            what = f"--set {key} would replace --set {lost}"
+            raise UserError(what, where=f"--set {key}", hint=f"write --set {key}=... before --set {lost}=...")
 
 
 def _fix_included(data: dict[str, Any], name: str, value: Any) -> None:

@@ -108,6 +108,10 @@ def message_of(details: ErrorDetails) -> str:
     """Return the message of an error of pydantic without its prefixes, in the words of YAML."""
     if details["type"] in ("dict_type", "model_type"):
         return "should be a mapping of keys to values"
+    if details["type"] == "too_short":
+        return f"requires at least {plural(details['ctx']['min_length'], 'value')}"
+    if details["type"] == "too_long":
+        return f"allows at most {plural(details['ctx']['max_length'], 'value')}"
     return details["msg"].removeprefix("Value error, ").removeprefix("Input ")
 
 

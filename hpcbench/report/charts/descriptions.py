@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pandas as pd
+
 from hpcbench.analysis.cases.labels import label
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.results import Workload
@@ -14,10 +18,14 @@ def described(work: Workload, quantity: Quantity) -> str:
     known = work.cases[work.cases[quantity.column].notna()].sort_values(quantity.column, kind="stable")
     ends = {"highest": known.iloc[-1], "lowest": known.iloc[0]} if len(known) > 1 else {"only case": known.iloc[0]}
     text = (
-        f"The {word} is {label(case, work.shown)} with {value_in_words(quantity, case[quantity.column])}."
+        f"The {word} {_named(case, work)} {value_in_words(quantity, case[quantity.column])}."
         for word, case in ends.items()
     )
     return f"{capital(quantity.title)} of {plural(len(known), 'case')}. {' '.join(text)}"
+
+
+def _named(case: pd.Series[Any], work: Workload) -> str:
+    return f"is {label(case, work.shown)} with" if work.shown else "has"
 
 
 def lacking(work: Workload, quantity: Quantity) -> str:

@@ -196,7 +196,7 @@ def _trust(results: Results, use: Sequence[str]) -> page_model.DataQuality:
     rules = tuple(
         _rule(number, [each for each in found if each.rule == number], unused.get(number)) for number in RULES
     )
-    return page_model.DataQuality(tuple(facts), rules, (*use, *case_warnings(results.cases)))
+    return page_model.DataQuality(tuple(facts), rules, (*use, *case_warnings(results.cases, results.full_label)))
 
 
 def _rule(number: int, broken: list[RuleViolation], unused: str | None) -> page_model.RuleKept:

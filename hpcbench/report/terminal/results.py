@@ -39,7 +39,7 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
     for work in alone:
         _print_table(results, work, top, console, with_bars=False)
     cases = results.cases
-    for warning in case_warnings(cases):
+    for warning in case_warnings(cases, results.full_label):
         console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)
     _print_autocorrelation(cases, console)
     for note in ranking_notes(results):

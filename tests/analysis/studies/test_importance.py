@@ -232,6 +232,7 @@ def test_what_differs_between_kinds_of_work_is_no_part_of_an_effect_within_them(
         ({"intra_op_threads": [1, 2, 3]}, [1.0], "too few runs to estimate the noise: 3 of 3 cases"),
         ({"intra_op_threads": [1, 2, 3]}, [1.0, 2.0], "too few runs to estimate the noise: 6 of 3 cases"),
         ({"batch_size": [1, 2, 3]}, [1.0, 2.0, 3.0], "all cases have the same parameters"),
+        ({"model": ["lstm", "mlp"]}, [1.0, 2.0, 3.0], "each workload has one case"),
     ],
 )
 def test_where_nothing_can_be_said_the_reason_is(matrix: Matrix, axes: Any, times: list[float], reason: str) -> None:

@@ -116,6 +116,14 @@ def test_a_bad_setting_is_refused_and_named(setting: str, words: str, load: Load
     assert words in str(caught.value)
 
 
+def test_a_mapping_after_one_of_its_keys_is_refused(load: Load) -> None:
+    key, mapping = "optimizer.betas=[0.5, 0.6]", "optimizer={name: adam}"
+    assert load(AXES, mapping, key).parameters["optimizer.betas"] == [0.5, 0.6]
+    with pytest.raises(UserError, match=r"--set optimizer would replace --set optimizer.betas") as caught:
+        load(AXES, key, mapping)
+    assert caught.value.hint == "write --set optimizer=... before --set optimizer.betas=..."
+
+
 def test_a_setting_leaves_the_document_as_it_was(load: Load) -> None:
     document = parse_yaml("matrix: {seed: [1]}\n", "study.yaml")
     apply_overrides(document, ["seed=2"])

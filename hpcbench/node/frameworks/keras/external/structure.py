@@ -15,7 +15,8 @@ _OF_DTYPE = ("dtype", "dtype_policy")
 def lines(model: keras.Model) -> List[str]:
     """Return one line per layer: type, configuration without dtypes, and the shapes of its own weights.
 
-    Layers whose class is not Keras's also have its program, because a configuration does not describe `call`. Names of layers and operations, which count those of the process, are replaced by their position in the model.
+    Layers whose class is not Keras's also have its source code, because a configuration does not describe `call`.
+    Names of layers and operations, which count those of the process, are replaced by their position in the model.
     """
     layers = list(model._flatten_layers())
     parts = [*layers, *(each for layer in layers for each in getattr(layer, "operations", ()))]

@@ -1,11 +1,10 @@
 """Count the FLOPs of a forward pass in PyTorch (1 MAC = 2 FLOPs).
 
 FLOPs are those of matrix products, convolutions and attention that torch.utils.flop_counter counts. It counts none in
-the RNNs of the CPU: for these, the formula of models/layers.py is used. Other products that it misses have formulas here.
+the RNNs of the CPU: for these, the formula of models/layers.py is used. Products with vectors have formulas here.
 """
 
 import re
-
 from contextlib import contextmanager
 from math import prod
 from typing import Any, Callable, Dict, Iterator, Sequence, Set, Tuple

@@ -1,7 +1,7 @@
 """What a PyTorch model computes: the modules and operations of one forward pass."""
 
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Iterator, List, Tuple
 
 import torch
 from torch import nn
