@@ -19,7 +19,7 @@ from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.validation.findings import Findings
 from hpcbench.config.workload.nested import COMPLETED, NotAMappingError, folded, value_at
-from hpcbench.config.yaml_document import Document
+from hpcbench.config.yaml_document import Document, dotted
 from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, ONLY_INFER, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND, PlannedRun
 from hpcbench.models import catalog, schedules
@@ -216,12 +216,14 @@ class _CaseBuilder:
             for details in error.errors(include_url=False):
                 if details["loc"]:
                     name, keys = self._written(details, point)
+                    if details["type"] == "missing" and name.startswith(f"{details['loc'][0]}."):
+                        findings.add(f"'{dotted(details['loc'])}' is missing", self._path(name, point))
+                        continue
                     details["loc"] = (name, *keys)
                     hint = reserved_hint(name) if values.get("framework") == COMMAND else ""
                     findings.add_details(details, Parameters, self._path(name, point)[:-1], hint)
                 else:
-                    named = _named(details["msg"], point)
-                    path = self._path(named[0], point) if named else ("parameters",)
+                    path = self._path(named[0], point) if (named := _named(details["msg"], point)) else ("parameters",)
                     own = [each for each in NOT_OF_COMMANDS if f"'{each}' cannot be used" in details["msg"]]
                     hint = reserved_hint(own[0]) if own else _leave_out(details["msg"], point)
                     findings.add_details(details, Parameters, path, hint)

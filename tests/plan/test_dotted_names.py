@@ -91,6 +91,12 @@ def test_an_expression_is_the_value_of_a_dotted_name(plan: MakePlan) -> None:
     ("text", "what", "where", "hint"),
     [
         ("matrix: {optimizer.learning_rate: [-1]}", "-1 is not valid: should be greater than 0", "matrix", ""),
+        (
+            "matrix: {optimizer.learning_rate.schedule: [cosine]}",
+            "'optimizer.learning_rate.peak' is missing",
+            "matrix",
+            "",
+        ),
         ("matrix: {optimizer.betas: [[0.1]]}", "[0.1] is not valid: requires at least 2 values", "matrix", ""),
         ("matrix: {optimizer.betas: [[0.1, 0.2]]}", "'betas' is not an option of the optimizer momentum", "matrix", ""),
         ("matrix: {optimizer.lr: [1]}", "unknown parameter 'optimizer.lr'", "matrix", "optimizer.learning_rate"),

@@ -32,7 +32,7 @@ TAIL = "time_p99_s"  # additional column for inference
 INTERVAL = "95 % CI"
 # Values of Column.gives_way.
 _TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL, _TFLOPS, _METRICS = 1, 2, 3, 4, 5, 6
-_RATES = {EXACT: "TFLOP/s per device", BY_RULE: "TFLOP/s by 6N"}
+_RATES = {EXACT: "TFLOP/s per device (counted)", BY_RULE: "TFLOP/s per device (6N)"}
 
 
 def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
