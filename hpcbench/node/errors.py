@@ -2,6 +2,8 @@
 
 from typing import Any, Dict, Sequence
 
+from ..core.status import PARAMETERS
+
 
 class Unsupported(Exception):
     """The case cannot run here, and a retry would not help; the message has the reason."""
@@ -17,9 +19,17 @@ class BadModel(Exception):
     `last_lines` are the last lines of the traceback of the user's code.
     """
 
+    type = "model"  # of the error in the record
+
     def __init__(self, message: str, last_lines: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.last_lines = list(last_lines)
+
+
+class BadParameters(BadModel):
+    """A library does not have the model or an option of the case, or hpcbench does not support it."""
+
+    type = PARAMETERS
 
 
 class Missed(Exception):

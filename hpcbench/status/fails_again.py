@@ -17,6 +17,7 @@ _BY_TYPE = {
     "setup": "correct the environment, or `setup` in the site file",
     "metric": "correct `metrics` or `expect` in the experiment",
     "data": "correct the data file",
+    status.PARAMETERS: "correct `model` or `model_options` in the experiment",
     **dict.fromkeys(("ImportError", "ModuleNotFoundError"), "install the missing package in the environment"),
     **dict.fromkeys(("SyntaxError", "NameError"), "correct the program"),
 }

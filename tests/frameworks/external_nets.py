@@ -148,6 +148,13 @@ def linen_attention():
     return Net()
 
 
+def ends():
+    """Exit, with the variable that turns downloads of Hugging Face libraries off."""
+    import os
+
+    raise SystemExit("HF_HUB_OFFLINE=" + os.environ["HF_HUB_OFFLINE"])
+
+
 def text():
     """Return no model."""
     return "a network"

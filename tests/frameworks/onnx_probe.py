@@ -22,6 +22,8 @@ from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.workload import problem
 
 GROUP = Group(from_environment(os.environ))
+if "FOLDER_PER_RANK" in os.environ:  # as on disks of the nodes
+    os.chdir(str(GROUP.rank))
 if "SYNTHESIZED_GPU" in os.environ:  # a GPU, and a build with CUDA whose libraries cannot be loaded
     gpus.count = lambda: 1
     onnxruntime.get_available_providers = lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"]

@@ -42,6 +42,7 @@ FLAX: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
     "linen_attention": (NAMED, (4 * 7 * 8 * 8, 2 * 7 * 7 * 8, 7 * 8 * 5)),
 }
 STEPS = 10
+ENDED = "external_nets:ends cannot be built: SystemExit: HF_HUB_OFFLINE=1"
 
 
 @pytest.fixture
@@ -113,6 +114,7 @@ def test_keras_models_train_and_mistakes_are_refused_with_the_reason(
         {"model": "keras-applications/resnet50"},
         {"model": "keras-applications/ResNet50", "model_options": {"weights": "imagenet"}},
         {**zeros("convolutions"), "weights": "no.weights.h5"},
+        case("ends"),
     )
     for each in found[:2]:
         assert "error" not in each, each
@@ -128,6 +130,7 @@ def test_keras_models_train_and_mistakes_are_refused_with_the_reason(
     assert "did you mean ResNet50 " in errors[4]
     assert errors[5].startswith("model_options: 'weights' could download weights")
     assert errors[6].startswith("weights: no.weights.h5 cannot be loaded: ")
+    assert errors[7] == ENDED
 
 
 def test_flax_modules_train_and_mistakes_are_refused_with_the_reason(
@@ -140,6 +143,7 @@ def test_flax_modules_train_and_mistakes_are_refused_with_the_reason(
         case("text"),
         case("nnx_convolutions", input={"shape": [8, 8, 3]}),
         case("linen_attention", input={"ids": NAMED["ids"]}),
+        case("ends"),
     )
     for each in found[:2]:
         assert "error" not in each, each
@@ -150,6 +154,7 @@ def test_flax_modules_train_and_mistakes_are_refused_with_the_reason(
     shape = "input of shape (1, 8, 8, 3), float32"
     assert errors[1].startswith(f"the forward pass of external_nets:nnx_convolutions with {shape} failed: ")
     assert "missing 1 required positional argument: 'mask'" in errors[2]
+    assert errors[3] == ENDED
 
 
 def test_keras_loads_the_weights_of_a_file(

@@ -49,15 +49,15 @@ def files(environment_python: Callable[[str], Path], tmp_path_factory: pytest.Te
 
 @pytest.fixture
 def probe(answers: Callable[..., list[Any]], files: Path, monkeypatch: pytest.MonkeyPatch) -> Probe:
-    """What ONNX Runtime finds for each of these cases, in one process."""
+    """What ONNX Runtime finds for each of these cases, in one process, or in rank 0 of several."""
 
     def probe(
-        *cases: dict[str, Any], cpus: set[int] | None = None, folder: Path = files, **variables: str
+        *cases: dict[str, Any], cpus: set[int] | None = None, folder: Path = files, **settings: Any
     ) -> list[dict[str, Any]]:
         monkeypatch.chdir(folder)
         base = {"framework": "onnxruntime", "batch_size": 2, "seed": 3, "cpus_per_task": 8}
         planned = [Parameters.model_validate({**base, **each}).planned() for each in cases]
-        (found,) = answers("onnx_probe.py", json.dumps(planned), framework="onnxruntime", cpus=cpus, **variables)
+        found, *_ = answers("onnx_probe.py", json.dumps(planned), framework="onnxruntime", cpus=cpus, **settings)
         return list(found)
 
     return probe
@@ -210,6 +210,14 @@ def test_memory_that_runs_out_is_recognized(probe: Probe) -> None:
     """The output of 64 PB is more than any machine has."""
     (found,) = probe(of("huge", batch_size=4 * 10**6, input={"shape": [1], "value": 1.0}))
     assert found["exhausted"], found["error"]
+
+
+def test_ranks_with_different_graphs_are_refused(probe: Probe, files: Path, tmp_path: Path) -> None:
+    for rank, name in enumerate(("mlp", "matmul")):
+        (tmp_path / str(rank)).mkdir()
+        (tmp_path / str(rank) / "net.onnx").write_bytes((files / f"{name}.onnx").read_bytes())
+    (found,) = probe(of("net", tasks_per_node=2), folder=tmp_path, ranks=2, FOLDER_PER_RANK=1)
+    assert found["error"] == "'net.onnx' has different graphs on ranks 0 and 1"
 
 
 def test_a_sweep_runs_a_file_on_two_replicas(with_environments: Callable[..., Any], files: Path) -> None:

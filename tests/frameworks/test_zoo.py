@@ -34,13 +34,13 @@ def build():
 def probe(answers: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     """What models compute, or why they are refused, on each rank."""
 
-    def probe(*cases: dict[str, Any], ranks: int = 1) -> list[Any]:
+    def probe(*cases: dict[str, Any], ranks: int = 1, environment: str = "pytorch-zoo") -> list[Any]:
         planned = [
             {**Parameters.model_validate({"framework": "pytorch", **each}).planned(), "execution": "eager"}
             for each in cases
         ]
         return answers(
-            "zoo_probe.py", json.dumps(planned), 2, framework="pytorch", environment="pytorch-zoo", ranks=ranks
+            "zoo_probe.py", json.dumps(planned), 2, framework="pytorch", environment=environment, ranks=ranks
         )
 
     return probe
@@ -77,8 +77,10 @@ def test_an_unknown_name_or_option_has_the_nearest_names(probe: Callable[..., li
         {"model": "transformers/brt"},
         {"model": "transformers/bert", "model_options": {"num_hiden_layers": 2}},
         {"model": "torchvision/fasterrcnn_resnet50_fpn"},
+        {"model": "torchvision/resnet18", "model_options": {"weights": "DEFAULT"}},
     ]
     (found,) = probe(*cases)
+    assert [each["refused"] for each in found] == ["BadParameters"] * len(cases), "in each attempt"
     errors = [each["error"] for each in found]
     assert errors[0].startswith("model 'resnet51' not found in torchvision ")
     assert "; did you mean resnet50" in errors[0]
@@ -88,6 +90,30 @@ def test_an_unknown_name_or_option_has_the_nearest_names(probe: Callable[..., li
         "unknown option 'num_hiden_layers' in model_options of transformers/bert; did you mean num_h"
     )
     assert "is not supported: its input is a list of images, not one tensor" in errors[4]
+
+
+def test_the_library_of_the_model_is_named_if_it_is_missing(
+    probe: Callable[..., list[Any]], environment_python: Callable[[str], Path]
+) -> None:
+    libraries = ("torchvision", "timm", "transformers")
+    (found,) = probe(*({"model": f"{library}/resnet18"} for library in libraries), environment="pytorch")
+    advice = "build an environment with it: hpcbench env build pytorch-zoo"
+    assert found == [
+        {"refused": "Unsupported", "error": f"{library} not found in {environment_python('pytorch')}; {advice}"}
+        for library in libraries
+    ]
+
+
+@pytest.mark.long
+def test_an_unknown_name_is_not_resumed(with_environments: Callable[..., Any]) -> None:
+    command_line = with_environments("pytorch-zoo")
+    own = {"model": "torchvision/resnet51", "model_options": {}, "environment": "pytorch-zoo"}
+    command_line("sweep", command_line.experiment(parameters=own), "--local", expect=1)
+    shown = " ".join(command_line("status").stdout.split())
+    assert (
+        "1 run would fail again: correct `model` or `model_options` in the experiment; then start a new sweep" in shown
+    )
+    assert "hpcbench resume" not in shown
 
 
 def test_weights_that_a_folder_of_transformers_lacks_are_remarked(

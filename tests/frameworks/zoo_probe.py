@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from hpcbench_carried.node.errors import BadModel
+from hpcbench_carried.node.errors import BadModel, Unsupported
 from hpcbench_carried.node.frameworks import load
 from hpcbench_carried.node.launch.ranks import from_environment
 from hpcbench_carried.node.launch.rendezvous import Group
@@ -18,8 +18,8 @@ def described(parameters: dict[str, Any], group: Group, steps: int) -> dict[str,
     """Return what one model computes, or why it is refused."""
     try:
         network = load(parameters["framework"]).build(problem.of_case(parameters, group))
-    except BadModel as error:
-        return {"error": str(error)}
+    except (BadModel, Unsupported) as error:
+        return {"refused": type(error).__name__, "error": str(error)}
     step = network.train if parameters["task"] == "training" else network.infer
     values = [float(network.to_numpy(step()).ravel()[0]) for _ in range(steps)]
     work = network.work

@@ -39,7 +39,7 @@ def progress(
     return make
 
 
-@pytest.mark.parametrize("kind", ["setup", "metric", "data", "ModuleNotFoundError", "SyntaxError"])
+@pytest.mark.parametrize("kind", ["setup", "metric", "data", "parameters", "ModuleNotFoundError", "SyntaxError"])
 def test_an_error_that_does_not_depend_on_the_attempt_is_not_resumed(progress: MakeProgress, kind: str) -> None:
     found = progress((0, [("failed", {**KILLED, "type": kind})]))
     assert len(failing_again(found)) == 1

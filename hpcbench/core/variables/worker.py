@@ -31,10 +31,10 @@ def for_worker(
         changed["KERAS_TORCH_DEVICE"] = "cuda" if parameters["device"] == "gpu" else "cpu"
     if framework.endswith("tensorflow"):
         changed.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # warnings and errors
+    if framework != "command":
+        changed.setdefault("HF_HUB_OFFLINE", "1")  # Hugging Face libraries read local files only
     if framework != "command" and parameters["device"] == "cpu":
-        changed.update(_NO_GPU)
-        if framework.endswith("jax"):
-            changed["JAX_PLATFORMS"] = "cpu"  # otherwise it warns that it finds no GPU
+        changed.update(_without_gpus(framework))
     else:  # an index in CUDA_VISIBLE_DEVICES must be the same GPU for the monitor
         changed.setdefault("CUDA_DEVICE_ORDER", PCI_BUS_ID)
     return changed
@@ -53,9 +53,13 @@ def _waiting(policy: str, openmp: Optional[str]) -> Dict[str, str]:
     return {"OMP_WAIT_POLICY": policy.upper(), **own}
 
 
+def _without_gpus(framework: str) -> Dict[str, str]:
+    # Otherwise Keras on PyTorch would use a GPU, and TensorFlow would take the memory of all GPUs. HIP is AMD's.
+    hidden = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
+    # Otherwise JAX would warn that it finds no GPU.
+    return {**hidden, "JAX_PLATFORMS": "cpu"} if framework.endswith("jax") else hidden
+
+
 _TENSORFLOW = ("TF_ENABLE_ONEDNN_OPTS",)
 # MXNet 1 uses the former name of oneDNN. PyTorch has a function instead of a variable.
 _ONEDNN = {"tensorflow": _TENSORFLOW, "keras-tensorflow": _TENSORFLOW, "mxnet": ("MXNET_MKLDNN_ENABLED",)}
-
-# Otherwise Keras on PyTorch would use a GPU, and TensorFlow would take the memory of all GPUs. HIP is AMD's.
-_NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}

@@ -74,7 +74,8 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
         cause = error.__cause__
         exhausted = bool(adapter and cause and adapter.is_out_of_memory(cause))
         facts["status"] = status.OUT_OF_MEMORY if exhausted else status.FAILED
-        facts["error"] = {"type": "model", "message": str(error), "last_lines": error.last_lines}
+        facts["error"] = {"type": error.type, "message": str(error), "last_lines": error.last_lines}
+        sys.stderr.write("".join(line + "\n" for line in error.last_lines))
     except Exception as error:
         exhausted = adapter.is_out_of_memory(error) if adapter else isinstance(error, MemoryError)
         facts["status"] = status.OUT_OF_MEMORY if exhausted else status.FAILED

@@ -76,12 +76,17 @@ def in_one_line(error: BaseException) -> str:
 
 def _not_imported(error: BaseException, module: str, purpose: str) -> BadModel:
     missing = isinstance(error, ModuleNotFoundError) and (module + ".").startswith((error.name or "") + ".")
-    if not missing:
-        where = " in %s" % sys.executable if isinstance(error, ModuleNotFoundError) else ""
-        what = "%s: importing %s failed: %s%s" % (purpose, module, in_one_line(error), where)
-        return BadModel(what, last_lines(error))
+    if missing:
+        what = "module '%s' not found by %s; %s" % (error.name, sys.executable, _searched())  # type: ignore[attr-defined]
+    else:
+        what = "importing %s failed: %s" % (module, in_one_line(error))
+        if isinstance(error, ModuleNotFoundError):
+            what += " in %s; %s" % (sys.executable, _searched())
+    return BadModel("%s: %s" % (purpose, what), last_lines(error))
+
+
+def _searched() -> str:
+    """Return the first folders of the search path."""
     folders = [folder for folder in sys.path if folder and not folder.endswith(".pyz")]
     more = ["and %d more" % (len(folders) - _SHOWN)] if len(folders) > _SHOWN else []
-    searched = ", ".join(folders[:_SHOWN] + more)
-    what = "%s: module '%s' not found by %s; searched in: %s" % (purpose, error.name, sys.executable, searched)  # type: ignore[attr-defined]
-    return BadModel(what, last_lines(error))
+    return "searched in: " + ", ".join(folders[:_SHOWN] + more)

@@ -34,13 +34,24 @@ GPUS = {"CUDA_VISIBLE_DEVICES": "0,1", "HIP_VISIBLE_DEVICES": "0,1"}
 COMMAND = {"framework": "command", "model": None, "command": "true"}
 
 
-@pytest.mark.parametrize("case", [ON_GPU, COMMAND])
+OFFLINE = {"HF_HUB_OFFLINE": "1"}
+
+
+@pytest.mark.parametrize(("case", "others"), [(ON_GPU, OFFLINE), (COMMAND, {})])
 def test_a_plain_case_numbers_gpus_as_the_monitor_does_and_leaves_the_rest_alone(
-    changed: Callable[..., dict[str, str]], case: dict[str, Any]
+    changed: Callable[..., dict[str, str]], case: dict[str, Any], others: dict[str, str]
 ) -> None:
-    assert changed(GPUS, **case) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    assert changed({"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, **case) == {}, "chosen by the user"
+    assert changed(GPUS, **case) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **others}
+    assert changed({"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, **case) == others, "chosen by the user"
     assert "CUDA_DEVICE_ORDER" not in changed(), "on the CPU"
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_hugging_face_libraries_are_offline_unless_the_user_decides(
+    changed: Callable[..., dict[str, str]], framework: str
+) -> None:
+    assert changed(framework=framework)["HF_HUB_OFFLINE"] == "1"
+    assert "HF_HUB_OFFLINE" not in changed({"HF_HUB_OFFLINE": "0"}, framework=framework)
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

@@ -14,6 +14,7 @@ import pytest
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import frameworks
+from hpcbench.node.errors import BadModel
 from hpcbench.node.frameworks.adapter import Adapter, Library, Network
 from hpcbench.node.host import topology
 from hpcbench.node.host.sysfs import System
@@ -256,6 +257,18 @@ def test_a_rank_that_does_not_meet_the_others_has_failed_and_says_so(
     facts = worker(Stand(), ALONE._replace(rank=1, size=2, meeting=os.getpid()), strategy="ddp", tasks_per_node=2)
     assert facts["status"] == "failed"
     assert "rank 1 could not connect to rank 0" in facts["error"]["message"]
+
+
+def test_the_end_of_the_traceback_of_a_users_model_is_in_the_log(
+    worker: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Broken(Stand):
+        def build(self, problem: Problem) -> Network:
+            raise BadModel("nets:build cannot be built: ValueError: broken", ["in build", "ValueError: broken"])
+
+    error = worker(Broken())["error"]
+    assert (error["type"], error["last_lines"]) == ("model", ["in build", "ValueError: broken"])
+    assert capsys.readouterr().err == "in build\nValueError: broken\n"
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,12 @@ def test_a_module_that_fails_has_the_end_of_its_traceback(workspace: Path) -> No
     (workspace / "nets_broken.py").write_text("import no_such_package\n")
     with pytest.raises(BadModel) as error:
         function("nets_broken:build", "loss")
-    assert str(error.value).startswith(
-        "loss: importing nets_broken failed: ModuleNotFoundError: No module named 'no_su"
-    )
+    failed = "importing nets_broken failed: ModuleNotFoundError: No module named 'no_such_package'"
+    assert str(error.value).startswith(f"loss: {failed} in {sys.executable}; searched in: {workspace}, ")
     assert any("nets_broken.py" in line for line in error.value.last_lines)
+    (workspace / "nets_typo.py").write_text("from sys import no_such_name\n")
+    with pytest.raises(BadModel, match=r"importing nets_typo failed: ImportError: cannot import [^;]*$"):
+        function("nets_typo:build", "model")
     (workspace / "nets_exits.py").write_text("raise SystemExit(3)\n")
     with pytest.raises(BadModel, match="importing nets_exits failed: SystemExit: 3"):
         function("nets_exits:build", "model")

@@ -15,6 +15,7 @@ from ...workload import synthetic, user_code
 from ...workload.problem import Problem
 from ...workload.user_code import in_one_line, last_lines
 from ..adapter import Network
+from .building import check_ranks
 from .outputs import synthetic_targets
 from .trace import Trace
 
@@ -40,12 +41,12 @@ class ExternalNetwork(Network):
         shown = ", ".join(_described(name, each) for name, each in self.inputs.items())
         try:
             self.trace = trace(item, shown)
-        except (MemoryError, BadModel, Unsupported):
+        except (MemoryError, BadModel, Unsupported, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # also SystemExit
             what = "the forward pass of %s with %s failed: %s" % (model, shown, in_one_line(error))
             raise BadModel(what, last_lines(error)) from error
-        self._check_ranks()
+        check_ranks(self.problem.group, self.trace.fingerprint, "'%s' builds different models" % model)
         self.problem = replace(self.problem, options=self._sizes(), item_shape=self._item_shape())
 
     def synthetic_batch(self, problem: Problem) -> Tuple[Any, Any]:
@@ -104,13 +105,6 @@ class ExternalNetwork(Network):
         if not inputs:
             raise BadModel("'input' is missing: '%s' has no default input" % model)
         return inputs
-
-    def _check_ranks(self) -> None:
-        """Raise BadModel if the ranks have built different models."""
-        parameters, everyones = self.problem.parameters, self.problem.group.gather(self.trace.fingerprint)
-        differing = [rank for rank, other in enumerate(everyones) if other != everyones[0]]
-        if differing and parameters["strategy"] != "single":
-            raise BadModel("'%s' builds different models on ranks 0 and %d" % (parameters["model"], differing[0]))
 
     def _sizes(self) -> Dict[str, int]:
         """Return what real data must fit: the number of classes, and the vocabulary of tokens."""

@@ -21,6 +21,7 @@ from ...workload.problem import Problem
 from ...workload.user_code import in_one_line, last_lines
 from .. import capabilities
 from ..adapter import Adapter, Batch, Library, Network
+from ..external.building import check_ranks
 from . import fingerprint, flops, model_file, model_inputs, shapes
 
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -62,6 +63,7 @@ class OnnxNetwork(Network):
         self.session = _session(self.path, options, self._device)
         self.parameter_count = model_file.parameter_count(model)
         self._describe(model)
+        check_ranks(problem.group, self._fingerprint, "'%s' has different graphs" % self.path)
         self.feed()
 
     def synthetic_batch(self, problem: Problem) -> Batch:

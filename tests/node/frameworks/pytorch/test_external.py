@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -96,6 +94,7 @@ def number(output, targets):
 def step_without_result(model, inputs, targets, optimizer):
     pass
 """
+ADVICE = "build an environment with it: hpcbench env build pytorch-zoo"
 IMAGES = {"model": "user_nets:build", "input": {"shape": [3, 2, 2]}}
 Build = Callable[..., Any]
 
@@ -304,22 +303,33 @@ def test_a_loss_that_cannot_be_used_is_named(loss: str, message: str, build: Bui
         build(loss_function=loss, batch_size=8).train()
 
 
-def test_ranks_with_different_models_are_refused_with_a_fake_group(build: Build) -> None:
-    network = build()
-    parameters = {**network.problem.parameters, "strategy": "ddp"}
-    group = SimpleNamespace(gather=lambda value: [value, "of another graph"])
-    network.problem = replace(network.problem, parameters=parameters, group=group)
-    with pytest.raises(BadModel, match="'user_nets:build' builds different models on ranks 0 and 1"):
-        network._check_ranks()
-
-
 @pytest.mark.parametrize("library", ["torchvision", "timm", "transformers"])
 def test_a_library_that_is_not_installed_is_unsupported(
     library: str, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(Unsupported, match=r"not found in .*; build an environment with it: hpcbench env build"):
+    with pytest.raises(Unsupported, match=rf"^{library} not found in .*; {ADVICE}$"):
         build(model=f"{library}/resnet18")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("import torchvision", f"timm requires torchvision, which was not found in {sys.executable}"),
+        ("import torch.no_such", f"timm requires torch.no_such, which was not found in {sys.executable}"),
+        ("raise ImportError('libnone.so')", f"timm cannot be imported by {sys.executable} (libnone.so)"),
+    ],
+)
+def test_a_package_that_a_library_lacks_is_named(
+    line: str, message: str, build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    monkeypatch.delitem(sys.modules, "timm", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "timm.py").write_text(line)
+    with pytest.raises(Unsupported) as error:
+        build(model="timm/resnet18")
+    assert str(error.value) == f"{message}; {ADVICE}"
 
 
 def test_names_replace_the_positional_input_of_a_library() -> None:

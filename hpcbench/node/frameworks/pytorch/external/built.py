@@ -24,6 +24,9 @@ def built(title: str, build: Callable[[], Any]) -> nn.Module:
 
 
 def not_installed(library: str, error: ImportError) -> Unsupported:
-    """Return the error for a library that this Python lacks, or that cannot be imported."""
+    """Return the error for a library that this Python lacks, that lacks a package, or that cannot be imported."""
     advice = "build an environment with it: hpcbench env build pytorch-zoo"
-    return Unsupported("%s not found in %s (%s); %s" % (library, sys.executable, error, advice))
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return Unsupported("%s cannot be imported by %s (%s); %s" % (library, sys.executable, error, advice))
+    lacks = library if error.name == library else "%s requires %s, which was" % (library, error.name)
+    return Unsupported("%s not found in %s; %s" % (lacks, sys.executable, advice))

@@ -1,24 +1,19 @@
 """Models of timm, without their pretrained weights."""
 
-import importlib
 from typing import Any, Dict
 
 from .....models.inputs import UNNAMED, Input
 from ...external.building import unknown_name
 from . import of_torchvision
-from .built import Built, built, not_installed
+from .built import Built, built
 
 
 def build(name: str, options: Dict[str, Any]) -> Built:
     """Return the model `name` with random weights; `options` are arguments of timm.create_model.
 
-    Raise BadModel for an unknown name, and Unsupported if timm is not installed.
+    Raise BadParameters for an unknown name, and Unsupported if timm is not installed.
     """
-    of_torchvision.import_torchvision()  # timm imports it
-    try:
-        timm = importlib.import_module("timm")
-    except ImportError as error:
-        raise not_installed("timm", error) from error
+    timm = of_torchvision.import_dependent("timm")
     if not timm.is_model(name):
         raise unknown_name("timm", timm.__version__, name, timm.list_models())
     module = built("timm/%s" % name, lambda: timm.create_model(name, pretrained=False, **options))

@@ -3,12 +3,13 @@
 import importlib
 import inspect
 import sys
+from contextlib import suppress
 from typing import Any, Dict
 
 from torch import library as operators
 
 from .....models.inputs import UNNAMED, Input
-from ....errors import BadModel
+from ....errors import BadParameters, Unsupported
 from ...external.building import unknown_name
 from .built import Built, built, not_installed
 
@@ -38,10 +39,20 @@ def import_torchvision() -> Any:
     return importlib.import_module("torchvision")
 
 
+def import_dependent(library: str) -> Any:
+    """Return a library that imports torchvision, if it is installed. Raise Unsupported if the library is not."""
+    with suppress(Unsupported):
+        import_torchvision()
+    try:
+        return importlib.import_module(library)
+    except ImportError as error:
+        raise not_installed(library, error) from error
+
+
 def build(name: str, options: Dict[str, Any]) -> Built:
     """Return the model `name` with random weights; `options` are arguments of its builder.
 
-    Raise BadModel for an unknown name, and for models whose input is not one array.
+    Raise BadParameters for an unknown name, and for models whose input is not one array.
     """
     torchvision = import_torchvision()
     models = importlib.import_module("torchvision.models")
@@ -51,7 +62,7 @@ def build(name: str, options: Dict[str, Any]) -> Built:
     builder = models.get_model_builder(name)
     family = builder.__module__.split(".")[2]
     if family in _OTHER_INPUTS:
-        raise BadModel(
+        raise BadParameters(
             "torchvision/%s is not supported: its input is %s, not one tensor" % (name, _OTHER_INPUTS[family])
         )
     given = dict(_without_downloads(builder), **options)

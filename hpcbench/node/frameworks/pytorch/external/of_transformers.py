@@ -2,16 +2,14 @@
 
 import difflib
 import importlib
-import os
-from contextlib import suppress
 from typing import Any, Dict, List, Optional
 
 from .....models.inputs import TOKENS, Input
-from ....errors import BadModel, Unsupported
+from ....errors import BadModel, BadParameters
 from ....workload.user_code import in_one_line, last_lines
 from ...external.building import unknown_name
 from . import of_torchvision
-from .built import Built, built, not_installed
+from .built import Built, built
 
 LENGTH = 128  # of a sequence of tokens, unless `input` gives another
 SECONDS = 1  # of sound
@@ -26,11 +24,10 @@ _ENCODER_DECODER_TASKS = ("SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 def build(name: str, options: Dict[str, Any], weights: Optional[str]) -> Built:
     """Return a model by its type (`bert`) or class (`BertForSequenceClassification`).
 
-    `options` are values of its configuration. `weights` is a folder that save_pretrained wrote. Raise BadModel for an
-    unknown name or option, and Unsupported if transformers is not installed.
+    `options` are values of its configuration. `weights` is a folder that save_pretrained wrote. Raise
+    BadParameters for an unknown name or option, and Unsupported if transformers is not installed.
     """
-    os.environ["HF_HUB_OFFLINE"] = "1"  # never download anything
-    transformers = _import()
+    transformers = of_torchvision.import_dependent("transformers")
     kind, configuration = _kind_and_configuration(transformers, name)
     configuration = _configured(configuration, options, name, weights)
     kind = kind or _usual_class(transformers, configuration)
@@ -57,15 +54,6 @@ def build(name: str, options: Dict[str, Any], weights: Optional[str]) -> Built:
     return Built(module, _inputs(module, configuration), remarks)
 
 
-def _import() -> Any:
-    with suppress(Unsupported):
-        of_torchvision.import_torchvision()  # transformers imports it, if it is installed
-    try:
-        return importlib.import_module("transformers")
-    except ImportError as error:
-        raise not_installed("transformers", error) from error
-
-
 def _kind_and_configuration(transformers: Any, name: str) -> Any:
     """Return the class, or None for a model type, and the class of its configuration."""
     types = importlib.import_module("transformers.models.auto.configuration_auto").CONFIG_MAPPING_NAMES
@@ -87,7 +75,7 @@ def _configured(kind: Any, options: Dict[str, Any], name: str, weights: Optional
         if unknown:
             near = difflib.get_close_matches(unknown[0], _settable(usual), 3)
             hint = "; did you mean %s?" % " or ".join(near) if near else ""
-            raise BadModel("unknown option '%s' in model_options of transformers/%s%s" % (unknown[0], name, hint))
+            raise BadParameters("unknown option '%s' in model_options of transformers/%s%s" % (unknown[0], name, hint))
         configuration = kind(**{**(usual.to_dict() if weights else {}), **options}) if options else usual
         for name in _LAYER_DROPS:
             if hasattr(configuration, name) and name not in options:
@@ -112,7 +100,9 @@ def _usual_class(transformers: Any, configuration: Any) -> Any:
             return getattr(transformers, names if isinstance(names, str) else names[0])
     names = auto.MODEL_MAPPING_NAMES.get(configuration.model_type)
     if not names:
-        raise BadModel("transformers/%s has no class of its own; use the name of a class" % configuration.model_type)
+        raise BadParameters(
+            "transformers/%s has no class of its own; use the name of a class" % configuration.model_type
+        )
     return getattr(transformers, names if isinstance(names, str) else names[0])
 
 
