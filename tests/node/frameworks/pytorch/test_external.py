@@ -66,6 +66,10 @@ def squares(output, targets):
 def not_a_module():
     return "a network"
 
+def scripted(within=False):
+    module = torch.jit.script(build())
+    return nn.Sequential(nn.Identity(), module) if within else module
+
 def fails():
     raise RuntimeError("no weights today\\nsecond line")
 
@@ -269,6 +273,14 @@ def test_weights_are_loaded_from_a_file(build: Build, tmp_path: Path) -> None:
             {"model": "user_nets:not_a_module"},
             "user_nets:not_a_module returned an object of type str, not a torch.nn.Mod",
         ),
+        (
+            {"model": "user_nets:scripted"},
+            "^user_nets:scripted returned a TorchScript module; return the torch.nn.Module before torch.jit.script$",
+        ),
+        (
+            {"model": "user_nets:scripted", "model_options": {"within": True}},
+            "^user_nets:scripted returned a TorchScript module in '1'; return the torch.nn.Module before",
+        ),
         ({"model": "user_nets:fails"}, "user_nets:fails cannot be built: RuntimeError: no weights today"),
         (
             {"model_options": {"depth": 3}},
@@ -295,7 +307,7 @@ def test_a_model_that_cannot_be_used_is_refused_with_the_reason(
     ("loss", "message"),
     [
         ("user_nets:each_alone", r"'user_nets:each_alone' returned shape \(8,\), not a scalar tensor"),
-        ("user_nets:number", "'user_nets:number' returned an object of type float, not a tensor"),
+        ("user_nets:number", "'user_nets:number' returned an object of type float, not a scalar tensor"),
         ("torch.nn:CrossEntropyLoss", "'torch.nn:CrossEntropyLoss' is a class, not a function"),
     ],
 )
