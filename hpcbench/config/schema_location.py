@@ -13,15 +13,20 @@ KeyPath = tuple[str | int, ...]
 
 def written_part(location: KeyPath, data: Any, prefix: KeyPath) -> KeyPath:
     """Return `location` in the file, without the names of union members that pydantic adds."""
-    here = data
-    for part in prefix:
-        here = _inside(here, part)
+    here = written_at(data, prefix)
     kept: KeyPath = ()
     for part in location:
         here = _inside(here, part)
         if here is not _ABSENT or not kept:
             kept = (*kept, part)
     return kept
+
+
+def written_at(data: Any, path: KeyPath) -> Any:
+    """Return the value at `path` in the data of a file, or an empty object if the file does not have it."""
+    for part in path:
+        data = _inside(data, part)
+    return data
 
 
 _ABSENT = object()

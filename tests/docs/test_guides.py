@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import textwrap
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,13 @@ print("checksum ok")
 with open(sys.argv[sys.argv.index("--csv") + 1], "w") as file:
     file.write("step,step time\\n1,4\\n2,6\\n")
 """
+# The models of the guide of own models, next to nets:build, with the shape of an item and its elements.
+OWN = {
+    "keras_nets:build": ("keras-torch", [3, 4], 12),
+    "flax_nets:Net": ("jax", [3, 4], 12),
+    "flax_nets:build": ("jax", [128], 128),
+}
+QUICK = "measure={max_warmup_s: 0, min_time_s: 0.05, max_time_s: 0.1, repetitions: 1, retries: 0}"
 
 
 def shown(guide: str, start: str) -> str:
@@ -61,3 +70,47 @@ def test_experiments_of_the_guide_of_own_models_can_be_planned(command_line, nam
     plan = command_line("sweep", "own.yaml", "--local", "--dry-run").stdout
     assert f"{cases} case" in plan
     assert "not found" not in plan
+
+
+@pytest.fixture
+def modules(command_line) -> dict[str, str]:
+    """The Python files of the guide of own models, by name, in the workspace."""
+    page = (GUIDES / "models.md").read_text(encoding="utf-8")
+    files: dict[str, str] = defaultdict(str)
+    for _, block in re.findall(r"^( *)```python\n(.*?)^\1```", page, re.DOTALL | re.MULTILINE):
+        text = textwrap.dedent(block)
+        files[text.splitlines()[0].removeprefix("# ")] += text
+    for name, text in files.items():
+        (command_line.workspace / name).write_text(text)
+    return files
+
+
+def parameters_of(inputs: int) -> int:
+    """Return the number of weights of a network of the guide: a layer of 64, and one of 10 classes."""
+    return inputs * 64 + 64 + 64 * 10 + 10
+
+
+def test_the_experiment_with_own_models_runs_as_it_stands_and_with_the_step(modules, with_environments):
+    command_line = with_environments("pytorch")
+    (command_line.workspace / "nets.yaml").write_text(shown("models", "name: nets"))
+    one_case = ("model_options={width: 64}", "task=training", "step=nets:train_step", QUICK)
+    command_line("sweep", "nets.yaml", "--local", *(f"--set={setting}" for setting in one_case))
+    (record,) = command_line.records()
+    assert record["status"] == "completed", record["error"]
+    assert record["work"]["parameter_count"] == parameters_of(3 * 32 * 32)
+
+
+@pytest.mark.long
+def test_models_of_keras_and_flax_of_the_guide_run(modules, with_environments):
+    assert set(modules) == {"nets.py", *(f"{model.partition(':')[0]}.py" for model in OWN)}
+    command_line = with_environments("keras-torch", "jax")
+    cases = [
+        {"framework": framework, "model": model, "input": {"shape": shape}}
+        for model, (framework, shape, _) in OWN.items()
+    ]
+    experiment = command_line.experiment(parameters={"model_options": {}, "batch_size": 2}, include=cases)
+    command_line("sweep", experiment, "--local")
+    records = command_line.records()
+    assert [record["error"] for record in records if record["status"] != "completed"] == []
+    found = {record["parameters"]["model"]: record["work"]["parameter_count"] for record in records}
+    assert found == {model: parameters_of(inputs) for model, (_, _, inputs) in OWN.items()}

@@ -41,6 +41,22 @@ FLAX: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
     "linen_lstm": (SEQUENCE, (9 * 4 * 6 * (4 + 6), 9 * 3 * 6 * 2)),
     "linen_attention": (NAMED, (4 * 7 * 8 * 8, 2 * 7 * 7 * 8, 7 * 8 * 5)),
 }
+MOBILENET = {
+    "model": "keras-applications/MobileNet",
+    "model_options": {"alpha": 0.25},
+    "input": {"shape": [32, 32, 3]},
+}
+# Each block has a depthwise convolution of 3 x 3 and a pointwise one: their channels, and the width of their output.
+MOBILENET_BLOCKS = (
+    *((8, 16, 16), (16, 32, 8), (32, 32, 8), (32, 64, 4), (64, 64, 4), (64, 128, 2)),
+    *(5 * [(128, 128, 2)]),
+    *((128, 256, 1), (256, 256, 1)),
+)
+MOBILENET_PRODUCTS = (
+    16 * 16 * 8 * 9 * 3,
+    *(size * size * inputs * (9 + outputs) for inputs, outputs, size in MOBILENET_BLOCKS),
+    256 * 1000,
+)
 STEPS = 10
 ENDED = "external_nets:ends cannot be built: SystemExit: HF_HUB_OFFLINE=1"
 
@@ -70,9 +86,10 @@ def zeros(name: str) -> dict[str, Any]:
 
 
 def test_the_same_model_has_the_same_work_on_all_backends_of_keras(probe: Callable[..., list[Any]]) -> None:
-    backends = ("keras-torch", "keras-jax", "keras-tensorflow")
+    networks = {"keras-torch": [MOBILENET], "keras-tensorflow": [MOBILENET], "keras-jax": []}  # for JAX, see below
     own = [{"model": f"external_nets:{name}", "input": MATRIX} for name in ("own_relu", "own_gelu")]
-    found = [probe(framework, *map(zeros, KERAS), *own, steps=0)[0] for framework in backends]
+    found = [probe(framework, *map(zeros, KERAS), *own, *more, steps=0)[0] for framework, more in networks.items()]
+    check_mobilenet(*(works.pop() for works in found[:2]))
     assert found[0][-2:] == found[1][-2:] == found[2][-2:]
     for name, (_, products), *works in zip(KERAS, KERAS.values(), *found, strict=False):
         assert [each.get("flops_per_item") for each in works] == 3 * [3 * 2 * sum(products)], (name, works)
@@ -81,6 +98,19 @@ def test_the_same_model_has_the_same_work_on_all_backends_of_keras(probe: Callab
     assert works[0]["parameter_count"] == 13 * 8 + 9 * 3
     assert works[3]["input_shapes"] == {"ids": [4, 7], "mask": [4, 7]}
     assert len({each["fingerprint"] for each in works}) == len(KERAS) + len(own)
+
+
+def check_mobilenet(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert one.get("parameter_count") == 470_072, one
+    assert one["flops_per_item"] == 3 * 2 * sum(MOBILENET_PRODUCTS)
+    assert one == other, "and the same fingerprint"
+
+
+@pytest.mark.long
+def test_a_network_of_keras_applications_has_the_same_work_on_jax(probe: Callable[..., list[Any]]) -> None:
+    """On JAX, random initial values take seconds."""
+    (one,), (other,) = (probe(framework, MOBILENET, steps=0)[0] for framework in ("keras-torch", "keras-jax"))
+    check_mobilenet(one, other)
 
 
 def test_the_flops_of_flax_modules_are_those_of_the_formulas(probe: Callable[..., list[Any]]) -> None:

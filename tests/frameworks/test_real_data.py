@@ -139,6 +139,25 @@ def test_every_framework_learns_to_read_digits(with_environments, digits):
     assert max(epochs) <= 3 * min(epochs), "equal weights and equal steps learn alike"
 
 
+def test_init_writes_the_digits_of_scikit_learn(invoke):
+    invoke("init")
+    with np.load(invoke.workspace / "configs" / "data" / "digits.npz") as data:
+        assert np.array_equal(data["x"], load_digits().data / 16)
+        assert np.array_equal(data["y"], load_digits().target)
+
+
+def test_the_shipped_experiment_reaches_its_target(with_environments):
+    command_line = with_environments("pytorch")
+    command_line("init")
+    one_case = ("optimizer=adam", "batch_size=64", "measure.repetitions=1", "measure.retries=0")
+    command_line("sweep", "digits", "--local", *(f"--set={setting}" for setting in one_case))
+    (record,) = command_line.records()
+    assert record["status"] == "completed", record["error"]
+    assert record["learning"]["curve"][-1]["accuracy"] >= 0.95
+    (row,) = command_line.report()
+    assert (row["optimizer"], row["batch_size"]) == ("adam", "64")
+
+
 @pytest.mark.torch
 def test_a_target_that_is_missed_is_a_failure_that_says_how_far_it_came(command_line, digits):
     experiment = command_line.experiment(

@@ -212,6 +212,14 @@ def test_tags_are_carried_and_may_be_expressions(cases: Callable[..., list[Case]
     ]
 
 
+def test_the_input_of_a_model_depends_on_a_user_parameter_with_an_axis(cases: Callable[..., list[Case]]) -> None:
+    declared = "user_parameters: [length]\nmatrix: {length: [16, 32]}"
+    made = cases(f'  input: {{shape: ["{{{{ length }}}}"]}}\n{declared}', "model=nets:build")
+    assert [case.parameters.planned()["input"] for case in made] == [{"shape": [16]}, {"shape": [32]}]
+    assert [case.user_parameters for case in made] == [{"length": 16}, {"length": 32}]
+    assert len({case.id for case in made}) == 2
+
+
 def test_the_environment_is_called_like_the_framework_unless_it_is_named(only: Callable[..., Case]) -> None:
     assert only("").environment == "pytorch"
     assert only("  environment: other", site="  other: {}").environment == "other"

@@ -82,7 +82,8 @@ def _words_of_cases(workspace: Workspace, name: str) -> Iterator[str]:
     yield from (run.case_id for run in runs)
     for axis in sweep.description["axes"]:
         if "." not in axis or axis == "optimizer.learning_rate":  # other dotted names have no column
-            values = (value_of(run, axis, *OWN_COLUMNS) for run in runs)
+            columns = OWN_COLUMNS if axis == "optimizer" else ()
+            values = (value_of(run, axis, *columns) for run in runs)
             yield from (f"{axis}={value}" for value in values if value is not None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -129,14 +130,17 @@ def _in_section(key: str, section: str) -> str:
     return f"write `{key}: ...` under `{section}:`"
 
 
-def hint_for_value(key: str, value: Any, kind: str, section: str = "") -> str:
-    """Return a hint for a value of a key in a section that has an error of pydantic's type `kind`, or no text."""
+def hint_for_value(key: str, value: Any, kind: str, section: str = "", written: Any = None) -> str:
+    """Return a hint for a value of a key in a section that has an error of pydantic's type `kind`, or no text.
+
+    `written` is what the file has at the key: a list, with the value in it, if the key is an axis.
+    """
     if isinstance(value, list) and kind in _SCALAR:
         if section == "slurm":
             return f"write {','.join(map(str, value))}"
         return f"to measure several values, write `{key}: [...]` under `matrix:`"
     if kind == "list_type":
-        return _list_instead_of(key, value)
+        return _list_instead_of(key, value, written)
     if isinstance(value, int) and key in _FOR_NUMBER:
         return _FOR_NUMBER[key] % value
     if not isinstance(value, str):
@@ -149,7 +153,9 @@ def hint_for_value(key: str, value: Any, kind: str, section: str = "") -> str:
     return f"did you mean '{meant}'?" if meant else ""
 
 
-def _list_instead_of(key: str, value: Any) -> str:
+def _list_instead_of(key: str, value: Any, written: Any) -> str:
+    if isinstance(written, list) and not any(isinstance(each, list | dict) for each in written):
+        return f"to give a list as one value, write [{json.dumps(written)}]"
     if key == "betas":
         return "write [0.9, 0.999]"
     if not isinstance(value, dict):

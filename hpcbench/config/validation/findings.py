@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from hpcbench.config.schema_location import KeyPath, fields_at, written_part
+from hpcbench.config.schema_location import KeyPath, fields_at, written_at, written_part
 from hpcbench.config.validation.common_mistakes import canonical, hint_for_value
 from hpcbench.config.yaml_document import Document, dotted
 from hpcbench.errors import Finding, UserError, closest, nearest
@@ -73,7 +73,8 @@ class Findings:
             self.add(f"'{dotted(details['loc'])}' is missing", prefix + details["loc"], at=at)
         else:
             what, advice = _worded(details)
-            usual = hint_for_value(str(path[-1]), details["input"], details["type"], dotted(path[:-1]))
+            written = written_at(self.document.data, path)
+            usual = hint_for_value(str(path[-1]), details["input"], details["type"], dotted(path[:-1]), written)
             self.add(what, path, usual or advice or hint or _similar(details))
 
     def checked(self, found: ModelT | None) -> ModelT:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hpcbench.config.workload.data_source import DataSource
@@ -65,14 +65,21 @@ def _with(base: Any, keys: list[str], value: Any, name: str) -> dict[str, Any]:
 def shown_value(values: Mapping[str, Any], name: str, *left_out: str) -> Any:
     """Return the value of a parameter or of a dotted name as users see it: `adam` for an optimizer by default.
 
-    Options in `left_out` are not included in an optimizer.
+    The keys `left_out` of a mapping are not included.
     """
     value = value_at(values, name)
     if name == "optimizer" and value:
         return optimizers.in_short(value, *left_out)
     if name == "optimizer.learning_rate":
         return schedules.in_short(value)
-    return json.dumps(value) if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return json.dumps({key: inner for key, inner in value.items() if key not in left_out})
+    return value
+
+
+def keys_in(names: Iterable[str], name: str) -> list[str]:
+    """Return the keys of a parameter that are among the dotted names: `width` for `model_options.width`."""
+    return [each.removeprefix(f"{name}.") for each in names if each.startswith(f"{name}.")]
 
 
 def value_at(values: Mapping[str, Any], name: str) -> Any:

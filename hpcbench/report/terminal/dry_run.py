@@ -15,7 +15,7 @@ from rich.text import Text
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.pricing import Price, has_prices
 from hpcbench.config.site import Cost, Site
-from hpcbench.config.workload.nested import shown_value
+from hpcbench.config.workload.nested import keys_in, shown_value
 from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
@@ -130,7 +130,7 @@ def _cases(plan: Plan) -> Table:
         table.add_column(name, justify="right" if name != "case" else "left")
     for case in plan.cases[:MAX_ROWS]:
         values = {**case.parameters.model_dump(mode="json"), **case.user_parameters}
-        table.add_row(case.id, *(escape(or_unset(shown_value(values, name))) for name in names))
+        table.add_row(case.id, *(escape(or_unset(shown_value(values, name, *keys_in(names, name)))) for name in names))
     if len(plan.cases) > MAX_ROWS:
         table.caption = f"... and {len(plan.cases) - MAX_ROWS} more"
     return table

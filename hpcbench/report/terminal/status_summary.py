@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpcbench.config.workload.nested import shown_value
+from hpcbench.config.workload.nested import keys_in, shown_value
 from hpcbench.core import status
 from hpcbench.slurm import node_list, states
 from hpcbench.status import eta
@@ -39,7 +39,7 @@ def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
     axes: dict[str, dict[str, AxisValue]] = {name: {} for name in progress.sweep.description["axes"]}
     for run in sorted(progress.runs, key=lambda run: run.planned.case_index):
         for name, values in axes.items():
-            value = value_of(run.planned, name, *_options(name, progress.sweep.description["axes"]))
+            value = value_of(run.planned, name, *keys_in(axes, name))
             values.setdefault(repr(value), AxisValue(value)).states[run.state] += 1
     return {name: list(values.values()) for name, values in axes.items() if len(values) > 1}
 
@@ -47,7 +47,7 @@ def by_axis(progress: Progress) -> dict[str, list[AxisValue]]:
 def value_of(planned: PlannedRun, axis: str, *left_out: str) -> Any:
     """Return the value of an axis, a parameter; None if the case does not have it.
 
-    Options in `left_out` are not included in an optimizer.
+    The keys `left_out` of a mapping are not included.
     """
     if axis in planned.user_parameters:
         return planned.user_parameters[axis]
@@ -57,16 +57,11 @@ def value_of(planned: PlannedRun, axis: str, *left_out: str) -> Any:
 def named(sweep: Sweep, planned: PlannedRun) -> str:
     """Return the name of a run: `nodes=2 batch_size=64 run 1`, or `train run 1` of a single case."""
     names = sweep.description["axes"]
-    values = {name: value_of(planned, name, *_options(name, names)) for name in names}
+    values = {name: value_of(planned, name, *keys_in(names, name)) for name in names}
     axes = " ".join(f"{name}={value}" for name, value in values.items() if value not in (None, "{}"))
     is_lone = sweep.description.get("cases") == 1
     name = sweep.description["experiment"]["name"] if is_lone else planned.case_id
     return f"{axes or name} run {planned.run}"
-
-
-def _options(name: str, axes: Iterable[str]) -> list[str]:
-    """Return the options of a parameter that are axes of their own: `learning_rate` for `optimizer.learning_rate`."""
-    return [each.removeprefix(f"{name}.") for each in axes if each.startswith(f"{name}.")]
 
 
 def running_by_node(runs: Iterable[RunProgress]) -> dict[str, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -100,11 +99,3 @@ def test_init_names_what_the_experiment_of_a_command_lacks(invoke, monkeypatch):
     assert "add the values of size in " in done.stdout
     assert "train.py is not in " in done.stderr
     assert "-P requires --command" in invoke("init", "-P", "size=1", expect=2).stderr
-
-
-def test_init_writes_the_digits(invoke):
-    """1,797 images of 8 x 8 pixels (Alpaydin and Kaynak, 1998), as scikit-learn has them."""
-    invoke("init", "study")
-    with numpy.load(invoke.workspace / "study" / "configs" / "data" / "digits.npz") as data:
-        assert data["x"].shape[0] == data["y"].shape[0] == 1797
-        assert sorted(set(data["y"].tolist())) == list(range(10))

@@ -19,6 +19,7 @@ from hpcbench.errors import UserError
 from hpcbench.plan.case import expand
 
 Load = Callable[..., Experiment]
+AS_ONE_VALUE = "to give a list as one value, write [[3, 8, 8]]"
 EVERYWHERE = "under `parameters:` or `matrix:`"
 
 
@@ -102,6 +103,9 @@ def test_a_wrong_axis_is_answered_by_a_right_one(axis: object, expected: str) ->
         ("  task: train", "did you mean 'training'?"),
         ("  batch_size: [32, 64]", "to measure several values, write `batch_size: [...]` under `matrix:`"),
         ("matrix: {device: [cpu, cuda]}", "did you mean 'gpu'?"),
+        *((text, AS_ONE_VALUE) for text in ("matrix: {input.shape: [3, 8, 8]}", "include: [{input.shape: [3, 8, 8]}]")),
+        ("matrix: {input.shape: [4, [3, 8, 8]]}", "write [4]"),
+        ("  input.shape: 4", "write [4]"),
     ],
 )
 def test_a_wrong_value_is_answered_by_the_right_one(text: str, expected: str, load: Load) -> None:

@@ -54,4 +54,5 @@ def test_the_value_of_a_name() -> None:
     values = {"optimizer": {"name": "adam", "learning_rate": 0.001}, "nodes": 2}
     assert value_at(values, "optimizer.name") == shown_value(values, "optimizer") == "adam"
     assert value_at(values, "nodes") == 2
+    assert shown_value({"model_options": {"width": 4, "height": 3}}, "model_options", "height") == '{"width": 4}'
     assert value_at(values, "nodes.x") is value_at(values, "optimizer.x.y") is value_at(values, "z") is None

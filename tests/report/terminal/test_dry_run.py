@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -48,6 +49,12 @@ def test_each_command_is_shown_and_how_many_more_there_are(shown) -> None:
 
 def test_nothing_is_said_of_commands_where_there_are_none(shown) -> None:
     assert "command\n" not in shown("parameters: {framework: pytorch, model: mlp}\n")
+
+
+def test_an_option_that_is_an_axis_of_its_own_is_in_one_column(shown) -> None:
+    options = "model_options: [{layers: 3}], model_options.hidden_size: [16]"
+    said = shown(f"parameters: {{framework: pytorch, model: lstm}}\nmatrix: {{{options}}}\n")
+    assert re.search(r'c\w{12} +\{"layers": 3\} +16\n', said)
 
 
 def test_ones_own_follow_on_is_shown_where_it_may_be_submitted(shown, tmp_path: Path) -> None:

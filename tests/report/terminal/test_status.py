@@ -363,3 +363,8 @@ def test_options_that_are_axes_of_their_own_are_shown_once() -> None:
     assert status_summary.named(progress_of(axes=axes[:1]).sweep, run.planned) == (
         "optimizer=sgd(learning_rate=0.25) run 1"
     )
+    wide = make(2, "completed", optimizer=optimizer, model_options={"width": 4, "height": 3})
+    of_model = ("model_options", "model_options.height")
+    assert status_summary.named(progress_of(axes=of_model).sweep, wide.planned) == (
+        'model_options={"width": 4} model_options.height=3 run 1'
+    )

@@ -64,6 +64,10 @@ def squares(output, targets):
 def not_a_module():
     return "a network"
 
+def scripted(within=False):
+    module = torch.jit.script(build())
+    return nn.Sequential(nn.Identity(), module) if within else module
+
 def fails():
     raise RuntimeError("no weights today\\nsecond line")
 
@@ -267,6 +271,14 @@ def test_weights_are_loaded_from_a_file(build: Build, tmp_path: Path) -> None:
         (
             {"model": "user_nets:not_a_module"},
             "user_nets:not_a_module returned an object of type str, not a torch.nn.Mod",
+        ),
+        (
+            {"model": "user_nets:scripted"},
+            "^user_nets:scripted returned a TorchScript module; return the torch.nn.Module before torch.jit.script$",
+        ),
+        (
+            {"model": "user_nets:scripted", "model_options": {"within": True}},
+            "^user_nets:scripted returned a TorchScript module in '1'; return the torch.nn.Module before",
         ),
         ({"model": "user_nets:fails"}, "user_nets:fails cannot be built: RuntimeError: no weights today"),
         (

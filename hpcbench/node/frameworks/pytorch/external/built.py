@@ -3,10 +3,11 @@
 import sys
 from typing import Any, Callable, Dict, NamedTuple, Sequence
 
+import torch
 from torch import nn
 
 from .....models.inputs import Input
-from ....errors import Unsupported
+from ....errors import BadModel, Unsupported
 from ...external import building
 
 
@@ -19,8 +20,16 @@ class Built(NamedTuple):
 
 
 def built(title: str, build: Callable[[], Any]) -> nn.Module:
-    """Return the module that `build` makes for the model `title`. Raise BadModel if it fails or returns no module."""
-    return building.built(title, build, nn.Module, "torch.nn.Module")
+    """Return the module that `build` makes for the model `title`.
+
+    Raise BadModel if it fails, returns no module, or one with a TorchScript module, which does not support hooks.
+    """
+    module: nn.Module = building.built(title, build, nn.Module, "torch.nn.Module")
+    for path, each in module.named_modules():
+        if isinstance(each, torch.jit.RecursiveScriptModule):  # type: ignore[attr-defined]
+            what = "%s returned a TorchScript module%s; return the torch.nn.Module before torch.jit.script"
+            raise BadModel(what % (title, " in '%s'" % path if path else ""))
+    return module
 
 
 def not_installed(library: str, error: ImportError) -> Unsupported:
