@@ -145,6 +145,7 @@ class CommandLine:
     within: list[str] = field(default_factory=list)  # a command that runs the rest of its words
     before: Callable[[], None] | None = None  # a function of a module, called first in the process of each command
     here: bool = False  # in the process of the test
+    timeout_s: float = TIMEOUT_S
 
     def __call__(
         self, *arguments: str, expect: int | None = 0, env: Mapping[str, str] | None = None
@@ -153,12 +154,12 @@ class CommandLine:
         if self.within:
             command = [*self.within, str(HPCBENCH), *arguments]
             done = subprocess.run(
-                command, cwd=self.workspace, env=variables, capture_output=True, text=True, timeout=TIMEOUT_S
+                command, cwd=self.workspace, env=variables, capture_output=True, text=True, timeout=self.timeout_s
             )
         elif self.here:
             done = in_process.hpcbench(arguments, self.workspace, variables)
         else:
-            done = forked.hpcbench(arguments, self.workspace, variables, TIMEOUT_S, self.before)
+            done = forked.hpcbench(arguments, self.workspace, variables, self.timeout_s, self.before)
         assert "Traceback" not in done.stderr, done.stderr
         if expect is not None:
             assert done.returncode == expect, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -23,7 +23,7 @@ def written_part(location: KeyPath, data: Any, prefix: KeyPath) -> KeyPath:
 
 
 def written_at(data: Any, path: KeyPath) -> Any:
-    """Return the value at `path` in the data of a file, or an empty object if the file does not have it."""
+    """Return the value at `path` in the data of a file, or `_ABSENT`."""
     for part in path:
         data = _inside(data, part)
     return data

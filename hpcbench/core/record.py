@@ -144,7 +144,7 @@ class Work:
         "items per step over all tasks; empty if a measurement is not a step", "items_per_step", default=None
     )
     graph_fingerprint: Optional[str] = described(
-        "hash of modules or operators and shapes, without weight values; not for shipped models",
+        "hash of modules, operations and shapes, without weight values; not for shipped models",
         "graph_fingerprint",
         default=None,
     )

@@ -97,7 +97,7 @@ def test_the_library_of_the_model_is_named_if_it_is_missing(
 ) -> None:
     libraries = ("torchvision", "timm", "transformers")
     (found,) = probe(*({"model": f"{library}/resnet18"} for library in libraries), environment="pytorch")
-    advice = "build an environment with it: hpcbench env build pytorch-zoo"
+    advice = "build the environment: hpcbench env build pytorch-zoo"
     assert found == [
         {"refused": "Unsupported", "error": f"{library} not found in {environment_python('pytorch')}; {advice}"}
         for library in libraries
@@ -187,6 +187,20 @@ def test_tune_finds_threads_per_layer_of_one_network_of_each_library(
     assert finding["failed"] == []
     by_layer = finding["by_section"]
     assert by_layer["gain"]["estimate"] > 0 if by_layer["schedule"] else by_layer["why"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_the_shipped_experiment_runs_all_of_its_networks(with_environments: Callable[..., Any]) -> None:
+    command_line = with_environments("pytorch-zoo")
+    command_line.timeout_s = 1700
+    measure = "{max_warmup_s: 0, min_time_s: 0.05, max_time_s: 0.1, min_measurements: 2, repetitions: 1, retries: 0}"
+    command_line("sweep", "zoo", "--local", "--set", f"measure={measure}", expect=None)
+    records = command_line.records()
+    failed = {record["parameters"]["model"]: record["error"] for record in records if record["status"] != "completed"}
+    assert failed == {}
+    assert len({record["case_id"] for record in records}) == len(records) == 84
+    assert len({record["parameters"]["model"] for record in records}) == 42
 
 
 def test_a_module_that_is_not_found_is_a_failure_with_the_search_path(with_environments: Callable[..., Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from hpcbench.commands.options.completion import complete_set, complete_site, complete_sweep
+from hpcbench.config.options.overrides import check_order
 from hpcbench.config.shell_defaults import with_shell_defaults
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import load_yaml
@@ -85,7 +86,20 @@ def site_option() -> Callable[[Command], Command]:
 def set_option() -> Callable[[Command], Command]:
     """Return the option `--set KEY=VALUE`; the parameter is `settings`."""
     text = "Override a parameter or a key of the experiment; may be repeated."
-    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=complete_set, help=text)
+
+    def in_order(context: click.Context, option: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
+        check_order(settings)
+        return settings
+
+    return click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=in_order,
+        shell_complete=complete_set,
+        help=text,
+    )
 
 
 def yes_option(text: str) -> Callable[[Command], Command]:

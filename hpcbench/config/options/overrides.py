@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -16,20 +17,17 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
     """Return the document with `KEY=VALUE` settings applied; KEY is a parameter or a dotted key of the file.
 
     An axis becomes an axis of this single value, also in included points. Raise UserError for text that is not
-    KEY=VALUE, a key that cannot be set, or a value that would replace an earlier one.
+    KEY=VALUE, or a key that cannot be set.
     """
     data = deepcopy(document.data)
     places = dict(document.places)
-    _check_order([setting.partition("=")[0] for setting in settings])
     for setting in settings:
         key, equals, text = setting.partition("=")
         where = f"--set {key}"
         if not equals or not key:
             raise UserError(f"'{setting}' is not KEY=VALUE", where="--set", hint="write it as in --set batch_size=64")
         value = parse_value(text, where)
-        path = tuple(key.split("."))
-        if path[0] not in Experiment.model_fields:
-            path = ("parameters", *path)
+        path = _path(key)
         if path[0] in ("parameters", "matrix") and path[1:2] and path[1] in NESTED:
             path = (path[0], ".".join(path[1:]))
         if len(path) == 2 and path[0] == "parameters":
@@ -44,13 +42,21 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
     return replace(document, data=data, places=places)
 
 
-def _check_order(keys: list[str]) -> None:
-    """Raise UserError for a key in a mapping before the whole mapping, which would replace it."""
+def check_order(settings: Sequence[str]) -> None:
+    """Raise UserError for a setting of a mapping after one of a key in it, which it would replace."""
+    keys = [setting.partition("=")[0] for setting in settings]
     for place, key in enumerate(keys):
-        lost = next((earlier for earlier in keys[:place] if earlier.startswith(f"{key}.")), None)
+        path = _path(key)
+        lost = next((each for each in keys[:place] if _path(each)[: len(path)] == path != _path(each)), None)
         if lost:
             what = f"--set {key} would replace --set {lost}"
             raise UserError(what, where=f"--set {key}", hint=f"write --set {key}=... before --set {lost}=...")
+
+
+def _path(key: str) -> tuple[str, ...]:
+    """Return the path of a key in the file; without a section, it is a parameter."""
+    path = tuple(key.split("."))
+    return path if path[0] in Experiment.model_fields else ("parameters", *path)
 
 
 def _fix_included(data: dict[str, Any], name: str, value: Any) -> None:

@@ -154,7 +154,7 @@ def hint_for_value(key: str, value: Any, kind: str, section: str = "", written: 
 
 
 def _list_instead_of(key: str, value: Any, written: Any) -> str:
-    if isinstance(written, list) and not any(isinstance(each, list | dict) for each in written):
+    if isinstance(written, list) and len(written) > 1 and not any(isinstance(each, list | dict) for each in written):
         return f"to give a list as one value, write [{json.dumps(written)}]"
     if key == "betas":
         return "write [0.9, 0.999]"

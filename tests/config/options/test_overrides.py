@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.experiment import Experiment
-from hpcbench.config.options.overrides import apply_overrides
+from hpcbench.config.options.overrides import apply_overrides, check_order
 from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.errors import UserError
 
@@ -116,12 +116,15 @@ def test_a_bad_setting_is_refused_and_named(setting: str, words: str, load: Load
     assert words in str(caught.value)
 
 
-def test_a_mapping_after_one_of_its_keys_is_refused(load: Load) -> None:
-    key, mapping = "optimizer.betas=[0.5, 0.6]", "optimizer={name: adam}"
-    assert load(AXES, mapping, key).parameters["optimizer.betas"] == [0.5, 0.6]
-    with pytest.raises(UserError, match=r"--set optimizer would replace --set optimizer.betas") as caught:
-        load(AXES, key, mapping)
-    assert caught.value.hint == "write --set optimizer=... before --set optimizer.betas=..."
+@pytest.mark.parametrize(
+    ("key", "mapping"),
+    [("optimizer.betas", "optimizer"), ("parameters.optimizer.betas", "optimizer"), ("seed", "parameters")],
+)
+def test_a_mapping_after_one_of_its_keys_is_refused(key: str, mapping: str) -> None:
+    check_order([f"{mapping}={{}}", f"{key}=1", "seed=1", "seed=2"])
+    with pytest.raises(UserError, match=f"--set {mapping} would replace --set {key}") as caught:
+        check_order([f"{key}=1", f"{mapping}={{}}"])
+    assert caught.value.hint == f"write --set {mapping}=... before --set {key}=..."
 
 
 def test_a_setting_leaves_the_document_as_it_was(load: Load) -> None:

@@ -98,7 +98,7 @@ def number(output, targets):
 def step_without_result(model, inputs, targets, optimizer):
     pass
 """
-ADVICE = "build an environment with it: hpcbench env build pytorch-zoo"
+ADVICE = "build the environment: hpcbench env build pytorch-zoo"
 IMAGES = {"model": "user_nets:build", "input": {"shape": [3, 2, 2]}}
 Build = Callable[..., Any]
 
@@ -274,7 +274,7 @@ def test_weights_are_loaded_from_a_file(build: Build, tmp_path: Path) -> None:
         ),
         (
             {"model": "user_nets:scripted"},
-            "^user_nets:scripted returned a TorchScript module; return the torch.nn.Module before torch.jit.script$",
+            "^user_nets:scripted returned a TorchScript module; return the torch.nn.Module before torch.jit$",
         ),
         (
             {"model": "user_nets:scripted", "model_options": {"within": True}},

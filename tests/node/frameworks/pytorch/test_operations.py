@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -31,6 +32,17 @@ class Net(nn.Module):
         return self.compute(self, batch)
 
 
+class Last(nn.Module):
+    """A module of a single function, without children."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, batch: Any) -> Any:
+        return self.function(batch)
+
+
 def traced(forward: Forward) -> Trace:
     torch.manual_seed(0)
     module, batch = Net(forward), torch.rand(ITEMS, WIDTH)
@@ -54,12 +66,40 @@ def test_the_shape_of_a_function_belongs_to_the_fingerprint() -> None:
 
 
 def test_a_compiled_function_is_traced() -> None:
-    @torch.compile(backend="eager")
-    def last(each: Any) -> Any:
-        return torch.relu(each)
+    functions = [torch.compile(last, backend="eager") for last in (lambda each: each.relu(), lambda each: each.tanh())]
+    one, other = (traced(lambda net, batch, last=last: last(net.layer(batch))) for last in functions)
+    assert one.flops == other.flops == 2 * WIDTH * WIDTH
+    assert one.fingerprint != other.fingerprint
 
-    found = traced(lambda net, batch: last(net.layer(batch)))
-    assert found.flops == 2 * WIDTH * WIDTH
+
+def test_operations_of_modules_that_pytorch_generates_belong_to_the_fingerprint() -> None:
+    nets = [torch.fx.symbolic_trace(last) for last in (Last(torch.relu), Last(torch.tanh))]
+    assert len({traced(lambda net, batch, each=each: each(batch)).fingerprint for each in nets}) == 2
+
+
+def test_functions_with_several_results_and_properties_belong_to_the_fingerprint() -> None:
+    calls = (
+        lambda each: each.max(1)[0],
+        lambda each: each.min(1)[0],
+        lambda each: each.T,
+        lambda each: each.mT,
+        lambda each: each.chunk(2, 1)[0],
+        lambda each: each.chunk(4, 1)[0],
+    )
+    found = {traced(lambda net, batch, last=last: last(net.layer(batch))).fingerprint for last in calls}
+    assert len(found) == len(calls)
+
+
+def test_functions_after_a_layer_that_failed_belong_to_the_fingerprint() -> None:
+    def forward(net: Any, batch: Any, last: Any) -> Any:
+        with suppress(RuntimeError):
+            net.layer(batch[:, 1:])
+        return last(batch)
+
+    found = {
+        traced(lambda net, batch, last=last: forward(net, batch, last)).fingerprint for last in (torch.relu, torch.tanh)
+    }
+    assert len(found) == 2
 
 
 @pytest.mark.parametrize(
@@ -85,9 +125,13 @@ def test_operators_without_a_formula_are_named() -> None:
     def forward(net: Any, batch: Any) -> Any:
         state = (torch.zeros(1, 1, 2),) * 2
         torch.lstm(batch[None], state, net.lstm._flat_weights, True, 1, 0.0, False, False, False)
-        return torch.fft.rfft(batch).real + torch.cdist(batch, batch, compute_mode="donot_use_mm_for_euclid_dist")
+        torch.conv_tbc(torch.ones(3, 1, 2), torch.ones(2, 2, 4), torch.ones(4))
+        torch.cdist(torch.ones(30, 2), torch.ones(30, 2))
+        return torch.fft.rfft(batch).real + torch.cdist(batch, batch)
 
-    assert traced(forward).uncounted == ("_cdist_forward", "_fft_r2c", "mkldnn_rnn_layer")
+    names = ("_cdist_forward", "_euclidean_dist", "_fft_r2c", "conv_tbc", "mkldnn_rnn_layer")
+    assert traced(forward).uncounted == names
+    assert traced(lambda net, batch: functional.normalize(net.layer(batch)).norm()).uncounted == ()
 
 
 def test_a_recurrent_module_has_a_formula() -> None:

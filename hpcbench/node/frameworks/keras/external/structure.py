@@ -5,6 +5,7 @@ import inspect
 import json
 import textwrap
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any, Dict, Iterator, List
 
 import keras
@@ -54,15 +55,14 @@ def _line(layer: Any, names: Dict[str, str]) -> str:
     except NotImplementedError:  # of a class with arguments that Keras cannot describe
         configuration = {}
     text = json.dumps(_cleaned(configuration, names), sort_keys=True, default=lambda value: type(value).__name__)
-    return "%s %s%s" % (names[layer.name], text, _program(type(layer)))
+    return "%s %s %s" % (names[layer.name], text, _program(type(layer)))
 
 
 def _program(kind: type) -> str:
-    """Return the source code of a class without comments; empty for a class of Keras, or without source code."""
-    if kind.__module__.partition(".")[0] == "keras":
-        return ""
+    """Return the source code of a class and its bases without comments, except Keras's; empty without source code."""
+    own = takewhile(lambda each: each.__module__.partition(".")[0] != "keras", inspect.getmro(kind))
     try:
-        return " " + ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(kind))))
+        return " ".join(ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(each)))) for each in own)
     except (OSError, TypeError, SyntaxError):
         return ""
 

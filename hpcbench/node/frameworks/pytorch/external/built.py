@@ -22,19 +22,19 @@ class Built(NamedTuple):
 def built(title: str, build: Callable[[], Any]) -> nn.Module:
     """Return the module that `build` makes for the model `title`.
 
-    Raise BadModel if it fails, returns no module, or one with a TorchScript module, which does not support hooks.
+    Raise BadModel if it fails, returns no module, or one with a TorchScript module, whose operations are not visible.
     """
     module: nn.Module = building.built(title, build, nn.Module, "torch.nn.Module")
     for path, each in module.named_modules():
-        if isinstance(each, torch.jit.RecursiveScriptModule):  # type: ignore[attr-defined]
-            what = "%s returned a TorchScript module%s; return the torch.nn.Module before torch.jit.script"
+        if isinstance(each, torch.jit.ScriptModule):
+            what = "%s returned a TorchScript module%s; return the torch.nn.Module before torch.jit"
             raise BadModel(what % (title, " in '%s'" % path if path else ""))
     return module
 
 
 def not_installed(library: str, error: ImportError) -> Unsupported:
     """Return the error for a library that this Python lacks, that lacks a package, or that cannot be imported."""
-    advice = "build an environment with it: hpcbench env build pytorch-zoo"
+    advice = "build the environment: hpcbench env build pytorch-zoo"
     if not isinstance(error, ModuleNotFoundError) or error.name is None:
         return Unsupported("%s cannot be imported by %s (%s); %s" % (library, sys.executable, error, advice))
     lacks = library if error.name == library else "%s requires %s, which was" % (library, error.name)

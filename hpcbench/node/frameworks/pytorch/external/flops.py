@@ -47,7 +47,10 @@ _MISSED: Dict[Any, Callable[..., int]] = {
 }
 _WITHOUT_FLOPS = ("prim", "prims", "profiler", "c10d", "_c10d_functional")  # libraries
 # Operators of PyTorch that multiply, but have no formula.
-_UNCOUNTED = re.compile(r"_?(cdist|fft|grouped_mm|int_mm|linalg|cholesky|mkldnn_rnn|scaled_grouped|sparse|weight_int)")
+_UNCOUNTED = re.compile(
+    "_?(cdist|cholesky|conv_tbc|euclidean_dist|fft|grouped_mm|int_mm|linalg_(?!vector_norm|cross|check_errors)"
+    "|mkldnn_rnn|scaled_grouped|sparse|weight_int)"
+)
 
 
 class _Operators(TorchDispatchMode):
@@ -58,10 +61,11 @@ class _Operators(TorchDispatchMode):
         self._count = count
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        library, _, name = str(function.name()).partition("::")
+        title = str(function.name()).partition(".")[0]
+        library, _, name = title.partition("::")
         multiplies = _UNCOUNTED.match(name) if library == "aten" else library not in _WITHOUT_FLOPS
         if multiplies and not self._count.in_rnn:
-            self._count.found.add(name.partition(".")[0])
+            self._count.found.add(name if library == "aten" else title)
         return function(*args, **(kwargs or {}))
 
 

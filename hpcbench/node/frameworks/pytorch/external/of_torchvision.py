@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import os
 import sys
 from contextlib import suppress
 from typing import Any, Dict
@@ -41,6 +42,7 @@ def import_torchvision() -> Any:
 
 def import_dependent(library: str) -> Any:
     """Return a library that imports torchvision, if it is installed. Raise Unsupported if the library is not."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # also if the user's functions may download
     with suppress(Unsupported):
         import_torchvision()
     try:

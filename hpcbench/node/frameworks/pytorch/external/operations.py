@@ -20,6 +20,7 @@ def observed(module: nn.Module) -> Iterator[List[str]]:
         if not any(True for _ in each.children()):
             if _is_of_pytorch(each):
                 handles.append(each.register_forward_pre_hook(calls.enter))
+                handles.append(each.register_forward_hook(calls.leave, always_call=True))
             handles.append(each.register_forward_hook(calls.line(path)))
     try:
         with calls:
@@ -30,7 +31,7 @@ def observed(module: nn.Module) -> Iterator[List[str]]:
 
 
 class _Calls(TorchFunctionMode):
-    """Lines of the operations outside of PyTorch's own modules, whose functions differ between versions."""
+    """Lines of the operations outside of PyTorch's own layers, whose functions differ between versions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,29 +40,40 @@ class _Calls(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         outputs = function(*args, **(kwargs or {}))
-        if not self._inside and isinstance(outputs, torch.Tensor):
-            self.lines.append("%s %s" % (_name(function), tuple(outputs.shape)))
+        shapes = _shapes(outputs)
+        if shapes and not self._inside:
+            self.lines.append(" ".join([_name(function), *shapes]))
         return outputs
 
     def enter(self, module: nn.Module, inputs: Tuple[Any, ...]) -> None:
-        """Ignore the functions that a module calls until it ends."""
+        """Ignore the functions that a layer calls until it ends."""
         self._inside += 1
+
+    def leave(self, module: nn.Module, inputs: Any, outputs: Any) -> None:
+        """Add lines again after a layer has ended, also by an exception."""
+        self._inside -= 1
 
     def line(self, path: str) -> Callable[..., None]:
         """Return a hook that adds the line of a module which has ended."""
 
         def append(module: nn.Module, inputs: Any, outputs: Any) -> None:
-            shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs).__name__
-            self.lines.append("%s %s(%s) %s" % (path, type(module).__name__, module.extra_repr(), shape))
-            self._inside -= _is_of_pytorch(module)
+            words = [path, "%s(%s)" % (type(module).__name__, module.extra_repr()), *_shapes(outputs)]
+            self.lines.append(" ".join(words))
 
         return append
 
 
 def _is_of_pytorch(module: nn.Module) -> bool:
-    return type(module).__module__.startswith("torch.")
+    return type(module).__module__.startswith(("torch.nn.", "torch.ao.nn."))
+
+
+def _shapes(outputs: Any) -> List[str]:
+    """Return the shapes of a tensor, or of the tensors in a tuple or list."""
+    found = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    return [str(tuple(each.shape)) for each in found if isinstance(each, torch.Tensor)]
 
 
 def _name(function: Any) -> str:
-    """Return the name of a function; the same for `torch.relu`, `x.relu()` and `x.relu_()`."""
-    return getattr(function, "__name__", type(function).__name__).strip("_")
+    """Return the name of a function or property; the same for `torch.relu`, `x.relu()` and `x.relu_()`."""
+    name = str(getattr(function, "__name__", type(function).__name__))
+    return function.__self__.__name__ if name == "__get__" else name.strip("_")
