@@ -169,7 +169,7 @@ def _quoted(part: str) -> str:
 
 def _literal(text: str) -> str:
     """Return text in which expressions begin nowhere, with carriage returns that Jinja does not change to newlines."""
-    return re.sub(r"\{(?=[{%#]|\Z)", "{{ '{' }}", text).replace("\r", "{{ '\\r' }}")
+    return re.sub(r"\{(?=[{%#\r]|\Z)", "{{ '{' }}", text).replace("\r", "{{ '\\r' }}")
 
 
 def _check_name(name: str) -> None:

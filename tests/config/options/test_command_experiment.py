@@ -100,7 +100,7 @@ def test_a_value_outside_quotes_may_need_quotes(line: str) -> None:
     assert "a b" in " ".join(shlex.split(resolved(command, p="a b")))
 
 
-@example(["{%\r", "\r\n"])
+@example(["{%\r", "\r\n", "{\r", "{\r}}"])
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_characters="\0")), min_size=1, max_size=4))
 def test_any_argument_reaches_the_program_unchanged(texts: list[str]) -> None:
     command, _ = command_of(["printf", "%s\\n", *texts], [])
