@@ -284,7 +284,7 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
     assert {place.cells[0] for place in page.rankings[0].places} == {text, f"{text}!"}
     assert values_of(page, "param_note") == [text, f"{text}!", "failed"]
     assert page.failures[0].reason == page.failures[0].log == text
-    assert page.trust.notes == ("1 core-hour", text)
+    assert page.trust.notes == ("1 core-hour", f"{text} (note={text})")
     assert page.machines[0].name == f"cluster: {text}"
 
 

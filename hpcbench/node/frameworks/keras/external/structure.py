@@ -1,9 +1,9 @@
 """The structure of a Keras model: the same description on all backends."""
 
-import ast
 import inspect
+import io
 import json
-import textwrap
+import tokenize
 from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any, Dict, Iterator, List
@@ -62,9 +62,14 @@ def _program(kind: type) -> str:
     """Return the source code of a class and its bases without comments, except Keras's; empty without source code."""
     own = takewhile(lambda each: each.__module__.partition(".")[0] != "keras", inspect.getmro(kind))
     try:
-        return " ".join(ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(each)))) for each in own)
-    except (OSError, TypeError, SyntaxError):
+        return " ".join(_tokens(inspect.getsource(each)) for each in own)
+    except (OSError, TypeError, tokenize.TokenError, IndentationError):
         return ""
+
+
+def _tokens(source: str) -> str:
+    found = tokenize.generate_tokens(io.StringIO(source).readline)
+    return " ".join(each.string.strip() for each in found if each.type not in (tokenize.COMMENT, tokenize.NL))
 
 
 def _cleaned(value: Any, names: Dict[str, str]) -> Any:
