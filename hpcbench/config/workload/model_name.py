@@ -10,6 +10,7 @@ from hpcbench.models.items import ITEMS
 from hpcbench.models.source import PATTERN, ZOOS, onnx_model
 
 ONNX_EXAMPLE = "e.g. model: {onnx: net.onnx}"
+OF_LIBRARIES = f"(models of libraries: {', '.join(f'{library}/NAME' for library in ZOOS)})"
 _ONNX_FILE = {
     "type": "object",
     "properties": {"onnx": {"type": "string", "minLength": 1, "description": "ONNX file, relative to the workspace"}},
@@ -27,9 +28,6 @@ def _name(value: Any) -> Any:
     if len(value) != 1 or not isinstance(path, str):
         raise ValueError(f"'model' must be a name or an ONNX file, {ONNX_EXAMPLE}")
     return onnx_model(path)
-
-
-OF_LIBRARIES = f"(models of libraries: {', '.join(f'{library}/NAME' for library in ZOOS)})"
 
 
 def similar(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ from hpcbench.models.initial_weights import InitialWeights, Numbers  # noqa: E40
 from hpcbench.node.frameworks import load  # noqa: E402
 from hpcbench.node.frameworks.pytorch import layers, sharding  # noqa: E402
 from hpcbench.node.frameworks.pytorch.external import build as external_build  # noqa: E402
-from hpcbench.node.frameworks.pytorch.external import outputs  # noqa: E402
+from hpcbench.node.frameworks.pytorch.external import of_torchvision, outputs  # noqa: E402
 from hpcbench.node.frameworks.pytorch.external.flops import rnn_flops  # noqa: E402
 from hpcbench.node.frameworks.pytorch.external.trace import trace  # noqa: E402
 
@@ -127,6 +128,13 @@ def test_the_work_of_a_function_of_the_user_is_counted(build: Build) -> None:
     assert work.input_shapes == {"input": (4, 3, 2, 2)}
     assert build(task="training").work.flops_per_item == 3 * work.flops_per_item
     assert build(task="inference", model_options={"width": 16}).work.parameter_count == 12 * 16 + 16 + 16 * 3 + 3
+
+
+def test_library_models_work_offline_if_the_user_allows_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    with pytest.raises(Unsupported, match=f"^no_such_library not found in .*; {ADVICE}"):
+        of_torchvision.import_dependent("no_such_library")
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
 
 
 def test_the_fingerprint_identifies_the_graph(build: Build) -> None:
