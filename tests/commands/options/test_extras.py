@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from hpcbench.commands.options import extras
-from hpcbench.commands.options.outputs import Output
 from tests.in_process import hpcbench
 
 REPOSITORY = Path(__file__).parents[3]
@@ -56,9 +55,10 @@ def test_a_missing_package_is_named_before_a_sweep_is_opened(
     assert "pip install '.[report]'" in done.stderr
 
 
-def test_what_needs_no_extra_runs_without(without: Callable[..., None]) -> None:
+def test_what_needs_no_extra_runs_without(without: Callable[..., None], tmp_path: Path) -> None:
     without("altair", "vl_convert", "pyarrow")
-    extras.require_packages([Output("csv", "-", "--csv -")], None)
+    done = hpcbench(("report", "--csv", "-"), tmp_path, {})
+    assert done.stderr.startswith("error: no sweep found in this workspace"), "not an error about packages"
 
 
 def test_the_packages_are_those_of_the_extra() -> None:
