@@ -108,7 +108,7 @@ class Results:
         return labels.label(case, work.shown if work else list(self.shown))
 
     def full_label(self, case: pd.Series[Any]) -> str:
-        """Return the label of a case; if there are several workloads, after the short title of its own."""
+        """Return the label of a case, after the short title of its workload if there are several workloads."""
         work = self._workload_of.get((case["sweep"], case["case"]))
         if work is None or len(self.workloads) == 1:
             return self.label(case)

@@ -131,7 +131,9 @@ class Work:
         "trainable parameters, counted by the framework; weights of an ONNX file", "parameter_count", default=None
     )
     flops_per_item: Optional[int] = described(
-        "FLOPs of matrix products and convolutions per item (1 MAC = 2 FLOPs)", "flops_per_item", default=None
+        "FLOPs of matrix products, convolutions and attention per item (1 MAC = 2 FLOPs)",
+        "flops_per_item",
+        default=None,
     )
     input_shapes: Optional[Mapping[str, Sequence[int]]] = described(
         "input shapes of one rank's batch, by input name", default=None

@@ -43,7 +43,7 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
 
 
 def check_order(settings: Sequence[str]) -> None:
-    """Raise UserError for a setting of a mapping after one of a key in it, which it would replace."""
+    """Raise UserError if a setting replaces an earlier one, as `optimizer=adam` after `optimizer.eps=1.0e-7`."""
     keys = [setting.partition("=")[0] for setting in settings]
     for place, key in enumerate(keys):
         path = _path(key)

@@ -65,7 +65,7 @@ def _with(base: Any, keys: list[str], value: Any, name: str) -> dict[str, Any]:
 def shown_value(values: Mapping[str, Any], name: str, *left_out: str) -> Any:
     """Return the value of a parameter or of a dotted name as users see it: `adam` for an optimizer by default.
 
-    The keys `left_out` of a mapping are not included; those of mappings in it are.
+    `left_out` are top-level keys of a mapping that are not included.
     """
     value = value_at(values, name)
     if name == "optimizer" and value:

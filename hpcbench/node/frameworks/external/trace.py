@@ -7,7 +7,7 @@ DIGITS = 16
 
 
 class Trace(NamedTuple):
-    """The FLOPs (1 MAC = 2 FLOPs), the output and the structure of a model; the defaults are known in PyTorch only."""
+    """The FLOPs (1 MAC = 2 FLOPs), output and structure of a model. Only PyTorch sets `unused` and `uncounted`."""
 
     flops: int
     output_shape: Tuple[int, ...]  # with a batch of 1

@@ -335,8 +335,8 @@ def test_a_library_that_is_not_installed_is_unsupported(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("import torchvision", f"timm requires torchvision, which was not found in {sys.executable}"),
-        ("import torch.no_such", f"timm requires torch.no_such, which was not found in {sys.executable}"),
+        ("import torchvision", f"torchvision not found in {sys.executable} (required by timm)"),
+        ("import torch.no_such", f"torch.no_such not found in {sys.executable} (required by timm)"),
         ("raise ImportError('libnone.so')", f"timm cannot be imported by {sys.executable} (libnone.so)"),
     ],
 )

@@ -37,5 +37,5 @@ def not_installed(library: str, error: ImportError) -> Unsupported:
     advice = "build the environment: hpcbench env build pytorch-zoo"
     if not isinstance(error, ModuleNotFoundError) or error.name is None:
         return Unsupported("%s cannot be imported by %s (%s); %s" % (library, sys.executable, error, advice))
-    lacks = library if error.name == library else "%s requires %s, which was" % (library, error.name)
-    return Unsupported("%s not found in %s; %s" % (lacks, sys.executable, advice))
+    reason = "" if error.name == library else " (required by %s)" % library
+    return Unsupported("%s not found in %s%s; %s" % (error.name, sys.executable, reason, advice))

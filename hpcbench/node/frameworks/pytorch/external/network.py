@@ -114,7 +114,7 @@ class ExternalPyTorchNetwork(ExternalNetwork, PyTorchNetwork):
     def remarks(self) -> List[str]:
         found, unused = [*super().remarks(), *self._remarks], self.trace.unused
         if self.trace.uncounted:
-            found.append("flops_per_item does not include these operators: %s" % ", ".join(self.trace.uncounted))
+            found.append("FLOPs per item do not include the operators %s" % ", ".join(self.trace.uncounted))
         if unused:
             what = "%d weight tensors receive no gradient, so hpcbench freezes them, e.g. %s" % (len(unused), unused[0])
             found.append(what)
