@@ -7,13 +7,13 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.environment_variables import check_no_secret
-from hpcbench.config.workload import external_model
+from hpcbench.config.workload import external_model, operator_parameters
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
 from hpcbench.config.workload.model_name import OF_LIBRARIES, ONNX_EXAMPLE, similar
 from hpcbench.config.workload.optimizer import Optimizer
 from hpcbench.core import frameworks
-from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, STEP_TASKS, TASKS, THREAD_COUNTS, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, OPERATOR, TASKS, THREAD_COUNTS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
@@ -24,6 +24,7 @@ MAX_SEED = 2**32 - 1
 _OF_NETWORKS = (
     *("model", "model_options", *external_model.PARAMETERS, "task", "strategy", "dtype", "batch_size", "seed"),
     *("optimizer", "data", "held_out", "target_accuracy", "max_epochs"),
+    *operator_parameters.PARAMETERS,
 )
 
 _OF_DYNAMIC = {
@@ -31,14 +32,14 @@ _OF_DYNAMIC = {
     "device": ("cpu",),
     "execution": ("eager",),
     "strategy": ("single",),
-    "task": STEP_TASKS,
+    "task": ("inference", "training"),
     "wait_policy": ("passive",),  # spinning threads would be counted as busy
 }
 _OF_SECTIONS = ("schedule", "section_depth")
 # Parameters of models, which a command cannot have.
 NOT_OF_COMMANDS = (
     *("model", "model_options", *external_model.PARAMETERS),
-    *("execution", "data", "target_accuracy", "optimizer", "threads", *_OF_SECTIONS),
+    *("execution", "data", "target_accuracy", "optimizer", "threads", *_OF_SECTIONS, "operator", "sizes", "validate"),
 )
 
 
@@ -109,16 +110,10 @@ class Parameters(Settings):
             raise ValueError(f"'command' requires framework: {COMMAND}, not {self.framework}")
         if self.launch != SRUN:
             raise ValueError(f"launch: {self.launch} requires framework: {COMMAND}, not {self.framework}")
-        if self.model is None:
-            is_of_onnx = self.framework in ONNX_FRAMEWORKS
-            known = f"an ONNX file, {ONNX_EXAMPLE}" if is_of_onnx else f"one of {', '.join(catalog.MODELS)}"
-            raise ValueError(f"'model' is missing: {self.framework} requires {known}")
-        source = source_of(self.model)
-        if source.is_external:
-            external_model.check(self, source)
+        if self.task == OPERATOR:
+            operator_parameters.check(self)
         else:
-            self._shipped(self.model)
-        self._check_target()
+            self._model()
         framework = frameworks.FRAMEWORKS[self.framework]
         if TASKS[self.task].trains and not framework.trains:
             raise ValueError(f"task: {self.task} cannot be used with framework: {self.framework}; use task: inference")
@@ -133,6 +128,20 @@ class Parameters(Settings):
             raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
         self._check_threads()
         return self
+
+    def _model(self) -> None:
+        """Raise ValueError if the parameters of a network do not fit together."""
+        operator_parameters.check_absent(self)
+        if self.model is None:
+            is_of_onnx = self.framework in ONNX_FRAMEWORKS
+            known = f"an ONNX file, {ONNX_EXAMPLE}" if is_of_onnx else f"one of {', '.join(catalog.MODELS)}"
+            raise ValueError(f"'model' is missing: {self.framework} requires {known}")
+        source = source_of(self.model)
+        if source.is_external:
+            external_model.check(self, source)
+        else:
+            self._shipped(self.model)
+        self._check_target()
 
     def _shipped(self, model: str) -> None:
         if self.framework in ONNX_FRAMEWORKS:
@@ -213,7 +222,9 @@ class Parameters(Settings):
 
         Defaults are omitted, so that the id of a case does not change when a later version adds a parameter.
         """
-        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"optimizer"})
+        content = self.model_dump(mode="json", exclude_defaults=True, exclude={"optimizer", "sizes", "validate"})
+        if sizes := operator_parameters.changed_sizes(self):
+            content["sizes"] = sizes
         if optimizer := self.optimizer.content():
             content["optimizer"] = optimizer
         usual = self.model_copy(update={"environment": None}).environment_name
@@ -228,10 +239,17 @@ class Parameters(Settings):
         return {**content, "model_options": options} if options else _without(content, "model_options")
 
     def planned(self) -> dict[str, Any]:
-        """Return all parameters by name; for a command, parameters of networks are None unless the user set them."""
+        """Return all parameters by name. Those that the case cannot have are None.
+
+        For a command, parameters of networks are None unless the user set them.
+        """
         values = self.model_dump(mode="json")
         if self.framework == COMMAND:
             values.update({name: None for name in _OF_NETWORKS if name not in self.model_fields_set})
+        elif self.task == OPERATOR:
+            values.update(dict.fromkeys(operator_parameters.NOT_OF_OPERATORS))
+        else:
+            values.update(dict.fromkeys(operator_parameters.PARAMETERS))
         return values
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-TIME_TO_ACCURACY = "time_to_accuracy"
+TIME_TO_ACCURACY, OPERATOR = "time_to_accuracy", "operator"
 DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
@@ -25,9 +25,11 @@ TASKS: Dict[str, Task] = {
         "forward, loss and backward of one or more batches, then an optimizer step", trains=True, in_steps=True
     ),
     TIME_TO_ACCURACY: Task("training until `target_accuracy`", trains=True, in_steps=False),
+    OPERATOR: Task("one phase of `operator` instead of a model", trains=False, in_steps=True),
 }
 FORWARD_TASKS = tuple(name for name, task in TASKS.items() if not task.trains)
 STEP_TASKS = tuple(name for name, task in TASKS.items() if task.in_steps)
+NETWORK_TASKS = tuple(name for name in TASKS if name != OPERATOR)
 
 
 def trains_steps(task: Any) -> bool:

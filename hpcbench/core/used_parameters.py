@@ -17,5 +17,6 @@ class UsedParameters:
     batch_size: Optional[int]
     model_options: Optional[Mapping[str, Any]]
     data: Optional[Mapping[str, Any]]
+    task: Optional[str] = None
     intra_op_threads: Optional[int] = None
     inter_op_threads: Optional[int] = None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _OF_MODELS = (
     *("framework", "model", "model_options", "input", "loss_function", "step"),
-    *("task", "strategy", "dtype", "device", "execution"),
+    *("task", "operator", "phase", "sizes", "strategy", "dtype", "device", "execution"),
 )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, get_type_hints
 
 from hpcbench.core import status
+from hpcbench.core.frameworks import OPERATOR
 from hpcbench.core.record import SCHEMA, Record
 from hpcbench.core.run_spec import COMMAND, JOB_NAME
 from hpcbench.core.samples import INTERFERENCE
@@ -156,7 +157,7 @@ def _checked(record: Record) -> Record:
             raise InvalidError(f"slurm.{name}", " is not a number")
     if "array_job_id" in record.slurm and "array_task_id" not in record.slurm:
         raise InvalidError("slurm.array_task_id", " is missing")
-    if parameters.batch_size is None and parameters.framework != COMMAND:
+    if parameters.batch_size is None and parameters.framework != COMMAND and parameters.task != OPERATOR:
         raise InvalidError("parameters.batch_size", " is null")
     return record
 

@@ -13,7 +13,8 @@ from hpcbench.core.samples import PROBED
 
 # Cases have the same workload, and can be compared, only if all of these columns agree.
 WORK = (
-    *("model", "model_options", "input", "loss_function", "step", "task", "parameter_count", "flops_per_item"),
+    *("model", "model_options", "input", "loss_function", "step", "task", "operator", "phase", "sizes"),
+    *("parameter_count", "flops_per_item"),
     *("graph_fingerprint", "dtype", "math_mode", "optimizer", "data", "target_accuracy"),
 )
 _INTERNAL = (USER_WORKLOAD, "times_steps")  # which are not columns of tables

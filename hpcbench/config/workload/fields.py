@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -15,6 +16,8 @@ from hpcbench.core.frameworks import DEVICES, DTYPES, ONLY_INFER, SETTINGS, STRA
 from hpcbench.core.run_spec import COMMAND, LAUNCHERS, SRUN
 from hpcbench.models.items import ITEMS
 from hpcbench.models.losses import LOSSES
+from hpcbench.models.operators.catalog import OPERATORS
+from hpcbench.models.operators.operator import FORWARD, PHASES
 
 MOST, MOST_ITEMS = 10**6, 10**9  # upper bounds of counts, and of counts of items
 FRAMEWORKS = tuple(dict.fromkeys((*frameworks.FRAMEWORKS, COMMAND)))
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
     Device: TypeAlias = str
     Dtype: TypeAlias = str
     Launch: TypeAlias = str
+    Phase: TypeAlias = str
 else:
     Task, Device, Dtype, Launch = Literal[tuple(TASKS)], Literal[DEVICES], Literal[DTYPES], Literal[LAUNCHERS]
+    Phase = Literal[PHASES]
 
 
 def _names(known: Iterable[str]) -> str:
@@ -55,7 +60,7 @@ class Work(Model):
     command: str | None = Field(default=None, description="one or more lines of bash, if framework is command")
     model: ModelName = Field(
         default=None,
-        description=f"the network, unless framework is command: {_names(ITEMS)}; or a library model: "
+        description=f"the network, unless framework is command or task is operator: {_names(ITEMS)}; or a library model: "
         "`torchvision/NAME`, `timm/NAME` and `transformers/NAME` with PyTorch, `keras-applications/NAME` with Keras. "
         "With PyTorch, Keras or JAX, also your own: `MODULE:FUNCTION`. "
         "With onnxruntime, an ONNX file, relative to the workspace: `{onnx: FILE}` or `onnx:FILE`",
@@ -91,6 +96,21 @@ class Work(Model):
         default="training",
         description=". ".join(f"{name}: {task.description}" for name, task in TASKS.items())
         + f". {', '.join(ONLY_INFER)}: inference only",
+    )
+    operator: str | None = Field(
+        default=None,
+        description=f"with task: operator, the operator: {_names(OPERATORS)}",
+        json_schema_extra={"enum": [*OPERATORS, None]},
+    )
+    phase: Phase = Field(
+        default=FORWARD,
+        description="with task: operator, what is computed: the result, or from a fixed cotangent the gradients of the "
+        "inputs, of the weights, or of both",
+    )
+    sizes: dict[str, Any] = Field(
+        default_factory=dict,
+        description="with task: operator, sizes and attributes that differ from the operator's defaults, e.g. "
+        "`{m: 512, n: 512, k: 64}`",
     )
     strategy: str = Field(
         default="single",
@@ -132,6 +152,7 @@ if TYPE_CHECKING:
     class Settings(Work):
         """Annotations of the settings that `core.frameworks` declares, for type checkers."""
 
+        validate: bool = False  # type: ignore[assignment]
         intra_op_threads: int | None = None
         inter_op_threads: int | None = None
         threads: str | None = None
@@ -144,6 +165,16 @@ if TYPE_CHECKING:
         compile_mode: str | None = None
 
 else:
-    Settings = create_model(
-        "Settings", __base__=Work, **{each.name: (_type_of(each), _field_of(each)) for each in SETTINGS}
+    _VALIDATE = Field(
+        default=False,
+        description="with task: operator, compare the results with a reference in float64, check the gradients, and "
+        "repeat the call; after the measurement",
     )
+    with warnings.catch_warnings():  # `validate` is also a deprecated method of pydantic's models
+        warnings.filterwarnings("ignore", 'Field name "validate"', UserWarning)
+        Settings = create_model(
+            "Settings",
+            __base__=Work,
+            validate=(bool, _VALIDATE),
+            **{each.name: (_type_of(each), _field_of(each)) for each in SETTINGS},
+        )

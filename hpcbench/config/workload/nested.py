@@ -11,7 +11,7 @@ from hpcbench.config.workload.optimizer import LearningRate, Optimizer
 from hpcbench.config.yaml_document import Model
 from hpcbench.models import optimizers, schedules
 
-_FREE = ("model_options", "input")  # their keys depend on the model
+_FREE = ("model_options", "input", "sizes")  # their keys depend on the model or operator
 _FIELDS: Mapping[str, type[Model]] = {
     "optimizer": Optimizer,
     "optimizer.learning_rate": LearningRate,
@@ -20,7 +20,7 @@ _FIELDS: Mapping[str, type[Model]] = {
 NESTED = (*_FREE, "optimizer", "data")
 """The parameters that are mappings."""
 DOTTED = frozenset(f"{name}.{field}" for name, model in _FIELDS.items() for field in model.model_fields)
-"""The dotted names that do not depend on the model."""
+"""The dotted names that do not depend on the model or operator."""
 COMPLETED: Mapping[str, Callable[[Any], Any]] = {"optimizer": optimizers.completed}
 """Functions that add the defaults to a parameter that is a mapping, or return the mapping for its short form."""
 

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTupl
 
 from ...core.frameworks import TASKS
 from ...core.record import Work
+from ...models.operators import values
+from ...models.operators.operator import Operator
 from ...models.source import source_of
 from ..workload.data import Items
 from ..workload.problem import Problem
+from .operator_call import OperatorCall, Request
 
 if TYPE_CHECKING:
     import numpy
@@ -18,14 +21,42 @@ if TYPE_CHECKING:
 Batch = Tuple[Any, Any]  # inputs and labels
 
 
-class Network(ABC):
+class Computation(ABC):
+    """What a case computes, with its input on the device."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    @property
+    @abstractmethod
+    def work(self) -> Work:
+        """Return the work of one step."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until the device has finished all work."""
+
+    def peak_device_bytes(self) -> Optional[int]:
+        """Return the maximum memory in use on the device, in bytes; None on CPUs.
+
+        It is counted since the computation was built, if the framework can reset the counter.
+        """
+        return None
+
+    def remarks(self) -> List[str]:
+        """Return remarks on how the work was done, for the record."""
+        return []
+
+    def close(self) -> None:
+        """Leave the group of ranks. All ranks must call this."""
+        return
+
+
+class Network(Computation):
     """A model with its input on the device, ready to step. The task determines whether it infers or trains."""
 
     parameter_count: int
     _batches: Iterator[Batch]
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
 
     def feed(self) -> None:
         """Set the source of batches: one synthetic batch repeated forever, or the input pipeline of real data."""
@@ -71,31 +102,12 @@ class Network(ABC):
         """
 
     @abstractmethod
-    def synchronize(self) -> None:
-        """Wait until the device has finished all work."""
-
-    @abstractmethod
     def to_numpy(self, result: Any) -> "numpy.ndarray":
         """Return a result of `infer` or `train` as a float32 array."""
 
     @abstractmethod
     def weights(self) -> "Iterable[numpy.ndarray]":
         """Yield the trainable weights, whole, in the same order on every rank. All ranks must call this."""
-
-    def peak_device_bytes(self) -> Optional[int]:
-        """Return the maximum memory in use on the device, in bytes; None on CPUs.
-
-        It is counted since the network was built, if the framework can reset the counter.
-        """
-        return None
-
-    def remarks(self) -> List[str]:
-        """Return remarks on how the work was done, for the record."""
-        return []
-
-    def close(self) -> None:
-        """Leave the group of ranks. All ranks must call this."""
-        return
 
     @property
     def work(self) -> Work:
@@ -111,6 +123,50 @@ class Network(ABC):
             input_shapes={"input": (parameters["batch_size"], *problem.item_shape)},
             dtype=parameters["dtype"],
             math_mode="float32" if parameters["dtype"] == "float32" else of_16_bits,
+        )
+
+
+class OperatorComputation(Computation):
+    """An operator with its arrays on the device. One step is one call of a phase."""
+
+    def __init__(self, problem: Problem, operator: Operator, of: Type[OperatorCall]) -> None:
+        super().__init__(problem)
+        self.operator = operator
+        self._of = of
+        parameters, rank = problem.parameters, problem.group.rank
+        seed, dtype = parameters["seed"], parameters["dtype"]
+        arrays = values.arrays_of(operator, seed, rank, dtype)
+        cotangent = values.cotangent_of(operator, seed, rank, dtype)
+        self.request = Request(operator, parameters["phase"], dtype, arrays, cotangent)
+        self.call = self.called_with(self.request)
+
+    def called_with(self, request: Request) -> OperatorCall:
+        """Return the operator with other arrays, in another data type, or of another phase.
+
+        Raise Unsupported if the framework does not have it.
+        """
+        return self._of(request, self.problem)
+
+    def step(self) -> Any:
+        """Run the phase once."""
+        return self.call.call()
+
+    def synchronize(self) -> None:
+        self.call.synchronize()
+
+    def peak_device_bytes(self) -> Optional[int]:
+        return self.call.peak_device_bytes()
+
+    @property
+    def work(self) -> Work:
+        """Return the work of one call."""
+        operator, phase, dtype = self.operator, self.request.phase, self.request.dtype
+        return Work(
+            flops_per_item=operator.flops(phase) or None,
+            items_per_step=self.problem.group.size,
+            input_shapes={name: array.shape for name, array in operator.arrays().items()},
+            dtype=dtype,
+            math_mode="float32" if dtype == "float32" else "pure",
         )
 
 
@@ -131,6 +187,7 @@ class Adapter(ABC):
     packages: Tuple[str, ...]  # distributions whose versions belong in the record, if installed
     network: Type[Network]  # of the shipped models
     external: Type[Network]  # of the models of libraries and users, if the framework runs them
+    operator: Type[OperatorCall]
     exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's exceptions that mean that memory ran out
     memory_errors: Tuple[Type[BaseException], ...] = ()  # exceptions that may mean it
     memory_words: str  # a regular expression that their message must match
@@ -158,11 +215,13 @@ class Adapter(ABC):
         return {}
 
     @abstractmethod
-    def build(self, problem: Problem) -> Network:
-        """Return the network of a case. Raise Unsupported if it cannot run here."""
+    def build(self, problem: Problem) -> Computation:
+        """Return the network or operator of a case. Raise Unsupported if it cannot run here."""
 
-    def network_of(self, problem: Problem) -> Network:
-        """Return the network of a case, by the source of its model."""
+    def computation_of(self, problem: Problem) -> Computation:
+        """Return the operator of a case, or its network by the source of its model."""
+        if problem.operator is not None:
+            return OperatorComputation(problem, problem.operator, self.operator)
         is_external = source_of(problem.parameters["model"]).is_external
         return (self.external if is_external else self.network)(problem)
 

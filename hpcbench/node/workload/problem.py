@@ -6,10 +6,12 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
-from ...core.frameworks import SHARDED, TASKS
+from ...core.frameworks import OPERATOR, SHARDED, TASKS
 from ...models import catalog
 from ...models.initial_weights import InitialWeights, Numbers
 from ...models.layers import Layer, Shape
+from ...models.operators.catalog import operator_of
+from ...models.operators.operator import Operator
 from ...models.optimizers import Optimizer, optimizer_of
 from ...models.source import source_of
 from ..launch.rendezvous import Group
@@ -18,13 +20,17 @@ from . import data
 
 @dataclass(frozen=True)
 class Problem:
-    """A case, for one rank. `layers` map an input of `item_shape` to a logit per class, or per position and token."""
+    """A case, for one rank. `layers` map an input of `item_shape` to a logit per class, or per position and token.
+
+    A case with an `operator` has no layers.
+    """
 
     parameters: Dict[str, Any]
     group: Group
     options: Dict[str, Any]
     layers: List[Layer]
     item_shape: Shape
+    operator: Optional[Operator] = None
 
     @property
     def training(self) -> bool:
@@ -125,6 +131,8 @@ class Problem:
 
 def of_case(parameters: Dict[str, Any], group: Group) -> Problem:
     """Return the problem of a case, for this rank of `group`. For an external model, `layers` is empty."""
+    if parameters["task"] == OPERATOR:
+        return Problem(parameters, group, {}, [], (), operator_of(parameters["operator"], parameters["sizes"]))
     if source_of(parameters["model"]).is_external:
         return Problem(parameters, group, parameters["model_options"], [], ())
     options = catalog.resolved_options(parameters["model"], parameters["model_options"])

@@ -8,9 +8,10 @@ from ... import oom_detection
 from ...errors import Unsupported
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Adapter, Library, Network
+from ..adapter import Adapter, Computation, Library
 from .external.network import ExternalPyTorchNetwork
 from .network import DTYPES, PyTorchNetwork
+from .operators import PyTorchOperator
 from .settings import flushes_denormals, set_flush_denormals, set_onednn, uses_onednn
 
 
@@ -32,6 +33,7 @@ class PyTorch(Adapter):
     libraries: Tuple[Library, ...] = (Library("PyTorch", torch.__version__, "2.3", "3"),)
     network: Type[PyTorchNetwork] = PyTorchNetwork
     external: Type[PyTorchNetwork] = ExternalPyTorchNetwork
+    operator: Type[PyTorchOperator] = PyTorchOperator
     exhausted = (torch.cuda.OutOfMemoryError,)  # of all its allocators on GPUs
     memory_errors = (RuntimeError,)
     memory_words = oom_detection.PYTORCH
@@ -63,12 +65,12 @@ class PyTorch(Adapter):
     def devices(self) -> List[str]:
         return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
 
-    def build(self, problem: Problem) -> Network:
+    def build(self, problem: Problem) -> Computation:
         built = "" if torch.version.cuda or torch.version.hip else " (built for the CPU only)"
         visible = self.devices() if problem.on_gpu else []
         capabilities.check_gpus(problem, visible, "PyTorch %s%s" % (torch.__version__, built))
         _check_dtype(problem)
-        return self.network_of(problem)
+        return self.computation_of(problem)
 
 
 def _check_dtype(problem: Problem) -> None:

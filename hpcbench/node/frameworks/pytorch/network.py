@@ -25,7 +25,7 @@ class PyTorchNetwork(Network):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.device = _device(problem)
+        self.device = device_of(problem)
         self.dtype = DTYPES[problem.parameters["dtype"]]
         set_arithmetic()
         torch.manual_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
@@ -147,7 +147,8 @@ def check_accumulation(problem: Problem) -> None:
         raise Unsupported("gradient_accumulation_steps cannot be used with compile_mode: %s on a GPU" % mode)
 
 
-def _device(problem: Problem) -> torch.device:
+def device_of(problem: Problem) -> torch.device:
+    """Return the device of a case, which becomes the current one."""
     if not problem.on_gpu:
         return torch.device("cpu")
     index = capabilities.own_gpu(problem, torch.cuda.device_count())

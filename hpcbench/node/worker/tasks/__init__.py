@@ -2,10 +2,10 @@
 
 from typing import Any, Callable, Dict
 
-from ...frameworks.adapter import Network
-from . import inference, training
+from . import inference, operator, training
 
-STEPS: Dict[str, Callable[[Network], Callable[[], Any]]] = {
+STEPS: Dict[str, Callable[[Any], Callable[[], Any]]] = {
     "inference": inference.step,
     "training": training.step,
+    "operator": operator.step,
 }

@@ -1,0 +1,50 @@
+"""The parameters of an operator: its name, the phase, its sizes, and which other parameters it can have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hpcbench.config.workload import external_model
+from hpcbench.core.frameworks import OPERATOR
+from hpcbench.errors import nearest
+from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
+from hpcbench.models.operators.operator import FORWARD
+
+if TYPE_CHECKING:
+    from hpcbench.config.parameters import Parameters
+
+PARAMETERS = ("operator", "phase", "sizes", "validate")
+# Parameters of networks, which an operator does not have; null in its plans and records.
+NOT_OF_OPERATORS = (
+    *("model", "model_options", *external_model.PARAMETERS, "batch_size"),
+    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs"),
+)
+
+
+def check(parameters: Parameters) -> None:
+    """Raise ValueError if the parameters of an operator do not fit together."""
+    name = parameters.operator
+    if name is None:
+        raise ValueError(f"'operator' is missing: task: {OPERATOR} requires one of {', '.join(OPERATORS)}")
+    if name not in OPERATORS:
+        raise ValueError(f"unknown operator '{name}'; {nearest(name, OPERATORS)}")
+    for other in NOT_OF_OPERATORS:
+        if other in parameters.model_fields_set and getattr(parameters, other) is not None:
+            hint = "; use sizes" if other == "batch_size" else ""
+            raise ValueError(f"'{other}' cannot be used with task: {OPERATOR}{hint}")
+    if parameters.strategy != "single":
+        raise ValueError(f"strategy: {parameters.strategy} cannot be used with task: {OPERATOR}")
+    operator_of(name, parameters.sizes).check_phase(parameters.phase)
+
+
+def check_absent(parameters: Parameters) -> None:
+    """Raise ValueError if a network has parameters of operators."""
+    for name in PARAMETERS:
+        if name in parameters.model_fields_set and getattr(parameters, name) not in (None, False, {}, FORWARD):
+            raise ValueError(f"'{name}' requires task: {OPERATOR}, not {parameters.task}")
+
+
+def changed_sizes(parameters: Parameters) -> dict[str, Any]:
+    """Return the sizes that differ from the defaults of the operator."""
+    defaults = sizes_of(parameters.operator) if parameters.operator in OPERATORS else {}
+    return {name: value for name, value in parameters.sizes.items() if value != defaults.get(name)}

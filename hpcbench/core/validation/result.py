@@ -1,0 +1,89 @@
+"""The result of the validation of an operator, as a part of records."""
+
+from dataclasses import dataclass
+from typing import Optional, Sequence
+
+from ..record_field import described
+
+PASSED, FAILED, NOT_VALIDATED = "passed", "failed", "not validated"
+
+
+@dataclass(frozen=True)
+class ArrayError:
+    """The difference between an array and its reference in float64. Relative norms are divided by the reference's."""
+
+    array: str = described("array with this error: `output`, or the array whose gradient it is", "error_array")
+    l1: float = described("L1 norm of the difference", "error_l1")
+    l2: float = described("L2 norm of the difference", "error_l2")
+    max: float = described("largest absolute difference", "error_max")
+    relative_l1: Optional[float] = described(
+        "L1 norm of the difference over that of the reference", "error_relative_l1"
+    )
+    relative_l2: Optional[float] = described(
+        "L2 norm of the difference over that of the reference", "error_relative_l2"
+    )
+    relative_max: Optional[float] = described(
+        "largest absolute difference over the largest absolute value of the reference", "error_relative_max"
+    )
+    ulps: float = described("largest difference in units in the last place of the data type", "error_ulps")
+    bound_ratio: Optional[float] = described(
+        "largest ratio of a difference to its bound of rounding errors; above 1, the result is wrong",
+        "error_bound_ratio",
+    )
+    worst: Sequence[int] = described("indices of the element with the largest ratio to its bound", default=())
+
+
+@dataclass(frozen=True)
+class GradientCheck:
+    """Gradients compared with central differences of the forward pass, along random directions."""
+
+    dtype: str = described("data type of the check", "gradient_check_dtype")
+    directions: int = described("number of directions")
+    error: float = described(
+        "largest difference between a directional derivative and the gradient, over the norm of the gradient",
+        "gradient_check_error",
+    )
+    reason: Optional[str] = described("why the check is not in float64", default=None)
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """Whether calls with the same input return the same bits."""
+
+    calls: int = described("number of calls")
+    bitwise: bool = described("whether all calls returned the same bits", "bitwise_repeatable")
+    largest_difference: float = described("largest difference between two calls", "repeat_difference")
+    thread_counts: Sequence[int] = described("numbers of intra-op threads whose results were compared", default=())
+    threads_bitwise: Optional[bool] = described(
+        "whether all thread counts returned the same bits; null if the framework cannot change the count",
+        "threads_bitwise_repeatable",
+        default=None,
+    )
+    threads_difference: Optional[float] = described("largest difference between thread counts", default=None)
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A map of an array of which each cell is the largest value of a block of elements."""
+
+    array: str = described("array of the map")
+    shape: Sequence[int] = described("shape of the array as a matrix: all dimensions but the last are joined")
+    rows: Sequence[Sequence[float]] = described("values of the cells, row by row")
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Whether the results of an operator are right, with the evidence."""
+
+    verdict: str = described("`passed`, `failed` or `not validated`", "validation")
+    reason: Optional[str] = described("why it failed or was not validated", "validation_reason", default=None)
+    worst: Optional[ArrayError] = described("array with the largest ratio to its bound", default=None)
+    arrays: Sequence[ArrayError] = described("error of each array", default=())
+    gradient_check: Optional[GradientCheck] = described("gradient check", default=None)
+    repeatability: Optional[Repeatability] = described("repeatability", default=None)
+    error_map: Optional[HeatMap] = described("where the absolute error of the worst array is", default=None)
+    variance_map: Optional[HeatMap] = described(
+        "where the variance over the calls is; null if all calls are equal", default=None
+    )
+    checksum: Optional[int] = described("CRC-32 of the results", "result_crc32", default=None)
+    duration_s: Optional[float] = described("time of the validation", "validation_s", "s", default=None)

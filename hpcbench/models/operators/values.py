@@ -1,0 +1,66 @@
+"""The values of an operator's arrays: by a seed, equal in all frameworks, and exact in the data type of the case."""
+
+from typing import Dict
+
+import numpy
+
+from ..initial_weights import Numbers
+from .operator import DISTINCT, INDEX, Array, Operator
+
+_SIDE = 16  # of the windows in which values are distinct: 256 levels are exact in bfloat16
+_OF_COTANGENT = 1
+
+
+def arrays_of(operator: Operator, seed: int, rank: int, dtype: str) -> "Dict[str, numpy.ndarray]":
+    """Return the arrays of an operator by name: float32 numbers that are exact in `dtype`, or int32 indices."""
+    numbers = Numbers(seed, 1 + rank)
+    return {name: rounded(_drawn(array, numbers), dtype) for name, array in operator.arrays().items()}
+
+
+def cotangent_of(operator: Operator, seed: int, rank: int, dtype: str) -> "numpy.ndarray":
+    """Return the fixed cotangent of the output, from which the backward pass starts."""
+    return rounded(_drawn(operator.output(), Numbers(seed, 1 + rank, _OF_COTANGENT)), dtype)
+
+
+def rounded(array: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
+    """Return float32 numbers rounded to a data type, to nearest even; integers and float64 are returned unchanged."""
+    if array.dtype != numpy.float32 or dtype in ("float32", "float64"):
+        return array
+    if dtype == "float16":
+        return array.astype(numpy.float16).astype(numpy.float32)
+    bits = array.reshape(-1).view(numpy.uint32)
+    odd = (bits >> numpy.uint32(16)) & numpy.uint32(1)
+    kept = (bits + numpy.uint32(0x7FFF) + odd) & numpy.uint32(0xFFFF0000)
+    return kept.view(numpy.float32).reshape(array.shape)
+
+
+def _drawn(array: Array, numbers: Numbers) -> "numpy.ndarray":
+    if array.role == INDEX:
+        return numbers.integers(array.shape, array.below)
+    if array.values == DISTINCT:
+        return _distinct(array, numbers)
+    values = numbers.uniform(array.shape, array.spread)
+    if array.least:
+        values += numpy.copysign(numpy.float32(array.least), values)
+    if array.zeros:
+        values.flat[_zero_places(array, numbers)] = 0
+    return values
+
+
+def _zero_places(array: Array, numbers: Numbers) -> "numpy.ndarray":
+    """Return the flat places of a fraction `zeros` of the elements, at random."""
+    order = numpy.argsort(numbers.uniform((array.size,), 1.0), kind="stable")
+    return order[: round(array.zeros * array.size)]
+
+
+def _distinct(array: Array, numbers: Numbers) -> "numpy.ndarray":
+    """Return images (n, c, h, w) without equal numbers in any window of at most 16 x 16.
+
+    A tile of 256 levels is repeated, in another order in each channel.
+    """
+    height, width = array.shape[-2:]
+    rows, columns = numpy.arange(height) % _SIDE, numpy.arange(width) % _SIDE
+    tile = rows[:, None] * _SIDE + columns
+    shuffled = numpy.argsort(numbers.uniform((_SIDE**2,), 1.0), kind="stable")
+    mixed = shuffled[tile] ^ numbers.integers((*array.shape[:-2], 1, 1), _SIDE**2)
+    return ((mixed - (_SIDE**2 - 1) / 2) / 64).astype(numpy.float32)

@@ -1,0 +1,107 @@
+"""Arrays in float64 that carry a bound of the rounding error of the same computation in lower precision.
+
+The bound of a sum of k products is u sqrt(k) |a| |b|, with the unit roundoff u: the probabilistic form of Wilkinson's
+bound (Higham, 2002, "Accuracy and stability of numerical algorithms", chapter 3; Higham and Mary, 2019, "A new approach
+to probabilistic rounding error analysis"). Errors of the operands propagate to first order, and add up in quadrature,
+as independent errors do: worst-case bounds would grow exponentially over the time steps of a recurrence.
+"""
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+
+NDArray = numpy.ndarray
+Errors = Optional[NDArray]  # float32; None: exact
+
+
+class Rounding(NamedTuple):
+    """The errors of an arithmetic: unit roundoffs of products of matrices and of stored results.
+
+    `tiny` is the largest error of a result near 0, where numbers lose digits or become 0.
+    """
+
+    products: float
+    results: float
+    tiny: float
+
+
+# Products of matrices in 16 bits add up in float32, as matrix units do; other sums may add up in 16 bits.
+ROUNDINGS: Dict[str, Rounding] = {
+    "float64": Rounding(2.0**-53, 2.0**-53, 0.0),
+    "float32": Rounding(2.0**-24, 2.0**-24, 2.0**-126),
+    "bfloat16": Rounding(2.0**-24, 2.0**-8, 2.0**-126),
+    "float16": Rounding(2.0**-24, 2.0**-11, 2.0**-24),
+}
+
+
+class Variable:
+    """An array with the bound of its error, and how it depends on the arrays that it was computed from.
+
+    `parents` are these arrays, each with the function that maps the cotangent of the result to that of the parent.
+    """
+
+    def __init__(
+        self,
+        value: NDArray,
+        rounding: Rounding,
+        error: Errors = None,
+        parents: "Sequence[Tuple[Variable, Pullback]]" = (),
+    ) -> None:
+        self.value = value
+        self.rounding = rounding
+        self.error = error
+        self.parents = parents
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        """Return the shape of the array."""
+        return self.value.shape
+
+
+Pullback = Callable[[Variable], Variable]
+
+
+def gradients(output: Variable, cotangent: Variable, sources: Sequence[Variable]) -> List[Variable]:
+    """Return the gradient of each source, by reverse-mode differentiation of `output` with a cotangent of its shape.
+
+    Raise ValueError if the output does not depend on a source.
+    """
+    from .functions import add
+
+    order = _in_reverse(output)
+    leading = {id(source) for source in sources}  # to a source
+    for variable in reversed(order):
+        if any(id(parent) in leading for parent, _ in variable.parents):
+            leading.add(id(variable))
+    collected: Dict[int, Variable] = {id(output): cotangent}
+    for variable in order:
+        own = collected.get(id(variable))
+        if own is None or id(variable) not in leading:
+            continue
+        for parent, pullback in variable.parents:
+            if id(parent) not in leading:
+                continue
+            share = pullback(own)
+            known = collected.get(id(parent))
+            collected[id(parent)] = share if known is None else add(known, share)
+    missing = [number for number, source in enumerate(sources) if id(source) not in collected]
+    if missing:
+        raise ValueError("the output does not depend on source %d" % missing[0])
+    return [collected[id(source)] for source in sources]
+
+
+def _in_reverse(output: Variable) -> List[Variable]:
+    """Return all variables that the output depends on, each before its parents."""
+    order: List[Variable] = []
+    seen = {id(output)}
+    stack = [(output, iter(output.parents))]
+    while stack:
+        variable, rest = stack[-1]
+        following = next(rest, None)
+        if following is None:
+            order.append(variable)
+            stack.pop()
+        elif id(following[0]) not in seen:
+            seen.add(id(following[0]))
+            stack.append((following[0], iter(following[0].parents)))
+    return order[::-1]

@@ -1,0 +1,96 @@
+"""The interface of an operator in a framework: its arrays are on the device, and each call runs one phase."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Dict, NamedTuple, Optional, Sequence
+
+import numpy
+
+from ...models.operators.operator import FORWARD, IMAGE, KERNEL, Array, Operator
+from ..workload.problem import Problem
+
+OUTPUT = "output"  # the name of the result of the forward pass
+Arrays = Dict[str, "numpy.ndarray"]
+
+
+class Request(NamedTuple):
+    """What an operator computes: the phase, from arrays and a cotangent of the output, in a data type.
+
+    Arrays are float32 or float64, and indices int32, in the layout of models/operators.
+    """
+
+    operator: Operator
+    phase: str
+    dtype: str
+    arrays: Arrays
+    cotangent: "numpy.ndarray"
+
+    @property
+    def wanted(self) -> Sequence[str]:
+        """Return the names of the results: of the gradients, or the output."""
+        return (OUTPUT,) if self.phase == FORWARD else self.operator.gradients(self.phase)
+
+    def described(self, name: str) -> Array:
+        """Return shape and layout of an array, of its gradient, or of the output."""
+        return self.operator.output() if name == OUTPUT else self.operator.arrays()[name]
+
+
+class OperatorCall(ABC):
+    """A request on the device of a case."""
+
+    def __init__(self, request: Request, problem: Problem) -> None:
+        """Move the arrays to the device. Raise Unsupported if the framework does not have the operator."""
+        self.request = request
+        self.problem = problem
+
+    @abstractmethod
+    def call(self) -> Any:
+        """Run the phase once. Return the results on the device, in the order of `wanted`."""
+
+    @abstractmethod
+    def to_numpy(self, result: Any) -> "numpy.ndarray":
+        """Return one result as a float32 or float64 array, in the layout of the framework."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until the device has finished all work."""
+
+    def peak_device_bytes(self) -> Optional[int]:
+        """Return the maximum memory in use on the device, in bytes; None on CPUs."""
+        return None
+
+    def results(self) -> Arrays:
+        """Run the phase once. Return its results by name, in the layout of models/operators."""
+        found = [self.to_numpy(result) for result in self.call()]
+        self.synchronize()
+        described = [self.request.described(name) for name in self.request.wanted]
+        return {name: self.restored(*pair) for name, *pair in zip(self.request.wanted, described, found)}
+
+    def arranged(self, described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
+        """Return an array in the layout of the framework, by default that of models/operators."""
+        return array
+
+    def restored(self, described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
+        """Return the inverse of `arranged`."""
+        return array
+
+
+class ChannelsLast:
+    """The layouts of frameworks that order channels last: images (n, height, width, channels).
+
+    Kernels are (height, width, channels, filters).
+    """
+
+    _ORDERS = {IMAGE: (0, 2, 3, 1), KERNEL: (2, 3, 1, 0)}
+    _BACK = {IMAGE: (0, 3, 1, 2), KERNEL: (3, 2, 0, 1)}
+
+    def arranged(self, described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
+        """Return an array with channels last."""
+        return self._transposed(self._ORDERS, described, array)
+
+    def restored(self, described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
+        """Return an array with channels first."""
+        return self._transposed(self._BACK, described, array)
+
+    def _transposed(self, orders: Dict[str, Any], described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
+        order = orders.get(described.layout)
+        return array if order is None else numpy.ascontiguousarray(array.transpose(order))

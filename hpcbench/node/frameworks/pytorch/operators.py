@@ -1,0 +1,218 @@
+"""Operators in PyTorch: the functions of torch.nn.functional; recurrences without the input product are loops.
+
+The backward pass runs alone, on the graph of one forward pass.
+"""
+
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type
+
+import numpy
+import torch
+from torch import nn
+from torch._functorch import config as autograd_config
+from torch.nn import functional
+
+from ....core.frameworks import COMPILED
+from ....models.operators import movement, normalization, pointwise, products, recurrent, reductions
+from ....models.operators.operator import FORWARD, INDEX, SPARSE, Array, Operator
+from ...workload.problem import Problem
+from ..operator_call import OperatorCall, Request
+from .network import device_of, set_arithmetic
+
+Function = Callable[..., torch.Tensor]
+Tensors = Dict[str, torch.Tensor]
+_DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
+
+
+class PyTorchOperator(OperatorCall):
+    """An operator of PyTorch, eager or compiled."""
+
+    def __init__(self, request: Request, problem: Problem) -> None:
+        super().__init__(request, problem)
+        self.device = device_of(problem)
+        set_arithmetic()
+        torch.manual_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
+        arrays = request.operator.arrays()
+        tensors = {name: self._on_device(arrays[name], array) for name, array in request.arrays.items()}
+        wanted = request.wanted if request.phase != FORWARD else ()
+        function, tensors = _BUILDERS[type(request.operator)](request.operator, tensors)
+        for name in tensors:
+            tensors[name].requires_grad_(name in wanted)
+        if problem.parameters["execution"] == COMPILED:
+            autograd_config.donated_buffer = False  # the graph of one forward pass serves many backward passes
+            function = torch.compile(function, mode=problem.parameters["compile_mode"])
+        self._call = self._backward(function, tensors) if wanted else self._forward(function, tensors)
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+
+    def call(self) -> Any:
+        return self._call()
+
+    def to_numpy(self, result: torch.Tensor) -> "numpy.ndarray":
+        array = result.detach()
+        return (array if array.dtype == torch.float64 else array.float()).cpu().numpy()
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def peak_device_bytes(self) -> Optional[int]:
+        return int(torch.cuda.max_memory_allocated(self.device)) if self.device.type == "cuda" else None
+
+    def _on_device(self, described: Array, array: "numpy.ndarray") -> torch.Tensor:
+        tensor = torch.from_numpy(numpy.array(array, order="C")).to(self.device)
+        if described.role == INDEX:
+            return tensor.long()
+        tensor = tensor.to(_DTYPES[self.request.dtype])
+        return tensor.to_sparse_csr() if described.layout == SPARSE else tensor
+
+    def _forward(self, function: Function, tensors: Tensors) -> Callable[[], Tuple[torch.Tensor]]:
+        def call() -> Tuple[torch.Tensor]:
+            with torch.inference_mode():
+                return (function(**tensors),)
+
+        return call
+
+    def _backward(self, function: Function, tensors: Tensors) -> Callable[[], Tuple[torch.Tensor, ...]]:
+        output = function(**tensors)
+        sources = [tensors[name] for name in self.request.wanted]
+        cotangent = self._on_device(self.request.operator.output(), self.request.cotangent)
+        return lambda: torch.autograd.grad(output, sources, cotangent, retain_graph=True)
+
+
+_Built = Tuple[Function, Tensors]
+
+
+def _of(function: Callable[..., torch.Tensor]) -> Callable[[Any, Tensors], _Built]:
+    """Return the builder of a function that needs no sizes."""
+    return lambda operator, tensors: (function, tensors)
+
+
+def _gemm(operator: products.Gemm, tensors: Tensors) -> _Built:
+    def function(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.mm(a.t() if operator.a_trans else a, b.t() if operator.b_trans else b)
+
+    return function, tensors
+
+
+def _conv2d(operator: products.Conv2d, tensors: Tensors) -> _Built:
+    stride, pad = (operator.stride_h, operator.stride_w), (operator.pad_h, operator.pad_w)
+    return lambda x, kernel: functional.conv2d(x, kernel, stride=stride, padding=pad), tensors
+
+
+def _attention(operator: products.Attention, tensors: Tensors) -> _Built:
+    def function(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        return functional.scaled_dot_product_attention(query, key, value, is_causal=operator.causal)
+
+    return function, tensors
+
+
+def _lstm(operator: recurrent.Lstm, tensors: Tensors) -> _Built:
+    """Return PyTorch's layer, whose parameters are the kernels: cuDNN needs them in one piece of memory."""
+    x = tensors["x"]
+    layer = nn.LSTM(operator.inputs, operator.hidden, bias=False, batch_first=True, device=x.device, dtype=x.dtype)
+    own = {"input_kernel": layer.weight_ih_l0, "hidden_kernel": layer.weight_hh_l0}
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(tensors[name])
+
+    def function(x: torch.Tensor, input_kernel: torch.Tensor, hidden_kernel: torch.Tensor) -> torch.Tensor:
+        output: torch.Tensor = layer(x)[0]
+        return output
+
+    return function, {"x": x, **own}
+
+
+_Step = Callable[[torch.Tensor, torch.Tensor, List[torch.Tensor]], List[torch.Tensor]]
+
+
+def _recurrence(step: _Step, states: int) -> Callable[[Any, Tensors], _Built]:
+    """Return the builder of a loop over time; `step` maps x_t, U h and the states to the new states."""
+
+    def build(operator: Any, tensors: Tensors) -> _Built:
+        def function(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
+            state = [x.new_zeros(operator.batch, operator.hidden)] * states
+            outputs = []
+            for x_t in x.unbind(1):
+                state = step(x_t, functional.linear(state[0], kernel), state)
+                outputs.append(state[0])
+            return torch.stack(outputs, 1)
+
+        return function, tensors
+
+    return build
+
+
+def _rnn_step(x: torch.Tensor, product: torch.Tensor, state: List[torch.Tensor]) -> List[torch.Tensor]:
+    return [torch.relu(x + product)]
+
+
+def _lstm_step(x: torch.Tensor, product: torch.Tensor, state: List[torch.Tensor]) -> List[torch.Tensor]:
+    entered, forgotten, candidate, shown = (x + product).chunk(4, 1)
+    cell = torch.sigmoid(forgotten) * state[1] + torch.sigmoid(entered) * torch.tanh(candidate)
+    return [torch.sigmoid(shown) * torch.tanh(cell), cell]
+
+
+def _gru_step(x: torch.Tensor, product: torch.Tensor, state: List[torch.Tensor]) -> List[torch.Tensor]:
+    (x_r, x_z, x_n), (u_r, u_z, u_n) = x.chunk(3, 1), product.chunk(3, 1)
+    update, new = torch.sigmoid(x_z + u_z), torch.tanh(x_n + torch.sigmoid(x_r + u_r) * u_n)
+    return [(1 - update) * new + update * state[0]]
+
+
+def _layer_norm(operator: normalization.LayerNorm, tensors: Tensors) -> _Built:
+    def function(x: torch.Tensor, scale: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
+        return functional.layer_norm(x, (operator.features,), scale, offset, normalization.EPSILON)
+
+    return function, tensors
+
+
+def _batch_norm(operator: normalization.BatchNorm, tensors: Tensors) -> _Built:
+    x = tensors["x"]
+    mean = x.new_full((operator.c,), normalization.RUNNING_MEAN)
+    variance = x.new_full((operator.c,), normalization.RUNNING_VARIANCE)
+    running = (None, None) if operator.training else (mean, variance)
+
+    def function(x: torch.Tensor, scale: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
+        return functional.batch_norm(x, *running, scale, offset, operator.training, eps=normalization.EPSILON)
+
+    return function, tensors
+
+
+def _pooling(operator: reductions.Pooling, tensors: Tensors) -> _Built:
+    if operator.mode == reductions.GLOBAL_AVERAGE:
+        return lambda x: functional.adaptive_avg_pool2d(x, 1).flatten(1), tensors
+    pool = functional.max_pool2d if operator.mode == reductions.MAX else functional.avg_pool2d
+    return lambda x: pool(x, operator.kernel, operator.stride, operator.pad), tensors
+
+
+def _dropout(operator: pointwise.Dropout, tensors: Tensors) -> _Built:
+    return lambda x: functional.dropout(x, operator.rate), tensors
+
+
+_BUILDERS: Dict[Type[Operator], Callable[[Any, Tensors], _Built]] = {
+    products.Gemm: _gemm,
+    products.SparseGemm: _of(lambda a, b: torch.mm(a, b)),
+    products.Bmm: _of(lambda a, b: torch.bmm(a, b)),
+    products.Linear: _of(lambda x, weight, bias: functional.linear(x, weight, bias)),
+    products.Conv2d: _conv2d,
+    products.Attention: _attention,
+    recurrent.Lstm: _lstm,
+    recurrent.RnnCell: _recurrence(_rnn_step, 1),
+    recurrent.LstmCell: _recurrence(_lstm_step, 2),
+    recurrent.GruCell: _recurrence(_gru_step, 1),
+    normalization.Softmax: _of(lambda x: functional.softmax(x, -1)),
+    normalization.LayerNorm: _layer_norm,
+    normalization.BatchNorm: _batch_norm,
+    reductions.Pooling: _pooling,
+    reductions.Sum: _of(lambda x: x.sum(1)),
+    reductions.CrossEntropy: _of(lambda logits, labels: functional.cross_entropy(logits, labels)),
+    reductions.Mse: _of(lambda x, target: functional.mse_loss(x, target)),
+    pointwise.Relu: _of(lambda x: functional.relu(x)),
+    pointwise.Gelu: _of(lambda x: functional.gelu(x)),
+    pointwise.Tanh: _of(lambda x: torch.tanh(x)),
+    pointwise.Add: _of(lambda a, b: torch.add(a, b)),
+    pointwise.Dropout: _dropout,
+    movement.Embedding: _of(lambda indices, table: functional.embedding(indices, table)),
+    movement.Transpose: _of(lambda x: x.t().contiguous()),
+    movement.Concat: _of(lambda a, b: torch.cat([a, b], 1)),
+    movement.Flatten: _of(lambda x: x.flatten(1)),
+}

@@ -1,0 +1,10 @@
+"""Operator: one step is one call of a phase."""
+
+from typing import Any, Callable
+
+from ...frameworks.adapter import OperatorComputation
+
+
+def step(operator: OperatorComputation) -> Callable[[], Any]:
+    """Return the function that runs one step."""
+    return operator.step

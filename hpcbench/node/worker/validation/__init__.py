@@ -1,0 +1,1 @@
+"""The validation of an operator: reference with error bounds, gradient check, and repeatability."""

@@ -1,0 +1,30 @@
+"""The reference results of a request: values in float64 with the bounds of their rounding errors."""
+
+from typing import Dict
+
+import numpy
+
+from ....models.operators.operator import FORWARD, INDEX
+from ....models.operators.reference import result_of
+from ....models.reference.variable import ROUNDINGS, Variable, gradients
+from ...frameworks.operator_call import OUTPUT, Request
+
+
+def references_of(request: Request) -> Dict[str, Variable]:
+    """Return the reference of each result of a request, by name.
+
+    Raise NotImplementedError for an operator whose result is random.
+    """
+    rounding, described = ROUNDINGS[request.dtype], request.operator.arrays()
+    arrays, indices = {}, {}
+    for name, array in request.arrays.items():
+        if described[name].role == INDEX:
+            indices[name] = array
+        else:
+            arrays[name] = Variable(array.astype(numpy.float64), rounding)
+    result = result_of(request.operator, arrays, indices)
+    if request.phase == FORWARD:
+        return {OUTPUT: result}
+    cotangent = Variable(numpy.asarray(request.cotangent, numpy.float64), rounding)
+    found = gradients(result, cotangent, [arrays[name] for name in request.wanted])
+    return dict(zip(request.wanted, found))

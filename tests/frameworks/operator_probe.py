@@ -1,0 +1,96 @@
+"""Run in a framework's own environment: the results of its operators, compared with the reference in float64.
+
+PYTHONPATH=node.pyz python operator_probe.py FRAMEWORK EXECUTION [DTYPE [OPERATOR...]]
+
+Prints one JSON object: for each operator and phase, the largest ratio to the bound of rounding errors, or an error.
+"""
+
+import json
+import os
+import sys
+import traceback
+
+from hpcbench_carried.models.operators.catalog import OPERATORS, operator_of
+from hpcbench_carried.models.operators.operator import PHASES
+from hpcbench_carried.node import frameworks
+from hpcbench_carried.node.launch.ranks import Ranks
+from hpcbench_carried.node.launch.rendezvous import Group
+from hpcbench_carried.node.worker.validation.array_errors import array_error
+from hpcbench_carried.node.worker.validation.references import references_of
+from hpcbench_carried.node.workload import problem
+
+# Sizes small enough for seconds in all, and odd enough that exchanged dimensions show.
+SIZES = {
+    "conv2d": {"n": 2, "c_in": 3, "h": 9, "w": 11, "c_out": 5, "filter_w": 2, "pad_w": 0, "stride_h": 2},
+    "gemm": {"m": 7, "n": 5, "k": 13, "a_trans": True},
+    "sparse_gemm": {"m": 20, "n": 5, "k": 30},
+    "bmm": {"batch": 3, "m": 4, "n": 5, "k": 6},
+    "linear": {"rows": 4, "inputs": 9, "outputs": 6},
+    "attention": {"batch": 2, "heads": 3, "time": 7, "head_size": 4, "causal": True},
+    "lstm": {"inputs": 5, "hidden": 6, "batch": 3, "timesteps": 4},
+    **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_cell"), {"hidden": 6, "batch": 3, "timesteps": 4}),
+    "softmax": {"rows": 4, "columns": 9},
+    "layer_norm": {"rows": 4, "features": 9},
+    "batch_norm": {"n": 2, "c": 3, "h": 4, "w": 5},
+    "pooling": {"n": 2, "c": 3, "h": 9, "w": 8, "kernel": 3, "stride": 2, "pad": 1},
+    "sum": {"rows": 4, "columns": 9},
+    "cross_entropy": {"rows": 4, "classes": 9},
+    **dict.fromkeys(("mse", "relu", "gelu", "tanh", "add", "dropout"), {"size": 1000}),
+    "embedding": {"vocabulary": 11, "width": 5, "tokens": 20},
+    "transpose": {"rows": 4, "columns": 9},
+    "concat": {"n": 2, "c": 3, "h": 4, "w": 5},
+    "flatten": {"n": 2, "c": 3, "h": 4, "w": 5},
+}
+VARIANTS = {
+    "gemm": [{"b_trans": True}, {"a_trans": False}],
+    "attention": [{"causal": False}],
+    "batch_norm": [{"training": False}],
+    "pooling": [{"mode": "average"}, {"mode": "global_average"}],
+    "conv2d": [{"n": 1, "filter_h": 1, "pad_h": 0}],
+}
+
+
+def parameters(name, sizes, phase, execution, dtype):
+    return {
+        "task": "operator", "operator": name, "sizes": sizes, "phase": phase, "strategy": "single",
+        "device": "cpu", "dtype": dtype, "execution": execution, "compile_mode": None, "seed": 3,
+    }
+
+
+def ratios(adapter, name, sizes, phase, execution, dtype):
+    """The largest ratio of the results to the bounds, or what went wrong."""
+    try:
+        asked = problem.of_case(parameters(name, sizes, phase, execution, dtype), Group(Ranks(0, 1)))
+        computation = adapter.build(asked)
+        found = computation.call.results()
+        expected = references_of(computation.request)
+        computation.synchronize()
+        return max(array_error(each, found[each], expected[each], dtype).bound_ratio for each in expected)
+    except NotImplementedError:
+        return {each: list(array.shape) for each, array in found.items()}  # a random result
+    except Exception as error:
+        traceback.print_exc()
+        return "%s: %s" % (type(error).__name__, error)
+
+
+def main(framework, execution, dtype="float32", *names):
+    adapter = frameworks.load(framework)
+    answers = {}
+    for name in names or OPERATORS:
+        for variant in [{}, *VARIANTS.get(name, [])]:
+            sizes = {**SIZES[name], **variant}
+            operator = operator_of(name, sizes)
+            for phase in PHASES:
+                try:
+                    operator.check_phase(phase)
+                except ValueError:
+                    continue
+                key = " ".join([name, phase, *("%s=%s" % pair for pair in variant.items())])
+                answers[key] = ratios(adapter, name, sizes, phase, execution, dtype)
+    sys.stdout.write(json.dumps(answers) + "\n")
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
