@@ -12,8 +12,9 @@ from .energy import Energy
 from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
+from .validation.result import Validation
 
-SCHEMA = 9
+SCHEMA = 10
 """The version of the record schema. Increase it with each change of a field."""
 
 
@@ -238,6 +239,7 @@ class Record:
     metrics: Optional[Mapping[str, MetricValue]] = described("metrics of a command")
     probe: Optional[Probe] = described("steps that hpcbench_probe recorded")
     learning: Optional[Learning] = described("training to a target accuracy")
+    validation: Optional[Validation] = described("validation of the results of an operator")
     work: Optional[Work] = described("what one step computes")
     threads: Optional[Threads] = described("thread counts in effect")
     settings: Optional[Mapping[str, Any]] = described("runtime settings in effect, as far as they can be read back")

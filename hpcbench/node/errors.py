@@ -40,5 +40,9 @@ class Missed(Exception):
         self.learning = learning
 
 
+class Invalid(Exception):
+    """The results of an operator are wrong; the message says how."""
+
+
 class RankLost(ConnectionError):
     """Another rank has ended."""

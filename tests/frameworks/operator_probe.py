@@ -28,14 +28,14 @@ SIZES = {
     "linear": {"rows": 4, "inputs": 9, "outputs": 6},
     "attention": {"batch": 2, "heads": 3, "time": 7, "head_size": 4, "causal": True},
     "lstm": {"inputs": 5, "hidden": 6, "batch": 3, "timesteps": 4},
-    **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_cell"), {"hidden": 6, "batch": 3, "timesteps": 4}),
+    **{name: {"hidden": 6, "batch": 3, "timesteps": 4} for name in ("lstm_cell", "gru_cell", "rnn_cell")},
     "softmax": {"rows": 4, "columns": 9},
     "layer_norm": {"rows": 4, "features": 9},
     "batch_norm": {"n": 2, "c": 3, "h": 4, "w": 5},
     "pooling": {"n": 2, "c": 3, "h": 9, "w": 8, "kernel": 3, "stride": 2, "pad": 1},
     "sum": {"rows": 4, "columns": 9},
     "cross_entropy": {"rows": 4, "classes": 9},
-    **dict.fromkeys(("mse", "relu", "gelu", "tanh", "add", "dropout"), {"size": 1000}),
+    **{name: {"size": 1000} for name in ("mse", "relu", "gelu", "tanh", "add", "dropout")},
     "embedding": {"vocabulary": 11, "width": 5, "tokens": 20},
     "transpose": {"rows": 4, "columns": 9},
     "concat": {"n": 2, "c": 3, "h": 4, "w": 5},
@@ -52,8 +52,16 @@ VARIANTS = {
 
 def parameters(name, sizes, phase, execution, dtype):
     return {
-        "task": "operator", "operator": name, "sizes": sizes, "phase": phase, "strategy": "single",
-        "device": "cpu", "dtype": dtype, "execution": execution, "compile_mode": None, "seed": 3,
+        "task": "operator",
+        "operator": name,
+        "sizes": sizes,
+        "phase": phase,
+        "strategy": "single",
+        "device": "cpu",
+        "dtype": dtype,
+        "execution": execution,
+        "compile_mode": None,
+        "seed": 3,
     }
 
 
@@ -70,7 +78,7 @@ def ratios(adapter, name, sizes, phase, execution, dtype):
         return {each: list(array.shape) for each, array in found.items()}  # a random result
     except Exception as error:
         traceback.print_exc()
-        return "%s: %s" % (type(error).__name__, error)
+        return f"{type(error).__name__}: {error}"
 
 
 def main(framework, execution, dtype="float32", *names):
@@ -85,7 +93,7 @@ def main(framework, execution, dtype="float32", *names):
                     operator.check_phase(phase)
                 except ValueError:
                     continue
-                key = " ".join([name, phase, *("%s=%s" % pair for pair in variant.items())])
+                key = " ".join([name, phase, *(f"{size}={value}" for size, value in variant.items())])
                 answers[key] = ratios(adapter, name, sizes, phase, execution, dtype)
     sys.stdout.write(json.dumps(answers) + "\n")
     sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.config.names import USER_PARAMETER
-from hpcbench.core.frameworks import trains_steps
+from hpcbench.core.frameworks import OPERATOR, trains_steps
 from hpcbench.core.run_spec import COMMAND
 
 LONGEST = 60  # characters of a value in a sentence
@@ -22,12 +23,15 @@ _COUNTS = {
     "flops_per_item": "FLOPs per item",
     "held_out": "of the data held out",
     "model_options": "",
+    "sizes": "",
     "user_workload": "",
 }
+_OF_OPERATORS = ("operator", "phase")
 # Columns that are often determined by another column, and then are redundant in a label.
 _OFTEN_DERIVED = (
     "environment",
     "model_options",
+    "sizes",
     "input",
     "learning_rate",
     "execution",
@@ -85,12 +89,20 @@ def _title(cases: pd.DataFrame, first: Mapping[Any, Any]) -> str:
     """Return the title of cases of one workload: the workload and, if the cases agree, framework and device."""
     if first["framework"] == COMMAND:
         return f"{first['experiment']}: {first['command'] if cases['command'].nunique() == 1 else 'commands'}"
+    if first["task"] == OPERATOR:
+        return f"{shared_by(cases)}, {sizes_in_words(first['sizes'])}"
     return f"{shared_by(cases)}, {int(first['parameter_count']):,} parameters"
+
+
+def sizes_in_words(sizes: str) -> str:
+    """Return `m=512 n=64` for the sizes of an operator, which are JSON; `default sizes` if none is set."""
+    return " ".join(f"{name}={value}" for name, value in json.loads(sizes).items()) or "default sizes"
 
 
 def shared_by(cases: pd.DataFrame) -> str:
     """Return the values that all models share: `inference float32 pytorch cpu, batch size 4`."""
-    shared = [name for name in ("model", "task", "dtype", "framework", "device") if cases[name].nunique() == 1]
+    names = ("model", "task", "operator", "phase", "dtype", "framework", "device")
+    shared = [name for name in names if cases[name].nunique() == 1]
     sizes = [f"batch size {cases['batch_size'].iat[0]}"] if cases["batch_size"].nunique() == 1 else []
     return ", ".join(filter(None, [" ".join(cell(cases[name].iat[0]) for name in shared), *sizes]))
 
@@ -101,7 +113,8 @@ def short_titles(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, An
     If that is not unique, user parameters are added, `lstm with network=wide`, otherwise counts and model options,
     `mlp with 1,000 parameters and 2,000 FLOPs per item`.
     """
-    words = varying(pd.DataFrame(firsts), ["model", "task", "dtype", "data", "target_accuracy", "math_mode"])
+    candidates = ["model", "task", "operator", "phase", "dtype", "data", "target_accuracy", "math_mode"]
+    words = varying(pd.DataFrame(firsts), candidates)
     optimizers = {first["optimizer"] for first in firsts if trains_steps(first["task"])}
     of_training = [*words, "optimizer"] if len(optimizers) > 1 else words
     names: list[tuple[str, ...]] = [
@@ -137,7 +150,9 @@ def _tags(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, Any]]) ->
 
 def _in_words(work: Mapping[Any, Any], words: list[str]) -> str:
     commands = work["framework"] == COMMAND
-    return str(work["experiment"]) if commands else " ".join(cell(work[name]) for name in words)
+    if commands:
+        return str(work["experiment"])
+    return " ".join(cell(work[name]) for name in words if name not in _OF_OPERATORS or work["task"] == OPERATOR)
 
 
 def plain(column: str) -> str:

@@ -60,9 +60,9 @@ class Work(Model):
     command: str | None = Field(default=None, description="one or more lines of bash, if framework is command")
     model: ModelName = Field(
         default=None,
-        description=f"the network, unless framework is command or task is operator: {_names(ITEMS)}; or a library model: "
-        "`torchvision/NAME`, `timm/NAME` and `transformers/NAME` with PyTorch, `keras-applications/NAME` with Keras. "
-        "With PyTorch, Keras or JAX, also your own: `MODULE:FUNCTION`. "
+        description=f"the network, unless framework is command or task is operator: {_names(ITEMS)}; or a library "
+        "model: `torchvision/NAME`, `timm/NAME` and `transformers/NAME` with PyTorch, `keras-applications/NAME` with "
+        "Keras. With PyTorch, Keras or JAX, also your own: `MODULE:FUNCTION`. "
         "With onnxruntime, an ONNX file, relative to the workspace: `{onnx: FILE}` or `onnx:FILE`",
         json_schema_extra=JSON_SCHEMA,
     )

@@ -26,7 +26,7 @@ class ArrayError:
         "largest absolute difference over the largest absolute value of the reference", "error_relative_max"
     )
     ulps: float = described("largest difference in units in the last place of the data type", "error_ulps")
-    bound_ratio: Optional[float] = described(
+    bound_ratio: float = described(
         "largest ratio of a difference to its bound of rounding errors; above 1, the result is wrong",
         "error_bound_ratio",
     )

@@ -175,10 +175,10 @@ def _of_pooling(operator: reductions.Pooling, arrays: Arrays, indices: Indices) 
     x = arrays["x"]
     if operator.mode == reductions.GLOBAL_AVERAGE:
         return mean(x, (2, 3))
-    sizes: Tuple[Tuple[int, int], ...] = tuple((size,) * 2 for size in (operator.kernel, operator.stride, operator.pad))
-    if operator.mode == reductions.MAX:
-        return maximum(windows(x, *sizes, fill=-math.inf), (2, 3))
-    return mean(windows(x, *sizes), (2, 3))
+    fill = -math.inf if operator.mode == reductions.MAX else 0.0
+    kernel, stride, pad = ((size, size) for size in (operator.kernel, operator.stride, operator.pad))
+    parts = windows(x, kernel, stride, pad, fill)
+    return maximum(parts, (2, 3)) if operator.mode == reductions.MAX else mean(parts, (2, 3))
 
 
 @result_of.register

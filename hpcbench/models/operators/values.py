@@ -31,7 +31,8 @@ def rounded(array: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
     bits = array.reshape(-1).view(numpy.uint32)
     odd = (bits >> numpy.uint32(16)) & numpy.uint32(1)
     kept = (bits + numpy.uint32(0x7FFF) + odd) & numpy.uint32(0xFFFF0000)
-    return kept.view(numpy.float32).reshape(array.shape)
+    result: numpy.ndarray = kept.view(numpy.float32).reshape(array.shape)
+    return result
 
 
 def _drawn(array: Array, numbers: Numbers) -> "numpy.ndarray":
@@ -50,7 +51,8 @@ def _drawn(array: Array, numbers: Numbers) -> "numpy.ndarray":
 def _zero_places(array: Array, numbers: Numbers) -> "numpy.ndarray":
     """Return the flat places of a fraction `zeros` of the elements, at random."""
     order = numpy.argsort(numbers.uniform((array.size,), 1.0), kind="stable")
-    return order[: round(array.zeros * array.size)]
+    chosen: numpy.ndarray = order[: round(array.zeros * array.size)]
+    return chosen
 
 
 def _distinct(array: Array, numbers: Numbers) -> "numpy.ndarray":
@@ -63,4 +65,5 @@ def _distinct(array: Array, numbers: Numbers) -> "numpy.ndarray":
     tile = rows[:, None] * _SIDE + columns
     shuffled = numpy.argsort(numbers.uniform((_SIDE**2,), 1.0), kind="stable")
     mixed = shuffled[tile] ^ numbers.integers((*array.shape[:-2], 1, 1), _SIDE**2)
-    return ((mixed - (_SIDE**2 - 1) / 2) / 64).astype(numpy.float32)
+    levels: numpy.ndarray = (mixed - (_SIDE**2 - 1) / 2) / 64
+    return levels.astype(numpy.float32)

@@ -322,7 +322,8 @@ def _scaled(error: Errors, factor: NDArray) -> Errors:
 
 
 def _magnitude(array: NDArray) -> NDArray:
-    return numpy.abs(array).astype(numpy.float32)
+    result: NDArray = numpy.abs(array).astype(numpy.float32)
+    return result
 
 
 def _product(a: Errors, b: Errors) -> Errors:

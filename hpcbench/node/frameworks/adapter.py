@@ -190,6 +190,7 @@ class Adapter(ABC):
     operator: Type[OperatorCall]
     exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's exceptions that mean that memory ran out
     memory_errors: Tuple[Type[BaseException], ...] = ()  # exceptions that may mean it
+    changes_threads = False  # whether the number of intra-op threads can change in a running process
     memory_words: str  # a regular expression that their message must match
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """The interface of an operator in a framework: its arrays are on the device, and each call runs one phase."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Dict, NamedTuple, Optional, Sequence
+from typing import Any, ClassVar, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -10,6 +10,7 @@ from ..workload.problem import Problem
 
 OUTPUT = "output"  # the name of the result of the forward pass
 Arrays = Dict[str, "numpy.ndarray"]
+Orders = Dict[str, Tuple[int, ...]]
 
 
 class Request(NamedTuple):
@@ -62,8 +63,8 @@ class OperatorCall(ABC):
         """Run the phase once. Return its results by name, in the layout of models/operators."""
         found = [self.to_numpy(result) for result in self.call()]
         self.synchronize()
-        described = [self.request.described(name) for name in self.request.wanted]
-        return {name: self.restored(*pair) for name, *pair in zip(self.request.wanted, described, found)}
+        described = self.request.described
+        return {name: self.restored(described(name), array) for name, array in zip(self.request.wanted, found)}
 
     def arranged(self, described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
         """Return an array in the layout of the framework, by default that of models/operators."""
@@ -80,8 +81,8 @@ class ChannelsLast:
     Kernels are (height, width, channels, filters).
     """
 
-    _ORDERS = {IMAGE: (0, 2, 3, 1), KERNEL: (2, 3, 1, 0)}
-    _BACK = {IMAGE: (0, 3, 1, 2), KERNEL: (3, 2, 0, 1)}
+    _ORDERS: ClassVar[Orders] = {IMAGE: (0, 2, 3, 1), KERNEL: (2, 3, 1, 0)}
+    _BACK: ClassVar[Orders] = {IMAGE: (0, 3, 1, 2), KERNEL: (3, 2, 0, 1)}
 
     def arranged(self, described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
         """Return an array with channels last."""
@@ -91,6 +92,6 @@ class ChannelsLast:
         """Return an array with channels first."""
         return self._transposed(self._BACK, described, array)
 
-    def _transposed(self, orders: Dict[str, Any], described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
+    def _transposed(self, orders: Orders, described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
         order = orders.get(described.layout)
         return array if order is None else numpy.ascontiguousarray(array.transpose(order))

@@ -17,6 +17,7 @@ from ...core.run_spec import PlannedRun
 from ...core.samples import Samples, harmonic_mean
 from ...core.start_rules import oom_pruning
 from ...core.typed_json import InvalidError, from_json, to_json
+from ...core.validation.result import Validation
 from ...core.variables import performance
 from . import kept_output, monitor_summary
 from .outcome import Outcome, not_evaluated
@@ -29,6 +30,7 @@ _Part = TypeVar("_Part")
 _OF_FACTS: Dict[str, Any] = {
     "measurements": Samples,
     "learning": Learning,
+    "validation": Validation,
     "work": Work,
     "threads": Threads,
     "error": Error,
@@ -156,6 +158,7 @@ def _of_first_rank(facts: Dict[str, Any]) -> Dict[str, Any]:
     return {
         **{name: facts.get(name) for name in _VERBATIM},
         "learning": _part(Learning, facts.get("learning")),
+        "validation": _part(Validation, facts.get("validation")),
         "work": _part(Work, facts.get("work")),
         "threads": _part(Threads, facts.get("threads")),
     }

@@ -15,9 +15,10 @@ from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCU
 from ...core.run_spec import PlannedRun
 from ...core.samples import of_whole
 from ...core.typed_json import to_json
+from ...core.validation.result import FAILED
 from ...core.variables.worker import RETAIN, RETAINING
 from .. import frameworks
-from ..errors import BadData, BadModel, Missed, Unsupported
+from ..errors import BadData, BadModel, Invalid, Missed, Unsupported
 from ..host import hardware, topology
 from ..host.sysfs import System
 from ..launch import dynamic_linker, feasibility, preload
@@ -26,7 +27,7 @@ from ..launch.rendezvous import Group
 from . import stopping_rules, timing
 
 if TYPE_CHECKING:
-    from ..frameworks.adapter import Adapter, Network
+    from ..frameworks.adapter import Adapter, Computation, Network
 
 
 def run(planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
@@ -67,6 +68,9 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
         facts["status"] = status.FAILED
         facts["learning"] = error.learning
         facts["error"] = {"type": "missed", "message": str(error)}
+    except Invalid as error:
+        facts["status"] = status.FAILED
+        facts["error"] = {"type": "validation", "message": str(error)}
     except BadData as error:
         facts["status"] = status.FAILED
         facts["error"] = {"type": "data", "message": str(error)}
@@ -122,7 +126,7 @@ def _numbers(version: str) -> List[int]:
     return [int(number) for number in re.findall(r"\d+", version.split("+")[0])[:3]]
 
 
-def _built(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> "Network":
+def _built(adapter: "Adapter", planned: PlannedRun, group: Group, facts: Dict[str, Any]) -> Any:
     from ..workload import problem  # needs numpy, which every framework requires
 
     parameters = planned.parameters
@@ -176,7 +180,29 @@ def _measure(
     facts["peak_device_bytes"] = network.peak_device_bytes()
     if network.problem.training:
         facts["weights_crc32"] = _agreed_weights(network, group)
+    if parameters["validate"]:
+        _validate(adapter, network, facts)
     _close(network, group, facts)
+
+
+def _validate(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> None:
+    """Validate the results of an operator. Raise Invalid if they are wrong."""
+    from .validation.validate import validate  # needs numpy
+
+    before = facts["threads"]["intra_op"]
+
+    def with_threads(count: int, call: Callable[[], Any]) -> Any:
+        adapter.set_threads(count, None)
+        try:
+            return call()
+        finally:
+            adapter.set_threads(before, None)
+
+    counts = sorted({1, 2, len(facts["affinity"])})
+    validation = validate(operator, with_threads if adapter.changes_threads else None, counts)
+    facts["validation"] = to_json(validation)
+    if validation.verdict == FAILED:
+        raise Invalid(validation.reason)
 
 
 def _check_apart(cpus: List[int], group: Group) -> None:
@@ -213,7 +239,7 @@ def _by_section(
     return apply_or_search(network, step, found)
 
 
-def _own_gpu(adapter: "Adapter", network: "Network") -> List[str]:
+def _own_gpu(adapter: "Adapter", network: "Computation") -> List[str]:
     """Return the model of this rank's GPU; nothing on CPUs, where the query could open all GPUs."""
     if not network.problem.on_gpu:
         return []

@@ -37,6 +37,7 @@ class PyTorch(Adapter):
     exhausted = (torch.cuda.OutOfMemoryError,)  # of all its allocators on GPUs
     memory_errors = (RuntimeError,)
     memory_words = oom_detection.PYTORCH
+    changes_threads = True
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if intra_op is not None:

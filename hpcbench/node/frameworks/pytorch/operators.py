@@ -110,7 +110,8 @@ def _lstm(operator: recurrent.Lstm, tensors: Tensors) -> _Built:
     """Return PyTorch's layer, whose parameters are the kernels: cuDNN needs them in one piece of memory."""
     x = tensors["x"]
     layer = nn.LSTM(operator.inputs, operator.hidden, bias=False, batch_first=True, device=x.device, dtype=x.dtype)
-    own = {"input_kernel": layer.weight_ih_l0, "hidden_kernel": layer.weight_hh_l0}
+    parameters: Tensors = dict(layer.named_parameters())
+    own = {"input_kernel": parameters["weight_ih_l0"], "hidden_kernel": parameters["weight_hh_l0"]}
     with torch.no_grad():
         for name, parameter in own.items():
             parameter.copy_(tensors[name])
@@ -169,10 +170,11 @@ def _batch_norm(operator: normalization.BatchNorm, tensors: Tensors) -> _Built:
     x = tensors["x"]
     mean = x.new_full((operator.c,), normalization.RUNNING_MEAN)
     variance = x.new_full((operator.c,), normalization.RUNNING_VARIANCE)
-    running = (None, None) if operator.training else (mean, variance)
 
     def function(x: torch.Tensor, scale: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
-        return functional.batch_norm(x, *running, scale, offset, operator.training, eps=normalization.EPSILON)
+        if operator.training:
+            return functional.batch_norm(x, None, None, scale, offset, training=True, eps=normalization.EPSILON)
+        return functional.batch_norm(x, mean, variance, scale, offset, eps=normalization.EPSILON)
 
     return function, tensors
 

@@ -1,6 +1,7 @@
 """The error of an array: norms of the difference to its reference, in ulps, and in bounds of rounding errors."""
 
-from typing import Optional
+import math
+from typing import Optional, Tuple
 
 import numpy
 
@@ -17,17 +18,21 @@ def array_error(name: str, found: "numpy.ndarray", reference: Variable, dtype: s
     """Return the error of an array of a data type. An array of another shape has infinite errors."""
     expected = reference.value
     if found.shape != expected.shape:
-        return ArrayError(name, *(numpy.inf,) * 3, None, None, None, numpy.inf, numpy.inf)
+        return ArrayError(name, math.inf, math.inf, math.inf, None, None, None, math.inf, math.inf)
     difference = numpy.array(numpy.abs(found.astype(numpy.float64) - expected))
     difference[~numpy.isfinite(difference)] = numpy.inf
     ratios = _ratios(difference, reference.error)
-    norms = (difference.sum(), _l2(difference), difference.max())
-    sizes = (numpy.abs(expected).sum(), _l2(expected), numpy.abs(expected).max())
+    norms, sizes = _norms(difference), _norms(expected)
+    relative = [norm / size if size > 0 else None for norm, size in zip(norms, sizes)]
     worst = numpy.unravel_index(int(ratios.argmax()), ratios.shape)
     return ArrayError(
-        name,
-        *map(float, norms),
-        *(_relative(norm, size) for norm, size in zip(norms, sizes)),
+        array=name,
+        l1=norms[0],
+        l2=norms[1],
+        max=norms[2],
+        relative_l1=relative[0],
+        relative_l2=relative[1],
+        relative_max=relative[2],
         ulps=float((difference / ulp(expected, dtype)).max()),
         bound_ratio=float(ratios.max()),
         worst=[int(index) for index in worst],
@@ -37,7 +42,8 @@ def array_error(name: str, found: "numpy.ndarray", reference: Variable, dtype: s
 def ulp(values: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
     """Return the distance to the next number of a data type, for each value."""
     exponents = numpy.frexp(values)[1] - _DIGITS[dtype]
-    return numpy.ldexp(1.0, numpy.maximum(exponents, _SMALLEST[dtype]))
+    distance: numpy.ndarray = numpy.ldexp(1.0, numpy.maximum(exponents, _SMALLEST[dtype]))
+    return distance
 
 
 def _ratios(difference: "numpy.ndarray", bound: "Optional[numpy.ndarray]") -> "numpy.ndarray":
@@ -47,9 +53,7 @@ def _ratios(difference: "numpy.ndarray", bound: "Optional[numpy.ndarray]") -> "n
         return numpy.where(difference == 0, 0.0, difference / bounds)
 
 
-def _l2(array: "numpy.ndarray") -> float:
-    return float(numpy.sqrt((array**2).sum()))
-
-
-def _relative(norm: float, size: float) -> Optional[float]:
-    return float(norm / size) if size > 0 else None
+def _norms(array: "numpy.ndarray") -> Tuple[float, float, float]:
+    """Return the L1, L2 and maximum norm."""
+    magnitudes = numpy.abs(array)
+    return float(magnitudes.sum()), float(numpy.sqrt((magnitudes**2).sum())), float(magnitudes.max())

@@ -1,0 +1,105 @@
+"""Gradients compared with central differences along random directions.
+
+The derivative of <u, f(x)> along v is <u, J v>, and the gradient of the backward pass gives <J^T u, v>: two evaluations
+for each direction, independently of the size of the Jacobian (as in torch.autograd.gradcheck, fast mode). Operators
+with few inputs are checked along each of them, which is the whole Jacobian for the cotangent u.
+"""
+
+from typing import Callable, Dict, List, NamedTuple
+
+import numpy
+
+from ....core.validation.result import GradientCheck
+from ....models.operators.operator import FORWARD
+from ....models.reference.variable import Variable
+from ...errors import Unsupported
+from ...frameworks.operator_call import OUTPUT, OperatorCall, Request
+
+STEP = 1e-6
+DIRECTIONS = 2
+MOST_ENTRIES = 1000  # of a Jacobian that is checked as a whole
+TOLERANCE = 1e-6  # of the norm of the gradient: the differences have an error of about 1e-10
+TOLERANCE_16 = 1e-1  # for gradients in 16 bits, whose error was compared with its bound already
+Arrays = Dict[str, "numpy.ndarray"]
+
+
+class Checked(NamedTuple):
+    """A gradient check, and whether it passed."""
+
+    check: GradientCheck
+    passed: bool
+
+
+def check_gradients(
+    request: Request, called_with: Callable[[Request], OperatorCall], gradients: Arrays, references: Dict[str, Variable]
+) -> Checked:
+    """Compare the gradients of the framework in float64 with its own forward pass.
+
+    Without float64 in the framework, compare those of the case, `gradients`, with the references along the directions.
+    """
+    directions = _directions(request)
+    try:
+        return _with_differences(request, called_with, directions)
+    except Unsupported as error:
+        return _with_references(request, gradients, references, directions, str(error))
+
+
+def _with_differences(
+    request: Request, called_with: Callable[[Request], OperatorCall], directions: List[Arrays]
+) -> Checked:
+    exact = request._replace(
+        dtype="float64",
+        arrays={name: _in_float64(array) for name, array in request.arrays.items()},
+        cotangent=_in_float64(request.cotangent),
+    )
+    found = called_with(exact).results()
+
+    def weighted(arrays: Arrays) -> float:
+        """Return <u, f(x)>."""
+        shifted = exact._replace(phase=FORWARD, arrays={**exact.arrays, **arrays})
+        return float((called_with(shifted).results()[OUTPUT] * exact.cotangent).sum())
+
+    errors = []
+    for direction in directions:
+        above = {name: exact.arrays[name] + STEP * each for name, each in direction.items()}
+        below = {name: exact.arrays[name] - STEP * each for name, each in direction.items()}
+        slope = (weighted(above) - weighted(below)) / (2 * STEP)
+        errors.append(abs(slope - _product(found, direction)))
+    error = max(errors) / _norm(found)
+    return Checked(GradientCheck("float64", len(directions), float(error)), bool(error <= TOLERANCE))
+
+
+def _with_references(
+    request: Request, gradients: Arrays, references: Dict[str, Variable], directions: List[Arrays], reason: str
+) -> Checked:
+    expected = {name: reference.value for name, reference in references.items()}
+    differences = [abs(_product(gradients, each) - _product(expected, each)) for each in directions]
+    error = max(differences) / _norm(expected)
+    tolerance = 1e-4 if request.dtype == "float32" else TOLERANCE_16
+    return Checked(GradientCheck(request.dtype, len(directions), float(error), reason), bool(error <= tolerance))
+
+
+def _directions(request: Request) -> List[Arrays]:
+    """Return random signs for each array, or for few inputs and outputs each unit vector."""
+    shapes = {name: request.arrays[name].shape for name in request.wanted}
+    sizes = [int(numpy.prod(shape)) for shape in shapes.values()]
+    if sum(sizes) * request.cotangent.size < MOST_ENTRIES:
+        units = numpy.eye(sum(sizes))
+        ends = numpy.cumsum(sizes)
+        cut = [numpy.split(unit, ends[:-1]) for unit in units]
+        return [{name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())} for parts in cut]
+    numbers = numpy.random.RandomState(0)
+    return [{name: 2.0 * numbers.randint(0, 2, shape) - 1 for name, shape in shapes.items()} for _ in range(DIRECTIONS)]
+
+
+def _in_float64(array: "numpy.ndarray") -> "numpy.ndarray":
+    return array.astype(numpy.float64) if array.dtype == numpy.float32 else array
+
+
+def _product(first: Arrays, second: Arrays) -> float:
+    return float(sum((first[name].astype(numpy.float64) * array).sum() for name, array in second.items()))
+
+
+def _norm(arrays: Arrays) -> float:
+    """Return the L2 norm of all arrays; 1 if all are zero."""
+    return float(sum((array.astype(numpy.float64) ** 2).sum() for array in arrays.values())) ** 0.5 or 1.0

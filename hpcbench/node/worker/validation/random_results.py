@@ -1,0 +1,34 @@
+"""The validation of operators whose results are random: their properties, instead of a reference."""
+
+import math
+from typing import Dict, Optional
+
+import numpy
+
+from ....models.operators.operator import FORWARD
+from ....models.operators.pointwise import Dropout
+from ...frameworks.operator_call import Request
+
+_DEVIATIONS = 6.0  # of a binomial distribution, which a correct operator exceeds once in 1e9 calls
+_TOLERANCE = {"float32": 1e-6, "bfloat16": 2.0**-7, "float16": 2.0**-10, "float64": 1e-12}
+
+
+def what_is_wrong(request: Request, results: "Dict[str, numpy.ndarray]") -> Optional[str]:
+    """Return what is wrong with the results of dropout: kept values are scaled, and the fraction of zeros is the rate.
+
+    Return None if nothing is.
+    """
+    operator = request.operator
+    assert isinstance(operator, Dropout)  # noqa: S101 - the only random operator
+    (found,) = results.values()
+    source = request.arrays["x"] if request.phase == FORWARD else request.cotangent
+    expected = source / (1 - operator.rate)
+    kept = found != 0
+    wrong = kept & (numpy.abs(found - expected) > _TOLERANCE[request.dtype] * numpy.abs(expected))
+    if wrong.any():
+        return "%d kept elements are not x / (1 - rate)" % int(wrong.sum())
+    share = 1 - float(kept.mean())
+    deviation = math.sqrt(operator.rate * (1 - operator.rate) / found.size)
+    if abs(share - operator.rate) > _DEVIATIONS * deviation + 1 / found.size:
+        return "the fraction of zeros is %.4f, and the rate is %g" % (share, operator.rate)
+    return None

@@ -1,0 +1,56 @@
+"""Whether repeated calls return the same bits, and calls with other numbers of threads."""
+
+import zlib
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+
+import numpy
+
+from ....core.validation.result import Repeatability
+
+CALLS = 5
+Arrays = Dict[str, "numpy.ndarray"]
+
+
+class Repeated(NamedTuple):
+    """The repeatability, and the variance of each array over the calls, if they differ."""
+
+    repeatability: Repeatability
+    variances: Optional[Arrays]
+
+
+def repeated(
+    first: Arrays, call: Callable[[], Arrays], with_threads: Optional[Callable[[int], Arrays]], threads: Sequence[int]
+) -> Repeated:
+    """Call again with the same input, and with each number of threads if the framework can change it in a process."""
+    calls = [first, *(call() for _ in range(CALLS - 1))]
+    others = [with_threads(count) for count in threads] if with_threads else []
+    differences = [_difference(first, each) for each in others]
+    repeatability = Repeatability(
+        calls=CALLS,
+        bitwise=_equal(calls),
+        largest_difference=max(_difference(first, each) for each in calls),
+        thread_counts=list(threads) if with_threads else [],
+        threads_bitwise=_equal(others) if len(others) > 1 else None,
+        threads_difference=max(differences) if len(others) > 1 else None,
+    )
+    return Repeated(repeatability, None if repeatability.bitwise else _variances(calls))
+
+
+def checksum(arrays: Arrays) -> int:
+    """Return the CRC-32 of the bits of all arrays."""
+    result = 0
+    for name in sorted(arrays):
+        result = zlib.crc32(numpy.ascontiguousarray(arrays[name]).tobytes(), result)
+    return result
+
+
+def _equal(calls: List[Arrays]) -> bool:
+    return len({checksum(each) for each in calls}) == 1
+
+
+def _difference(first: Arrays, second: Arrays) -> float:
+    return max(float(numpy.abs(first[name].astype(numpy.float64) - second[name]).max()) for name in first)
+
+
+def _variances(calls: List[Arrays]) -> Arrays:
+    return {name: numpy.var([each[name].astype(numpy.float64) for each in calls], axis=0) for name in calls[0]}

@@ -1,0 +1,82 @@
+"""Validate the results of an operator, after its measurement."""
+
+import time
+from dataclasses import replace
+from typing import Any, Callable, Dict, Optional, Sequence
+
+import numpy
+
+from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
+from ....models.operators.operator import FORWARD
+from ....models.reference.variable import Variable
+from ...frameworks.adapter import OperatorComputation
+from . import random_results
+from .array_errors import array_error
+from .gradient_check import check_gradients
+from .heat_map import heat_map
+from .references import references_of
+from .repeatability import checksum, repeated
+
+MOST_FLOPS = 50e9  # of a case whose reference is computed: a minute on one core
+Arrays = Dict[str, "numpy.ndarray"]
+
+
+def validate(
+    computation: OperatorComputation,
+    with_threads: "Optional[Callable[[int, Callable[[], Arrays]], Arrays]]",
+    threads: Sequence[int],
+) -> Validation:
+    """Return the validation of an operator: errors against a reference, gradient check, and repeatability.
+
+    `with_threads` runs a function with a number of threads, if the framework can change it in a process.
+    """
+    start = time.monotonic()
+    request = computation.request
+    if request.operator.flops(request.phase) > MOST_FLOPS:
+        reason = "its reference in float64 would take more than %.0f GFLOP" % (MOST_FLOPS / 1e9)
+        return Validation(NOT_VALIDATED, reason)
+    results = computation.call.results()
+    validation = _random(computation, results) if request.operator.is_random else _compared(computation, results)
+    if not request.operator.is_random:
+        call = computation.call.results
+        changed = (lambda count: with_threads(count, call)) if with_threads else None
+        repeats, variances = repeated(results, call, changed, threads)
+        shown = variances and max(variances, key=lambda name: float(variances[name].max()))
+        variance_map = heat_map(shown, variances[shown]) if variances and shown else None
+        validation = replace(validation, repeatability=repeats, variance_map=variance_map, checksum=checksum(results))
+    return replace(validation, duration_s=time.monotonic() - start)
+
+
+def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
+    """Return the errors of the results against the references, and the gradient check."""
+    request = computation.request
+    references = references_of(request)
+    errors = [array_error(name, results[name], references[name], request.dtype) for name in results]
+    worst = max(errors, key=lambda error: error.bound_ratio)
+    checked = None
+    if request.phase != FORWARD:
+        checked = check_gradients(request, computation.called_with, results, references)
+    reason = None
+    if not worst.bound_ratio <= 1:
+        values = (worst.array, worst.bound_ratio, list(worst.worst))
+        reason = "the error of %s is %.3g times the bound of rounding errors, at index %s" % values
+    elif checked and not checked.passed:
+        reason = "the gradients differ from central differences by %.2g of their norm" % checked.check.error
+    return Validation(
+        verdict=FAILED if reason else PASSED,
+        reason=reason,
+        worst=worst,
+        arrays=errors,
+        gradient_check=checked.check if checked else None,
+        error_map=_error_map(worst.array, results[worst.array], references[worst.array]),
+    )
+
+
+def _random(computation: OperatorComputation, results: Arrays) -> Validation:
+    reason = random_results.what_is_wrong(computation.request, results)
+    return Validation(FAILED if reason else PASSED, reason)
+
+
+def _error_map(name: str, found: "numpy.ndarray", reference: Variable) -> Any:
+    same = found.shape == reference.shape
+    return heat_map(name, numpy.abs(found - reference.value)) if same else None
