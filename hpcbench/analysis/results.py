@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from hpcbench.analysis.acceptance import ACCEPTED, Check
 from hpcbench.analysis.cases import labels
 from hpcbench.analysis.cases.bootstrap_replicates import Key, Replicates
 from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity
@@ -49,6 +50,7 @@ class Results:
     mean_rates: tuple[str, ...] = ()  # metrics that are arithmetic means of rates
     searches: Collection[str] = ()  # names of sweeps
     fails_again: Collection[Key] = ()
+    acceptance: Sequence[Check] = ()  # the conditions of `accept`, checked on the cases
 
     @cached_property
     def workloads(self) -> list[Workload]:
@@ -101,6 +103,12 @@ class Results:
     def lacking(self) -> pd.DataFrame:
         """Return the cases with a completed run in whose output a metric was not found."""
         return self.cases[self.cases[NOT_FOUND[0]].notna()]
+
+    @property
+    def succeeded(self) -> bool:
+        """Return whether all cases have completed with all metrics, and are accepted."""
+        accepted = all(check.verdict == ACCEPTED for check in self.acceptance)
+        return accepted and self.failed.empty and self.lacking.empty
 
     def label(self, case: pd.Series[Any]) -> str:
         """Return the label of a case: the columns that identify it in its workload, or all if it was not measured."""

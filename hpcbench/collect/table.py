@@ -121,6 +121,7 @@ def _row(record: Record) -> dict[str, Any]:
         **_thread_search(record),
         **{f"effective_{name}": (record.settings or {}).get(key) for name, key in _EFFECTIVE.items()},
         "interference_causes": interference_causes(record),
+        "best_accuracy": _best_accuracy(record),
         "compile_s": _compile_s(record),
         "physical_cores_per_task": _of_each_task(record.physical_cores),
         "input_shapes": json.dumps(record.work.input_shapes) if record.work and record.work.input_shapes else None,
@@ -178,6 +179,11 @@ def _compile_s(record: Record) -> float | None:
     steps = np.asarray(samples.times_s, dtype=np.float64)
     steps = steps[np.isfinite(steps)]
     return max(0.0, float(samples.first_step_s) - float(np.median(steps))) if steps.size else None
+
+
+def _best_accuracy(record: Record) -> float | None:
+    """Return the highest accuracy after any epoch; None if the run did not train to an accuracy."""
+    return max((epoch.accuracy for epoch in record.learning.curve), default=None) if record.learning else None
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:

@@ -14,6 +14,7 @@ from hpcbench.config.names import check_name
 from hpcbench.config.parameters import NAMES
 from hpcbench.config.retry import Retry
 from hpcbench.config.slurm_options import SlurmOptions
+from hpcbench.config.validation.acceptance import Conditions, check_accept
 from hpcbench.config.validation.common_mistakes import hint_for_key
 from hpcbench.config.validation.experiment_checks import (
     GROUPS,
@@ -125,6 +126,11 @@ class Experiment(Model):
         default_factory=list,
         description="regular expressions that the output of a command must match; otherwise the run fails",
     )
+    accept: dict[str, Conditions] = Field(
+        default_factory=dict,
+        description='conditions that each case must meet, by quantity: `{accuracy: ">= 0.93"}`; a quantity may have a '
+        "list of them. Quantities have names as in `rank_by`",
+    )
     slurm: dict[str, Any] = Field(default_factory=dict, description="Slurm options")
     shared: bool = Field(
         default=False,
@@ -208,9 +214,10 @@ def load_experiment(document: Document) -> Experiment:
     if groups := experiment or part(*GROUPS):
         check_parameter_names(groups, SECTIONS, findings)
         check_axes_apart(groups, findings)
-    if output := experiment or part("metrics", "rank_by", "expect"):
+    if output := experiment or part("metrics", "rank_by", "expect", "accept"):
         check_metrics(output.metrics, output.expect, findings)
         check_rank_by(output.rank_by, output.metrics, findings)
+        check_accept(output.accept, output.metrics, findings)
     if tuned := experiment or part("tune"):
         check_held_out(tuned.tune.held_out, SECTIONS, findings)
     return findings.checked(experiment)

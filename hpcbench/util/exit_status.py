@@ -11,7 +11,7 @@ CLOSED_PIPE = 141  # 128 + SIGPIPE, as for other programs
 
 MEANINGS = {
     SUCCESS: "success",
-    FAILURE: "a run failed, a case is slower or worse than before, or a case is missing",
+    FAILURE: "a run failed, or a case is slower or worse than before, not accepted, or missing",
     USAGE_ERROR: "usage error",
     INCONCLUSIVE: "inconclusive: no case is slower, but at least one is inconclusive or not compared",
     INTERRUPTED: "interrupted",

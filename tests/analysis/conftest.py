@@ -66,6 +66,7 @@ USUAL: Row = {
     "build_s": 0.1,
     "epochs": None,
     "accuracy": None,
+    "best_accuracy": None,
     "parameter_count": 100,
     "flops_per_item": 200,
     "items_per_step": 32,

@@ -210,3 +210,24 @@ def test_a_users_training_script_runs_by_torchrun_as_shipped(study):
     by_workers = {record["user_parameters"]["workers"]: record for record in study.records()}
     assert by_workers[2]["metrics"]["loss"]["count"] == 10, "rank 0 alone speaks"
     assert by_workers[1]["metrics"]["loss"]["value"] != by_workers[2]["metrics"]["loss"]["value"]
+
+
+@pytest.mark.torch
+def test_the_recipe_as_shipped_is_accepted(study):
+    study("sweep", "recipe", "--local", "--limit", "1")
+    assert "accept: 1 of 1 case accepted\naccepted: accuracy 0.9" in study("report").stdout
+    assert study.report()[0]["acceptance"] == "accepted"
+
+
+@pytest.mark.torch
+def test_the_recipe_is_rejected_if_it_does_not_learn(study):
+    assert "greater than 0" in study("sweep", "recipe", "--set", "optimizer.learning_rate=0", expect=2).stderr
+    planted = ("--set", "optimizer.learning_rate=5e-324", "--set", "max_epochs=2", "--limit", "1")
+    study("sweep", "recipe", "--local", *planted, expect=1)
+    text = study("report", "--junit", "report.xml", expect=1).stdout
+    assert "accept: 0 of 1 case accepted, 1 rejected\n" in text
+    assert re.search(r"(?m)^rejected: accuracy 0\.[01]\d* \(n = 1\): required >= 0\.95$", text)
+    assert re.search(r'type="rejected">accuracy 0\.[01]', (study.workspace / "report.xml").read_text())
+    (row,) = study.report(expect=1)
+    assert (row["status"], row["acceptance"]) == ("failed", "rejected")
+    assert float(row["accuracy"]) <= float(row["best_accuracy"]) < 0.5

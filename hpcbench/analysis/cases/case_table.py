@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, latency
-from hpcbench.analysis.cases.quantities import NOT_FOUND
+from hpcbench.analysis.cases.quantities import ACCURACIES, NOT_FOUND
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD, user_workload
 from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import effective_size_of, interval_of_values, median_interval
@@ -67,7 +67,7 @@ _SENTENCES = (
 # Columns that are medians over the valid runs.
 _TYPICAL = (
     *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
-    *("epochs", "accuracy", "price_per_hour"),
+    *("epochs", "price_per_hour"),
 )
 _ENERGY = "energy_"  # prefix of the energy columns, which are also medians
 
@@ -98,12 +98,15 @@ def case_table(
     first = ordered[np.unique(case_of.to_numpy()[ordered], return_index=True)[1]]
     frame = rows.iloc[first].drop(columns=list(_PER_REPETITION), errors="ignore")
     metrics = [str(name) for name in repetitions if str(name).startswith(PREFIX)]
+    accuracies = [each.column for each in ACCURACIES if each.column in rows]
     found = {**_of_all(rows), **_medians(used), **_outcomes(rows, used), **_metrics(used, metrics)}
+    trained = rows[_is_trained(cleaned).to_numpy()]  # a limit of a CI may exceed 1
+    found |= {name: column.clip(upper=1.0) for name, column in _metrics(trained, accuracies).items()}
     placed = {name: _placed(column, frame.index) for name, column in found.items()}
     placed |= {str(name): column for name, column in measured.items()}
     kept = frame.drop(columns=list(placed), errors="ignore")
     table = pd.concat([kept, pd.DataFrame(placed)], axis=1)[list(dict.fromkeys([*frame, *placed]))]
-    return _ordered(table.assign(**{USER_WORKLOAD: user_workload(table, same_workload)}), metrics)
+    return _ordered(table.assign(**{USER_WORKLOAD: user_workload(table, same_workload)}), [*metrics, *accuracies])
 
 
 def _placed(column: pd.Series[Any], cases: pd.Index[Any]) -> pd.Series[Any]:
@@ -192,7 +195,7 @@ def _not_found(used: pd.DataFrame) -> dict[str, pd.Series[Any]]:
 
 
 def _metrics(used: pd.DataFrame, metrics: list[str]) -> dict[str, pd.Series[Any]]:
-    """Return the median over runs of each metric, and the limits of its 95 % CI, by column."""
+    """Return the median over the given runs of each metric, and the limits of its 95 % CI, by column."""
     columns: dict[str, pd.Series[Any]] = {}
     for name in metrics:
         values = used[name].dropna().astype("float64").groupby(level=0)
@@ -229,6 +232,18 @@ def valid_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
     """Return the valid runs (see valid_rows) of all cases of a table, with their valid measurements."""
     cleaned = only_times(repetitions)
     return cleaned[_is_valid(cleaned)]
+
+
+def trained_repetitions(repetitions: pd.DataFrame) -> pd.DataFrame:
+    """Return the valid runs (see valid_rows), and those that did not complete.
+
+    The latter have an accuracy if they missed the target. Without them, the accuracy of a case would be too high.
+    """
+    return repetitions[_is_trained(repetitions)]
+
+
+def _is_trained(repetitions: pd.DataFrame) -> pd.Series[bool]:
+    return _is_valid(repetitions) | (repetitions["status"] != COMPLETED)
 
 
 def _is_valid(repetitions: pd.DataFrame) -> pd.Series[bool]:

@@ -58,13 +58,21 @@ ENERGY = Quantity(
     better="thriftier",
     measured_as="energy_measured_j_per_item",
 )
-QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY)}
+# Of the task time_to_accuracy, over all its runs that trained to their end, also those that missed the target.
+ACCURACY = Quantity("accuracy", "accuracy", more_is_better=True)
+BEST_ACCURACY = Quantity("best_accuracy", "best accuracy", more_is_better=True)
+ACCURACIES = (ACCURACY, BEST_ACCURACY)
+QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY, *ACCURACIES)}
+# Quantities that hpcbench does not know of commands, whose work it does not know.
+OF_MODELS = (THROUGHPUT, *ACCURACIES)
 # Quantities derived from the time, as are their intervals.
 OF_TIME = (TIME, THROUGHPUT, SPEEDUP)
 
 
 def short_column(column: str) -> str:
     """Return `throughput` for throughput_items_per_s, `rate` for metric_rate_it_per_s, `p99` for time_p99_s."""
+    if column == BEST_ACCURACY.column:
+        return column
     words = column.split("_")
     if column in PERCENTILES:
         return words[1]

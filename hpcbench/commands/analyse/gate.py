@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -34,8 +35,13 @@ from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.core.record import Record
 from hpcbench.core.status import COMPLETED
 from hpcbench.errors import UserError
+from hpcbench.report.export.junit import Test
+from hpcbench.report.export.report_junit import acceptance_tests
+from hpcbench.report.load.acceptance import accepts, check_measurable, with_acceptance, with_required_metrics
 from hpcbench.report.load.printed_units import mixed_units
 from hpcbench.report.load.records import latest_records
+from hpcbench.report.load.results import results_of
+from hpcbench.report.terminal.acceptance import print_acceptance
 from hpcbench.store.archive.pack import SUFFIX, write
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.records import has_interference
@@ -43,7 +49,7 @@ from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.create_sweep import create
 from hpcbench.util.console import err, print_warnings
-from hpcbench.util.exit_status import SUCCESS, exit_statuses, worst
+from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses, worst
 from hpcbench.util.text import plural
 
 EPILOG = """\b
@@ -58,7 +64,7 @@ A verdict of faster or slower requires at least five runs without interference o
 `measure: {repetitions: 10}` or more. A baseline with fewer than five is created with a warning, and the exit status
 stays 0. If interference affects all runs of a case, it is not created, and the exit status is 3.
 """ + exit_statuses(
-    "a run failed, a case is slower or worse, or a case is missing",
+    "a run failed, or a case is slower, worse, not accepted or missing",
     "inconclusive: no case is slower or worse, but at least one is inconclusive or not compared",
 )
 
@@ -100,13 +106,16 @@ def gate_command(
     before = (latest_records(base), how_to_repeat(base)) if base else None
     sweep, ran = _measured(workspace, source, site, SweepOptions(settings, None, local))
     now = latest_records(sweep.paths)
+    accepted = _accepted(sweep, now)
+    ran = worst(ran, FAILURE if any(test.outcome for test in accepted) else SUCCESS)
     noisy = _print_interference(now, sweep.paths.name, baseline)
     if before is None:
         print_warnings(mixed_units(now))
-        write_documents(nothing_compared(now, baseline, margin), shown, inconclusive)
+        write_documents(replace(nothing_compared(now, baseline, margin), accepted=accepted), shown, inconclusive)
         status = worst(ran, inconclusive if noisy else SUCCESS)
     else:
         made = compared(before[0], now, margin, (before[1], how_to_repeat(sweep.paths)))
+        made = replace(made, accepted=accepted)
         status = worst(ran, show_verdicts(made, shown, inconclusive))
     if update and _update(sweep.paths, Path(baseline), status, is_new=base is None):
         print_warnings(few_runs(now, baseline))
@@ -151,6 +160,18 @@ def _measured(workspace: Workspace, source: Document, site: str | None, asked: S
     created = create(workspace, paths, plan, source, asked, cluster=cluster_of(plan.site))
     print_size(created, plan)
     return created, start(created, plan, workspace, wait=True)
+
+
+def _accepted(sweep: Sweep, records: list[Record]) -> tuple[Test, ...]:
+    """Print the verdicts of `accept`, and return them as tests. Raise UserError if no case can meet a condition."""
+    if not accepts(sweep):
+        return ()
+    same = sweep.description["experiment"].get("same_workload", ())
+    results = results_of(with_required_metrics([sweep], records), same_workload=same)
+    results = with_acceptance(results, [sweep])
+    print_acceptance(results, err)
+    check_measurable(results)
+    return tuple(acceptance_tests(results))
 
 
 def _print_interference(records: list[Record], sweep: str, baseline: str) -> bool:

@@ -39,6 +39,8 @@ from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet
 from hpcbench.report.export.report_json import report_json
+from hpcbench.report.export.report_junit import report_junit
+from hpcbench.report.load.acceptance import check_measurable
 from hpcbench.report.load.metrics import DEFAULT_METRIC
 from hpcbench.report.load.printed_units import mixed_units
 from hpcbench.report.load.rank_by import ranked_by
@@ -72,7 +74,7 @@ Examples:
   hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
   hpcbench report --tables latex > results.tex      for a paper, with booktabs
   hpcbench report base new --baseline-case intra_op_threads=1,inter_op_threads=1
-""" + exit_statuses("a case did not complete, or lacks a metric")
+""" + exit_statuses("a case did not complete, lacks a metric, or is not accepted")
 
 
 @click.command("report", epilog=EPILOG)
@@ -114,6 +116,7 @@ Examples:
 @file_option("csv", "CSV")
 @click.option("--parquet", "parquet_file", metavar="FILE", callback=not_empty, help="Write Parquet to FILE.")
 @file_option("html", "a self-contained page with summary, figures and table")
+@file_option("junit", "JUnit XML")
 @output_option(*FORMATS)
 @figure_options
 @click.option(
@@ -142,6 +145,7 @@ def report_command(
     csv_file: str | None,
     parquet_file: str | None,
     html_file: str | None,
+    junit_file: str | None,
     outputs: tuple[tuple[str, str], ...],
     figures: str | None,
     formats: str,
@@ -156,7 +160,9 @@ def report_command(
     """
     wanted = formats_of(context, figures, formats)
     flags = {"json": as_json, **({f"tables {tables_for}": True} if tables_for else {})}
-    asked = requested(flags, {"csv": csv_file, "parquet": parquet_file, "html": html_file}, outputs, figures)
+    asked = requested(
+        flags, {"csv": csv_file, "parquet": parquet_file, "html": html_file, "junit": junit_file}, outputs, figures
+    )
     _check_options(asked, level, plot, bool(figures), all_rules)
     require_packages(asked, figures)
     workspace = workspace_of(context)
@@ -180,7 +186,8 @@ def report_command(
     if figures:
         write_figures(drawn, figures, wanted, theme, "at least two measured cases are required")
     _write(asked, results, progresses, searched, drawn, level, top)
-    return FAILURE if len(results.failed) + len(results.lacking) else SUCCESS
+    check_measurable(results)
+    return SUCCESS if results.succeeded else FAILURE
 
 
 def _print(
@@ -256,6 +263,7 @@ def _write(
         "json": lambda file: write_text(report_json(results, progresses, searched), file),
         "csv": lambda file: write_csv(table(), file),
         "parquet": lambda file: write_parquet(table(), file),
+        "junit": lambda file: write_text(report_junit(results), file),
         "html": write_page,
     }
     for suffix, kind in TABLES.items():

@@ -110,11 +110,12 @@ def _model(name: str) -> ListedModel:
 
 
 def built_in_metrics() -> list[ListedMetric]:
-    """Return the built-in quantities to rank by. Commands have no throughput."""
+    """Return the built-in quantities to rank by. Commands have no throughput and no accuracy."""
     # They need pandas, which nothing else here needs.
-    from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, short_column
+    from hpcbench.analysis.cases.quantities import OF_MODELS, QUANTITIES, short_column
 
-    described = {**{each: each.title for each in QUANTITIES.values()}, THROUGHPUT: "throughput; unknown for commands"}
+    described = {each: each.title for each in QUANTITIES.values()}
+    described |= {each: f"{each.title}; unknown for commands" for each in OF_MODELS}
     return [
         ListedMetric(
             short_column(each.column),

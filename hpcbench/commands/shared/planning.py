@@ -42,6 +42,10 @@ def planned(
     """
     document = apply_overrides(source, list(asked.settings))
     experiment = load_experiment(document)
+    if experiment.accept:
+        from hpcbench.report.load.acceptance import check_planned  # imports pandas
+
+        check_planned(experiment, document)
     if most is not None:
         points = count_points(experiment)
         check_size(min(points, asked.limit or points), most, document)

@@ -11,6 +11,7 @@ from hpcbench.analysis.results import Results
 from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError, nearest
+from hpcbench.report.load.acceptance import with_acceptance, with_required_metrics
 from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of
 from hpcbench.report.load.results import results_of
@@ -35,13 +36,15 @@ def results_of_sweeps(
     base: str | None,
     same_workload: Sequence[str],
 ) -> Results:
-    """Return the results of all records, ranked by `metric`, with speedups over the case `base`.
+    """Return the results of all records, ranked by `metric`, with speedups over the case `base`, and verdicts.
 
     Raise UserError if one of these names, or a user parameter in `same_workload`, is unknown.
     """
+    sweeps = [progress.sweep for progress in progresses]
     same = _same_workload(same_workload, records, progresses)
-    found = results_of(records, metric, base or default_of_search(progresses), searches(progresses), same)
-    return replace(found, fails_again=_failing_again(progresses))
+    measured = with_required_metrics(sweeps, records)
+    found = results_of(measured, metric, base or default_of_search(progresses), searches(progresses), same)
+    return with_acceptance(replace(found, fails_again=_failing_again(progresses)), sweeps)
 
 
 def _same_workload(asked: Sequence[str], records: list[Record], progresses: list[Progress]) -> set[str]:

@@ -27,9 +27,10 @@ from hpcbench.core.record import Record
 from hpcbench.core.samples import PROBED
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.comparison_json import comparison_json
+from hpcbench.report.export.comparison_junit import comparison_junit
 from hpcbench.report.export.comparison_markdown import comparison_markdown
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet
-from hpcbench.report.export.junit import junit
+from hpcbench.report.export.junit import Test
 from hpcbench.report.load.metrics import quantities_of
 from hpcbench.report.load.printed_units import mixed_units
 from hpcbench.report.terminal.comparison import Metrics, print_comparison
@@ -51,6 +52,7 @@ class Compared:
     found: Comparison
     describing: list[str]
     metrics: Metrics
+    accepted: tuple[Test, ...] = ()  # the conditions of `accept`, in JUnit
 
     def status(self, inconclusive: int) -> int:
         """Return the exit status; `inconclusive` is the one of an inconclusive comparison."""
@@ -197,6 +199,6 @@ def write_documents(made: Compared, shown: Shown, inconclusive: int) -> None:
         "parquet": lambda file: write_parquet(found.rows, file),
         "md": write_markdown,
         "markdown": write_markdown,
-        "junit": lambda file: write_text(junit(found, describing, metrics, failing), file),
+        "junit": lambda file: write_text(comparison_junit(found, describing, metrics, failing, made.accepted), file),
     }
     write_outputs(shown.outputs, writers, dict.fromkeys(writers, plural(len(found.rows), "comparison")))

@@ -19,6 +19,7 @@ from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.status import COMPLETED
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
+from hpcbench.report.html.acceptance import acceptance_of
 from hpcbench.report.html.figure import on_page
 from hpcbench.report.html.large_sweeps import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.html.table import table_of
@@ -81,6 +82,7 @@ def page_of(
         figures=tuple(map(on_page, figures)),
         threads=threads_of(results),
         aggregates=aggregates_of(results) if cut else None,
+        acceptance=acceptance_of(results),
         table=table_of(best_of_each(results.cases) if cut else results.cases, results),
         failures=tuple(_failures(results)),
         trust=_trust(results, origin.use),

@@ -69,7 +69,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Aggregates:
-    """Statistics of cases by value of each axis, or tables of thread modes; `name` is the heading of the section."""
+    """Statistics of cases by value of each axis, or tables of thread modes or verdicts; `name` heads the section."""
 
     title: str
     about: str
@@ -194,6 +194,7 @@ class Page:
     figures: tuple[Figure, ...] = ()
     threads: Aggregates | None = None
     aggregates: Aggregates | None = None
+    acceptance: Aggregates | None = None
     failures: tuple[Failure, ...] = ()
     trust: DataQuality = field(default_factory=DataQuality)
     machines: tuple[System, ...] = ()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from hpcbench.analysis.acceptance import VERDICT
 from hpcbench.analysis.cases.labels import plain
 from hpcbench.analysis.cases.quantities import THROUGHPUT, as_reported
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
@@ -16,6 +17,7 @@ from hpcbench.report.text.units import apart
 
 SHOWN = (
     "status",
+    VERDICT,
     "time_median_s",
     "time_ci_low_s",
     "time_ci_high_s",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from hpcbench.analysis.cases.quantities import QUANTITIES, THROUGHPUT, short_column
+from hpcbench.analysis.cases.quantities import OF_MODELS, QUANTITIES, short_column
 from hpcbench.collect.found_metrics import FoundMetric
 from hpcbench.collect.sweep_output import found_in_sweep, is_command, with_metric
 from hpcbench.collect.table import metric_columns
@@ -19,12 +19,12 @@ def with_found_metric(asked: str | None, sweeps: Sequence[SweepPaths], records: 
     """Return the records, with the metric that `asked` names if it was found in the output and is not defined.
 
     Raise UserError, with the known and the found names, if neither hpcbench nor an experiment knows the name, and it
-    was not found. The throughput is unknown if all records are of commands, whose work is unknown.
+    was not found. Throughput and accuracy are unknown if all records are of commands, whose work is unknown.
     """
     name = (asked or "").partition(":")[0]
     columns = metric_columns(records)
     only_commands = bool(records) and all(map(is_command, records))
-    own = [each for each in QUANTITIES if each != THROUGHPUT.column or not only_commands]
+    own = [column for column, each in QUANTITIES.items() if each not in OF_MODELS or not only_commands]
     known = {*own, *map(short_column, own), *columns, *(each.name for each in columns.values())}
     if asked is None or name in known:
         return list(records)

@@ -12,6 +12,7 @@ from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE
 from hpcbench.analysis.studies.best_case import best_case, measured_workloads
+from hpcbench.report.terminal.acceptance import print_acceptance
 from hpcbench.report.text.bars import bar, shows_blocks
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.case_warnings import case_warnings
@@ -45,6 +46,7 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
     for note in ranking_notes(results):
         console.print(Text(note), soft_wrap=True)
     _print_failures(results, console)
+    print_acceptance(results, console)
 
 
 def _print_table(results: Results, work: Workload, top: int, console: Console, *, with_bars: bool) -> None:

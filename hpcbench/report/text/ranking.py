@@ -10,6 +10,7 @@ import pandas as pd
 from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
 from hpcbench.analysis.cases.labels import cell
 from hpcbench.analysis.cases.quantities import (
+    ACCURACY,
     OF_TIME,
     QUANTITIES,
     THROUGHPUT,
@@ -73,7 +74,8 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> l
         columns += _measured(cases, QUANTITIES[TAIL], gives_way=_TAIL)
     if learning:
         columns.append(Column("epochs", _cells(cases["epochs"], "{:g}".format)))
-        columns.append(Column("accuracy", _cells(cases["accuracy"], "{:.4f}".format)))
+        if quantity != ACCURACY:
+            columns.append(Column("accuracy", _cells(cases["accuracy"], "{:.4f}".format)))
     else:
         columns.append(_rate(cases))
         if cases[BY_RULE].notna().any():  # of language models

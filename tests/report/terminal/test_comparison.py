@@ -17,7 +17,7 @@ from rich.console import Console
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.studies.comparison import Comparison
 from hpcbench.report.export.comparison_json import comparison_json
-from hpcbench.report.export.junit import junit
+from hpcbench.report.export.comparison_junit import comparison_junit
 from hpcbench.report.terminal.comparison import print_comparison
 
 METRICS = {"metric_rate_it_per_s": Quantity("metric_rate_it_per_s", "rate", "it/s", more_is_better=True)}
@@ -180,7 +180,7 @@ def test_eighty_columns_are_enough(make: Make, width: int) -> None:
 
 
 def suite(comparison: Comparison, failing: set[str]) -> ElementTree.Element:
-    root = ElementTree.fromstring(junit(comparison, CANDIDATES, METRICS, failing))  # noqa: S314 - written by us
+    root = ElementTree.fromstring(comparison_junit(comparison, CANDIDATES, METRICS, failing))  # noqa: S314 - written by us
     (found,) = root
     return found
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from hpcbench.analysis.cases.bootstrap_replicates import Replicates
 from hpcbench.analysis.cases.labels import telling_apart
-from hpcbench.analysis.cases.quantities import ENERGY, PRICE, QUANTITIES
+from hpcbench.analysis.cases.quantities import ACCURACY, BEST_ACCURACY, ENERGY, PRICE, QUANTITIES
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.stats.quantiles import PERCENTILES
 from hpcbench.report.terminal.results import print_report
@@ -312,7 +312,7 @@ def test_no_word_is_broken_for_a_tail_that_nobody_asked_for(make_cases: MakeCase
 def test_the_metric_that_the_cases_are_ranked_by_can_be_seen(make_cases: MakeCases, metric: str) -> None:
     cases = make_cases({"nodes": 1, "peak_memory_bytes": 3 * 2**30}, {"nodes": 2, "peak_memory_bytes": 5 * 2**30})
     cases["time_median_s"], cases["speedup"], cases["throughput_items_per_s"] = [0.3, 0.5], [3.0, 5.0], [30.0, 50.0]
-    if metric in (PRICE.column, ENERGY.column):
+    if metric in (PRICE.column, ENERGY.column, ACCURACY.column, BEST_ACCURACY.column):
         cases["time_median_s"], cases[metric] = [0.1, 0.1], [3.0, 5.0]
     if metric in PERCENTILES:
         cases["time_median_s"], cases[metric] = [0.1, 0.1], [0.3, 0.5]

@@ -1,0 +1,111 @@
+"""`accept` of an experiment: the verdicts of `report` and `gate`, in all documents and in the exit status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.conftest import CommandLine
+
+Swept = Callable[..., None]
+
+
+@pytest.fixture
+def swept(invoke: CommandLine) -> Swept:
+    """Run a program that prints the rates 10 and 20, and exits with an error for the size 3."""
+
+    def sweep(accept: dict[str, Any], sizes: tuple[int, ...] = (1, 2), *, expect: int = 0) -> None:
+        experiment = {
+            "name": "trial",
+            "parameters": {
+                "framework": "command",
+                "command": "test {{ size }} != 3 && echo rate: {{ size }}0 && echo loss: 0.{{ size }}",
+            },
+            "matrix": {"size": list(sizes)},
+            "same_workload": ["size"],
+            "metrics": {"rate": {"regex": "rate: (.*)", "unit": "it/s"}},
+            "measure": {"repetitions": 1, "retries": 0},
+            "accept": accept,
+        }
+        (invoke.workspace / "trial.yaml").write_text(json.dumps(experiment))
+        invoke("sweep", "trial.yaml", "--local", "--no-fail-fast", "--name", "trial", expect=expect)
+
+    return sweep
+
+
+def failures(invoke: CommandLine, *arguments: str, expect: int) -> tuple[int, dict[str, str]]:
+    """Return the number of tests in JUnit, and the messages of those that fail."""
+    text = invoke("report", *arguments, "--junit", "-", expect=expect).stdout
+    tests = list(ElementTree.fromstring(text).iter("testcase"))  # noqa: S314 - written by us
+    found = {test.get("name", "").partition(" ")[2]: test[0] for test in tests if len(test)}
+    return len(tests), {name: f"{each.get('type')}: {each.get('message')}" for name, each in found.items()}
+
+
+def test_accepted_cases_are_a_success(invoke: CommandLine, swept: Swept) -> None:
+    swept({"rate": [">= 10 it/s", "< 0.1 kit/s"], "loss": "<= 0.2", "time": "< 10 min"})
+    assert "accept: 2 of 2 cases accepted\n" in invoke("report", "--junit", "report.xml").stdout
+    assert (invoke.workspace / "report.xml").is_file()
+    assert failures(invoke, expect=0) == (2 + 2 * 4, {})
+    assert {row["acceptance"] for row in invoke.report()} == {"accepted"}
+
+
+def test_a_rejected_case_is_a_failure_everywhere(invoke: CommandLine, swept: Swept) -> None:
+    swept({"rate": "> 10"})
+    said = "rate 10 it/s (n = 1): required > 10"
+    text = invoke("report", "-o", "page.html", "-o", "cases.json", expect=1).stdout
+    assert "accept: 1 of 2 cases accepted, 1 rejected\n" in text
+    assert f"rejected size=1: {said}\n" in text
+    assert "size=2: rate" not in text
+    assert failures(invoke, expect=1) == (4, {"size=1 rate > 10": f"rejected: {said}"})
+    rows = {row["param_size"]: row for row in invoke.report(expect=1)}
+    assert [rows[size]["acceptance"] for size in "12"] == ["rejected", "accepted"]
+    assert rows["1"]["acceptance_reason"] == said
+    cases = json.loads((invoke.workspace / "cases.json").read_text())["cases"]
+    assert sorted(case["acceptance"] for case in cases) == ["accepted", "rejected"]
+    assert "Acceptance: 1 of 2 cases accepted, 1 rejected" in (invoke.workspace / "page.html").read_text()
+
+
+def test_a_case_that_was_not_measured_does_not_pass(invoke: CommandLine, swept: Swept) -> None:
+    swept({"rate": "> 1", "loss": "> 0"}, (2, 3), expect=1)
+    text = invoke("report", expect=1).stdout
+    assert "accept: 1 of 2 cases accepted, 1 not measured\n" in text
+    assert "not measured size=3: rate, loss (failed: the command exited with 1)\n" in text
+    count, failed = failures(invoke, expect=1)
+    assert (count, set(failed)) == (6, {"size=3", "size=3 rate > 1", "size=3 loss > 0"})
+
+
+def test_a_quantity_that_no_case_has_is_an_error_after_the_report(invoke: CommandLine, swept: Swept) -> None:
+    swept({"rate": "> 1", "los": "> 0", "accuracy": "> 0"})
+    done = invoke("report", expect=2)
+    assert "size" in done.stdout
+    assert "error: unknown metric 'los'" in done.stderr
+    assert "no case of trial has the quantity 'accuracy'" in done.stderr
+
+
+def test_without_conditions_nothing_is_said(invoke: CommandLine, swept: Swept) -> None:
+    swept({})
+    assert "accept" not in invoke("report").stdout
+    assert not {"acceptance", "acceptance_reason"} & set(invoke.report()[0])
+    assert failures(invoke, expect=0) == (2, {})
+
+
+def test_names_and_units_are_checked_before_the_sweep(invoke: CommandLine) -> None:
+    for accept, said in (({"acuracy": "> 0.9"}, "did you mean 'accuracy'?"), ({"peak": "< 1 s"}, "does not fit 'peak")):
+        told = invoke("sweep", invoke.experiment(accept=accept), "--dry-run", expect=2).stderr
+        assert said in told
+        assert f"accept.{next(iter(accept))}" in told
+
+
+def test_a_gate_fails_if_a_case_is_rejected(invoke: CommandLine, swept: Swept) -> None:
+    swept({"rate": "> 10"})
+    arguments = ("gate", "trial", "trial.yaml", "--local", "--margin", "90%", "--on-inconclusive", "pass")
+    done = invoke(*arguments, "--junit", "gate.xml", expect=1)
+    assert "rejected size=1: rate 10 it/s (n = 1): required > 10\n" in done.stderr
+    tests = ElementTree.parse(invoke.workspace / "gate.xml").iter("testcase")  # noqa: S314 - written by us
+    assert [test.get("name", "").partition(" ")[2] for test in tests if test.find("failure") is not None] == [
+        "size=1 rate > 10"
+    ]
