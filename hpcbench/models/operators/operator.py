@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Dict, Mapping, NamedTuple, Sequence, Tuple
 
-from ..layers import Shape
+Shape = Tuple[int, ...]
 
 FORWARD, OF_INPUTS, OF_WEIGHTS, BOTH = "forward", "backward_inputs", "backward_weights", "both"
 PHASES = (FORWARD, OF_INPUTS, OF_WEIGHTS, BOTH)

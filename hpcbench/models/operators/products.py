@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Dict, Mapping, Sequence, Tuple
 
-from ..layers import Shape
-from .operator import FORWARD, IMAGE, INPUT, KERNEL, SPARSE, WEIGHT, Array, Operator
+from .operator import FORWARD, IMAGE, INPUT, KERNEL, SPARSE, WEIGHT, Array, Operator, Shape
 
 
 class _Bilinear(Operator):
