@@ -44,7 +44,12 @@ _OF_TIMES = [
     "speedup_base",
 ]
 _MEASURED = [*_COUNTS, *_OF_TIMES]
-_LARGEST = ("peak_memory_bytes", "peak_device_bytes")
+# Columns that are maxima over all runs.
+_LARGEST = (
+    *("peak_memory_bytes", "peak_device_bytes", "error_l1", "error_l2", "error_max", "error_relative_l1"),
+    *("error_relative_l2", "error_relative_max", "error_ulps", "error_bound_ratio", "gradient_check_error"),
+    *("repeat_difference",),
+)
 _PER_REPETITION = (
     "run",
     "attempt",
@@ -133,7 +138,7 @@ def _of_all(rows: pd.DataFrame) -> dict[str, pd.Series[Any]]:
     """Return by column the maxima, joined texts and sums over all runs of each case."""
     present = [name for name in _SENTENCES if name in rows]
     return {
-        **{name: rows[name].groupby(level=0).max() for name in _LARGEST},
+        **{name: rows[name].groupby(level=0).max() for name in _LARGEST if name in rows},
         **{name: _joined(rows[name], ",") for name in _JOINED},
         **{name: _joined(rows[name], "; ") for name in present},
         "interference_causes": _joined(rows["interference_causes"], ", "),

@@ -9,6 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.config.metrics import PREFIX, interval_columns
+from hpcbench.core.frameworks import OPERATOR
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import PROBED
 from hpcbench.models.items import item_of
@@ -99,6 +100,8 @@ def as_reported(quantity: Quantity, cases: pd.DataFrame) -> Quantity:
     """Return a quantity in the terms of reports: the throughput in its unit, the time of commands as wall time."""
     if quantity == TIME and (cases["framework"].eq(COMMAND) & cases[PROBED].isna()).all():
         return WALL_TIME
+    if quantity == THROUGHPUT and cases["task"].eq(OPERATOR).all():
+        return replace(quantity, unit="calls/s")
     return in_items_of(quantity, *cases["model"].unique())
 
 

@@ -78,7 +78,7 @@ class Validation:
     verdict: str = described("`passed`, `failed` or `not validated`", "validation")
     reason: Optional[str] = described("why it failed or was not validated", "validation_reason", default=None)
     worst: Optional[ArrayError] = described("array with the largest ratio to its bound", default=None)
-    arrays: Sequence[ArrayError] = described("error of each array", default=())
+    arrays: Mapping[str, ArrayError] = described("error of each array, by name", default=None)
     gradient_check: Optional[GradientCheck] = described("gradient check", default=None)
     repeatability: Optional[Repeatability] = described("repeatability", default=None)
     error_map: Optional[HeatMap] = described("where the absolute error of the worst array is", default=None)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
-from hpcbench.analysis.cases.labels import cell
+from hpcbench.analysis.cases.labels import cell, sizes_in_words
 from hpcbench.analysis.cases.quantities import (
     ACCURACY,
     OF_TIME,
@@ -22,7 +22,7 @@ from hpcbench.analysis.cases.quantities import (
 from hpcbench.analysis.results import Workload
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import times
-from hpcbench.core.frameworks import FORWARD_TASKS, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import FORWARD_TASKS, OPERATOR, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import INTERFERENCE, PROBED
 from hpcbench.report.text.numbers import SCALED, between, column_format, memory
@@ -80,10 +80,23 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> l
         columns.append(_rate(cases))
         if cases[BY_RULE].notna().any():  # of language models
             columns += [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in _RATES.items()]
+        if cases.iloc[0]["task"] == OPERATOR:
+            columns += _of_operators(cases)
     if not are_compared:
         return columns
     columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
     return columns + _interval(cases, ("speedup_ci_low", "speedup_ci_high"), times)
+
+
+def _of_operators(cases: pd.DataFrame) -> list[Column]:
+    """Return the columns of FLOPs and of validation, if any case has them."""
+    columns = []
+    if cases[EXACT].notna().any():
+        columns.append(Column(_RATES[EXACT], _cells(cases[EXACT], "{:,.3g}".format), _TFLOPS))
+    if cases["validation"].notna().any():
+        columns.append(Column("error / bound", _cells(cases["error_bound_ratio"], "{:.2g}".format)))
+        columns.append(Column("validation", _cells(cases["validation"], str), is_text=True))
+    return columns
 
 
 def _rate(cases: pd.DataFrame) -> Column:
@@ -150,6 +163,8 @@ def _is_text(values: pd.Series[Any]) -> bool:
 
 
 def _writer(column: str) -> Callable[[Any], str]:
+    if column == "sizes":
+        return sizes_in_words
     return memory if column in MEMORY_COLUMNS else cell
 
 

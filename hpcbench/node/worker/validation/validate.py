@@ -51,8 +51,8 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
     """Return the errors of the results against the references, and the gradient check."""
     request = computation.request
     references = references_of(request)
-    errors = [array_error(name, results[name], references[name], request.dtype) for name in results]
-    worst = max(errors, key=lambda error: error.bound_ratio)
+    errors = {name: array_error(name, results[name], references[name], request.dtype) for name in results}
+    worst = max(errors.values(), key=lambda error: error.bound_ratio)
     checked = None
     if request.phase != FORWARD:
         checked = check_gradients(request, computation.called_with, results, references)
