@@ -1,7 +1,7 @@
 """The result of the validation of an operator, as a part of records."""
 
 from dataclasses import dataclass
-from typing import Optional, Sequence
+from typing import Mapping, Optional, Sequence
 
 from ..record_field import described
 
