@@ -18,12 +18,12 @@ from hpcbench.config.parameters import NOT_OF_COMMANDS, Parameters, reserved_hin
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.validation.findings import Findings
-from hpcbench.config.workload.nested import COMPLETED, NotAMappingError, folded, value_at
+from hpcbench.config.workload.nested import COMPLETED, NotAMappingError, folded
 from hpcbench.config.yaml_document import Document, dotted
 from hpcbench.core.frameworks import FIXED, FRAMEWORKS, NONE, ONLY_INFER, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND, PlannedRun
-from hpcbench.models import catalog, schedules
 from hpcbench.plan.compatibility import incompatibility
+from hpcbench.plan.conditions import matches, value_of
 from hpcbench.plan.matrix import Point, points
 from hpcbench.plan.problem_size import NotANumberError, Size, nothing_to_skip, size_of
 from hpcbench.util.limits import OutOfTimeError, deadline
@@ -198,13 +198,13 @@ class _CaseBuilder:
                 raise self.document.error(f"'{condition}' is not a condition", ("exclude", index), hint)
             with self._located(point, ("exclude", index)):
                 if isinstance(condition, str):
-                    matches = bool(resolver.value(condition, _CONDITION))
+                    is_excluded = bool(resolver.value(condition, _CONDITION))
                 else:
-                    matches = all(
-                        _matches(name, _value(resolver, name), resolver.value(wanted, _CONDITION))
+                    is_excluded = all(
+                        matches(name, value_of(resolver, name), resolver.value(wanted, _CONDITION))
                         for name, wanted in condition.items()
                     )
-            if matches:
+            if is_excluded:
                 return index
         return None
 
@@ -301,30 +301,3 @@ def where_written(name: str, document: Document) -> KeyPath:
 @lru_cache(maxsize=1024)
 def _shared_options(text: str) -> SlurmOptions:
     return SlurmOptions.model_validate_json(text)
-
-
-def _value(resolver: Resolver, name: str) -> Any:
-    """Return the value of a parameter or of a dotted name, also if it is a default of the model."""
-    root, dot, _ = name.partition(".")
-    value = resolver.parameter(root)
-    if root == "model_options" and dot:
-        model = catalog.MODELS.get(str(resolver.parameter("model")))
-        value = {**(model.options if model else {}), **(value or {})}
-    return value_at({root: value}, name)
-
-
-def _matches(name: str, value: Any, wanted: Any) -> bool:
-    """Return whether the value of a parameter is the wanted one, or one of a list.
-
-    `adam` matches every optimizer of this name, and a mapping every optimizer with these options.
-    """
-    if isinstance(wanted, list) and value != wanted:
-        return any(_matches(name, value, each) for each in wanted)
-    if name == "optimizer" and isinstance(value, Mapping):
-        given = {"name": wanted} if isinstance(wanted, str) else wanted
-        return isinstance(given, Mapping) and all(_is_equal(value.get(key), each) for key, each in given.items())
-    return _is_equal(value, wanted)
-
-
-def _is_equal(value: Any, wanted: Any) -> bool:
-    return bool(schedules.simplest(value) == schedules.simplest(wanted))

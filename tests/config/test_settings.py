@@ -44,4 +44,4 @@ def test_the_types_for_mypy_name_declared_settings() -> None:
     (typed,) = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "Settings"]
     named = [node.target.id for node in typed.body if isinstance(node, ast.AnnAssign)]  # type: ignore[union-attr]
     assert named
-    assert set(named) <= set(SETTING_NAMES)
+    assert set(named) <= {*SETTING_NAMES, "validate"}

@@ -139,7 +139,7 @@ def test_a_dotted_name_in_braces_is_the_parameter_of_this_name() -> None:
         (["train"], {"bs": [1]}, "the command does not use 'bs'"),
         (["train"], {"batch_size": [1]}, "the command does not use 'batch_size'"),
         (["train", "{batch_size}"], {}, "the command uses {batch_size}, which has no value"),
-        (["train", "{sizes} {size}"], {"size": [1]}, "the command uses {sizes}, which is not a parameter"),
+        (["train", "{lengths} {length}"], {"length": [1]}, "the command uses {lengths}, which is not a parameter"),
         (["train", "{model}"], {"model": ["a"]}, "hpcbench reserves the name 'model'"),
         (["train", "{threads}"], {}, "hpcbench reserves the name 'threads'"),
         (["train"], {"command": ["ls"]}, "hpcbench reserves the name 'command'"),
