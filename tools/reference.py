@@ -29,6 +29,7 @@ PARTS: dict[str, Callable[[], list[str]]] = {
     "variables of options": commands.variables,
     "frameworks": catalog.frameworks,
     "models": catalog.models,
+    "operators": catalog.operators,
     "comparison of frameworks": gallery.framework_comparison,
     "recipes": catalog.recipes,
     "fields of records": record.record_fields,

@@ -1,4 +1,4 @@
-"""Tables of frameworks, models and recipes."""
+"""Tables of frameworks, models, operators and recipes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from hpcbench.config.recipe import load_recipe
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.frameworks import FRAMEWORKS, runtime_settings
 from hpcbench.models.catalog import MODELS
+from hpcbench.models.operators.catalog import OPERATORS, description_of, phases_of, sizes_of
 from hpcbench.util.package_data import shipped
 from reference_parts.tables import code, codes, markdown_table
 
@@ -30,6 +31,20 @@ def models() -> list[str]:
         for name, network in MODELS.items()
     ]
     return markdown_table(("`model`", "description", "`model_options` and their defaults"), rows)
+
+
+def operators() -> list[str]:
+    """Return the table of the operators."""
+    rows = [
+        (
+            code(name),
+            description_of(name),
+            codes(phases_of(name)),
+            codes(f"{key}: {str(value).lower()}" for key, value in sizes_of(name).items()),
+        )
+        for name in OPERATORS
+    ]
+    return markdown_table(("`operator`", "description", "`phase`", "`sizes` and their defaults"), rows)
 
 
 def recipes() -> list[str]:

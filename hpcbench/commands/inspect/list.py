@@ -1,4 +1,4 @@
-"""hpcbench list: sweeps, experiments, models, metrics, sites and environments."""
+"""hpcbench list: sweeps, experiments, models, operators, metrics, sites and environments."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Row = Sequence[str | None]
 
 @click.group("list", epilog=EPILOG)
 def list_command() -> None:
-    """List sweeps, experiments, models, metrics, sites or environments."""
+    """List sweeps, experiments, models, operators, metrics, sites or environments."""
 
 
 @list_command.command(
@@ -123,6 +123,29 @@ def models_command(as_json: bool) -> int:
     if not as_json:
         out.print(_OTHER_MODELS, soft_wrap=True, highlight=False)
     return 0
+
+
+@list_command.command(
+    "operators",
+    short_help="Operators of task: operator, with sizes and FLOPs.",
+    epilog=examples("hpcbench list operators", "hpcbench list operators --json | jq '.[] | {name, sizes}'"),
+)
+@json_option()
+def operators_command(as_json: bool) -> int:
+    """List the operators, with their sizes and the FLOPs of a forward pass with the default sizes.
+
+    FLOPs count matrix products and convolutions (1 MAC = 2 FLOPs). docs/guides/operators.md describes the task.
+    """
+    found = listings.operators()
+    rows = (
+        (
+            each.name,
+            f"{each.flops / 1e9:,.3f}",
+            " ".join(f"{name}={str(value).lower()}" for name, value in each.sizes.items()),
+        )
+        for each in found
+    )
+    return _print(found, ("operator", "GFLOPs forward", "sizes"), rows, as_json)
 
 
 @list_command.command(

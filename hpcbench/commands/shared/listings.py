@@ -16,6 +16,8 @@ from hpcbench.core.metrics.value import better
 from hpcbench.errors import UserError
 from hpcbench.models import blocks
 from hpcbench.models.catalog import MODELS, flops_per_item, network
+from hpcbench.models.operators.catalog import OPERATORS, description_of, operator_of, phases_of, sizes_of
+from hpcbench.models.operators.operator import FORWARD
 from hpcbench.plan.matrix import count_points
 from hpcbench.store.workspace import Workspace
 
@@ -29,6 +31,17 @@ class ListedFile:
     file: str
     facts: Mapping[str, Any]
     problem: str | None = None
+
+
+@dataclass(frozen=True)
+class ListedOperator:
+    """An operator, its phases, its sizes with their defaults, and the FLOPs of a forward pass with these."""
+
+    name: str
+    description: str
+    sizes: dict[str, Any]
+    phases: list[str]
+    flops: int
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,16 @@ def _facts_of_site(path: Path) -> dict[str, Any]:
 def models() -> list[ListedModel]:
     """Return all models."""
     return [_model(name) for name in MODELS]
+
+
+def operators() -> list[ListedOperator]:
+    """Return all operators."""
+    return [
+        ListedOperator(
+            name, description_of(name), sizes_of(name), phases_of(name), operator_of(name, {}).flops(FORWARD)
+        )
+        for name in OPERATORS
+    ]
 
 
 def _model(name: str) -> ListedModel:

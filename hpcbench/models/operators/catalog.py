@@ -1,7 +1,7 @@
 """The operators by name, and their sizes."""
 
 from dataclasses import MISSING, fields
-from typing import Any, Dict, Mapping, Type
+from typing import Any, Dict, List, Mapping, Type
 
 from . import movement, normalization, pointwise, products, recurrent, reductions
 from .operator import Operator, title
@@ -22,6 +22,16 @@ _FROM_ZERO = ("pad",)  # prefixes of sizes that may be 0
 def sizes_of(operator: str) -> Dict[str, Any]:
     """Return the sizes and attributes of an operator with their defaults."""
     return {field.name: field.default for field in fields(OPERATORS[operator]) if field.default is not MISSING}
+
+
+def description_of(operator: str) -> str:
+    """Return the description of an operator in one or more sentences."""
+    return " ".join((OPERATORS[operator].__doc__ or "").split())
+
+
+def phases_of(operator: str) -> List[str]:
+    """Return the phases that an operator has."""
+    return OPERATORS[operator]().known_phases()
 
 
 def operator_of(operator: str, sizes: Mapping[str, Any]) -> Operator:

@@ -6,7 +6,7 @@ as (filters, channels, height, width), matrices row by row.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, ClassVar, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 Shape = Tuple[int, ...]
 
@@ -81,11 +81,14 @@ class Operator:
         """Return the names of the arrays whose gradients a phase computes; none for the forward pass."""
         return tuple(name for name, array in self.arrays().items() if array.role in _ROLES[phase])
 
+    def known_phases(self) -> List[str]:
+        """Return the phases that the operator has: an operator without weights has no gradient of them."""
+        return [each for each in self.phases if each == FORWARD or self.gradients(each)]
+
     def check_phase(self, phase: str) -> None:
-        """Raise ValueError if the operator does not have this phase, for example because it has no weights."""
-        known = [each for each in self.phases if each == FORWARD or self.gradients(each)]
-        if phase not in known:
-            values = (title(type(self)), phase, ", ".join(known))
+        """Raise ValueError if the operator does not have this phase."""
+        if phase not in self.known_phases():
+            values = (title(type(self)), phase, ", ".join(self.known_phases()))
             raise ValueError("the operator %s has no phase %s; use one of: %s" % values)
 
 
