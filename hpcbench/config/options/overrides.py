@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hpcbench.config.experiment import Experiment
+from hpcbench.config.matrix.csv_group import is_csv_group
 from hpcbench.config.workload.nested import NESTED
 from hpcbench.config.yaml_document import Document, parse_value
 from hpcbench.errors import UserError
@@ -70,7 +71,7 @@ def _drop_keys_of(data: dict[str, Any], name: str) -> None:
     """Remove the dotted names of keys of a parameter, which would override its new value."""
     groups = [data.get(key) for key in ("parameters", "matrix")]
     groups += [group for key in ("zip", "include") if isinstance(data.get(key), list) for group in data[key]]
-    for group in [group for group in groups if isinstance(group, dict)]:
+    for group in [group for group in groups if isinstance(group, dict) and not is_csv_group(group)]:
         for key in [key for key in group if key.startswith(f"{name}.")]:
             del group[key]
     if isinstance(data.get("zip"), list):
@@ -84,7 +85,7 @@ def _drop_axis(data: dict[str, Any], name: str) -> bool:
     """Remove a parameter from the matrix and the zip groups; return whether it was an axis."""
     zipped = data.get("zip")
     axes = [data.get("matrix"), *(zipped if isinstance(zipped, list) else [])]
-    found = [group for group in axes if isinstance(group, dict) and name in group]
+    found = [group for group in axes if isinstance(group, dict) and name in group and not is_csv_group(group)]
     for group in found:
         del group[name]
     if isinstance(zipped, list):

@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
 from hpcbench.commands.shared.json_schema import KINDS, json_schema, schema_comment
-from hpcbench.config.axes import Range
 from hpcbench.config.container import Container
 from hpcbench.config.experiment import Measure, Tune, load_experiment
+from hpcbench.config.matrix.axes import Range
 from hpcbench.config.metrics import Metric
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Compile, Step, load_recipe
