@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from hpcbench.config.expressions import names_in
+from hpcbench.config.expressions import is_expression, names_in
 from hpcbench.config.matrix.axes import UNSET
 from hpcbench.config.matrix.csv_file import CsvError, CsvFile, parse_csv, read_text
 from hpcbench.config.matrix.row_filter import columns_used, matching_rows
@@ -36,6 +36,13 @@ class CsvGroup(Model):
     where: dict[str, Any] | str | None = Field(
         default=None, description='rows to use: values to match by column, or a "{{ condition }}" over the columns'
     )
+
+    @field_validator("where")
+    @classmethod
+    def _condition(cls, value: dict[str, Any] | str | None) -> dict[str, Any] | str | None:
+        if isinstance(value, str) and not is_expression(value):
+            raise ValueError('it is not a condition; write "{{ CONDITION }}", or the values to match: {column: value}')
+        return value
 
 
 @dataclass(frozen=True)

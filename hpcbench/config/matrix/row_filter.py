@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from hpcbench.config.expressions import ExpressionError, Resolver, is_expression, names_in
+from hpcbench.config.expressions import ExpressionError, Resolver, names_in
 from hpcbench.config.matrix.axes import UNSET
 from hpcbench.config.matrix.csv_file import CsvError, CsvFile
 from hpcbench.config.workload.nested import NotAMappingError, folded
@@ -43,9 +43,6 @@ def matching_rows(file: CsvFile, where: Where) -> list[int]:
 
 
 def _check(file: CsvFile, where: Where) -> None:
-    if isinstance(where, str) and not is_expression(where):
-        hint = 'write "{{ CONDITION }}", or the values to match: {column: value}'
-        raise CsvError(f"'{where}' is not a condition", hint=hint, key=_WHERE)
     known, names = set(file.columns), set(where)
     if isinstance(where, str):
         roots = (name.partition(".")[0] for name in file.columns)

@@ -137,6 +137,7 @@ def test_a_setting_fixes_a_column_or_replaces_the_group(setting: str, found: lis
         ("zip: [{file: shapes.csv, wher: {}}]", SHAPES, "unknown key 'wher'", "study.yaml:5: zip[0].wher"),
         ("zip: [{file: shapes.csv, seed: [1]}]", SHAPES, "unknown key 'seed'", "study.yaml:5: zip[0].seed"),
         ("zip: [{file: shapes.csv, where: 3}]", SHAPES, "3 is not valid", "study.yaml:5: zip[0].where"),
+        (GROUP + "gflop < 2", SHAPES, "is not valid: it is not a condition", "study.yaml:7: zip[0].where"),
         (GROUP + "{sett: 1}", SHAPES, "column 'sett' not found", "study.yaml:7: zip[0].where"),
         (GROUP + "{set: 1}", SHAPES, "no row of the CSV file matches", "study.yaml:7: zip[0].where"),
         (GROUP + '"{{ set < 2 }}"', SHAPES, "cannot be evaluated", "shapes.csv:2: zip[0].where"),
