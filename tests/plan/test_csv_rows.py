@@ -95,3 +95,9 @@ def test_an_included_point_has_no_row(planned: MakePlan) -> None:
     with pytest.raises(UserError, match="'x' is not valid") as caught:
         planned("zip: [{file: a.csv}]\ninclude: [{seed: 1, batch_size: x}]", a="seed\n1\n")
     assert caught.value.where == "study.yaml:6: include[0].batch_size"
+
+
+def test_a_parameter_with_the_name_of_a_key_of_the_group_is_located_where_it_is(planned: MakePlan) -> None:
+    with pytest.raises(UserError, match="'file' must be a plain value") as caught:
+        planned("  file: [1]\nuser_parameters: [file]\nzip: [{file: a.csv}]", a="seed\n1\n")
+    assert caught.value.where == "study.yaml:5: parameters.file (a.csv:2)"

@@ -171,7 +171,5 @@ def _own_names(data: Mapping[str, Any]) -> set[str]:
 
 def _names_set(document: Document) -> set[str]:
     """Return the parameters that `--set` sets."""
-    places = document.places.items()
-    return {
-        str(key[1]) for key, place in places if key[:1] == ("parameters",) and place.startswith("--set ") and key[1:]
-    }
+    by_set = (key for key, place in document.places.items() if place.startswith("--set "))
+    return {str(key[1]) for key in by_set if key[0] == "parameters" and len(key) > 1}

@@ -71,7 +71,7 @@ def _drop_keys_of(data: dict[str, Any], name: str) -> None:
     """Remove the dotted names of keys of a parameter, which would override its new value."""
     groups = [data.get(key) for key in ("parameters", "matrix")]
     groups += [group for key in ("zip", "include") if isinstance(data.get(key), list) for group in data[key]]
-    for group in [group for group in groups if isinstance(group, dict) and not is_csv_group(group)]:
+    for group in [group for group in groups if isinstance(group, dict)]:
         for key in [key for key in group if key.startswith(f"{name}.")]:
             del group[key]
     if isinstance(data.get("zip"), list):

@@ -118,15 +118,16 @@ def test_a_column_that_an_expression_uses_without_a_declaration_is_an_error(read
         ("model_options.hidden_size=8", [{"batch_size": 1}, {"batch_size": 2}]),
         ("model_options={hidden_size: 8}", [{"batch_size": 1}, {"batch_size": 2}]),
         ('zip=[{"file": "shapes.csv", "where": {"gflop": 4}}]', [{"batch_size": 4, "model_options.hidden_size": 128}]),
-        ("file=3", None),
     ],
 )
 def test_a_setting_fixes_a_column_or_replaces_the_group(setting: str, found: list[dict[str, Any]], read: Read) -> None:
-    if found is None:
-        with pytest.raises(UserError, match="unknown parameter 'file'"):
-            loaded(read(GROUP + "{set: small}", setting))
-    else:
-        assert values(read(GROUP + "{set: small}", setting)) == found
+    assert values(read(GROUP + "{set: small}", setting)) == found
+
+
+def test_a_setting_of_a_parameter_file_leaves_the_group(read: Read) -> None:
+    document = read("  command: run {{ file }}\n" + GROUP + "{gflop: 4}", "file=3")
+    assert loaded(document).parameters["file"] == 3
+    assert values(document) == [{"batch_size": 4, "model_options.hidden_size": 128}]
 
 
 @pytest.mark.parametrize(
