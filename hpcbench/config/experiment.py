@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hpcbench.config.axes import Axes
 from hpcbench.config.expressions import names_in
+from hpcbench.config.matrix.axes import Axes
 from hpcbench.config.metrics import Metric
 from hpcbench.config.names import check_name
 from hpcbench.config.parameters import NAMES
@@ -92,7 +92,9 @@ class Experiment(Model):
         default_factory=dict, description='constants, or "{{ expressions }}" of other parameters'
     )
     matrix: Axes = Field(default_factory=dict, description="axes; hpcbench measures all combinations of values")
-    zip: list[Axes] = Field(default_factory=list, description="groups of axes, combined element by element")
+    zip: list[Axes] = Field(
+        default_factory=list, description="groups of axes, combined element by element, or CSV files"
+    )
     exclude: list[dict[str, Any] | str] = Field(
         default_factory=list, description='points to remove: values to match, or a "{{ condition }}"'
     )

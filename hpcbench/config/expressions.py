@@ -128,8 +128,16 @@ def _once(text: str, *values: tuple[str, type, Any]) -> Any:
     return _compiled(text)[0]({name: value for name, _, value in values})
 
 
+class LiteralText(str):
+    """Text that is never an expression, whatever it contains: data of a file."""
+
+    __slots__ = ()
+
+
 def is_expression(value: Any) -> bool:
     """Return whether `value` is or contains an expression."""
+    if isinstance(value, LiteralText):
+        return False
     if isinstance(value, str):
         return "{{" in value or "{%" in value
     if isinstance(value, Mapping):

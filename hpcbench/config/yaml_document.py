@@ -12,13 +12,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 from pydantic import BaseModel, ConfigDict
 
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.errors import UserError
+
+if TYPE_CHECKING:
+    from hpcbench.config.matrix.csv_group import CsvRows
 
 MAX_FILE_BYTES = 10_000_000
 MAX_VALUES = 500_000  # including expanded aliases, against alias bombs
@@ -35,12 +38,19 @@ class Model(BaseModel):
 
 @dataclass(frozen=True)
 class Document:
-    """A YAML file as plain data, with the line of each key and its text."""
+    """A YAML file as plain data, with the line of each key and its text, and the rows of the CSV files in the data."""
 
     name: str
     data: dict[str, Any]
     places: Mapping[KeyPath, str]
     text: str
+    csv_rows: tuple[CsvRows, ...] = ()
+    at: tuple[str, ...] = ()  # the rows of the point in which errors are
+
+    @property
+    def csv_files(self) -> dict[str, str]:
+        """Return the texts of the CSV files by their paths in the document."""
+        return {rows.name: rows.text for rows in self.csv_rows}
 
     def line(self, path: KeyPath) -> str:
         """Return `file:line` of the closest enclosing key with a known line, otherwise the file."""
@@ -48,8 +58,10 @@ class Document:
         return next((self.places[path[:length]] for length in lengths if path[:length] in self.places), self.name)
 
     def where(self, path: KeyPath) -> str:
-        """Return `file:line: key.path` of the closest enclosing key with a known line."""
-        return f"{self.line(path)}: {dotted(path)}" if path else self.name
+        """Return `file:line: key.path` of the closest enclosing key with a known line, and the other rows of `at`."""
+        line = self.line(path)
+        rows = ", ".join(row for row in self.at if row != line)
+        return (f"{line}: {dotted(path)}" if path else self.name) + (f" ({rows})" if rows else "")
 
     def error(self, what: str, path: KeyPath, hint: str = "") -> UserError:
         """Return a UserError located at a key."""
@@ -160,6 +172,17 @@ def is_plain_text(text: str) -> bool:
     return not any(pattern.match(text) for pattern, _ in _PLAIN)
 
 
+def plain_value(text: str) -> Any:
+    """Return the value of a YAML scalar without quotes. Raise ValueError for a number that is too large."""
+    for pattern, build in _PLAIN:
+        if pattern.match(text):
+            value = build(text)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{text} is too large a number")
+            return value
+    return text
+
+
 _STANDARD_TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value")
@@ -265,13 +288,10 @@ class _Builder:
         self._check_writable(node, path)
         if node.style:  # quoted or block scalar: always text
             return node.value
-        for pattern, build in _PLAIN:
-            if pattern.match(node.value):
-                value = build(node.value)
-                if isinstance(value, float) and not math.isfinite(value):
-                    raise self._error(node, path, f"{node.value} is too large a number")
-                return value
-        return node.value
+        try:
+            return plain_value(node.value)
+        except ValueError as error:
+            raise self._error(node, path, str(error)) from error
 
     def _note(self, node: yaml.Node, path: KeyPath) -> None:
         self.places.setdefault(path, f"{self.name}:{node.start_mark.line + 1}")

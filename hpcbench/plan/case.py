@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from hpcbench.config.expressions import ExpressionError, Resolver, is_expression
+from hpcbench.config.matrix.locations import at_rows_of, where_written
 from hpcbench.config.parameters import NOT_OF_COMMANDS, Parameters, reserved_hint
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.slurm_options import SlurmOptions
@@ -156,7 +157,7 @@ class _CaseBuilder:
             values = folded({**_DEFAULTS, **own, **self.experiment.parameters, **point.values})
         except NotAMappingError as error:
             hint = f"write a mapping instead, or remove '{error.name}'"
-            raise self.document.error(str(error), self._path(error.name, point), hint) from error
+            raise self._at(point).error(str(error), self._path(error.name, point), hint) from error
         return Resolver(values, COMPLETED)
 
     def case(self, point: Point, resolver: Resolver, index: int) -> Case:
@@ -170,11 +171,11 @@ class _CaseBuilder:
         for name, value in user_parameters.items():
             if isinstance(value, list | dict):
                 what = f"the user parameter '{name}' must be a plain value"
-                raise self.document.error(what, self._path(name, point), "write a number, text, true or false")
+                raise self._at(point).error(what, self._path(name, point), "write a number, text, true or false")
         parameters = self._checked({k: v for k, v in values.items() if k not in self.user_parameters}, point)
         if wrong := incompatibility(parameters):
             hints = [hint for hint in (wrong.hint, _leave_out(wrong.what, point)) if hint]
-            raise self.document.error(wrong.what, self._path(wrong.name, point), "\n".join(hints))
+            raise self._at(point).error(wrong.what, self._path(wrong.name, point), "\n".join(hints))
         options = self.constant_slurm or self._slurm(slurm)
         size = self._size(point, parameters, user_parameters, options)
         return Case(case_id(parameters, user_parameters), index, parameters, user_parameters, options, size)
@@ -212,7 +213,7 @@ class _CaseBuilder:
         try:
             return Parameters.model_validate(values)
         except ValidationError as error:
-            findings = Findings(self.document)
+            findings = Findings(self._at(point))
             for details in error.errors(include_url=False):
                 if details["loc"]:
                     name, keys = self._written(details, point)
@@ -261,6 +262,9 @@ class _CaseBuilder:
             return ("include", point.included, name)
         return where_written(name, self.document)
 
+    def _at(self, point: Point) -> Document:
+        return self.document if point.included is not None else at_rows_of(point.values, self.document)
+
     @contextmanager
     def _located(self, point: Point, condition: KeyPath = ()) -> Iterator[None]:
         """Limit the time of expressions to MAX_S, and raise their errors as UserError with file, line and key."""
@@ -273,9 +277,8 @@ class _CaseBuilder:
             section, _, key = error.where.partition(".")
             name = re.split(r"[.\[]", error.where)[0]
             path = ("slurm", re.split(r"[.\[]", key)[0]) if section == "slurm" else self._path(name, point)
-            raise self.document.error(
-                error.what, condition if error.where == _CONDITION else path, error.hint
-            ) from error
+            path = condition if error.where == _CONDITION else path
+            raise self._at(point).error(error.what, path, error.hint) from error
 
 
 def _named(what: str, point: Point) -> list[str]:
@@ -289,13 +292,6 @@ def _leave_out(what: str, point: Point) -> str:
     if len(named) < 2:
         return ""
     return f"exclude the combination, e.g. `exclude: [{json.dumps(named)}]`"
-
-
-def where_written(name: str, document: Document) -> KeyPath:
-    """Return the key path of the axis that sets a parameter, otherwise its path under `parameters`."""
-    zipped = document.data.get("zip") or []
-    axes: list[KeyPath] = [("matrix", name), *(("zip", index, name) for index in range(len(zipped)))]
-    return next((path for path in axes if path in document.places), ("parameters", name))
 
 
 @lru_cache(maxsize=1024)

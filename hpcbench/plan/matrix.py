@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hpcbench.config.axes import Axes, axis_values
+from hpcbench.config.matrix.axes import UNSET, Axes, axis_values
 
 if TYPE_CHECKING:
     from hpcbench.config.experiment import Experiment
@@ -47,7 +47,8 @@ def points(experiment: Experiment) -> Iterator[Point]:
 
 def _walked(group: Axes) -> list[Values]:
     columns = [axis_values(axis) for axis in group.values()]
-    return [dict(zip(group, values, strict=True)) for values in zip(*columns, strict=True)]
+    rows = (zip(group, values, strict=True) for values in zip(*columns, strict=True))
+    return [{name: value for name, value in row if value is not UNSET} for row in rows]
 
 
 def _listed(point: Values) -> dict[str, list[Any]]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from hpcbench.config.experiment import Experiment
+from hpcbench.config.matrix.locations import where_written
 from hpcbench.config.pricing import Price, price_per_hour, total
 from hpcbench.config.site import Partition, Site
 from hpcbench.config.slurm_options import SlurmOptions, walltime_s
@@ -13,7 +14,7 @@ from hpcbench.config.yaml_document import Document
 from hpcbench.core.run_spec import COMMAND, MPIRUN, NO_LAUNCHER
 from hpcbench.errors import UserError, nearest
 from hpcbench.plan.allocation import allocation_of
-from hpcbench.plan.case import Case, expand, where_written
+from hpcbench.plan.case import Case, expand
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
 from hpcbench.util.text import in_list
 
@@ -61,6 +62,7 @@ def make_plan(experiment: Experiment, document: Document, site: Site, limit: int
         for job in jobs:
             _check_partition(job, site, document)
     warnings = (
+        *(warning for rows in document.csv_rows for warning in rows.warnings),
         *expansion.warnings,
         *_queue_warnings(jobs, site),
         *_time_warnings(jobs, experiment),

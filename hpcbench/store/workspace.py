@@ -11,6 +11,7 @@ from hpcbench.core.run_spec import OUTPUT
 from hpcbench.errors import UserError, nearest
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
+from hpcbench.util.package_data import shipped
 
 MAX_NAMED = 5
 
@@ -109,6 +110,15 @@ class Workspace:
     def paths(self, sweep: str) -> SweepPaths:
         """Return the paths of a sweep, which need not exist."""
         return SweepPaths(sweep, self.root / "jobs" / sweep, self.root / "results" / sweep)
+
+    def input_file(self, path: str) -> Path:
+        """Return the path of a file that an experiment names relative to the workspace.
+
+        A path in configs/ that the workspace does not have is that of a shipped file, if there is one.
+        """
+        own, configs = self.root / path, shipped("configs")
+        is_shipped = Path(path).parts[:1] == (configs.name,) and (configs.parent / path).is_file()
+        return configs.parent / path if is_shipped and not own.exists() else own
 
     @property
     def machines(self) -> Path:

@@ -18,7 +18,7 @@ from hpcbench.environments.resolve import NotBuiltError, Resolved, naming_hint, 
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
 from hpcbench.store import ownership, packs
-from hpcbench.store.provenance import provenance_files
+from hpcbench.store.provenance import input_files, provenance_files
 from hpcbench.store.provenance.git import git_state
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import SCHEMA, Sweep
@@ -34,7 +34,7 @@ def create(
     workspace: Workspace,
     paths: SweepPaths,
     plan: Plan,
-    source: Document,
+    document: Document,
     asked: SweepOptions = _AS_WRITTEN,
     template: Path | None = None,
     *,
@@ -44,17 +44,18 @@ def create(
 ) -> Sweep:
     """Create the folder of a new sweep, and return the sweep.
 
-    `source` is the experiment as written. `template` replaces the script template of the workspace and the shipped
-    one. With `ask_packages`, start the Python of each environment to list its packages; otherwise the first run in each
-    lists them. `cluster` is the Slurm cluster to which the sweep belongs, or None if Slurm does not respond. The sweep
-    of a search (`tuning`) has no runs yet: add_run() adds them. The folder is created under another name and renamed,
-    so a folder with its final name is always complete. Raise UserError if a Python is missing or the disk is full.
+    `document` is the experiment, whose text is as written. `template` replaces the script template of the workspace and
+    the shipped one. With `ask_packages`, start the Python of each environment to list its packages; otherwise the first
+    run in each lists them. `cluster` is the Slurm cluster to which the sweep belongs, or None if Slurm does not
+    respond. The sweep of a search (`tuning`) has no runs yet: add_run() adds them. The folder is created under another
+    name and renamed, so a folder with its final name is always complete. Raise UserError if a Python is missing or the
+    disk is full.
     """
     environments = resolved(plan, workspace)
     pythons = {name: found.python for name, found in environments.items()}
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
     description = {
-        **_description(plan, writer, pythons, source),
+        **_description(plan, writer, pythons, document),
         **asked.as_json(),
         "tuning": tuning,
         "cluster": cluster,
@@ -64,7 +65,7 @@ def create(
         unfinished.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=f".{paths.name}.", dir=unfinished))
         unfinished.chmod(ownership.mode(plan.experiment.shared))
-        _write(unfinished, writer, plan, pythons, source)
+        _write(unfinished, writer, plan, pythons, document)
         if tuning is None:
             _write_runs(unfinished, plan)
         follow_on = Template.find(workspace, OF_FOLLOW_ON).file if plan.follow_on else None
@@ -97,9 +98,10 @@ def _not_written(paths: SweepPaths, error: OSError) -> UserError:
     return UserError(f"the sweep cannot be written: {error.strerror}", where=where, hint="nothing was submitted")
 
 
-def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], source: Document) -> None:
+def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, str], document: Document) -> None:
     (folder / "node.pyz").write_bytes(node_zipapp())
-    (folder / "experiment.yaml").write_text(source.text, encoding="utf-8")
+    (folder / "experiment.yaml").write_text(document.text, encoding="utf-8")
+    input_files.write(folder, document.csv_files)
     for job in plan.jobs:
         (folder / f"{job.name}.sh").write_text(writer.render(job, pythons[job.resources.environment]), encoding="utf-8")
         (folder / f"{job.name}.jsonl").touch()
@@ -141,7 +143,7 @@ def _not_built(missing: list[NotBuiltError], site: Site, workspace: Workspace) -
     return UserError(f"these environments are not built: {', '.join(names)}", hint=hint)
 
 
-def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str], source: Document) -> dict[str, Any]:
+def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str], document: Document) -> dict[str, Any]:
     paths = writer.paths
     return {
         "schema": SCHEMA,
@@ -150,7 +152,7 @@ def _description(plan: Plan, writer: ScriptWriter, pythons: dict[str, str], sour
         "created_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "results": str(paths.results),
         "experiment": plan.experiment.model_dump(mode="json"),
-        "source": str(Path(source.name).absolute()) if Path(source.name).is_file() else None,
+        "source": str(Path(document.name).absolute()) if Path(document.name).is_file() else None,
         "axes": plan.experiment.axis_names,
         "site": plan.site.model_dump(mode="json"),
         "shell_defaults": plan.site.shell_defaults,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import hpcbench
+from hpcbench.config.matrix.csv_file import CsvError, read_text
+from hpcbench.config.matrix.csv_group import with_csv_files
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import Document, load_yaml
@@ -17,6 +19,7 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
 from hpcbench.store.provenance import git
+from hpcbench.store.provenance.input_files import copy_of
 from hpcbench.store.provenance.provenance_files import DIFF, SITE, TEMPLATES, read_provenance
 from hpcbench.store.provenance.sweep_options import Origin, SweepOptions
 from hpcbench.store.sweep import Sweep, load
@@ -54,8 +57,9 @@ class Rerun:
         return self.sweep.paths.jobs / "experiment.yaml"
 
     def document(self) -> Document:
-        """Return the experiment with the `--set` options of the sweep. Raise UserError if it cannot be read."""
-        return apply_overrides(load_yaml(self.experiment), list(self.asked.settings))
+        """Return the experiment with `--set` and CSV files of the sweep. Raise UserError if it cannot be read."""
+        document = apply_overrides(load_yaml(self.experiment), list(self.asked.settings))
+        return with_csv_files(document, partial(copy_of, self.sweep.paths.jobs))
 
     @property
     def origin(self) -> Origin:
@@ -112,6 +116,7 @@ class Rerun:
     ) -> Iterator[str]:
         yield from self._version_changes()
         yield from self._template_changes(workspace)
+        yield from self._input_changes(workspace)
         yield from self._git_changes(workspace.root)
         for name, now in packages.ask(environments).items():
             before = packages.read(self.sweep.paths, name)
@@ -137,6 +142,12 @@ class Rerun:
         else:
             yield f"{TEMPLATE} differs; the current one is used"
 
+    def _input_changes(self, workspace: Workspace) -> Iterator[str]:
+        for name, text in self.document().csv_files.items():
+            present = workspace.input_file(name)
+            if present.is_file() and _csv_text(present) != text:
+                yield f"{name} of this workspace differs; the copy in the sweep is used"
+
     def _git_changes(self, root: Path) -> Iterator[str]:
         before, now = self.sweep.description.get("git"), git.git_state(root)
         if before is None:
@@ -158,6 +169,14 @@ class Rerun:
 
 def _text(file: Path) -> str:
     return content(file).decode("utf-8", "surrogateescape") if file.is_file() else ""
+
+
+def _csv_text(file: Path) -> str | None:
+    """Return the text of a CSV file, or None if it cannot be read."""
+    try:
+        return read_text(file)
+    except CsvError:
+        return None
 
 
 def _package_changes(name: str, before: packages.Packages, now: packages.Packages) -> Iterator[str]:

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hpcbench.config.matrix.locations import where_written
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.workload.nested import shown_value
 from hpcbench.config.yaml_document import Document
 from hpcbench.core.frameworks import CHOICES, DYNAMIC, FRAMEWORKS, THREAD_COUNTS
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.errors import UserError
-from hpcbench.plan.case import Case, case_id, where_written
+from hpcbench.plan.case import Case, case_id
 from hpcbench.plan.packing import Resources, resources_of
 from hpcbench.tuning.objective import Objective
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.config.experiment import Experiment, load_experiment
+from hpcbench.config.matrix.csv_group import with_csv_files
 from hpcbench.config.names import check_name
 from hpcbench.config.yaml_document import load_yaml, parse_yaml
 from hpcbench.errors import UserError
@@ -16,7 +17,8 @@ Load = Callable[..., Experiment]
 
 @pytest.mark.parametrize("file", sorted((shipped("configs") / "experiments").glob("*.yaml")), ids=lambda p: p.stem)
 def test_a_shipped_experiment_loads(file: Path) -> None:
-    assert load_experiment(load_yaml(file)).name == file.stem
+    document = with_csv_files(load_yaml(file), lambda path: shipped("configs").parent / path)
+    assert load_experiment(document).name == file.stem
 
 
 @pytest.mark.parametrize(

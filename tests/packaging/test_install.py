@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import venv
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -147,6 +148,8 @@ def test_uv_installs_a_wheel_as_a_tool(source: Path, tmp_path: Path, monkeypatch
     monkeypatch.setenv("UV_TOOL_BIN_DIR", str(tmp_path / "bin"))
     install(uv, "build", "--wheel", "--python", sys.executable, "--out-dir", tmp_path / "wheels", source)
     (wheel,) = (tmp_path / "wheels").glob("*.whl")
+    data = [file for file in (source / "configs" / "data").rglob("*") if file.is_file()]
+    assert {f"hpcbench/{file.relative_to(source)}" for file in data} <= set(zipfile.ZipFile(wheel).namelist())
     install(uv, "tool", "install", "--python", sys.executable, wheel)
     assert size_of(tmp_path / "tools").is_small
     tool = Installed(tmp_path / "bin" / "hpcbench", tmp_path / "workspace")

@@ -9,6 +9,7 @@ import pytest
 
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace, check_root
+from hpcbench.util.package_data import shipped
 
 
 def workspace(root: Path, *sweeps: str) -> Workspace:
@@ -128,3 +129,15 @@ def test_of_many_sweeps_that_begin_so_a_few_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         made.find("nothing like it")
     assert caught.value.hint == "to list all: hpcbench list sweeps"
+
+
+def test_a_file_of_an_experiment_is_that_of_the_workspace_or_a_shipped_one(tmp_path: Path) -> None:
+    found = Workspace(tmp_path)
+    shape, digits = "configs/data/shapes.csv", "configs/data/digits.npz"
+    assert found.input_file(shape) == tmp_path / shape
+    assert found.input_file("data.csv") == tmp_path / "data.csv"
+    assert found.input_file("/data.csv") == Path("/data.csv")
+    assert found.input_file(digits) == shipped("configs") / "data" / "digits.npz"
+    (tmp_path / digits).parent.mkdir(parents=True)
+    (tmp_path / digits).touch()
+    assert found.input_file(digits) == tmp_path / digits

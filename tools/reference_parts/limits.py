@@ -7,8 +7,9 @@ from typing import NamedTuple
 from hpcbench.analysis.studies import best_case
 from hpcbench.collect import found_metrics
 from hpcbench.commands.shared import planning
-from hpcbench.config import axes, environment_variables, expressions, metrics, yaml_document
+from hpcbench.config import environment_variables, expressions, metrics, yaml_document
 from hpcbench.config.experiment import Measure
+from hpcbench.config.matrix import axes, csv_file, row_filter
 from hpcbench.config.retry import Retry
 from hpcbench.core import status
 from hpcbench.core.metrics import kept_output, value
@@ -47,6 +48,9 @@ def input_limits() -> list[str]:
         Limit("values in a YAML file, with expanded aliases", _count(yaml_document.MAX_VALUES), too_large),
         Limit("depth of a YAML file", _count(yaml_document.MAX_DEPTH), too_large),
         Limit("values of an axis", _count(axes.MAX_AXIS_VALUES), too_large),
+        Limit("size of a CSV file", _bytes(yaml_document.MAX_FILE_BYTES), too_large),
+        Limit("rows of a CSV file", _count(csv_file.MAX_ROWS), too_large),
+        Limit("time for `where` of a CSV file", _seconds(row_filter.MAX_S), too_large),
         Limit("cases of a sweep", _count(planning.MOST_POINTS), "error, unless you pass `--yes`"),
         Limit("jobs of a sweep without a warning", _count(plan.MANY_JOBS), "warning: Slurm's default MaxJobCount"),
         Limit("size of an expression, of its operands and results", _count(expressions.MAX_SIZE), too_large),

@@ -7,9 +7,10 @@ import typing
 
 from pydantic import BaseModel
 
-from hpcbench.config.axes import Range
 from hpcbench.config.container import Container
 from hpcbench.config.experiment import Experiment, Measure, Tune
+from hpcbench.config.matrix.axes import Range
+from hpcbench.config.matrix.csv_group import CsvGroup
 from hpcbench.config.metrics import Metric
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Compile, Recipe, Step
@@ -35,6 +36,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "metrics": Metric,
     "slurm": SlurmOptions,
     "ranges": Range,
+    "CSV files": CsvGroup,
     "site": Site,
     "environments": Environment,
     "container": Container,

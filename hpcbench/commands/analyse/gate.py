@@ -152,12 +152,12 @@ def _baseline(
 
 def _measured(workspace: Workspace, source: Document, site: str | None, asked: SweepOptions) -> tuple[Sweep, int]:
     """Run an experiment as a new sweep until it has ended; return the sweep and its exit status."""
-    plan, document = planned(source, asked, lambda: choose_site(workspace, site, asked.local))
+    plan, document = planned(source, asked, lambda: choose_site(workspace, site, asked.local), workspace.input_file)
     check_schedules(plan, workspace, document)
     paths, _, warnings = placed(plan, workspace, None, only_shown=False)
     print_warnings(warnings)
     check_slurm(plan)
-    created = create(workspace, paths, plan, source, asked, cluster=cluster_of(plan.site))
+    created = create(workspace, paths, plan, document, asked, cluster=cluster_of(plan.site))
     print_size(created, plan)
     return created, start(created, plan, workspace, wait=True)
 

@@ -11,6 +11,7 @@ import click
 from hpcbench.collect.reparse import can_be_reparsed, records_that_count, reparsed
 from hpcbench.commands.shared.context import file_in, sweep_argument, workspace_of
 from hpcbench.config.experiment import Experiment, load_experiment
+from hpcbench.config.matrix.csv_group import with_csv_files
 from hpcbench.config.metrics import Metric
 from hpcbench.config.options.extract_option import HELP, METAVAR, metrics_of
 from hpcbench.config.options.overrides import apply_overrides
@@ -24,6 +25,7 @@ from hpcbench.report.terminal.reparsed import summary
 from hpcbench.store.archive.pack import SUFFIX
 from hpcbench.store.journal import locked
 from hpcbench.store.kept_output import outputs
+from hpcbench.store.provenance.input_files import copy_or
 from hpcbench.store.provenance.secret_check import refuse_secrets
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.records import read_records
@@ -132,7 +134,8 @@ def _as_yaml(spec: Any) -> dict[str, Any]:
 def _experiment(sweep: Sweep, workspace: Workspace, name: str | None) -> Experiment:
     """Return the experiment of a file; by default of the sweep's own, with the overrides of the sweep."""
     if name is not None:
-        return load_experiment(load_yaml(file_in(workspace, "experiments", name)))
+        given = load_yaml(file_in(workspace, "experiments", name))
+        return load_experiment(with_csv_files(given, workspace.input_file))
     source = Path(sweep.description.get("source") or "")
     if not source.is_file():
         what = f"experiment file '{source}' not found" if source.name else "the experiment file is unknown"
@@ -142,7 +145,8 @@ def _experiment(sweep: Sweep, workspace: Workspace, name: str | None) -> Experim
         settings = SweepOptions.of(sweep.description).settings
     except ValueError:
         settings = ()
-    return load_experiment(apply_overrides(load_yaml(source), list(settings)))
+    document = apply_overrides(load_yaml(source), list(settings))
+    return load_experiment(with_csv_files(document, copy_or(sweep.paths.jobs, workspace.input_file)))
 
 
 def _of_experiment(experiment: Experiment) -> Definitions:

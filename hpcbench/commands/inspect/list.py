@@ -19,6 +19,7 @@ from hpcbench.commands.shared.context import file_in, is_archive, open_sweep, wo
 from hpcbench.commands.shared.environment_list import environments_command
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.config.experiment import load_experiment
+from hpcbench.config.matrix.csv_group import with_csv_files
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.errors import UserError
 from hpcbench.report.terminal.status import counted
@@ -183,7 +184,7 @@ def _section(context: click.Context, name: str) -> tuple[str, dict[str, Any]]:
         document = load_yaml(file_in(workspace, "experiments", name))
     except UserError as error:
         raise UserError(f"'{name}' is neither a sweep nor an experiment", hint=error.hint) from error
-    read = load_experiment(document)
+    read = load_experiment(with_csv_files(document, workspace.input_file))
     return read.name, {name: metric.model_dump() for name, metric in read.metrics.items()}
 
 

@@ -17,6 +17,7 @@ from hpcbench.commands.shared.json_schema import schema_comment
 from hpcbench.commands.shared.planning import check_slurm, cluster_of, placed, planned
 from hpcbench.commands.shared.start_sweep import print_size, start
 from hpcbench.config.experiment import load_experiment
+from hpcbench.config.matrix.csv_group import with_csv_files
 from hpcbench.config.options.command_experiment import Invocation, document_of
 from hpcbench.config.options.extract_option import HELP, METAVAR, metrics_of
 from hpcbench.config.options.overrides import apply_overrides
@@ -126,13 +127,13 @@ def run_command(
     source = document_of(Invocation(program, axes_of(parameters, constants), constants, metrics, repetitions, metric))
     if saved is not None and dry_run:
         raise UserError("--save cannot be used with --dry-run", hint="to print the experiment: --save -")
+    workspace = workspace_of(context)
     if saved is not None:
         limits = {"fail_fast": fail_fast, "max_failures": max_failures}
         options = _options_given(site=site, local=local or None, name=name, **limits)
-        return _save(apply_overrides(source, list(settings)), saved, options)
-    workspace = workspace_of(context)
+        return _save(apply_overrides(source, list(settings)), saved, options, workspace)
     asked = SweepOptions(settings, None, local)
-    plan, _ = planned(source, asked, lambda: choose_site(workspace, site, local))
+    plan, document = planned(source, asked, lambda: choose_site(workspace, site, local), workspace.input_file)
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run)
     in_foreground = plan.site.scheduler != "slurm"
     print_warnings([*warnings, *([_NOT_DETACHED] if detach and in_foreground else [])])
@@ -140,7 +141,7 @@ def run_command(
         show(plan, workspace, paths, environments, with_script=show_script)
         return 0
     check_slurm(plan)
-    created = create(workspace, paths, plan, source, asked, cluster=cluster_of(plan.site))
+    created = create(workspace, paths, plan, document, asked, cluster=cluster_of(plan.site))
     print_size(created, plan)
     limit = failure_limit_of(fail_fast, max_failures, created.scheduler)
     completed = start(created, plan, workspace, wait=not detach, live=True, limit=limit)
@@ -159,12 +160,12 @@ def _options_given(**options: str | int | bool | None) -> list[str]:
     return words
 
 
-def _save(document: Document, file: str, options: list[str]) -> int:
+def _save(document: Document, file: str, options: list[str], workspace: Workspace) -> int:
     """Write the experiment to a new file, or to standard output for `-`; print the command that runs it with `options`.
 
     Raise UserError if the file exists.
     """
-    load_experiment(document)
+    load_experiment(with_csv_files(document, workspace.input_file))
     text = schema_comment("experiment", Path(file)) + yaml_text(document.data)
     refuse_secrets(text, document.name)
     if file == "-":

@@ -24,6 +24,7 @@ from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_
 from hpcbench.commands.shared.print_state import print_next, print_state
 from hpcbench.commands.shared.replace import replacing
 from hpcbench.commands.shared.start_sweep import check_schedules, print_size, start
+from hpcbench.config.matrix.csv_group import Locate
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.start_rules.failure_limit import FailureLimit
@@ -33,6 +34,7 @@ from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.plan_json import plan_json
 from hpcbench.report.terminal.dry_run import show
 from hpcbench.slurm.client import using
+from hpcbench.store.provenance.input_files import copy_or
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import Sweep
 from hpcbench.store.workspace import Workspace
@@ -109,7 +111,7 @@ def sweep_command(
         asked = again.asked_also(settings, limit, local or (again.asked.local and site is None))
     source = load_yaml(again.experiment if again else file_in(workspace, "experiments", experiment or ""))
     chosen = partial(_site, context, workspace, again, site, local)
-    plan, document = planned(source, asked, chosen, None if yes else MOST_POINTS)
+    plan, document = planned(source, asked, chosen, _locate(again, workspace), None if yes else MOST_POINTS)
     check_schedules(plan, workspace, document)
     nothing_runs = dry_run or render_only
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run, replace=replace)
@@ -127,7 +129,7 @@ def sweep_command(
         check_slurm(plan)
     ask, cluster = not (again and nothing_runs), cluster_of(plan.site)
     with replacing(paths, again.sweep.paths if again else None, yes=yes) if replace else nullcontext():
-        created = create(workspace, paths, plan, source, asked, template, ask_packages=ask, cluster=cluster)
+        created = create(workspace, paths, plan, document, asked, template, ask_packages=ask, cluster=cluster)
     failures = failure_limit_of(fail_fast, max_failures, created.scheduler)
     return _run(created, plan, workspace, failures, render_only=render_only, wait=wait, as_json=as_json)
 
@@ -147,6 +149,11 @@ def _site(context: click.Context, workspace: Workspace, again: Rerun | None, sit
     found = again.site(local)
     context.with_resource(using(found.slurm_conf))
     return found
+
+
+def _locate(again: Rerun | None, workspace: Workspace) -> Locate:
+    """Return how to find CSV files: as copies in the repeated sweep, otherwise in the workspace."""
+    return copy_or(again.sweep.paths.jobs, workspace.input_file) if again else workspace.input_file
 
 
 def _again(context: click.Context, workspace: Workspace, experiment: str | None, origin: str | None) -> Rerun | None:

@@ -95,7 +95,7 @@ def tune_command(
     workspace = workspace_of(context)
     source = load_yaml(file_in(workspace, "experiments", experiment))
     asked = SweepOptions(settings, None, local)
-    plan, document = planned(source, asked, lambda: choose_site(workspace, site, local))
+    plan, document = planned(source, asked, lambda: choose_site(workspace, site, local), workspace.input_file)
     checked = plan.experiment
     metric = metric or default_metric(plan.cases, checked)
     searched = contexts(plan.cases, objective_of(metric, checked), document)
@@ -117,7 +117,7 @@ def tune_command(
     check_slurm(plan)
     how = {"metric": metric, "exhaustive": exhaustive, "scheduler": plan.site.scheduler}
     cluster = cluster_of(plan.site)
-    created = create(workspace, paths, _on_this_machine(plan), source, asked, tuning=how, cluster=cluster)
+    created = create(workspace, paths, _on_this_machine(plan), document, asked, tuning=how, cluster=cluster)
     err.print(f"{paths.name}: {plural(sum(len(each.cases) for each in searched), 'configuration')}")
     return resume_search(created, workspace, wait=wait, in_json=as_json)
 

@@ -77,8 +77,10 @@ def init_command(directory: str, command: str | None, parameters: tuple[str, ...
 
 def _copy_examples(root: Path, files: NewFiles) -> None:
     for kind in ("experiments", "programs", "data"):  # the experiments run these programs, and read these data
-        for example in sorted((shipped("configs") / kind).glob("*.*")):
-            _copy(example, root / "configs" / kind / example.name, files)
+        folder = shipped("configs") / kind
+        for example in sorted(folder.rglob("*")):
+            if example.is_file() and example.parent.name != "__pycache__":
+                _copy(example, root / "configs" / kind / example.relative_to(folder), files)
 
 
 def _write_program(root: Path, program: Scaffold, files: NewFiles) -> None:

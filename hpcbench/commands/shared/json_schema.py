@@ -14,8 +14,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from hpcbench.config.axes import Range
 from hpcbench.config.experiment import Experiment
+from hpcbench.config.matrix.axes import Range
+from hpcbench.config.matrix.csv_group import CsvGroup
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Recipe
 from hpcbench.config.site import Site
@@ -29,7 +30,8 @@ _MODELS: dict[str, type[BaseModel]] = {"experiment": Experiment, "site": Site, "
 KINDS = tuple(_MODELS)
 SCHEMAS = Path("configs", "schemas")  # in a workspace, and among the shipped files
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_IN_EXPERIMENT = (Parameters, SlurmOptions, Range)  # Experiment has them as plain mappings, which are checked by case
+# Experiment has them as plain mappings or lists, which are checked by case.
+_IN_EXPERIMENT = (Parameters, SlurmOptions, Range, CsvGroup)
 _NESTED = ("Optimizer", "LearningRate", "DataSource", "ModelInput")  # the schemas of parameters that are mappings
 _USER_PARAMETER: Schema = {"description": "a user parameter"}
 _NUMBERS = ("integer", "number")
@@ -95,7 +97,10 @@ def _add_parameters(sections: Schema, definitions: Schema) -> None:
     options["properties"] = {name: _or_expression(schema) for name, schema in options["properties"].items()}
     _replace(sections, "parameters", {"$ref": "#/$defs/Parameters"})
     _replace(sections, "matrix", {"$ref": "#/$defs/Axes"})
-    _replace(sections, "zip", {"type": "array", "items": {"$ref": "#/$defs/Axes"}, "minItems": 1})
+    rows = definitions["CsvGroup"]["properties"]["where"]["anyOf"]
+    rows[rows.index({"type": "string"})] = {"$ref": "#/$defs/Expression"}
+    groups = {"anyOf": [{"$ref": "#/$defs/Axes"}, {"$ref": "#/$defs/CsvGroup"}]}
+    _replace(sections, "zip", {"type": "array", "items": groups, "minItems": 1})
     _replace(sections, "include", {"type": "array", "items": {"$ref": "#/$defs/Point"}})
     excluded = {"anyOf": [{"$ref": "#/$defs/Point"}, {"$ref": "#/$defs/Expression"}]}
     _replace(sections, "exclude", {"type": "array", "items": excluded})

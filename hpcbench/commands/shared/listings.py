@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hpcbench.commands.shared.context import config_folders
 from hpcbench.config.experiment import load_experiment
+from hpcbench.config.matrix.csv_group import with_csv_files
 from hpcbench.config.site import load_site
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.frameworks import TRAINING_FRAMEWORKS
@@ -69,7 +71,8 @@ class ListedMetric:
 
 def experiments(workspace: Workspace) -> list[ListedFile]:
     """Return the experiments of the workspace and the shipped ones; own files hide shipped ones of the same name."""
-    return [_listed(path, origin, _facts_of_experiment) for path, origin in _files(workspace, "experiments")]
+    facts = partial(_facts_of_experiment, workspace)
+    return [_listed(path, origin, facts) for path, origin in _files(workspace, "experiments")]
 
 
 def sites(workspace: Workspace) -> list[ListedFile]:
@@ -94,8 +97,8 @@ def _listed(path: Path, origin: str, facts: Any) -> ListedFile:
         return ListedFile(path.stem, origin, str(path), {}, str(error))
 
 
-def _facts_of_experiment(path: Path) -> dict[str, Any]:
-    experiment = load_experiment(load_yaml(path))
+def _facts_of_experiment(workspace: Workspace, path: Path) -> dict[str, Any]:
+    experiment = load_experiment(with_csv_files(load_yaml(path), workspace.input_file))
     return {"points": count_points(experiment), "description": experiment.description}
 
 

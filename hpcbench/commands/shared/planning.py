@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hpcbench.config.experiment import load_experiment
+from hpcbench.config.matrix.csv_group import Locate, with_csv_files
 from hpcbench.config.names import check_name
 from hpcbench.config.options.overrides import apply_overrides
 from hpcbench.config.parameters import Parameters
@@ -33,14 +34,15 @@ _RELATIVE = "give its path relative to the workspace"
 
 
 def planned(
-    source: Document, asked: SweepOptions, site: Callable[[], Site], most: int | None = MOST_POINTS
+    source: Document, asked: SweepOptions, site: Callable[[], Site], locate: Locate, most: int | None = MOST_POINTS
 ) -> tuple[Plan, Document]:
     """Return the plan of an experiment with the options `asked`, and its document with them, which locates errors.
 
-    Choose the site only after the experiment is checked, because that may query Slurm. Raise UserError for an error in
-    the experiment, for a secret that would be written, and for more than `most` points.
+    `locate` finds the CSV files of the experiment. Choose the site only after the experiment is checked, because that
+    may query Slurm. Raise UserError for an error in the experiment, for a secret that would be written, and for more
+    than `most` points.
     """
-    document = apply_overrides(source, list(asked.settings))
+    document = with_csv_files(apply_overrides(source, list(asked.settings)), locate)
     experiment = load_experiment(document)
     if experiment.accept:
         from hpcbench.report.load.acceptance import check_planned  # imports pandas
@@ -51,6 +53,8 @@ def planned(
         check_size(min(points, asked.limit or points), most, document)
     plan = make_plan(experiment, document, site(), asked.limit)
     refuse_secrets([source.text, experiment.model_dump(mode="json")], document.name)
+    for name, text in document.csv_files.items():
+        refuse_secrets(text, name)
     refuse_secrets(plan.site.model_dump(mode="json"), f"site file of '{plan.site.name}'")
     return plan, document
 

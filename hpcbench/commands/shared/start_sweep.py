@@ -11,10 +11,10 @@ from hpcbench.commands.shared.context import resumable
 from hpcbench.commands.shared.live_output import live_output
 from hpcbench.commands.shared.run_locally import run_here
 from hpcbench.commands.shared.watch import wait_for
+from hpcbench.config.matrix.locations import where_written
 from hpcbench.config.yaml_document import Document
 from hpcbench.core.start_rules import failure_limit
 from hpcbench.core.start_rules.failure_limit import NO_LIMIT, FailureLimit
-from hpcbench.plan.case import where_written
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan
 from hpcbench.report.text.counts import jobs_in_words

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hpcbench.config.experiment import Experiment
+from hpcbench.config.matrix.csv_group import is_csv_group
 from hpcbench.config.workload.nested import NESTED
 from hpcbench.config.yaml_document import Document, parse_value
 from hpcbench.errors import UserError
@@ -84,7 +85,7 @@ def _drop_axis(data: dict[str, Any], name: str) -> bool:
     """Remove a parameter from the matrix and the zip groups; return whether it was an axis."""
     zipped = data.get("zip")
     axes = [data.get("matrix"), *(zipped if isinstance(zipped, list) else [])]
-    found = [group for group in axes if isinstance(group, dict) and name in group]
+    found = [group for group in axes if isinstance(group, dict) and name in group and not is_csv_group(group)]
     for group in found:
         del group[name]
     if isinstance(zipped, list):

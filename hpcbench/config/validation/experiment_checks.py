@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hpcbench.config.axes import Range, axis_values
 from hpcbench.config.expressions import RESERVED
+from hpcbench.config.matrix.axes import Range, axis_values
 from hpcbench.config.metrics import Metric, column_of, interval_columns
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.validation.common_mistakes import canonical, hint_for_axis, hint_for_key, range_in
@@ -77,6 +77,8 @@ def check_parameter_names(experiment: Experiment, sections: Sections, findings: 
                 reported.add(name)
                 by_set = findings.document.where((*path, name)).startswith("--set ")
                 hint = _parameter_hint(name, known | DOTTED, sections, experiment, by_set=by_set)
+                if any(path == ("zip", rows.group) for rows in findings.document.csv_rows):
+                    hint = f"an expression uses this column, so it needs a declaration: user_parameters: [{name}]"
                 findings.add(f"unknown parameter '{name}'", (*path, name), hint)
     for index, name in enumerate(experiment.same_workload):
         if name not in own:

@@ -8,9 +8,11 @@ import shutil
 import pytest
 
 from hpcbench.config.experiment import load_experiment
+from hpcbench.config.matrix.csv_group import with_csv_files
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.frameworks import TRAINING_FRAMEWORKS
 from hpcbench.models.catalog import MODELS
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.package_data import shipped
 from tests.conftest import CommandLine
 
@@ -85,4 +87,5 @@ def test_sites_and_environments_are_listed(invoke: CommandLine) -> None:
 
 def test_every_shipped_experiment_can_be_counted() -> None:
     for path in (shipped("configs") / "experiments").glob("*.yaml"):
-        assert load_experiment(load_yaml(path)).description, path.name
+        document = with_csv_files(load_yaml(path), Workspace(shipped("configs").parent).input_file)
+        assert load_experiment(document).description, path.name

@@ -13,9 +13,10 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
 from hpcbench.commands.shared.json_schema import KINDS, json_schema, schema_comment
-from hpcbench.config.axes import Range
 from hpcbench.config.container import Container
-from hpcbench.config.experiment import Measure, Tune, load_experiment
+from hpcbench.config.experiment import Experiment, Measure, Tune, load_experiment
+from hpcbench.config.matrix.axes import Range
+from hpcbench.config.matrix.csv_group import CsvGroup, with_csv_files
 from hpcbench.config.metrics import Metric
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.recipe import Compile, Step, load_recipe
@@ -26,13 +27,25 @@ from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.yaml_document import Document, load_yaml, parse_yaml
 from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.errors import UserError
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.package_data import shipped
 from tests.config.conftest import START
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = {"experiment": "experiments", "site": "sites", "recipe": "environments"}
 SHIPPED = [(kind, file) for kind, folder in FOLDERS.items() for file in (shipped("configs") / folder).glob("*.yaml")]
-CHECKS: dict[str, Callable[[Document], Any]] = {"experiment": load_experiment, "site": load_site, "recipe": load_recipe}
+CSV_FILES = Workspace(ROOT / "tests" / "fixtures" / "workspace")
+
+
+def _load_experiment(document: Document) -> Experiment:
+    return load_experiment(with_csv_files(document, CSV_FILES.input_file))
+
+
+CHECKS: dict[str, Callable[[Document], Any]] = {
+    "experiment": _load_experiment,
+    "site": load_site,
+    "recipe": load_recipe,
+}
 # The keys that a file must have, for the fragments in the docs.
 REQUIRED: dict[str, dict[str, Any]] = {
     "experiment": {"name": "study"},
@@ -43,6 +56,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Files named .yaml; those of CI services end in .yml.
 BLOCK = re.compile(r'```yaml(?: title="[^"]+\.yaml")?\n(.*?)```', re.DOTALL)
 BLOCKS = [text for page in PAGES for text in BLOCK.findall(page.read_text("utf-8"))]
+CSV_BLOCK = re.compile(r'```csv title="configs/data/shapes.csv"\n(.*?)```', re.DOTALL)
 VALIDATORS = {kind: Draft202012Validator(json_schema(kind)) for kind in KINDS}
 
 
@@ -93,6 +107,9 @@ def _accepted(kind: str, document: Document) -> bool:
         'matrix: {batch_size: [1, "{{ nodes * 2 }}"], nodes: {range: [1, 2]}}',
         'matrix: {size: [1, a, 2.5], level: {range: [1, 8], step: "*2"}}\nuser_parameters: [size, level]',
         'zip: [{batch_size: [1, 2], seed: ["{{ nodes }}", 3]}]',
+        "zip: [{seed: [1]}, {file: configs/data/shapes.csv, where: {set: [small, large]}}]",
+        'zip: [{file: configs/data/shapes.csv, where: "{{ gflop < 1 }}"}]',
+        "zip: [{file: configs/data/shapes.csv}]",
         'include: [{nodes: [1, 2], model_options: "{{ {} }}"}, {batch_size: "{{ nodes }}"}]',
         'exclude: ["{{ nodes > 2 }}", {nodes: [1, 2], batch_size: "{{ nodes }}"}]',
         "  model_options: {hidden_size: 4}\n  cpus_per_task: '{{ 2 if device == \"cpu\" else 1 }}'\n  threads: null",
@@ -106,7 +123,7 @@ def _accepted(kind: str, document: Document) -> bool:
 )
 def test_an_expression_a_range_or_a_time_is_valid(text: str) -> None:
     document = parse_yaml(START + text, "study.yaml")
-    load_experiment(document)
+    CHECKS["experiment"](document)
     assert list(VALIDATORS["experiment"].iter_errors(document.data)) == []
 
 
@@ -126,6 +143,11 @@ def test_an_expression_a_range_or_a_time_is_valid(text: str) -> None:
         "zip: {batch_size: [1]}",
         "zip: []",
         "zip: [{}]",
+        "zip: [{file: 3}]",
+        "zip: [{where: {set: a}}]",
+        "zip: [{file: configs/data/shapes.csv, wher: {set: a}}]",
+        "zip: [{file: configs/data/shapes.csv, where: set}]",
+        "zip: [{file: configs/data/shapes.csv, seed: [1]}]",
         "include: [{nodes: []}]",
         "measure: {repetitions: three}",
         "measure: {repetitions: 0}",
@@ -145,7 +167,7 @@ def test_an_expression_a_range_or_a_time_is_valid(text: str) -> None:
 def test_what_the_check_of_an_experiment_refuses_is_not_valid(text: str) -> None:
     document = parse_yaml(START + text, "study.yaml")
     with pytest.raises(UserError):
-        load_experiment(document)
+        CHECKS["experiment"](document)
     assert not is_valid("experiment", document.data)
 
 
@@ -189,7 +211,10 @@ VALUES = (
 )
 BY_FRAMEWORK = ("strategy", "execution")  # only a complete case is checked
 MODELS: list[tuple[str, type[BaseModel]]] = [
-    *(("experiment", each) for each in (Parameters, SlurmOptions, Measure, Tune, Retry, Metric, DataSource, Range)),
+    *(
+        ("experiment", each)
+        for each in (Parameters, SlurmOptions, Measure, Tune, Retry, Metric, DataSource, Range, CsvGroup)
+    ),
     *(("site", each) for each in (SlurmOptions, Environment, Container, Partition, Limits, Launcher, Cost, Carbon)),
     *(("recipe", each) for each in (Step, Compile)),
 ]
@@ -239,3 +264,8 @@ def test_a_file_anywhere_in_a_workspace_names_its_schema_by_a_relative_path(tmp_
     for file, path in paths.items():
         assert schema_comment("experiment", tmp_path / file).endswith(f"$schema={path}/experiment.json\n")
     assert str(tmp_path) not in schema_comment("experiment", tmp_path / "a.yaml")
+
+
+def test_the_docs_show_the_csv_file_of_their_example() -> None:
+    (shown,) = (text for page in PAGES for text in CSV_BLOCK.findall(page.read_text("utf-8")))
+    assert shown == CSV_FILES.input_file("configs/data/shapes.csv").read_text("utf-8")

@@ -32,7 +32,7 @@ def nowhere() -> Site:
 
 
 def test_a_plan_has_the_settings_and_the_limit_that_were_asked_for(source: Document) -> None:
-    plan, document = planned(source, SweepOptions(("measure.repetitions=2",), 2), here)
+    plan, document = planned(source, SweepOptions(("measure.repetitions=2",), 2), here, Path)
     assert [case.user_parameters for case in plan.cases] == [{"size": 1}, {"size": 2}]
     assert plan.experiment.measure.repetitions == 2
     assert (document.name, document.text) == ("tiny.yaml", EXPERIMENT)
@@ -40,14 +40,14 @@ def test_a_plan_has_the_settings_and_the_limit_that_were_asked_for(source: Docum
 
 def test_no_site_is_asked_for_before_the_experiment_is_known_to_be_right(source: Document) -> None:
     with pytest.raises(UserError, match="metrix"):
-        planned(source, SweepOptions(("metrix=1",)), nowhere)
+        planned(source, SweepOptions(("metrix=1",)), nowhere, Path)
     with pytest.raises(UserError, match="3"):
-        planned(source, SweepOptions(), nowhere, most=2)
+        planned(source, SweepOptions(), nowhere, Path, most=2)
 
 
 def test_of_too_many_points_a_limit_leaves_few_enough(source: Document) -> None:
-    assert len(planned(source, SweepOptions(limit=2), here, most=2)[0].cases) == 2
-    assert len(planned(source, SweepOptions(), here, most=None)[0].cases) == 3
+    assert len(planned(source, SweepOptions(limit=2), here, Path, most=2)[0].cases) == 2
+    assert len(planned(source, SweepOptions(), here, Path, most=None)[0].cases) == 3
 
 
 def test_secrets_in_the_experiment_its_settings_and_the_site_are_refused(
@@ -56,15 +56,15 @@ def test_secrets_in_the_experiment_its_settings_and_the_site_are_refused(
     hidden = "hf_nobody_else_may_know_it"
     monkeypatch.setenv("HF_TOKEN", hidden)
     with pytest.raises(UserError, match="HF_TOKEN"):
-        planned(source, SweepOptions((f"description={hidden}",)), here)
+        planned(source, SweepOptions((f"description={hidden}",)), here, Path)
     with pytest.raises(UserError, match="site file of 'laptop'"):
-        planned(source, SweepOptions(), lambda: here().model_copy(update={"description": hidden}))
+        planned(source, SweepOptions(), lambda: here().model_copy(update={"description": hidden}), Path)
     with pytest.raises(UserError, match=r"tiny\.yaml"):
-        planned(parse_yaml(f"# {hidden}\n{EXPERIMENT}", "tiny.yaml"), SweepOptions(), here)
+        planned(parse_yaml(f"# {hidden}\n{EXPERIMENT}", "tiny.yaml"), SweepOptions(), here, Path)
 
 
 def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(source: Document, tmp_path: Path) -> None:
-    plan, _ = planned(source, SweepOptions(), here)
+    plan, _ = planned(source, SweepOptions(), here, Path)
     workspace = Workspace(tmp_path)
     paths, environments, warnings = placed(plan, workspace, "mine", only_shown=True)
     assert (paths.name, list(environments)) == ("mine", ["command"])
@@ -80,7 +80,7 @@ def test_a_sweep_has_its_place_and_the_warnings_of_its_plan_and_environments(sou
 
 
 def test_a_workspace_whose_path_no_script_can_hold_is_refused(source: Document, tmp_path: Path) -> None:
-    plan, _ = planned(source, SweepOptions(), here)
+    plan, _ = planned(source, SweepOptions(), here, Path)
     with pytest.raises(UserError, match="which is not allowed in a job script"):
         placed(plan, Workspace(tmp_path / "two\nlines"), None, only_shown=True)
 
@@ -98,7 +98,7 @@ def test_files_that_a_case_reads_must_exist(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: str, what: str
 ) -> None:
     monkeypatch.setattr(planning, "resolved", lambda *_, **__: {})
-    plan, _ = planned(parse_yaml(f"{{name: a, parameters: {{{parameters}}}}}", "a.yaml"), SweepOptions(), here)
+    plan, _ = planned(parse_yaml(f"{{name: a, parameters: {{{parameters}}}}}", "a.yaml"), SweepOptions(), here, Path)
     path = tmp_path / "here" / "net.onnx"
     with pytest.raises(UserError) as caught:
         placed(plan, Workspace(tmp_path), None, only_shown=False)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.config.axes import Range
+from hpcbench.config.matrix.axes import Range
 from hpcbench.config.options.parameter_values import axis_of
 from hpcbench.errors import UserError
 

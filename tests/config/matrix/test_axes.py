@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcbench.config.axes import Range, axis_values
 from hpcbench.config.experiment import Experiment
+from hpcbench.config.matrix.axes import Range, axis_values
 from hpcbench.errors import UserError
 
 Load = Callable[..., Experiment]

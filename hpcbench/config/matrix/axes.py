@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from decimal import Context, Decimal
+from enum import Enum
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -15,6 +16,15 @@ from hpcbench.config.yaml_document import Model
 MAX_AXIS_VALUES = 100_000
 _DECIMAL = Context(prec=120)  # more digits than an integer of a YAML file may have
 _NEARLY = Decimal("1e-9")
+
+
+class Unset(Enum):
+    """The value of an axis in a point that does not set its parameter. In JSON, it is null."""
+
+    UNSET = None
+
+
+UNSET = Unset.UNSET
 
 
 class Range(Model):

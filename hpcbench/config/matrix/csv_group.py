@@ -1,0 +1,175 @@
+"""A CSV file as a zip group of an experiment: each row is a point, and each column an axis.
+
+The file is read before the experiment is checked, so that all later steps see lists of values. The document keeps the
+text of the file, which a sweep stores, and the line of each row, which errors name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from hpcbench.config.expressions import is_expression, names_in
+from hpcbench.config.matrix.axes import UNSET
+from hpcbench.config.matrix.csv_file import CsvError, CsvFile, parse_csv, read_text
+from hpcbench.config.matrix.row_filter import columns_used, matching_rows
+from hpcbench.config.parameters import NAMES
+from hpcbench.config.schema_location import KeyPath
+from hpcbench.config.validation.common_mistakes import canonical
+from hpcbench.config.validation.findings import Findings
+from hpcbench.config.workload.nested import DOTTED, is_known
+from hpcbench.config.yaml_document import Document, Model, dotted
+from hpcbench.errors import UserError, is_misspelt
+from hpcbench.util.text import in_list
+
+Locate = Callable[[str], Path]  # the path of a file, by its path in the experiment
+
+
+class CsvGroup(Model):
+    """A zip group that is a CSV file, such as `{file: shapes.csv, where: {set: small}}`."""
+
+    file: str = Field(description="CSV file with a header, relative to the workspace")
+    where: dict[str, Any] | str | None = Field(
+        default=None, description='rows to use: values to match by column, or a "{{ condition }}" over the columns'
+    )
+
+    @field_validator("where")
+    @classmethod
+    def _condition(cls, value: dict[str, Any] | str | None) -> dict[str, Any] | str | None:
+        if isinstance(value, str) and not is_expression(value):
+            raise ValueError('it is not a condition; write "{{ CONDITION }}", or the values to match: {column: value}')
+        return value
+
+
+@dataclass(frozen=True)
+class CsvRows:
+    """The rows of a CSV file that are a zip group of a document."""
+
+    group: int  # index of the group
+    name: str  # as in the experiment
+    text: str  # of the whole file
+    lines: list[int]  # of the rows
+    warnings: tuple[str, ...]
+
+
+def is_csv_group(group: Any) -> bool:
+    """Return whether a zip group is a CSV file. An axis of the name `file` is a list or a range."""
+    return isinstance(group, dict) and isinstance(group.get("file"), str)
+
+
+def with_csv_files(document: Document, locate: Locate) -> Document:
+    """Return the document with lists of values for each zip group that is a CSV file.
+
+    Apply `--set` before. Raise UserError, located in the file or the experiment, if a file cannot be used.
+    """
+    zipped = document.data.get("zip")
+    if not isinstance(zipped, list) or not any(map(is_csv_group, zipped)):
+        return document
+    reader = _Reader(document, locate)
+    groups = [reader.axes(index) if is_csv_group(group) else group for index, group in enumerate(zipped)]
+    data = {**document.data, "zip": groups}
+    return replace(document, data=data, places=reader.places, csv_rows=tuple(reader.found))
+
+
+class _Reader:
+    """Reads the CSV files of a document, each once."""
+
+    def __init__(self, document: Document, locate: Locate) -> None:
+        self.document = document
+        self.locate = locate
+        self.places = dict(document.places)
+        self.found: list[CsvRows] = []
+        self._own = _own_names(document.data)
+        self._set = _names_set(document)
+        self._files: dict[str, CsvFile] = {}
+
+    def axes(self, index: int) -> dict[str, list[Any]]:
+        """Return the axes of a group, and note its rows and the places of its columns."""
+        path: KeyPath = ("zip", index)
+        findings = Findings(self.document)
+        group = findings.checked(findings.validated(CsvGroup, self.document.data["zip"][index], path))
+        try:
+            return self._read(group, index)
+        except CsvError as error:
+            key = (*path, error.key)
+            where = f"{group.file}:{error.line}: {dotted(key)}" if error.line else self.document.where(key)
+            raise UserError(error.what, where=where, hint=error.hint) from error
+
+    def _read(self, group: CsvGroup, index: int) -> dict[str, list[Any]]:
+        file = self._file(group.file)
+        names = [name for name in file.columns if self._is_axis(name)]
+        used = columns_used(group.where, file.columns) if group.where is not None else set()
+        unused = [name for name in file.columns if name not in {*names, *used}]
+        if not names:
+            hints = [hint for name in unused if (hint := self._similar(name))]
+            own = "to use a column of your own, list it in user_parameters"
+            raise CsvError("no column is a parameter", file.header_line, "\n".join([*hints, own]))
+        rows = matching_rows(file, group.where) if group.where is not None else list(range(len(file.lines)))
+        warnings = (self._warning(group.file, unused),) if unused else ()
+        self.found.append(CsvRows(index, group.file, file.text, [file.lines[row] for row in rows], warnings))
+        free = [name for name in names if not self._is_set(name)]
+        self._note(group.file, index, dict.fromkeys(free, file.header_line))
+        return {name: [file.columns[name][row] if name in free else UNSET for row in rows] for name in names}
+
+    def _file(self, name: str) -> CsvFile:
+        if name not in self._files:
+            self._files[name] = parse_csv(read_text(self.locate(name)))
+        return self._files[name]
+
+    def _is_axis(self, column: str) -> bool:
+        """Return whether a column is a parameter, or an expression uses it: if it is not declared, that is an error."""
+        return column in NAMES or is_known(column) or column.partition(".")[0] in self._own
+
+    def _is_set(self, column: str) -> bool:
+        """Return whether `--set` sets a column, or the mapping that contains it. Then no row sets it."""
+        return any(column == name or column.startswith(f"{name}.") for name in self._set)
+
+    def _note(self, file: str, index: int, columns: Mapping[str, int]) -> None:
+        """Replace the places of the keys in a group by those of its columns."""
+        path: KeyPath = ("zip", index)
+        self.places = {key: place for key, place in self.places.items() if key[:2] != path or key == path}
+        self.places.update({(*path, name): f"{file}:{line}" for name, line in columns.items()})
+
+    def _similar(self, column: str) -> str:
+        known = {*NAMES, *DOTTED, *self._own}
+        meant = next((name for name in (canonical(column), *sorted(known)) if _is_near(column, name, known)), None)
+        return f"did you mean '{meant}'?" if meant else ""
+
+    def _warning(self, file: str, unused: Sequence[str]) -> str:
+        """Return a warning about columns that have no effect."""
+        shown = [f"'{name}'" + (f" ({hint})" if (hint := self._similar(name)) else "") for name in unused]
+        if len(unused) == 1:
+            why = "it is not a parameter, and `where` does not use it; to keep it, add it to user_parameters"
+            return f"{file}: column {shown[0]} is ignored: {why}"
+        why = "they are not parameters, and `where` does not use them; to keep them, add them to user_parameters"
+        return f"{file}: columns {in_list(shown)} are ignored: {why}"
+
+
+def _is_near(column: str, name: str, known: Collection[str]) -> bool:
+    """Return whether a column is probably this parameter, written in another way or with a mistake."""
+    return name in known and (name == canonical(column) or is_misspelt(column, name))
+
+
+def _own_names(data: Mapping[str, Any]) -> set[str]:
+    """Return the user parameters of an experiment, and the names in its expressions, except those of `where`."""
+    declared = data.get("user_parameters")
+    names = {name for name in declared if isinstance(name, str)} if isinstance(declared, list) else set()
+    waiting: list[Any] = [data]
+    while waiting:
+        value = waiting.pop()
+        names |= names_in(value) if isinstance(value, str) else set()
+        if isinstance(value, dict) and not is_csv_group(value):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return names
+
+
+def _names_set(document: Document) -> set[str]:
+    """Return the parameters that `--set` sets."""
+    by_set = (key for key, place in document.places.items() if place.startswith("--set "))
+    return {str(key[1]) for key in by_set if key[0] == "parameters" and len(key) > 1}
