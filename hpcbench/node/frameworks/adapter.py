@@ -13,6 +13,7 @@ from ...models.source import source_of
 from ..workload.data import Items
 from ..workload.problem import Problem
 from .operator_call import OperatorCall, Request
+from .operator_memory import check_memory
 
 if TYPE_CHECKING:
     import numpy
@@ -135,6 +136,7 @@ class OperatorComputation(Computation):
         self._of = of
         parameters, rank = problem.parameters, problem.group.rank
         seed, dtype = parameters["seed"], parameters["dtype"]
+        check_memory(operator, parameters["phase"], dtype)
         arrays = values.arrays_of(operator, seed, rank, dtype)
         cotangent = values.cotangent_of(operator, seed, rank, dtype)
         self.request = Request(operator, parameters["phase"], dtype, arrays, cotangent)
