@@ -13,7 +13,7 @@ from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
 
-SCHEMA = 9
+SCHEMA = 10
 """The version of the record schema. Increase it with each change of a field."""
 
 
@@ -100,6 +100,7 @@ class Epoch:
     epoch: int = described("number of the epoch, from 1")
     elapsed_s: float = described("time since the training began")
     accuracy: float = described("fraction of the validation split that is classified correctly")
+    trained_s: float = described("time from the beginning to the start of the validation")
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,9 @@ class Learning:
     epochs: int = described("epochs until the target accuracy was reached", "epochs")
     accuracy: float = described("accuracy after the last epoch", "accuracy")
     curve: Sequence[Epoch] = described("the validation of each epoch")
+    seed: int = described("seed of the weights and of the order of the training data")
+    held_out_items: int = described("number of items in the validation split")
+    started_unix_s: float = described("start of the training, in seconds since 1970")
 
 
 @dataclass(frozen=True)
@@ -237,7 +241,10 @@ class Record:
     monitors: Sequence[MonitorSummary] = described("what the monitor of each node measured")
     metrics: Optional[Mapping[str, MetricValue]] = described("metrics of a command")
     probe: Optional[Probe] = described("steps that hpcbench_probe recorded")
-    learning: Optional[Learning] = described("training to a target accuracy")
+    learning: Optional[Learning] = described(
+        "training to a target accuracy; of concurrent models, that of the last one that reached it"
+    )
+    models: Sequence[Learning] = described("trainings of concurrent models, by rank; empty if the run trains one model")
     work: Optional[Work] = described("what one step computes")
     threads: Optional[Threads] = described("thread counts in effect")
     settings: Optional[Mapping[str, Any]] = described("runtime settings in effect, as far as they can be read back")
