@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, latency
-from hpcbench.analysis.cases.quantities import NOT_FOUND
+from hpcbench.analysis.cases.quantities import MODELS, NOT_FOUND
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD, user_workload
 from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import effective_size_of, interval_of_values, median_interval
@@ -62,12 +62,13 @@ _JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over 
 _SENTENCES = (
     *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"),
     *("performance_variables", "outside_variables", "warnings"),
-    *("energy_scope", "energy_reason", "price_reason"),
+    *("energy_scope", "energy_reason", "price_reason", "valid_flops_reason"),
 )
 # Columns that are medians over the valid runs.
 _TYPICAL = (
     *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
     *("epochs", "accuracy", "price_per_hour"),
+    *("valid_flops", "valid_flops_per_w", "models_trained"),
 )
 _ENERGY = "energy_"  # prefix of the energy columns, which are also medians
 
@@ -98,7 +99,7 @@ def case_table(
     first = ordered[np.unique(case_of.to_numpy()[ordered], return_index=True)[1]]
     frame = rows.iloc[first].drop(columns=list(_PER_REPETITION), errors="ignore")
     metrics = [str(name) for name in repetitions if str(name).startswith(PREFIX)]
-    found = {**_of_all(rows), **_medians(used), **_outcomes(rows, used), **_metrics(used, metrics)}
+    found = {**_of_all(rows), **_medians(used), **_outcomes(rows, used), **_metrics(used, [*metrics, MODELS.column])}
     placed = {name: _placed(column, frame.index) for name, column in found.items()}
     placed |= {str(name): column for name, column in measured.items()}
     kept = frame.drop(columns=list(placed), errors="ignore")

@@ -58,7 +58,8 @@ ENERGY = Quantity(
     better="thriftier",
     measured_as="energy_measured_j_per_item",
 )
-QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY)}
+MODELS = Quantity("models_per_minute", "training rate", "models/min", more_is_better=True, better="faster")
+QUANTITIES = {each.column: each for each in (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY, MODELS)}
 # Quantities derived from the time, as are their intervals.
 OF_TIME = (TIME, THROUGHPUT, SPEEDUP)
 

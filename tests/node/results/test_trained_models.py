@@ -42,11 +42,12 @@ def record_of(
     make_rank: MakeRank,
     make_facts: Callable[..., dict[str, Any]],
 ) -> Callable[..., dict[str, Any]]:
-    """The record of ranks that trained, each of which measured the time of the run: 20 s."""
+    """The record of ranks that trained and measured the time of the run: 20 s, and 1 s more on each further rank."""
 
     def make(*trainings: dict[str, Any], **parameters: Any) -> dict[str, Any]:
-        samples = {**make_facts()["measurements"], "times_s": [20.0], "windows": [[5.0, 25.0, 1]]}
-        facts = [make_facts(learning=each, measurements=samples) for each in trainings]
+        usual = make_facts()["measurements"]
+        measured = [{**usual, "times_s": [20.0 + rank], "windows": [[5.0, 25.0, 1]]} for rank in range(len(trainings))]
+        facts = [make_facts(learning=each, measurements=own) for each, own in zip(trainings, measured, strict=True)]
         ranks = [make_rank(rank, facts=each) for rank, each in enumerate(facts)]
         outcome = judge(ranks, len(ranks), ENDED)
         made = record_writer.assemble(make_planned(**parameters), sweep_description, KEY, ranks, outcome, 30.0, {})
@@ -63,14 +64,14 @@ def test_a_record_has_each_model_and_the_last_one_that_reached_the_target_stands
     assert record["status"] == "completed"
     assert [(model["seed"], model["elapsed_s"]) for model in record["models"]] == [(7, 12.0), (8, 20.0), (9, None)]
     assert record["learning"] == record["models"][1]
-    assert record["measurements"]["times_s"] == [20.0]
+    assert record["measurements"]["times_s"] == [22.0]
     assert record["warnings"] == []
 
 
 def test_instances_have_the_time_of_the_run_not_a_mean_of_rates(record_of: Callable[..., dict[str, Any]]) -> None:
     parameters = {**TRAINING, "instances": 2, "cpus_per_task": 2}
     record = record_of(learned(7, 12.0), learned(8, 20.0), **parameters)
-    assert record["measurements"]["times_s"] == [20.0]
+    assert record["measurements"]["times_s"] == [21.0]
     assert len(record["models"]) == 2
 
 
