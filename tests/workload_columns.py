@@ -7,6 +7,8 @@ from typing import Any
 WORKLOAD: dict[str, Any] = {
     "data": None,
     "target_accuracy": None,
+    "models": None,
+    "models_per_minute": None,
     "input": None,
     "loss_function": None,
     "step": None,

@@ -9,7 +9,7 @@ from hpcbench.core.metrics.units import short_unit
 LONGEST = 60  # characters
 # Short names of quantities that `--metric` knows already.
 RESERVED = frozenset(
-    ("time", "throughput", "speedup", "peak", "price", "energy", *(f"p{n}" for n in (50, 90, 95, 99, 999)))
+    ("time", "throughput", "speedup", "peak", "price", "energy", "models", *(f"p{n}" for n in (50, 90, 95, 99, 999)))
 )
 _PRINTED = "printed_"  # prefix of a name that is reserved
 _PER_SECOND = re.compile(r"/s(?:ec(?:ond)?)?\Z")

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.collect.energy import energy_columns
+from hpcbench.collect.energy import MEASURED, energy_columns
 from hpcbench.collect.environment_columns import setup_columns
+from hpcbench.collect.training_columns import MODELS, TRAINED, training_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.frameworks import SETTING_NAMES, SETTINGS, THREAD_COUNTS
@@ -68,7 +69,7 @@ LARGEST_EXACT = 2**53  # largest integer that is exact in float64, as pandas may
 
 RECORD_COLUMNS = tuple(columns(RunRecord))  # columns that are fields of a record
 _WHOLE = [column.name for column in RECORD_COLUMNS if column.is_nullable_int]
-_WHOLE += [*THREAD_COUNTS, "physical_cores_per_task"]
+_WHOLE += [*THREAD_COUNTS, "physical_cores_per_task", MODELS, TRAINED]
 
 
 def repetition_table(records: Sequence[Record]) -> pd.DataFrame:
@@ -116,6 +117,7 @@ def _columns(records: Sequence[Record]) -> dict[str, Any]:
 
 def _row(record: Record) -> dict[str, Any]:
     """Return the columns that are computed from a record, in addition to RECORD_COLUMNS."""
+    energy = energy_columns(record)
     return {
         **_parameters(record),
         **_thread_search(record),
@@ -125,7 +127,8 @@ def _row(record: Record) -> dict[str, Any]:
         "compile_s": _compile_s(record),
         "physical_cores_per_task": _of_each_task(record.physical_cores),
         "input_shapes": json.dumps(record.work.input_shapes) if record.work and record.work.input_shapes else None,
-        **energy_columns(record),
+        **energy,
+        **training_columns(record, energy[MEASURED]),
         "nodes_used": ",".join(node.hostname for node in record.nodes) or None,
         **setup_columns(record),
         "job_id": _job_id(record.slurm),

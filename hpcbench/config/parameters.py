@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
@@ -123,9 +124,7 @@ class Parameters(Settings):
         if self.execution is not None and self.execution not in framework.executions:
             known = ", ".join(framework.executions)
             raise ValueError(f"{self.framework} has no execution '{self.execution}'; use one of: {known}")
-        others = ", ".join(name for name in framework.strategies if name != "single")
-        if self.strategy == "single" and self.tasks > 1 and others:  # without others, tasks are replicas
-            raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
+        self._check_single(framework.strategies)
         self._check_threads()
         return self
 
@@ -142,6 +141,15 @@ class Parameters(Settings):
         else:
             self._shipped(self.model)
         self._check_target()
+
+    def _check_single(self, strategies: Sequence[str]) -> None:
+        """Raise ValueError for several tasks without a strategy, unless each of them has a model of its own.
+
+        These are the trainings of several models to a target accuracy, and replicas of frameworks without strategies.
+        """
+        others = ", ".join(name for name in strategies if name != "single")
+        if self.strategy == "single" and self.tasks > 1 and others and self.task != TIME_TO_ACCURACY:
+            raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
 
     def _shipped(self, model: str) -> None:
         if self.framework in ONNX_FRAMEWORKS:

@@ -101,6 +101,7 @@ class Epoch:
     epoch: int = described("number of the epoch, from 1")
     elapsed_s: float = described("time since the training began")
     accuracy: float = described("fraction of the validation split that is classified correctly")
+    trained_s: float = described("time from the beginning to the start of the validation")
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,9 @@ class Learning:
     epochs: int = described("epochs until the target accuracy was reached", "epochs")
     accuracy: float = described("accuracy after the last epoch", "accuracy")
     curve: Sequence[Epoch] = described("the validation of each epoch")
+    seed: int = described("seed of the weights and of the order of the training data")
+    held_out_items: int = described("number of items in the validation split")
+    started_unix_s: float = described("start of the training, in seconds since 1970")
 
 
 @dataclass(frozen=True)
@@ -238,7 +242,10 @@ class Record:
     monitors: Sequence[MonitorSummary] = described("what the monitor of each node measured")
     metrics: Optional[Mapping[str, MetricValue]] = described("metrics of a command")
     probe: Optional[Probe] = described("steps that hpcbench_probe recorded")
-    learning: Optional[Learning] = described("training to a target accuracy")
+    learning: Optional[Learning] = described(
+        "training to a target accuracy; of concurrent models, that of the last one that reached it"
+    )
+    models: Sequence[Learning] = described("trainings of concurrent models, by rank; empty if the run trains one model")
     validation: Optional[Validation] = described("validation of the results of an operator")
     work: Optional[Work] = described("what one step computes")
     threads: Optional[Threads] = described("thread counts in effect")

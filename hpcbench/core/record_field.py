@@ -1,5 +1,6 @@
 """Fields of records: their meaning, and the columns that tables make of them."""
 
+import collections.abc
 import dataclasses
 import typing
 from typing import Any, Iterator, List, NamedTuple, Sequence
@@ -27,7 +28,7 @@ class Column(NamedTuple):
 
 
 def columns(kind: Any, path: Sequence[str] = (), nullable: bool = False) -> Iterator[Column]:
-    """Yield the columns that the fields of a dataclass declare, in the order of the tree."""
+    """Yield the columns that the fields of a dataclass declare, in the order of the tree, except those in lists."""
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(kind):
         hint = hints[field.name]
@@ -36,8 +37,12 @@ def columns(kind: Any, path: Sequence[str] = (), nullable: bool = False) -> Iter
         if field.metadata.get("column"):
             name, unit, meaning = (field.metadata[key] for key in ("column", "unit", "meaning"))
             yield Column(name, own, unit, meaning, kinds == [int] and may_be_null)
-        elif len(kinds) == 1 and dataclasses.is_dataclass(kinds[0]):
+        elif len(kinds) == 1 and dataclasses.is_dataclass(kinds[0]) and not _is_list(hint):
             yield from columns(kinds[0], own, may_be_null)
+
+
+def _is_list(hint: Any) -> bool:
+    return typing.get_origin(hint) is collections.abc.Sequence
 
 
 def values_at(records: Sequence[Any], path: Sequence[str]) -> List[Any]:

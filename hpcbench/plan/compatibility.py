@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hpcbench.config.parameters import Parameters
-from hpcbench.core.frameworks import COMPILED, SETTINGS, THREAD_COUNTS, TIME_TO_ACCURACY, runtime_settings
+from hpcbench.core.frameworks import COMPILED, SETTINGS, THREAD_COUNTS, runtime_settings
 from hpcbench.core.run_spec import COMMAND
 
 
@@ -50,8 +50,8 @@ def _instances(parameters: Parameters) -> Incompatibility | None:
         return Incompatibility("instances", what, "remove 'strategy' or 'instances'")
     if parameters.device != "cpu":
         return Incompatibility("instances", f"'instances' cannot be used with device: {parameters.device}")
-    if parameters.task == TIME_TO_ACCURACY:
-        return Incompatibility("instances", f"'instances' cannot be used with task: {parameters.task}")
+    if parameters.tasks > 1:
+        return Incompatibility("instances", f"'instances' requires one task, not {parameters.tasks}")
     return None
 
 

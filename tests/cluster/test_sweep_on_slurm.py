@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import yaml
+from sklearn.datasets import load_digits
 
 from tests.cluster.conftest import PROGRAM
 
@@ -53,6 +55,34 @@ def test_a_task_is_bound_to_as_many_cpus_as_it_asked_for(cluster):
 
 
 @pytest.mark.long
+@pytest.mark.versions("several nodes")
+def test_two_nodes_train_a_model_each_at_the_same_time(cluster):
+    found = load_digits()
+    np.savez(cluster.workspace / "digits.npz", x=(found.data / 16).astype(np.float32), y=found.target)
+    experiment = cluster.experiment(
+        parameters={
+            "task": "time_to_accuracy",
+            "target_accuracy": 0.88,
+            "max_epochs": 3,
+            "seed": 3,
+            "batch_size": 16,
+            "data": {"npz": "digits.npz"},
+            "model_options": {"input_size": 64, "hidden_size": 16},
+            "nodes": 2,
+            "intra_op_threads": 1,
+        },
+    )
+    cluster("sweep", experiment, "--wait")
+    (record,) = cluster.records()
+    assert len({rank["host"] for rank in record["ranks"]}) == 2
+    missed, reached = record["models"]
+    assert [missed["seed"], reached["seed"]] == [3, 4]
+    assert (missed["elapsed_s"], record["measurements"]["times_s"]) == (None, [reached["elapsed_s"]])
+    assert abs(missed["started_unix_s"] - reached["started_unix_s"]) < 60, "they start together"
+    (row,) = cluster.report()
+    assert float(row["models_per_minute"]) == pytest.approx(60 / reached["elapsed_s"])
+
+
 @pytest.mark.versions("several nodes")
 def test_training_runs_across_two_nodes(cluster):
     cluster("sweep", cluster.experiment(parameters={"strategy": "ddp", "nodes": 2, "intra_op_threads": 1}), "--wait")

@@ -237,7 +237,17 @@ def test_the_job_is_named_as_slurm_names_it(make_record: MakeRecord, slurm: dict
 EAGER, COMPILED = {"execution": "eager"}, {"execution": "compiled"}
 
 
-LEARNING = {"elapsed_s": 9.0, "ended_s": 9.0, "first_step_s": 0.9, "epochs": 3, "accuracy": 0.9, "curve": []}
+LEARNING: dict[str, Any] = {
+    "elapsed_s": 9.0,
+    "ended_s": 9.0,
+    "first_step_s": 0.9,
+    "epochs": 3,
+    "accuracy": 0.9,
+    "seed": 0,
+    "held_out_items": 100,
+    "started_unix_s": 1.7e9,
+    "curve": [],
+}
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from mlperf_logging.compliance_checker.mlp_parser import parse_file
 from PIL import Image
 from sklearn.datasets import load_digits
 
@@ -175,6 +178,44 @@ def test_a_target_that_is_missed_is_a_failure_that_says_how_far_it_came(command_
     assert "the best accuracy was" in record["error"]["message"]
     assert [point["epoch"] for point in record["learning"]["curve"]] == [1, 2]
     assert record["measurements"] is None
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs; not run: two models at the same time")
+def test_of_two_concurrent_models_one_misses_its_target_and_the_other_counts(command_line, digits):
+    experiment = command_line.experiment(
+        parameters={
+            "task": "time_to_accuracy",
+            "target_accuracy": 0.88,
+            "max_epochs": 3,
+            "seed": 3,
+            "batch_size": 16,
+            "data": {"npz": str(digits)},
+            "model_options": {"input_size": 64, "hidden_size": 16},
+            "cpus_per_task": 2,
+            "intra_op_threads": 1,
+        },
+        matrix={"instances": [1, 2]},
+        measure={"retries": 0},
+    )
+    command_line("sweep", experiment, "--local", "--no-fail-fast", expect=1)
+    alone, both = sorted(command_line.records(), key=lambda record: record["parameters"]["instances"])
+    assert (alone["status"], both["status"]) == ("failed", "completed"), both["error"]
+    missed, reached = both["models"]
+    assert [missed["seed"], reached["seed"]] == [3, 4]
+    accuracies = [[point["accuracy"] for point in each["curve"]] for each in (alone["learning"], missed, reached)]
+    assert accuracies[0] == accuracies[1], "the first of several models trains as it does alone"
+    assert accuracies[1] != accuracies[2]
+    assert both["measurements"]["times_s"] == [reached["elapsed_s"]]
+    assert reached == both["learning"]
+    command_line("report", "--mllog", "logs", "--csv", "cases.csv", expect=1)
+    (row,) = (row for row in csv.DictReader((command_line.workspace / "cases.csv").open()) if row["instances"] == "2")
+    assert (row["models"], float(row["models_trained"])) == ("2", 1)
+    assert float(row["accuracy"]) == reached["accuracy"]
+    assert float(row["models_per_minute"]) == pytest.approx(60 / reached["elapsed_s"])
+    logs = sorted((command_line.workspace / "logs").glob("*/*/**/result_*.txt"))
+    assert sorted(log.read_text().count('"success"') for log in logs) == [0, 0, 1]
+    assert all(not parse_file(str(log), ruleset="3.0.0")[1] for log in logs)
 
 
 @pytest.mark.torch

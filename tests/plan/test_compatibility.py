@@ -11,9 +11,8 @@ from hpcbench.core.frameworks import FRAMEWORKS, SETTINGS, runtime_settings
 from hpcbench.errors import UserError
 from hpcbench.models.source import ONNX_FRAMEWORKS
 
-ALONE = """\
+MODELS = """\
   cpus_per_task: 2
-  instances: 2
   task: time_to_accuracy
   target_accuracy: 0.9
   data: {npz: digits.npz}
@@ -68,10 +67,10 @@ def refused(plan: Callable[..., Any]) -> Callable[[str], UserError]:
             "'instances' cannot be used with device: gpu",
         ),
         (
-            ALONE,
-            6,
+            MODELS + "  instances: 2\n  nodes: 2\n",
+            9,
             "parameters.instances",
-            "'instances' cannot be used with task: time_to_accuracy",
+            "'instances' requires one task, not 2",
         ),
     ],
 )
@@ -96,6 +95,7 @@ def test_too_many_threads_come_with_what_to_do(refused: Callable[[str], UserErro
         "  cpus_per_task: 4\n  instances: 2\n  intra_op_threads: 2\n",
         "  intra_op_threads: 64\n  inter_op_threads: 8\n  oversubscribe: true\n",
         "  instances: 3\n  oversubscribe: true\n",
+        MODELS + "  instances: 2\n",
         COMPILED + "  compile_mode: reduce-overhead\n",
     ],
 )

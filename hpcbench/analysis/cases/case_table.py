@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER, latency
-from hpcbench.analysis.cases.quantities import ACCURACIES, NOT_FOUND
+from hpcbench.analysis.cases.quantities import ACCURACIES, MODELS, NOT_FOUND
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD, user_workload
 from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import effective_size_of, interval_of_values, median_interval
@@ -67,12 +67,13 @@ _JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over 
 _SENTENCES = (
     *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"),
     *("performance_variables", "outside_variables", "warnings"),
-    *("energy_scope", "energy_reason", "price_reason"),
+    *("energy_scope", "energy_reason", "price_reason", "valid_flops_reason"),
 )
 # Columns that are medians over the valid runs.
 _TYPICAL = (
     *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
     *("epochs", "price_per_hour"),
+    *("valid_flops", "valid_flops_per_w", "models_trained"),
 )
 _ENERGY = "energy_"  # prefix of the energy columns, which are also medians
 
@@ -104,7 +105,7 @@ def case_table(
     frame = rows.iloc[first].drop(columns=list(_PER_REPETITION), errors="ignore")
     metrics = [str(name) for name in repetitions if str(name).startswith(PREFIX)]
     accuracies = [each.column for each in ACCURACIES if each.column in rows]
-    found = {**_of_all(rows), **_medians(used), **_outcomes(rows, used), **_metrics(used, metrics)}
+    found = {**_of_all(rows), **_medians(used), **_outcomes(rows, used), **_metrics(used, [*metrics, MODELS.column])}
     trained = rows[_is_trained(cleaned).to_numpy()]  # a limit of a CI may exceed 1
     found |= {name: column.clip(upper=1.0) for name, column in _metrics(trained, accuracies).items()}
     placed = {name: _placed(column, frame.index) for name, column in found.items()}

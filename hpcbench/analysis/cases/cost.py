@@ -98,7 +98,7 @@ def _by_repetitions(cases: pd.DataFrame, repetitions: pd.DataFrame) -> tuple[Flo
     """
     used = valid_repetitions(repetitions)
     metered = used[used["energy_measured_j"].notna()]
-    learnt = used[used["epochs"].notna() & used["price_per_hour"].notna()]
+    learnt = used[used["epochs"].notna() & used["price_per_hour"].notna() & ~(used["models"] > 1).fillna(False)]
     energies = _values(metered, _joules, "energy_measured_j", "energy_measured_j_per_item")
     products = _values(metered, _energy_delay, "energy_measured_j_per_item", "items_per_step", SAMPLES)
     prices = _values(learnt, _price_of_epoch, "price_per_hour", "epochs", SAMPLES)

@@ -10,7 +10,7 @@ import pandas as pd
 from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import median_of, percentiles
 from hpcbench.analysis.stats.quantiles import PERCENTILES
-from hpcbench.core.frameworks import FORWARD_TASKS, SHARDED
+from hpcbench.core.frameworks import FORWARD_TASKS, SHARDED, STEP_TASKS
 from hpcbench.core.samples import SAMPLES
 
 AVERAGED_OVER = "measurements_averaged_over"  # column with the reason for missing percentiles
@@ -39,7 +39,7 @@ def _averaged_over(repetition: Row) -> str | None:
     if repetition["steps_per_measurement"] > 1:
         return STEPS
     if repetition["instances"] > 1:
-        return INSTANCES
+        return INSTANCES if repetition["task"] in STEP_TASKS else None
     tasks = repetition["nodes"] * repetition["tasks_per_node"]
     alone = repetition["task"] in FORWARD_TASKS and repetition["strategy"] not in SHARDED
     return TASKS if tasks > 1 and alone else None

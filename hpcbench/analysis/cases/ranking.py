@@ -7,16 +7,24 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity, as_reported
+from hpcbench.analysis.cases.quantities import MODELS, NOT_FOUND, THROUGHPUT, TIME, Quantity, as_reported
 from hpcbench.analysis.cases.workloads import work_groups
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import PROBED
 
 
 def speed_of(cases: pd.DataFrame) -> pd.Series[float]:
-    """Return items per second, or the inverse of the time if measurements have no items; missing if the time is 0."""
+    """Return items per second, or the inverse of the time if measurements have no items; missing if the time is 0.
+
+    The items of a run that trains several models are the models that reached the target.
+    """
     times = cases["time_median_s"].astype(float).replace(0, np.nan)
-    return cases["throughput_items_per_s"].astype(float).fillna(1 / times)
+    models = cases[MODELS.column].astype(float).where(_train_several(cases)) / 60
+    return cases["throughput_items_per_s"].astype(float).fillna(models).fillna(1 / times)
+
+
+def _train_several(cases: pd.DataFrame) -> pd.Series[bool]:
+    return cases["models"].astype(float) > 1
 
 
 def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quantity]) -> Quantity:
@@ -24,10 +32,12 @@ def ranked_by(cases: pd.DataFrame, quantity: Quantity, metrics: Collection[Quant
 
     This is `quantity`, unless it is the throughput and no case has one. In this case, it is the first metric with a
     known better direction that a case has or lacks, otherwise the time. Commands with recorded steps are ranked by
-    the time: the times of phases are also metrics.
+    the time: the times of phases are also metrics. Runs that train several models are ranked by the models per minute.
     """
     if quantity != THROUGHPUT or cases[THROUGHPUT.column].notna().any():
         return as_reported(quantity, cases)
+    if _train_several(cases).any():
+        return MODELS
     if cases[PROBED].notna().any():
         return TIME
     lacking = {name for names in cases[NOT_FOUND[0]].dropna() for name in names.split(", ")}

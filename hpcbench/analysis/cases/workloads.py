@@ -48,6 +48,7 @@ def _defining(cases: pd.DataFrame) -> dict[str, list[bool]]:
         **dict.fromkeys(WORK, models),
         "optimizer": [trains_steps(task) for task in tasks],  # otherwise unused, or compared like a strategy
         "held_out": [task == TIME_TO_ACCURACY for task in tasks],
+        "models": [task == TIME_TO_ACCURACY for task in tasks],
         "experiment": commands,
         USER_WORKLOAD: commands,
     }

@@ -130,6 +130,12 @@ Examples:
     type=click.Choice(["latex", "markdown"]),
     help="Print the rankings as tables in this format.",
 )
+@click.option(
+    "--mllog",
+    metavar="DIR",
+    callback=not_empty,
+    help="Write an MLPerf log per model trained to a target accuracy to this folder.",
+)
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
@@ -152,6 +158,7 @@ def report_command(
     theme: str,
     plot: str | None,
     tables_for: str | None,
+    mllog: str | None,
     same_workload: tuple[str, ...],
 ) -> int:
     """Print the cases of SWEEP, best first, with 95 % confidence intervals. Several sweeps are reported together.
@@ -186,6 +193,8 @@ def report_command(
     if figures:
         write_figures(drawn, figures, wanted, theme, "at least two measured cases are required")
     _write(asked, results, progresses, searched, drawn, level, top)
+    if mllog:
+        _write_mllogs(records, mllog)
     check_measurable(results)
     return SUCCESS if results.succeeded else FAILURE
 
@@ -270,6 +279,14 @@ def _write(
         writers |= dict.fromkeys((suffix, f"tables {kind}"), partial(_write_tables, results, kind, top))
     rows = plural(len(table()), "row") if any(output.format in ("csv", "parquet") for output in asked) else ""
     write_outputs(asked, writers, {"csv": rows, "parquet": rows})
+
+
+def _write_mllogs(records: list[Record], folder: str) -> None:
+    from hpcbench.report.export import mllog
+
+    written = mllog.write(records, Path(folder))
+    text = f"wrote {plural(len(written), 'MLPerf log')} to {folder}"
+    err.print(text if written else "no MLPerf logs: no run trained to a target accuracy", markup=False, soft_wrap=True)
 
 
 def _write_tables(results: Results, kind: str, top: int, file: str) -> None:

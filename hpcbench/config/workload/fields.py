@@ -114,7 +114,8 @@ class Work(Model):
     )
     strategy: str = Field(
         default="single",
-        description=f"parallel strategy: {_names(STRATEGIES)}, if the framework has it; `single` is one task",
+        description=f"parallel strategy: {_names(STRATEGIES)}, if the framework has it; `single` is one "
+        "task, except in time_to_accuracy, where each task trains its own model",
         json_schema_extra={"enum": [*STRATEGIES]},
     )
     device: Device = Field(default="cpu", description="device of the model")

@@ -12,15 +12,15 @@ def check_gpus(problem: Problem, visible: Sequence[str], framework: str) -> None
     if not problem.on_gpu:
         return
     own = gpus.identity(own_gpu(problem, len(visible))) if visible else None
-    chosen = problem.group.gather(own)
+    chosen = problem.all_ranks.gather(own)
     if not visible:
         raise Unsupported("a GPU is requested, but %s finds none on this node" % framework)
     if own is None:
         _check_count(problem, len(visible))
         return
-    sharing = [rank for rank in problem.group.local_ranks if chosen[rank] == own]
+    sharing = [rank for rank in problem.all_ranks.local_ranks if chosen[rank] == own]
     if len(sharing) > 1:
-        values = (", ".join(map(str, sharing)), len(problem.group.local_ranks), len(visible))
+        values = (", ".join(map(str, sharing)), len(problem.all_ranks.local_ranks), len(visible))
         raise Unsupported(
             "ranks %s would share a GPU: %d tasks on this node need one each, and %d are visible" % values
         )
@@ -28,14 +28,14 @@ def check_gpus(problem: Problem, visible: Sequence[str], framework: str) -> None
 
 def _check_count(problem: Problem, visible: int) -> None:
     """Raise Unsupported if there are too few GPUs, for GPUs without an identity."""
-    tasks = len(problem.group.local_ranks)
-    if visible < tasks and not (problem.group.bound and visible == 1):  # srun may show each task its own
+    tasks = len(problem.all_ranks.local_ranks)
+    if visible < tasks and not (problem.all_ranks.bound and visible == 1):  # srun may show each task its own
         raise Unsupported("%d tasks on this node request a GPU each, but %d are visible" % (tasks, visible))
 
 
 def own_gpu(problem: Problem, visible: int) -> int:
     """Return the index of this rank's GPU: 0 if srun shows each task one GPU, otherwise by local rank."""
-    return problem.group.local_rank % visible
+    return problem.all_ranks.local_rank % visible
 
 
 def check_cpu_dtype(problem: Problem, dtypes: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from ...core.start_rules import oom_pruning
 from ...core.typed_json import InvalidError, from_json, to_json
 from ...core.validation.result import Validation
 from ...core.variables import performance
-from . import kept_output, monitor_summary
+from . import kept_output, monitor_summary, trained_models
 from .outcome import Outcome, not_evaluated
 
 TIMELINES = "timelines"  # folder next to that of the records, with one file per file of records
@@ -116,6 +116,7 @@ def _assembled(
         metrics=_metrics(outcome.metrics),
         probe=outcome.steps.probe if outcome.steps else None,
         **_of_first_rank(facts[0] if facts else {}),
+        **trained_models.trainings(planned, facts)._asdict(),
         affinity=[fact.get("affinity") for fact in facts],
         physical_cores=[fact.get("physical_cores") for fact in facts],
         peak_memory_bytes=_largest(facts, "peak_memory_bytes"),
@@ -157,7 +158,6 @@ def _origin(sweep: Dict[str, Any]) -> Dict[str, Any]:
 def _of_first_rank(facts: Dict[str, Any]) -> Dict[str, Any]:
     return {
         **{name: facts.get(name) for name in _VERBATIM},
-        "learning": _part(Learning, facts.get("learning")),
         "validation": _part(Validation, facts.get("validation")),
         "work": _part(Work, facts.get("work")),
         "threads": _part(Threads, facts.get("threads")),
@@ -223,14 +223,15 @@ def _warnings(facts: List[Dict[str, Any]], planned: PlannedRun, measured: bool) 
 
 
 def _work_alone(planned: PlannedRun) -> bool:
-    """Return whether ranks do not communicate."""
-    if planned.instances > 1:
-        return True
+    """Return whether ranks take steps without communication. Trainings of several models measure a common time."""
     if planned.is_command:
         return False
-    from ...core.frameworks import FORWARD_TASKS, SHARDED
+    from ...core.frameworks import FORWARD_TASKS, SHARDED, STEP_TASKS
 
-    return planned.parameters["task"] in FORWARD_TASKS and planned.parameters["strategy"] not in SHARDED
+    task = planned.parameters["task"]
+    if planned.instances > 1:
+        return task in STEP_TASKS
+    return task in FORWARD_TASKS and planned.parameters["strategy"] not in SHARDED
 
 
 def append(record: Record, path: str) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 from ...core import status
 from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
-from ...core.samples import of_whole
 from ...core.typed_json import to_json
 from ...core.validation.result import FAILED
 from ...core.variables.worker import RETAIN, RETAINING
@@ -160,9 +159,7 @@ def _measure(
     parameters = planned.parameters
     network = _built(adapter, planned, group, facts)
     if parameters["task"] == TIME_TO_ACCURACY:
-        facts["learning"] = time_to_accuracy.learn(network)
-        learned = facts["learning"]
-        samples = of_whole(learned["elapsed_s"], learned["ended_s"], learned["first_step_s"])
+        facts["learning"], samples = time_to_accuracy.measure(network)
     else:
         settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
         step = STEPS[parameters["task"]](network)
@@ -254,7 +251,7 @@ def _agreed_weights(network: "Network", group: Group) -> int:
     checksum = 0
     for weight in network.weights():
         checksum = zlib.crc32(weight.tobytes(), checksum)
-    if not network.problem.parallel:  # instances: each has trained its own
+    if not network.problem.parallel:  # each rank has trained its own
         return checksum
     checksums = group.gather(checksum)
     differing = [rank for rank, other in enumerate(checksums) if other != checksums[0]]

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
-from ...core.frameworks import OPERATOR, SHARDED, TASKS
+from ...core.frameworks import OPERATOR, SHARDED, TASKS, TIME_TO_ACCURACY
 from ...models import catalog
 from ...models.initial_weights import InitialWeights, Numbers
 from ...models.layers import Layer, Shape
@@ -14,6 +14,7 @@ from ...models.operators.catalog import operator_of
 from ...models.operators.operator import Operator
 from ...models.optimizers import Optimizer, optimizer_of
 from ...models.source import source_of
+from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
 from . import data
 
@@ -23,10 +24,15 @@ class Problem:
     """A case, for one rank. `layers` map an input of `item_shape` to a logit per class, or per position and token.
 
     A case with an `operator` has no layers.
+
+    `group` are the ranks that share the work; `all_ranks` are those of the run. They differ if each rank trains a model
+    of its own to a target accuracy. `parameters` then have the seed of this model, and `split_seed` that of the case.
     """
 
     parameters: Dict[str, Any]
     group: Group
+    all_ranks: Group
+    split_seed: int
     options: Dict[str, Any]
     layers: List[Layer]
     item_shape: Shape
@@ -89,7 +95,7 @@ class Problem:
         classes = vocabulary if self.predicts_tokens else self.options["classes"]
         items = data.load(parameters["data"], self.item_shape, vocabulary, classes, label_shape)
         sizes = (parameters["batch_size"], self.batches_per_step, group.rank, group.size)
-        return data.split(items, parameters["held_out"], *sizes, parameters["seed"])
+        return data.split(items, parameters["held_out"], *sizes, self.split_seed)
 
     @property
     def items_per_step(self) -> int:
@@ -129,14 +135,24 @@ class Problem:
         return numbers.uniform(shape, 3**0.5), labels  # variance 1
 
 
-def of_case(parameters: Dict[str, Any], group: Group) -> Problem:
-    """Return the problem of a case, for this rank of `group`. For an external model, `layers` is empty."""
+def of_case(parameters: Dict[str, Any], all_ranks: Group) -> Problem:
+    """Return the problem of a case, for this rank of the run. For an external model, `layers` is empty.
+
+    In training to a target accuracy with the strategy single, each rank trains a model of its own, from the seed of the
+    case plus its rank. The data of all models are split equally, so that their accuracies can be compared.
+    """
+    group, split_seed = all_ranks, parameters["seed"]
     if parameters["task"] == OPERATOR:
-        return Problem(parameters, group, {}, [], (), operator_of(parameters["operator"], parameters["sizes"]))
+        operator = operator_of(parameters["operator"], parameters["sizes"])
+        return Problem(parameters, group, all_ranks, split_seed, {}, [], (), operator)
+    if parameters["task"] == TIME_TO_ACCURACY and parameters["strategy"] == "single":
+        group = Group(Ranks(0, 1))
+        parameters = {**parameters, "seed": split_seed + all_ranks.rank}
     if source_of(parameters["model"]).is_external:
-        return Problem(parameters, group, parameters["model_options"], [], ())
+        return Problem(parameters, group, all_ranks, split_seed, parameters["model_options"], [], ())
     options = catalog.resolved_options(parameters["model"], parameters["model_options"])
-    return Problem(parameters, group, options, *catalog.network(parameters["model"], options))
+    network = catalog.network(parameters["model"], options)
+    return Problem(parameters, group, all_ranks, split_seed, options, *network)
 
 
 def channels_last(array: "numpy.ndarray") -> "numpy.ndarray":

@@ -11,6 +11,7 @@ from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
 from hpcbench.analysis.cases.labels import cell, sizes_in_words
 from hpcbench.analysis.cases.quantities import (
     ACCURACY,
+    MODELS,
     OF_TIME,
     QUANTITIES,
     THROUGHPUT,
@@ -70,6 +71,8 @@ def _headed(quantity: Quantity, unit: str) -> str:
 def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> list[Column]:
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
     columns = _measured(cases, TIME)
+    if learning and (cases["models"] > 1).any() and quantity != MODELS:
+        columns = [*_measured(cases, MODELS), *columns]
     if cases.iloc[0]["task"] in FORWARD_TASKS and quantity.column != TAIL and cases[TAIL].notna().any():
         columns += _measured(cases, QUANTITIES[TAIL], gives_way=_TAIL)
     if learning:

@@ -13,10 +13,13 @@ from tests.report.synthetic_results import results, threads
 # By which the second case is twice as good: it takes half of the time, and half of everything else.
 COSTS = {"currency": "EUR", "energy_scope": "cpu", "energy_measured_j": 12.0}
 MEASURED = ({"energy_measured_j_per_item": 2.0}, {"energy_measured_j_per_item": 1.0})
-MEMORY = ({"peak_memory_bytes": 2**31}, {"peak_memory_bytes": 2**30})
+OTHERS = (
+    {"peak_memory_bytes": 2**31, "models_per_minute": 3.0},
+    {"peak_memory_bytes": 2**30, "models_per_minute": 6.0},
+)
 CASES = [
-    threads(1, time_s, price_per_hour=3.6, **COSTS, **joules, **memory)
-    for time_s, joules, memory in zip((0.4, 0.2), MEASURED, MEMORY, strict=True)
+    threads(1, time_s, price_per_hour=3.6, **COSTS, **joules, **others)
+    for time_s, joules, others in zip((0.4, 0.2), MEASURED, OTHERS, strict=True)
 ]
 
 

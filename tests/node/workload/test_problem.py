@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,3 +167,33 @@ def test_images_turn_to_channels_last_and_all_else_stays() -> None:
     assert turned.flags["C_CONTIGUOUS"]
     sequence = np.arange(24).reshape(2, 3, 4)
     assert channels_last(sequence) is sequence
+
+
+@pytest.fixture
+def digits(tmp_path: Path) -> dict[str, Any]:
+    """Parameters that train to an accuracy on ten numbered items."""
+    path = tmp_path / "items.npz"
+    np.savez(path, x=np.arange(10, dtype=np.float32).reshape(10, 1), y=np.arange(10))
+    options = {"model": "mlp", "model_options": {"input_size": 1}, "batch_size": 2, "data": {"npz": str(path)}}
+    return {**options, "task": "time_to_accuracy", "target_accuracy": 0.9, "held_out": 0.2, "seed": 7}
+
+
+def test_each_rank_trains_a_model_of_its_own_on_all_data_and_from_its_own_seed(
+    state: State, digits: dict[str, Any]
+) -> None:
+    alone, third = state(**digits), state(rank=2, size=3, **digits)
+    assert (alone.parameters["seed"], third.parameters["seed"]) == (7, 9)
+    assert (third.group.rank, third.group.size, third.all_ranks.size) == (0, 1, 3)
+    assert third.items_per_epoch == alone.items_per_epoch == 8
+    assert alone.split is not None
+    assert third.split is not None
+    for part in ("training", "held_out"):
+        one, other = getattr(alone.split, part).labels, getattr(third.split, part).labels
+        assert np.array_equal(one, other), "all models learn and are tested on the same items"
+    one, other = (each.weights().of(each.layers[0], each.item_shape) for each in (alone, third))
+    assert any(not np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_ranks_that_train_one_model_share_the_data_and_the_seed(state: State, digits: dict[str, Any]) -> None:
+    third = state(rank=2, size=3, **{**digits, "strategy": "ddp"})
+    assert (third.parameters["seed"], third.group.rank, third.items_per_epoch) == (7, 2, 6)

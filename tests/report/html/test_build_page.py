@@ -241,6 +241,25 @@ def test_the_time_to_an_accuracy_is_ranked_with_its_epochs() -> None:
     assert ranking.places[0].standing == BEST
 
 
+def test_concurrent_models_are_ranked_by_their_number_per_minute_not_by_the_time_of_the_last() -> None:
+    """Two of four models in 50 s are fewer per minute than all four in 60 s."""
+    learning = {"task": "time_to_accuracy", "target_accuracy": 0.9, "items_per_step": None, "models": 4}
+    rates = {"models_trained": [2, 4], "models_per_minute": [2.4, 4.0], "epochs": [3, 3], "accuracy": [0.9, 0.9]}
+    times = [50.0, 60.0]
+    cases = [
+        repetitions_of(
+            place, time_s, batch_size=2**place, **learning, **{name: each[place] for name, each in rates.items()}
+        )
+        for place, time_s in enumerate(times)
+    ]
+    page = said(results(*cases))
+    (ranking,) = page.rankings
+    titles = [heading.title for heading in ranking.columns]
+    assert [place.cells[titles.index("training rate (models/min)")] for place in ranking.places] == ["4.00", "2.40"]
+    assert [place.cells[titles.index("speedup")] for place in ranking.places] == ["1.67x", "1.00x"]
+    assert page.headlines[0].sentence.startswith("batch_size=2 (4 models/min) is 1.67x")
+
+
 def test_what_is_no_number_is_not_known_and_the_page_is_written() -> None:
     found = threads(0.4, 0.2, 0.3)
     found.cases.loc[0, [*THROUGHPUT.limits, "speedup"]] = [np.nan, np.inf, -np.inf]

@@ -2,13 +2,19 @@
 
 The time is measured from the first step to the end of the evaluation that reaches the target, including evaluations, as
 in MLPerf's time-to-train (Mattson et al., 2020, "MLPerf training benchmark", section 3.2).
+
+Ranks that do not share a model start their trainings together. The time of the run is then that until the last model
+that reaches the target has reached it. Models that miss the target do not count, as in MLPerf HPC's weak scaling, whose
+results may be pruned (MLPerf HPC training rules, "Weak scaling (throughput)"). A rank that fails for another reason
+fails the run.
 """
 
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
+from ....core.samples import Samples, of_whole
 from ...errors import Missed
 from ...frameworks.adapter import Network
 from ...workload.data import Split
@@ -16,6 +22,24 @@ from ...workload.data import Split
 # An asynchronous framework queues steps faster than it runs them: without synchronization, its queue would hold the
 # batches of a whole epoch. After each step, synchronization would keep it from working ahead.
 SYNCHRONIZE_EVERY = 16  # steps
+
+
+def measure(network: Network) -> Tuple[Dict[str, Any], Samples]:
+    """Train with all ranks at the same time; return the results of this rank's model, and the measurement of the run.
+
+    Raise Missed if no model reaches the target.
+    """
+    all_ranks, missed = network.problem.all_ranks, None
+    all_ranks.gather(None)  # all start together
+    try:
+        learned = learn(network)
+    except Missed as error:
+        learned, missed = error.learning, error
+    reached = [elapsed_s for elapsed_s in all_ranks.gather(learned["elapsed_s"]) if elapsed_s is not None]
+    if missed and not reached:
+        raise missed
+    after_s = max(reached) - learned["curve"][-1]["elapsed_s"]  # from the end of this model to the last that counts
+    return learned, of_whole(max(reached), learned["ended_s"] + after_s, learned["first_step_s"])
 
 
 def learn(network: Network) -> Dict[str, Any]:
@@ -41,18 +65,22 @@ def learn(network: Network) -> Dict[str, Any]:
             "epochs": len(curve),
             "accuracy": accuracy,
             "curve": curve,
+            "seed": parameters["seed"],
+            "held_out_items": held_out_items,
+            "started_unix_s": started_unix_s,
         }
 
+    held_out_items = sum(group.gather(split.counted))
     network.synchronize()
-    start = time.monotonic()
+    started_unix_s, start = time.time(), time.monotonic()
     _train(network, 1)
     first_step_s = time.monotonic() - start
     for epoch in range(1, parameters["max_epochs"] + 1):
         _train(network, steps - 1 if epoch == 1 else steps)
-        correct = sum(group.gather(_correct(network, split)))
-        accuracy = correct / sum(group.gather(split.counted))
-        elapsed = group.agree(time.monotonic() - start)
-        curve.append({"epoch": epoch, "elapsed_s": elapsed, "accuracy": accuracy})
+        trained = time.monotonic() - start
+        accuracy = sum(group.gather(_correct(network, split))) / held_out_items
+        elapsed, trained = group.agree([time.monotonic() - start, trained])
+        curve.append({"epoch": epoch, "elapsed_s": elapsed, "accuracy": accuracy, "trained_s": trained})
         if accuracy >= parameters["target_accuracy"]:
             return summary(elapsed)
     best = max(point["accuracy"] for point in curve)

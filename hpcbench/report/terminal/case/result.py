@@ -108,7 +108,12 @@ def _metrics(view: CaseView) -> Iterator[Fact]:
 
 
 def _learning(row: Row) -> str:
-    return f"accuracy {row['accuracy']:.4f} after {row['epochs']:g} epochs" if row["accuracy"] is not None else ""
+    if row["accuracy"] is None:
+        return ""
+    several = row["models"] > 1
+    reached = f"; {row['models_trained']:g} of {row['models']} models reached the target" if several else ""
+    rate = f", {row['models_per_minute']:.3g} models per minute" if several else ""
+    return f"accuracy {row['accuracy']:.4f} after {row['epochs']:g} epochs{reached}{rate}"
 
 
 def _threads(view: CaseView) -> str:

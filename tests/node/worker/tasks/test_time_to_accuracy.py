@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcbench.core.samples import Samples
 from hpcbench.node.errors import Missed
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
@@ -20,13 +21,15 @@ BATCH, BATCHES = 2, 100
 class Counting:
     """Steps and predictions lie in a queue until someone synchronizes; right after `learned` steps."""
 
-    def __init__(self, learned: int) -> None:
+    def __init__(self, learned: int, all_ranks: Group | None = None) -> None:
         items = Items(np.zeros((BATCH * BATCHES, 1), np.float32), np.ones(BATCH * BATCHES, np.int32))
         held_out = Items(np.zeros((4, 1), np.float32), np.ones(4, np.int32))
-        parameters = {"batch_size": BATCH, "max_epochs": 3, "target_accuracy": 0.9}
+        parameters = {"batch_size": BATCH, "max_epochs": 3, "target_accuracy": 0.9, "seed": 5}
         split = Split(items, held_out, 4)
         group = Group(Ranks(0, 1))
-        self.problem = SimpleNamespace(parameters=parameters, group=group, split=split, steps_per_epoch=BATCHES)
+        self.problem = SimpleNamespace(
+            parameters=parameters, group=group, all_ranks=all_ranks or group, split=split, steps_per_epoch=BATCHES
+        )
         self.learned = learned
         self.steps = self.queued = self.longest = 0
 
@@ -52,8 +55,24 @@ class Counting:
         self.longest = max(self.longest, self.queued)
 
 
+class Among(Group):
+    """The ranks of a run of which the others train models of their own, in these times; None misses the target."""
+
+    def __init__(self, *others: float | None) -> None:
+        self.others: tuple[float | None, ...] = ()
+        super().__init__(Ranks(0, 1))
+        self.others = others
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value, *self.others]
+
+
 def learn(network: Counting) -> dict[str, Any]:
-    return time_to_accuracy.learn(network)  # type: ignore[arg-type]
+    return measure(network)[0]
+
+
+def measure(network: Counting) -> tuple[dict[str, Any], Samples]:
+    return time_to_accuracy.measure(network)  # type: ignore[arg-type]
 
 
 def test_an_epoch_is_as_many_steps_as_there_are_batches_and_the_first_one_is_timed() -> None:
@@ -63,6 +82,9 @@ def test_an_epoch_is_as_many_steps_as_there_are_batches_and_the_first_one_is_tim
     assert (found["epochs"], found["accuracy"]) == (2, 1.0)
     assert 0 < found["first_step_s"] < found["elapsed_s"]
     assert [point["accuracy"] for point in found["curve"]] == [0.0, 1.0]
+    trained = [(point["trained_s"], point["elapsed_s"]) for point in found["curve"]]
+    assert sorted(sum(trained, ())) == [*sum(trained, ())], "each validation follows its epoch"
+    assert (found["seed"], found["held_out_items"]) == (5, 4)
 
 
 def test_only_a_few_steps_lie_in_the_queue_of_a_framework() -> None:
@@ -77,3 +99,28 @@ def test_a_target_that_is_missed_tells_how_far_it_came() -> None:
         learn(Counting(learned=10**9))
     assert raised.value.learning["elapsed_s"] is None
     assert len(raised.value.learning["curve"]) == 3
+
+
+def test_the_time_of_one_model_is_its_own() -> None:
+    learned, samples = measure(Counting(learned=BATCHES))
+    assert samples.times_s == [learned["elapsed_s"]]
+    assert samples.windows[0].end_s == learned["ended_s"]
+
+
+@pytest.mark.parametrize("others", [(1e6,), (None, 1e6, 5.0)])
+def test_the_time_of_several_models_ends_when_the_last_one_reaches_the_target(others: tuple[float | None]) -> None:
+    learned, samples = measure(Counting(BATCHES, Among(*others)))
+    assert samples.times_s == [1e6]
+    (window,) = samples.windows
+    assert window.end_s - window.start_s == pytest.approx(1e6)
+    assert window.start_s == pytest.approx(learned["ended_s"] - learned["elapsed_s"], abs=1e-3)
+
+
+def test_a_model_that_misses_the_target_does_not_end_the_run_of_another() -> None:
+    learned, samples = measure(Counting(10**9, Among(7.0)))
+    assert (learned["elapsed_s"], samples.times_s) == (None, [7.0])
+
+
+def test_models_that_all_miss_the_target_end_the_run() -> None:
+    with pytest.raises(Missed, match=r"the best accuracy was 0\.0000"):
+        measure(Counting(10**9, Among(None, None)))
