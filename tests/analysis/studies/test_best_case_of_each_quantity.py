@@ -14,8 +14,8 @@ from tests.report.synthetic_results import results, threads
 COSTS = {"currency": "EUR", "energy_scope": "cpu", "energy_measured_j": 12.0}
 MEASURED = ({"energy_measured_j_per_item": 2.0}, {"energy_measured_j_per_item": 1.0})
 OTHERS = (
-    {"peak_memory_bytes": 2**31, "models_per_minute": 3.0},
-    {"peak_memory_bytes": 2**30, "models_per_minute": 6.0},
+    {"peak_memory_bytes": 2**31, "models_per_minute": 3.0, "accuracy": 0.4, "best_accuracy": 0.45},
+    {"peak_memory_bytes": 2**30, "models_per_minute": 6.0, "accuracy": 0.8, "best_accuracy": 0.9},
 )
 CASES = [
     threads(1, time_s, price_per_hour=3.6, **COSTS, **joules, **others)
