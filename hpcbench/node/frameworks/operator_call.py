@@ -59,6 +59,10 @@ class OperatorCall(ABC):
         """Return the maximum memory in use on the device, in bytes; None on CPUs."""
         return None
 
+    def remarks(self) -> Sequence[str]:
+        """Return remarks on how the work is done, for the record."""
+        return ()
+
     def results(self) -> Arrays:
         """Run the phase once. Return its results by name, in the layout of models/operators."""
         found = [self.to_numpy(result) for result in self.call()]

@@ -15,7 +15,7 @@ from ...host import gpus
 from ...workload.data import Items
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Adapter, Batch, Library, Network
+from ..adapter import Adapter, Batch, Computation, Library, Network
 
 try:
     import mxnet as mx
@@ -27,7 +27,9 @@ except AttributeError as error:  # MXNet's last release uses names that NumPy 1.
     raise Unsupported("MXNet does not import with NumPy %s (%s): %s" % told) from error
 
 from . import data, strategies
+from .devices import NO_PEAK_MEMORY, device_of
 from .layers import sequential
+from .operators import MXNetOperator
 from .threads import in_effect
 
 Tensor = Any
@@ -44,7 +46,7 @@ class MXNetNetwork(Network):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.device = _device(problem)
+        self.device = device_of(problem)
         self.graph = problem.parameters["execution"] == GRAPH
         numpy.random.seed(problem.parameters["seed"] + problem.group.rank)  # of shuffling
         mx.random.seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
@@ -102,7 +104,7 @@ class MXNetNetwork(Network):
         return (parameter.data().asnumpy() for parameter in self.trained)
 
     def remarks(self) -> List[str]:
-        return ["MXNet does not report its peak memory on the GPU"] if self.problem.on_gpu else []
+        return [NO_PEAK_MEMORY] if self.problem.on_gpu else []
 
     def close(self) -> None:
         if self.parallel:
@@ -145,6 +147,8 @@ class MXNet(Adapter):
     name = "mxnet"
     libraries = (Library("MXNet", mx.__version__, "1.6", "2"),)
     packages = ("mxnet", "mxnet-cu112", "mxnet-cu110", "mxnet-cu102", "numpy", "horovod")
+    network = MXNetNetwork
+    operator = MXNetOperator
     memory_errors = (mx.MXNetError,)
     memory_words = oom_detection.MXNET
 
@@ -165,16 +169,12 @@ class MXNet(Adapter):
     def devices(self) -> List[str]:
         return [gpus.name(index) or "a GPU" for index in range(mx.context.num_gpus())]  # MXNet does not name them
 
-    def build(self, problem: Problem) -> MXNetNetwork:
+    def build(self, problem: Problem) -> Computation:
         built = "" if mx.runtime.Features().is_enabled("CUDA") else " (built for the CPU only)"
         visible = self.devices() if problem.on_gpu else []
         capabilities.check_gpus(problem, visible, "MXNet %s%s" % (mx.__version__, built))
         _check_dtype(problem)
-        return MXNetNetwork(problem)
-
-
-def _device(problem: Problem) -> Any:
-    return mx.gpu(capabilities.own_gpu(problem, mx.context.num_gpus())) if problem.on_gpu else mx.cpu()
+        return self.computation_of(problem)
 
 
 def _check_dtype(problem: Problem) -> None:
