@@ -103,7 +103,7 @@ def tanh(a: Variable) -> Variable:
 
 def sigmoid(a: Variable) -> Variable:
     """Return 1 / (1 + e^-a)."""
-    value = 0.5 + 0.5 * numpy.tanh(a.value / 2)
+    value = numpy.exp(-numpy.logaddexp(0.0, -a.value))  # also accurate near 0
 
     def pullback(g: Variable) -> Variable:
         own = _detached(result)
@@ -117,8 +117,12 @@ def erf(a: Variable) -> Variable:
     """Return the error function. The bound of its own error is absolute: implementations add it to 1."""
     slope = 2 / math.sqrt(math.pi) * numpy.exp(-(a.value**2))
     own = numpy.full(a.shape, FUNCTION_ULPS * a.rounding.results, numpy.float32)
-    error = quadrature(scaled(a.error, slope), own)
-    return Variable(_ERF(a.value), a.rounding, error, ((a, lambda g: multiply(g, constant(a, slope))),))
+
+    def pullback(g: Variable) -> Variable:
+        source = _detached(a)
+        return multiply(g, scale(exp(negative(multiply(source, source))), 2 / math.sqrt(math.pi)))
+
+    return Variable(_ERF(a.value), a.rounding, quadrature(scaled(a.error, slope), own), ((a, pullback),))
 
 
 def relu(a: Variable) -> Variable:
