@@ -67,7 +67,8 @@ class SparseGemm(Operator):
     @property
     def nonzeros(self) -> int:
         """Return the number of nonzero elements of A."""
-        return round(self.m * self.k * (1 - self.sparsity))
+        size = self.m * self.k
+        return size - round(self.sparsity * size)
 
     def numbers_moved(self, phase: str) -> int:
         """Count for each nonzero element of A its value and its column, and the start of each row."""
