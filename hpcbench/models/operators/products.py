@@ -119,6 +119,10 @@ class Linear(_Bilinear):
         """Return y (rows, outputs)."""
         return Array((self.rows, self.outputs))
 
+    def read_by_gradient(self, role: str) -> Sequence[str]:
+        """Return the name of the other factor: no gradient depends on the bias."""
+        return ["weight"] if role == INPUT else ["x"]
+
     def forward_flops(self) -> int:
         return 2 * self.rows * self.inputs * self.outputs
 
