@@ -14,7 +14,7 @@ from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
 from hpcbench.config.workload.model_name import OF_LIBRARIES, ONNX_EXAMPLE, similar
 from hpcbench.config.workload.optimizer import Optimizer
 from hpcbench.core import frameworks
-from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, OPERATOR, TASKS, THREAD_COUNTS, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, OPERATOR, THREAD_COUNTS, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
@@ -116,7 +116,7 @@ class Parameters(Settings):
         else:
             self._model()
         framework = frameworks.FRAMEWORKS[self.framework]
-        if TASKS[self.task].trains and not framework.trains:
+        if self.task != "inference" and not framework.trains:
             raise ValueError(f"task: {self.task} cannot be used with framework: {self.framework}; use task: inference")
         if self.strategy not in framework.strategies:
             known = ", ".join(framework.strategies)
@@ -256,6 +256,7 @@ class Parameters(Settings):
             values.update({name: None for name in _OF_NETWORKS if name not in self.model_fields_set})
         elif self.task == OPERATOR:
             values.update(dict.fromkeys(operator_parameters.NOT_OF_OPERATORS))
+            values["sizes"] = operator_parameters.changed_sizes(self)
         else:
             values.update(dict.fromkeys(operator_parameters.PARAMETERS))
         return values

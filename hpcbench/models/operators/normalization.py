@@ -1,9 +1,9 @@
 """Softmax and normalizations."""
 
 from dataclasses import dataclass
-from typing import Dict
+from typing import Dict, Sequence
 
-from .operator import IMAGE, WEIGHT, Array, Operator
+from .operator import IMAGE, INPUT, WEIGHT, Array, Operator
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,16 @@ class Softmax(Operator):
         return Array((self.rows, self.columns))
 
 
+class _Affine(Operator):
+    """A normalization with a scale and an offset."""
+
+    def read_by_gradient(self, role: str) -> Sequence[str]:
+        """Return the input, and for its own gradient the scale: no gradient depends on the offset."""
+        return ["x", "scale"] if role == INPUT else ["x"]
+
+
 @dataclass(frozen=True)
-class LayerNorm(Operator):
+class LayerNorm(_Affine):
     """Layer normalization of each row, (x - mean) / sqrt(variance + 1e-5) * scale + offset."""
 
     rows: int = 1024
@@ -40,10 +48,10 @@ class LayerNorm(Operator):
 
 
 @dataclass(frozen=True)
-class BatchNorm(Operator):
+class BatchNorm(_Affine):
     """Batch normalization of n images (c, h, w) per channel, with an epsilon of 1e-5.
 
-    With `training`, mean and (biased) variance are those of the batch, otherwise the running values 0.1 and 1.1.
+    With `training`, mean and (biased) variance are those of the batch, otherwise the running values 0.125 and 1.25.
     """
 
     n: int = 8
@@ -63,4 +71,4 @@ class BatchNorm(Operator):
 
 
 EPSILON = 1e-5
-RUNNING_MEAN, RUNNING_VARIANCE = 0.1, 1.1
+RUNNING_MEAN, RUNNING_VARIANCE = 0.125, 1.25  # exact in all data types

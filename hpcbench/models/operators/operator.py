@@ -14,7 +14,8 @@ FORWARD, OF_INPUTS, OF_WEIGHTS, BOTH = "forward", "backward_inputs", "backward_w
 PHASES = (FORWARD, OF_INPUTS, OF_WEIGHTS, BOTH)
 INPUT, WEIGHT, INDEX = "input", "weight", "index"  # roles: indices have no gradient
 PLAIN, IMAGE, KERNEL, SPARSE = "plain", "image", "kernel", "sparse"  # layouts
-UNIFORM, DISTINCT = "uniform", "distinct"  # values: the latter have no equal numbers in any window
+UNIFORM, DISTINCT = "uniform", "distinct"  # values: the latter have no equal numbers in any window of this side
+LARGEST_WINDOW = 16  # whose 256 levels are exact in bfloat16
 _ROLES = {FORWARD: (), OF_INPUTS: (INPUT,), OF_WEIGHTS: (WEIGHT,), BOTH: (INPUT, WEIGHT)}
 
 

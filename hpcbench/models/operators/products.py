@@ -67,7 +67,8 @@ class SparseGemm(Operator):
     @property
     def nonzeros(self) -> int:
         """Return the number of nonzero elements of A."""
-        return round(self.m * self.k * (1 - self.sparsity))
+        size = self.m * self.k
+        return size - round(self.sparsity * size)
 
     def numbers_moved(self, phase: str) -> int:
         """Count for each nonzero element of A its value and its column, and the start of each row."""
@@ -117,6 +118,10 @@ class Linear(_Bilinear):
     def output(self) -> Array:
         """Return y (rows, outputs)."""
         return Array((self.rows, self.outputs))
+
+    def read_by_gradient(self, role: str) -> Sequence[str]:
+        """Return the name of the other factor: no gradient depends on the bias."""
+        return ["weight"] if role == INPUT else ["x"]
 
     def forward_flops(self) -> int:
         return 2 * self.rows * self.inputs * self.outputs

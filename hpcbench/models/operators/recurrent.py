@@ -6,16 +6,29 @@ already. The layer `lstm` includes them. States start at 0.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Dict, Mapping
+from typing import ClassVar, Dict
 
-from .operator import INPUT, WEIGHT, Array, Operator
+from .operator import BOTH, FORWARD, OF_INPUTS, OF_WEIGHTS, WEIGHT, Array, Operator
+
+
+class _Recurrence(Operator):
+    """An operator whose gradients go back through time, also those of the weights alone."""
+
+    def recurrent_flops(self) -> int:
+        """Return the FLOPs of the products with the hidden state in the forward pass."""
+        raise NotImplementedError
+
+    def flops(self, phase: str) -> int:
+        """Return the FLOPs of one call of a phase."""
+        forward = self.forward_flops()
+        of_weights = forward + self.recurrent_flops()
+        return {FORWARD: forward, OF_INPUTS: forward, OF_WEIGHTS: of_weights, BOTH: 2 * forward}[phase]
 
 
 @dataclass(frozen=True)
-class _Cell(Operator):
+class _Cell(_Recurrence):
     """A recurrence h_t = g(x_t, U h_(t-1)) with U (gates * hidden, hidden)."""
 
-    products: ClassVar[Mapping[str, int]] = {INPUT: 1, WEIGHT: 1}
     gates: ClassVar[int]
     hidden: int = 512
     batch: int = 16
@@ -34,6 +47,9 @@ class _Cell(Operator):
         return Array((self.batch, self.timesteps, self.hidden))
 
     def forward_flops(self) -> int:
+        return self.recurrent_flops()
+
+    def recurrent_flops(self) -> int:
         return 2 * self.gates * self.hidden**2 * self.batch * self.timesteps
 
 
@@ -68,10 +84,9 @@ class GruCell(_Cell):
 
 
 @dataclass(frozen=True)
-class Lstm(Operator):
+class Lstm(_Recurrence):
     """The framework's own LSTM of one layer and direction, with the product with the input, and without bias."""
 
-    products: ClassVar[Mapping[str, int]] = {INPUT: 1, WEIGHT: 1}
     inputs: int = 512
     hidden: int = 512
     batch: int = 16
@@ -91,4 +106,7 @@ class Lstm(Operator):
         return Array((self.batch, self.timesteps, self.hidden))
 
     def forward_flops(self) -> int:
-        return 8 * self.hidden * (self.inputs + self.hidden) * self.batch * self.timesteps
+        return self.recurrent_flops() + 8 * self.hidden * self.inputs * self.batch * self.timesteps
+
+    def recurrent_flops(self) -> int:
+        return 8 * self.hidden**2 * self.batch * self.timesteps

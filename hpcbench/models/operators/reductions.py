@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Dict, Mapping, Sequence
 
-from .operator import DISTINCT, IMAGE, INDEX, UNIFORM, Array, Operator
+from .operator import DISTINCT, IMAGE, INDEX, LARGEST_WINDOW, UNIFORM, Array, Operator
 
 MAX, AVERAGE, GLOBAL_AVERAGE = "max", "average", "global_average"
 
@@ -32,6 +32,8 @@ class Pooling(Operator):
             raise ValueError("the image of %d x %d is smaller than the kernel, %d" % (self.h, self.w, self.kernel))
         if 2 * self.pad > self.kernel:
             raise ValueError("pad is %d, more than half of the kernel, %d" % (self.pad, self.kernel))
+        if self.mode == MAX and self.kernel > LARGEST_WINDOW:
+            raise ValueError("the kernel is %d; mode: max has kernels up to %d" % (self.kernel, LARGEST_WINDOW))
 
     def arrays(self) -> Dict[str, Array]:
         """Return `x` (n, c, h, w); for `max`, windows have no equal numbers, whose gradient would not be defined."""

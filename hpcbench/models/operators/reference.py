@@ -30,9 +30,9 @@ from ..reference.functions import (
     tanh,
     total,
     transpose,
-    windows,
 )
 from ..reference.variable import Variable
+from ..reference.windows import windows
 from . import movement, normalization, pointwise, products, recurrent, reductions
 from .operator import Operator
 

@@ -5,9 +5,8 @@ from typing import Dict
 import numpy
 
 from ..initial_weights import Numbers
-from .operator import DISTINCT, INDEX, Array, Operator
+from .operator import DISTINCT, INDEX, LARGEST_WINDOW, Array, Operator
 
-_SIDE = 16  # of the windows in which values are distinct: 256 levels are exact in bfloat16
 _OF_COTANGENT = 1
 
 
@@ -61,9 +60,9 @@ def _distinct(array: Array, numbers: Numbers) -> "numpy.ndarray":
     A tile of 256 levels is repeated, in another order in each channel.
     """
     height, width = array.shape[-2:]
-    rows, columns = numpy.arange(height) % _SIDE, numpy.arange(width) % _SIDE
-    tile = rows[:, None] * _SIDE + columns
-    shuffled = numpy.argsort(numbers.uniform((_SIDE**2,), 1.0), kind="stable")
-    mixed = shuffled[tile] ^ numbers.integers((*array.shape[:-2], 1, 1), _SIDE**2)
-    levels: numpy.ndarray = (mixed - (_SIDE**2 - 1) / 2) / 64
+    rows, columns = numpy.arange(height) % LARGEST_WINDOW, numpy.arange(width) % LARGEST_WINDOW
+    tile = rows[:, None] * LARGEST_WINDOW + columns
+    shuffled = numpy.argsort(numbers.uniform((LARGEST_WINDOW**2,), 1.0), kind="stable")
+    mixed = shuffled[tile] ^ numbers.integers((*array.shape[:-2], 1, 1), LARGEST_WINDOW**2)
+    levels: numpy.ndarray = (mixed - (LARGEST_WINDOW**2 - 1) / 2) / 64
     return levels.astype(numpy.float32)

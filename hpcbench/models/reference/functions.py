@@ -8,13 +8,13 @@ from typing import Any, Callable, Sequence, Tuple
 
 import numpy
 
-from .variable import Errors, NDArray, Pullback, Variable
+from .errors import magnitude, quadrature, rounded, scaled, squared_product
+from .variable import NDArray, Parents, Pullback, Variable
 
 # Vector implementations of exp, tanh and erf err by a few units in the last place, in some frameworks by up to this.
 FUNCTION_ULPS = 4.0
 _LARGE = 4.0  # errors beyond this multiple of their bound do not occur
 _ERF = numpy.vectorize(math.erf, otypes=[float])
-Parents = Sequence[Tuple[Variable, Pullback]]
 
 
 def constant(like: Variable, value: Any) -> Variable:
@@ -26,7 +26,7 @@ def add(a: Variable, b: Variable) -> Variable:
     """Return a + b, with NumPy's broadcasting."""
     value = a.value + b.value
     parents: Parents = ((a, lambda g: _unbroadcast(g, a.shape)), (b, lambda g: _unbroadcast(g, b.shape)))
-    return _rounded(value, a, _quadrature(a.error, b.error), parents)
+    return rounded(value, a, quadrature(a.error, b.error), parents)
 
 
 def subtract(a: Variable, b: Variable) -> Variable:
@@ -41,12 +41,12 @@ def negative(a: Variable) -> Variable:
 
 def multiply(a: Variable, b: Variable) -> Variable:
     """Return a b, element by element, with NumPy's broadcasting."""
-    error = _quadrature(_scaled(a.error, b.value), _scaled(b.error, a.value))
+    error = quadrature(scaled(a.error, b.value), scaled(b.error, a.value))
     parents: Parents = (
         (a, lambda g: _unbroadcast(multiply(g, b), a.shape)),
         (b, lambda g: _unbroadcast(multiply(g, a), b.shape)),
     )
-    return _rounded(a.value * b.value, a, error, parents)
+    return rounded(a.value * b.value, a, error, parents)
 
 
 def scale(a: Variable, factor: float) -> Variable:
@@ -57,12 +57,12 @@ def scale(a: Variable, factor: float) -> Variable:
 def divide(a: Variable, b: Variable) -> Variable:
     """Return a / b, with NumPy's broadcasting."""
     value = a.value / b.value
-    error = _quadrature(_scaled(a.error, 1 / b.value), _scaled(b.error, value / b.value))
+    error = quadrature(scaled(a.error, 1 / b.value), scaled(b.error, value / b.value))
     parents: Parents = (
         (a, lambda g: _unbroadcast(divide(g, b), a.shape)),
         (b, lambda g: _unbroadcast(negative(multiply(divide(g, b), divide(a, b))), b.shape)),
     )
-    return _rounded(value, a, error, parents)
+    return rounded(value, a, error, parents)
 
 
 def reciprocal_root(a: Variable) -> Variable:
@@ -73,7 +73,7 @@ def reciprocal_root(a: Variable) -> Variable:
         root = Variable(value, a.rounding, result.error)
         return scale(multiply(g, multiply(root, multiply(root, root))), -0.5)
 
-    result = _rounded(value, a, _scaled(a.error, value**3 / 2), ((a, pullback),), 2.0)
+    result = rounded(value, a, scaled(a.error, value**3 / 2), ((a, pullback),), 2.0)
     return result
 
 
@@ -103,7 +103,7 @@ def tanh(a: Variable) -> Variable:
 
 def sigmoid(a: Variable) -> Variable:
     """Return 1 / (1 + e^-a)."""
-    value = 0.5 + 0.5 * numpy.tanh(a.value / 2)
+    value = numpy.exp(-numpy.logaddexp(0.0, -a.value))  # also accurate near 0
 
     def pullback(g: Variable) -> Variable:
         own = _detached(result)
@@ -117,8 +117,12 @@ def erf(a: Variable) -> Variable:
     """Return the error function. The bound of its own error is absolute: implementations add it to 1."""
     slope = 2 / math.sqrt(math.pi) * numpy.exp(-(a.value**2))
     own = numpy.full(a.shape, FUNCTION_ULPS * a.rounding.results, numpy.float32)
-    error = _quadrature(_scaled(a.error, slope), own)
-    return Variable(_ERF(a.value), a.rounding, error, ((a, lambda g: multiply(g, constant(a, slope))),))
+
+    def pullback(g: Variable) -> Variable:
+        source = _detached(a)
+        return multiply(g, scale(exp(negative(multiply(source, source))), 2 / math.sqrt(math.pi)))
+
+    return Variable(_ERF(a.value), a.rounding, quadrature(scaled(a.error, slope), own), ((a, pullback),))
 
 
 def relu(a: Variable) -> Variable:
@@ -128,15 +132,15 @@ def relu(a: Variable) -> Variable:
     error = None if a.error is None else a.error * (passed | uncertain)
 
     def pullback(g: Variable) -> Variable:
-        unknown = _magnitude(g.value) * uncertain if uncertain.any() else None
-        return Variable(g.value * passed, g.rounding, _quadrature(_scaled(g.error, passed), unknown))
+        unknown = magnitude(g.value) * uncertain if uncertain.any() else None
+        return Variable(g.value * passed, g.rounding, quadrature(scaled(g.error, passed), unknown))
 
     return Variable(a.value * passed, a.rounding, error, ((a, pullback),))
 
 
 def masked(a: Variable, mask: NDArray) -> Variable:
     """Return a where the mask, of numbers 0 and 1, is 1, otherwise 0."""
-    return Variable(a.value * mask, a.rounding, _scaled(a.error, mask), ((a, lambda g: masked(g, mask)),))
+    return Variable(a.value * mask, a.rounding, scaled(a.error, mask), ((a, lambda g: masked(g, mask)),))
 
 
 def maximum(a: Variable, axes: Tuple[int, ...]) -> Variable:
@@ -154,13 +158,13 @@ def total(a: Variable, axes: Tuple[int, ...]) -> Variable:
     """Return the sum over axes, which are removed."""
     count = math.prod(a.shape[axis] for axis in axes)
     error = None if a.error is None else numpy.sqrt((a.error**2).sum(axes))
-    local = numpy.float32(a.rounding.results * math.sqrt(count)) * _magnitude(a.value).sum(axes) if count > 1 else None
+    local = numpy.float32(a.rounding.results * math.sqrt(count)) * magnitude(a.value).sum(axes) if count > 1 else None
     kept = tuple(1 if axis in _positive(axes, a) else size for axis, size in enumerate(a.shape))
 
     def pullback(g: Variable) -> Variable:
         return _broadcast(reshape(g, kept), a.shape)
 
-    return _rounded(a.value.sum(axes), a, _quadrature(error, local), ((a, pullback),), 1.0 if count > 1 else 0.0)
+    return rounded(a.value.sum(axes), a, quadrature(error, local), ((a, pullback),), 1.0 if count > 1 else 0.0)
 
 
 def mean(a: Variable, axes: Tuple[int, ...]) -> Variable:
@@ -171,12 +175,14 @@ def mean(a: Variable, axes: Tuple[int, ...]) -> Variable:
 def matmul(a: Variable, b: Variable) -> Variable:
     """Return the product of the last two dimensions; both arrays have the same leading ones."""
     terms = a.shape[-1]
-    left, right = _magnitude(a.value), _magnitude(b.value)
+    left, right = magnitude(a.value), magnitude(b.value)
     local = numpy.float32(a.rounding.products * math.sqrt(terms)) * (left @ right)
-    squares = [error for error in (_product(a.error, right), _product(left, b.error)) if error is not None]
+    squares = [
+        error for error in (squared_product(a.error, right), squared_product(left, b.error)) if error is not None
+    ]
     propagated = numpy.sqrt(sum(squares)) if squares else None
     parents: Parents = ((a, lambda g: matmul(g, swap(b))), (b, lambda g: matmul(swap(a), g)))
-    return _rounded(a.value @ b.value, a, _quadrature(propagated, local), parents)
+    return rounded(a.value @ b.value, a, quadrature(propagated, local), parents)
 
 
 def swap(a: Variable) -> Variable:
@@ -219,50 +225,6 @@ def concatenate(parts: Sequence[Variable], axis: int) -> Variable:
     return Variable(value, parts[0].rounding, None if exact else numpy.concatenate(errors, axis), parents)
 
 
-def windows(
-    a: Variable, kernel: Tuple[int, int], stride: Tuple[int, int], pad: Tuple[int, int], fill: float = 0.0
-) -> Variable:
-    """Return the windows of images (n, c, h, w) as (n, c, kernel_h, kernel_w, height, width), padded with `fill`."""
-    border = ((0, 0), (0, 0), (pad[0], pad[0]), (pad[1], pad[1]))
-
-    def cut(array: NDArray, padding: float) -> NDArray:
-        padded = numpy.pad(array, border, constant_values=padding)
-        return _strided(padded, kernel, stride)
-
-    def pullback(g: Variable) -> Variable:
-        return _folded(g, a.shape, stride, pad)
-
-    error = None if a.error is None else cut(a.error, 0.0)
-    return Variable(cut(a.value, fill), a.rounding, error, ((a, pullback),))
-
-
-def _strided(padded: NDArray, kernel: Tuple[int, int], stride: Tuple[int, int]) -> NDArray:
-    sizes = [(padded.shape[2 + side] - kernel[side]) // stride[side] + 1 for side in (0, 1)]
-    n, c, h, w = padded.strides
-    strides = (n, c, h, w, h * stride[0], w * stride[1])
-    view = numpy.lib.stride_tricks.as_strided(padded, (*padded.shape[:2], *kernel, *sizes), strides, writeable=False)
-    return numpy.ascontiguousarray(view)
-
-
-def _folded(g: Variable, shape: Tuple[int, ...], stride: Tuple[int, int], pad: Tuple[int, int]) -> Variable:
-    """Return the sums of windows (n, c, kernel_h, kernel_w, height, width) at their places in images of `shape`."""
-    kernel = g.shape[2:4]
-
-    def fold(array: NDArray) -> NDArray:
-        padded = numpy.zeros((*shape[:2], shape[2] + 2 * pad[0], shape[3] + 2 * pad[1]), array.dtype)
-        for row in range(kernel[0]):
-            for column in range(kernel[1]):
-                rows = slice(row, row + stride[0] * array.shape[4], stride[0])
-                columns = slice(column, column + stride[1] * array.shape[5], stride[1])
-                padded[:, :, rows, columns] += array[:, :, row, column]
-        return padded[:, :, pad[0] : pad[0] + shape[2], pad[1] : pad[1] + shape[3]]
-
-    most = math.prod(kernel)
-    local = numpy.float32(g.rounding.products * math.sqrt(most)) * fold(_magnitude(g.value)) if most > 1 else None
-    error = None if g.error is None else numpy.sqrt(fold(g.error**2))
-    return _rounded(fold(g.value), g, _quadrature(error, local), (), 1.0 if most > 1 else 0.0)
-
-
 def _scattered(g: Variable, index: Any, shape: Tuple[int, ...]) -> Variable:
     """Return zeros of `shape` with the elements of `g` added at `index`."""
 
@@ -272,13 +234,13 @@ def _scattered(g: Variable, index: Any, shape: Tuple[int, ...]) -> Variable:
         return result
 
     counts = numpy.bincount(index.ravel()).max() if isinstance(index, numpy.ndarray) else 1
-    local = numpy.float32(g.rounding.results * math.sqrt(counts)) * scatter(_magnitude(g.value)) if counts > 1 else None
+    local = numpy.float32(g.rounding.results * math.sqrt(counts)) * scatter(magnitude(g.value)) if counts > 1 else None
     error = None if g.error is None else numpy.sqrt(scatter(g.error**2))
-    return _rounded(scatter(g.value), g, _quadrature(error, local), (), 1.0 if counts > 1 else 0.0)
+    return rounded(scatter(g.value), g, quadrature(error, local), (), 1.0 if counts > 1 else 0.0)
 
 
 def _function(a: Variable, value: NDArray, slope: NDArray, pullback: Pullback) -> Variable:
-    return _rounded(value, a, _scaled(a.error, slope), ((a, pullback),), FUNCTION_ULPS)
+    return rounded(value, a, scaled(a.error, slope), ((a, pullback),), FUNCTION_ULPS)
 
 
 def _detached(a: Variable) -> Variable:
@@ -301,34 +263,6 @@ def _unbroadcast(g: Variable, shape: Tuple[int, ...]) -> Variable:
     added = len(g.shape) - len(shape)
     axes = (*range(added), *(added + axis for axis, size in enumerate(shape) if size != g.shape[added + axis]))
     return reshape(total(g, axes), shape)
-
-
-def _rounded(value: NDArray, like: Variable, error: Errors, parents: Parents, ulps: float = 1.0) -> Variable:
-    """Return a result that is stored with an error of `ulps` units roundoff, in addition to `error`."""
-    own = None
-    if ulps:
-        own = numpy.float32(like.rounding.results * ulps) * _magnitude(value) + numpy.float32(like.rounding.tiny)
-    return Variable(value, like.rounding, _quadrature(error, own), parents)
-
-
-def _quadrature(first: Errors, second: Errors) -> Errors:
-    if first is None or second is None:
-        return second if first is None else first
-    return numpy.hypot(first, second)
-
-
-def _scaled(error: Errors, factor: NDArray) -> Errors:
-    return None if error is None else error * _magnitude(factor)
-
-
-def _magnitude(array: NDArray) -> NDArray:
-    result: NDArray = numpy.abs(array).astype(numpy.float32)
-    return result
-
-
-def _product(a: Errors, b: Errors) -> Errors:
-    """Return the squared error of a product of magnitudes of which one array is an error."""
-    return None if a is None or b is None else (a**2) @ (b**2)
 
 
 def _positive(axes: Tuple[int, ...], a: Variable) -> Tuple[int, ...]:

@@ -45,7 +45,7 @@ class Variable:
         value: NDArray,
         rounding: Rounding,
         error: Errors = None,
-        parents: "Sequence[Tuple[Variable, Pullback]]" = (),
+        parents: "Parents" = (),
     ) -> None:
         self.value = value
         self.rounding = rounding
@@ -59,6 +59,7 @@ class Variable:
 
 
 Pullback = Callable[[Variable], Variable]
+Parents = Sequence[Tuple[Variable, Pullback]]
 
 
 def gradients(output: Variable, cotangent: Variable, sources: Sequence[Variable]) -> List[Variable]:

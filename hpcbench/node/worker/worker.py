@@ -14,7 +14,7 @@ from ...core import status
 from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
 from ...core.typed_json import to_json
-from ...core.validation.result import FAILED
+from ...core.validation.result import FAILED, NOT_VALIDATED, Validation
 from ...core.variables.worker import RETAIN, RETAINING
 from .. import frameworks
 from ..errors import BadData, BadModel, Invalid, Missed, Unsupported
@@ -84,7 +84,7 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
         facts["status"] = status.OUT_OF_MEMORY if exhausted else status.FAILED
         facts["error"] = _described(error, planned.parameters["framework"])
         traceback.print_exc()
-    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()
+    facts.setdefault("peak_memory_bytes", hardware.peak_resident_bytes())
     return facts
 
 
@@ -187,6 +187,7 @@ def _validate(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> None:
     from .validation.validate import validate  # needs numpy
 
     before = facts["threads"]["intra_op"]
+    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
 
     def with_threads(count: int, call: Callable[[], Any]) -> Any:
         adapter.set_threads(count, None)
@@ -196,7 +197,12 @@ def _validate(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> None:
             adapter.set_threads(before, None)
 
     counts = sorted({1, 2, len(facts["affinity"])})
-    validation = validate(operator, with_threads if adapter.changes_threads else None, counts)
+    try:
+        validation = validate(operator, with_threads if adapter.changes_threads else None, counts)
+    except Exception as error:
+        if not adapter.is_out_of_memory(error):
+            raise
+        validation = Validation(NOT_VALIDATED, "the validation ran out of memory")
     facts["validation"] = to_json(validation)
     if validation.verdict == FAILED:
         raise Invalid(validation.reason)

@@ -41,8 +41,8 @@ def array_error(name: str, found: "numpy.ndarray", reference: Variable, dtype: s
 
 def ulp(values: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
     """Return the distance to the next number of a data type, for each value."""
-    exponents = numpy.frexp(values)[1] - _DIGITS[dtype]
-    distance: numpy.ndarray = numpy.ldexp(1.0, numpy.maximum(exponents, _SMALLEST[dtype]))
+    exponents = numpy.maximum(numpy.frexp(values)[1] - _DIGITS[dtype], _SMALLEST[dtype])
+    distance: numpy.ndarray = numpy.ldexp(1.0, numpy.where(values == 0, _SMALLEST[dtype], exponents))
     return distance
 
 

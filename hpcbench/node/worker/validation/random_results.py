@@ -7,10 +7,11 @@ import numpy
 
 from ....models.operators.operator import FORWARD
 from ....models.operators.pointwise import Dropout
+from ....models.reference.variable import ROUNDINGS
 from ...frameworks.operator_call import Request
 
 _DEVIATIONS = 6.0  # of a binomial distribution, which a correct operator exceeds once in 1e9 calls
-_TOLERANCE = {"float32": 1e-6, "bfloat16": 2.0**-7, "float16": 2.0**-10, "float64": 1e-12}
+_ROUNDINGS = 8.0  # more than those of x, of 1 / (1 - rate) and of their product
 
 
 def what_is_wrong(request: Request, results: "Dict[str, numpy.ndarray]") -> Optional[str]:
@@ -22,9 +23,12 @@ def what_is_wrong(request: Request, results: "Dict[str, numpy.ndarray]") -> Opti
     assert isinstance(operator, Dropout)  # noqa: S101 - the only random operator
     (found,) = results.values()
     source = request.arrays["x"] if request.phase == FORWARD else request.cotangent
-    expected = source / (1 - operator.rate)
+    if found.shape != source.shape:
+        return "the shape of the result is %s instead of %s" % (found.shape, source.shape)
+    expected = source.astype(numpy.float64) / (1 - operator.rate)
     kept = found != 0
-    wrong = kept & (numpy.abs(found - expected) > _TOLERANCE[request.dtype] * numpy.abs(expected))
+    tolerance = _ROUNDINGS * ROUNDINGS[request.dtype].results * numpy.abs(expected)
+    wrong = kept & ~(numpy.abs(found - expected) <= tolerance)  # also if it is not a number
     if wrong.any():
         return "%d kept elements are not x / (1 - rate)" % int(wrong.sum())
     share = 1 - float(kept.mean())

@@ -49,8 +49,17 @@ def _equal(calls: List[Arrays]) -> bool:
 
 
 def _difference(first: Arrays, second: Arrays) -> float:
-    return max(float(numpy.abs(first[name].astype(numpy.float64) - second[name]).max()) for name in first)
+    """Return the largest difference of two numbers, which is infinite if only one is finite."""
+    return max(_largest(first[name].astype(numpy.float64), second[name].astype(numpy.float64)) for name in first)
+
+
+def _largest(a: "numpy.ndarray", b: "numpy.ndarray") -> float:
+    is_equal = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
+    with numpy.errstate(invalid="ignore"):
+        differences = numpy.where(is_equal, 0.0, numpy.abs(a - b))
+    return float(numpy.where(numpy.isnan(differences), numpy.inf, differences).max())
 
 
 def _variances(calls: List[Arrays]) -> Arrays:
-    return {name: numpy.var([each[name].astype(numpy.float64) for each in calls], axis=0) for name in calls[0]}
+    with numpy.errstate(invalid="ignore"):  # of infinite numbers
+        return {name: numpy.var([each[name].astype(numpy.float64) for each in calls], axis=0) for name in calls[0]}
