@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Dict, Mapping, Sequence, Tuple
 
 from ..layers import Shape
-from .operator import FORWARD, IMAGE, INPUT, KERNEL, SPARSE, WEIGHT, Array, Operator
+from .operator import FORWARD, IMAGE, INPUT, KERNEL, MATRIX, SPARSE, WEIGHT, Array, Operator
 
 
 class _Bilinear(Operator):
@@ -111,7 +111,7 @@ class Linear(_Bilinear):
         spread = math.sqrt(3 / self.inputs)
         return {
             "x": Array((self.rows, self.inputs)),
-            "weight": Array((self.outputs, self.inputs), WEIGHT, spread),
+            "weight": Array((self.outputs, self.inputs), WEIGHT, spread, MATRIX),
             "bias": Array((self.outputs,), WEIGHT, spread),
         }
 

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Dict, Mapping
 
-from .operator import INPUT, WEIGHT, Array, Operator
+from .operator import INPUT, MATRIX, WEIGHT, Array, Operator
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class _Cell(Operator):
         width = self.gates * self.hidden
         return {
             "x": Array((self.batch, self.timesteps, width)),
-            "kernel": Array((width, self.hidden), WEIGHT, 1 / math.sqrt(self.hidden)),
+            "kernel": Array((width, self.hidden), WEIGHT, 1 / math.sqrt(self.hidden), MATRIX),
         }
 
     def output(self) -> Array:
@@ -82,8 +82,8 @@ class Lstm(Operator):
         spread = 1 / math.sqrt(self.hidden)
         return {
             "x": Array((self.batch, self.timesteps, self.inputs)),
-            "input_kernel": Array((4 * self.hidden, self.inputs), WEIGHT, spread),
-            "hidden_kernel": Array((4 * self.hidden, self.hidden), WEIGHT, spread),
+            "input_kernel": Array((4 * self.hidden, self.inputs), WEIGHT, spread, MATRIX),
+            "hidden_kernel": Array((4 * self.hidden, self.hidden), WEIGHT, spread, MATRIX),
         }
 
     def output(self) -> Array:

@@ -5,7 +5,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence
 
 import numpy
 
-from ...models.operators.operator import FORWARD, IMAGE, KERNEL, Array, Operator
+from ...models.operators.operator import FORWARD, IMAGE, KERNEL, MATRIX, Array, Operator
 from ..workload.problem import Problem
 
 OUTPUT = "output"  # the name of the result of the forward pass
@@ -77,11 +77,11 @@ class OperatorCall(ABC):
 class ChannelsLast:
     """The layouts of frameworks that order channels last: images (n, height, width, channels).
 
-    Kernels are (height, width, channels, filters).
+    Kernels are (height, width, channels, filters), and matrices of layers (inputs, outputs).
     """
 
-    _ORDERS = {IMAGE: (0, 2, 3, 1), KERNEL: (2, 3, 1, 0)}
-    _BACK = {IMAGE: (0, 3, 1, 2), KERNEL: (3, 2, 0, 1)}
+    _ORDERS = {IMAGE: (0, 2, 3, 1), KERNEL: (2, 3, 1, 0), MATRIX: (1, 0)}
+    _BACK = {IMAGE: (0, 3, 1, 2), KERNEL: (3, 2, 0, 1), MATRIX: (1, 0)}
 
     def arranged(self, described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
         """Return an array with channels last."""
