@@ -15,7 +15,7 @@ from ...errors import Unsupported
 from ...workload.data import Items
 from ...workload.problem import Problem, channels_last
 from .. import capabilities
-from ..adapter import Adapter, Batch, Library, Network
+from ..adapter import Adapter, Batch, Computation, Library, Network
 from . import data, strategies
 from .devices import choose_gpu, multiplies_in, pool_size, restrict_cpus
 from .strategies import Arrays
@@ -176,10 +176,10 @@ class JaxAdapter(Adapter):
     def devices(self) -> List[str]:
         return [device.device_kind for device in jax.local_devices() if device.platform == "gpu"]
 
-    def build(self, problem: Problem) -> Network:
+    def build(self, problem: Problem) -> Computation:
         if problem.on_gpu:
             choose_gpu(problem)
         else:
             capabilities.check_cpu_dtype(problem, _ON_CPU)
         capabilities.refuse_unscaled_float16(problem)
-        return self.network_of(problem)
+        return self.computation_of(problem)
