@@ -157,6 +157,9 @@ class OperatorComputation(Computation):
     def peak_device_bytes(self) -> Optional[int]:
         return self.call.peak_device_bytes()
 
+    def remarks(self) -> List[str]:
+        return self.call.remarks()
+
     @property
     def work(self) -> Work:
         """Return the work of one call."""

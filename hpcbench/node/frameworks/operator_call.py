@@ -1,7 +1,7 @@
 """The interface of an operator in a framework: its arrays are on the device, and each call runs one phase."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Dict, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy
 
@@ -57,6 +57,10 @@ class OperatorCall(ABC):
     def peak_device_bytes(self) -> Optional[int]:
         """Return the maximum memory in use on the device, in bytes; None on CPUs."""
         return None
+
+    def remarks(self) -> List[str]:
+        """Return remarks on how the phase was computed, for the record."""
+        return []
 
     def results(self) -> Arrays:
         """Run the phase once. Return its results by name, in the layout of models/operators."""
