@@ -139,10 +139,7 @@ class JaxNetwork(Network):
         return map(self.to_numpy, self._weights)
 
     def remarks(self) -> List[str]:
-        dtype = self.problem.parameters["dtype"]
-        if dtype == "float32" or multiplies_in(self.dtype):
-            return []
-        return ["XLA turns %s into float32 here for every product" % dtype]
+        return remarks_on(self.problem.parameters["dtype"])
 
     def peak_device_bytes(self) -> Optional[int]:
         statistics = self.strategy.device.memory_stats() if self.problem.on_gpu else None
@@ -150,6 +147,13 @@ class JaxNetwork(Network):
 
     def close(self) -> None:
         strategies.leave()
+
+
+def remarks_on(dtype: str) -> List[str]:
+    """Return remarks on products in this dtype."""
+    if dtype == "float32" or multiplies_in(_DTYPES[dtype]):
+        return []
+    return ["XLA turns %s into float32 here for every product" % dtype]
 
 
 def set_arithmetic(problem: Problem) -> None:

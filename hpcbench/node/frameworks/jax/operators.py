@@ -5,7 +5,7 @@ All arrays are arguments of these functions, so that XLA cannot compute with the
 
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, Callable, ClassVar, ContextManager, Mapping, Optional, Tuple, Type
+from typing import Any, Callable, ClassVar, ContextManager, List, Mapping, Optional, Tuple, Type
 
 import jax
 import numpy
@@ -18,7 +18,7 @@ from ...errors import Unsupported
 from ...workload.problem import Problem
 from ..operator_call import ChannelsLast, OperatorCall, Request
 from . import devices, operator_functions
-from .network import set_arithmetic
+from .network import remarks_on, set_arithmetic
 from .operator_functions import Arrays, Function, State
 
 
@@ -57,6 +57,9 @@ class JaxOperator(ChannelsLast, OperatorCall):
     def peak_device_bytes(self) -> Optional[int]:
         statistics = self.device.memory_stats() if self.problem.on_gpu else None
         return statistics and statistics.get("peak_bytes_in_use")
+
+    def remarks(self) -> List[str]:
+        return remarks_on(self.request.dtype) if self.request.operator.products else []
 
     def _context(self) -> ContextManager[Any]:
         """Return the context of compilation and calls: without it, JAX replaces float64 by float32."""
