@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy
 import tensorflow as tf
 from hpcbench_carried.node.errors import Unsupported
-from hpcbench_carried.node.frameworks.tensorflow import adapter, data, strategies
+from hpcbench_carried.node.frameworks.tensorflow import data, settings, strategies
 from hpcbench_carried.node.host import cpuinfo
 from hpcbench_carried.node.workload.data import Items
 from probing import Probe, main
@@ -82,7 +82,7 @@ class TensorFlow(Probe):
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
         said = {}
         try:
-            adapter._check_places(self.build(task="inference").trained)
+            settings.check_places(self.build(task="inference").trained)
         except RuntimeError as error:
             said["weights"] = str(error)
         tf.distribute.MultiWorkerMirroredStrategy = lambda cluster: cluster.num_accelerators()

@@ -78,7 +78,7 @@ def test_what_it_cannot_do_here_it_refuses_with_a_reason(in_a_graph):
 
 def test_nothing_of_a_case_for_a_gpu_is_on_the_cpu_but_the_data(probe):
     said = probe("places", "graph")
-    assert "the case requests a GPU, but TensorFlow has weights on /job:localhost/replica:0/task:0/" in said["weights"]
+    assert "the case requests a GPU, but TensorFlow has arrays on /job:localhost/replica:0/task:0/" in said["weights"]
     assert (said["cpu"], said["gpu"]) == ({}, {"GPU": 1})
     assert said["data"].endswith("CPU:0")
 

@@ -1,7 +1,7 @@
 """An operator as data: the arrays that it takes and returns, its FLOPs, and the numbers that it moves.
 
 Arrays are described in one layout for all frameworks: images as (n, channels, height, width), kernels of convolutions
-as (filters, channels, height, width), matrices row by row.
+as (filters, channels, height, width), matrices row by row, and those of layers as (outputs, inputs).
 """
 
 import math
@@ -13,7 +13,7 @@ Shape = Tuple[int, ...]
 FORWARD, OF_INPUTS, OF_WEIGHTS, BOTH = "forward", "backward_inputs", "backward_weights", "both"
 PHASES = (FORWARD, OF_INPUTS, OF_WEIGHTS, BOTH)
 INPUT, WEIGHT, INDEX = "input", "weight", "index"  # roles: indices have no gradient
-PLAIN, IMAGE, KERNEL, SPARSE = "plain", "image", "kernel", "sparse"  # layouts
+PLAIN, IMAGE, KERNEL, MATRIX, SPARSE = "plain", "image", "kernel", "matrix", "sparse"  # layouts
 UNIFORM, DISTINCT = "uniform", "distinct"  # values: the latter have no equal numbers in any window of this side
 LARGEST_WINDOW = 16  # whose 256 levels are exact in bfloat16
 _ROLES = {FORWARD: (), OF_INPUTS: (INPUT,), OF_WEIGHTS: (WEIGHT,), BOTH: (INPUT, WEIGHT)}

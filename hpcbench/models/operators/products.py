@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Dict, Mapping, Sequence, Tuple
 
-from .operator import FORWARD, IMAGE, INPUT, KERNEL, SPARSE, WEIGHT, Array, Operator, Shape
+from .operator import FORWARD, IMAGE, INPUT, KERNEL, MATRIX, SPARSE, WEIGHT, Array, Operator, Shape
 
 
 class _Bilinear(Operator):
@@ -111,7 +111,7 @@ class Linear(_Bilinear):
         spread = math.sqrt(3 / self.inputs)
         return {
             "x": Array((self.rows, self.inputs)),
-            "weight": Array((self.outputs, self.inputs), WEIGHT, spread),
+            "weight": Array((self.outputs, self.inputs), WEIGHT, spread, MATRIX),
             "bias": Array((self.outputs,), WEIGHT, spread),
         }
 

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Dict
 
-from .operator import BOTH, FORWARD, OF_INPUTS, OF_WEIGHTS, WEIGHT, Array, Operator
+from .operator import BOTH, FORWARD, MATRIX, OF_INPUTS, OF_WEIGHTS, WEIGHT, Array, Operator
 
 
 class _Recurrence(Operator):
@@ -39,7 +39,7 @@ class _Cell(_Recurrence):
         width = self.gates * self.hidden
         return {
             "x": Array((self.batch, self.timesteps, width)),
-            "kernel": Array((width, self.hidden), WEIGHT, 1 / math.sqrt(self.hidden)),
+            "kernel": Array((width, self.hidden), WEIGHT, 1 / math.sqrt(self.hidden), MATRIX),
         }
 
     def output(self) -> Array:
@@ -97,8 +97,8 @@ class Lstm(_Recurrence):
         spread = 1 / math.sqrt(self.hidden)
         return {
             "x": Array((self.batch, self.timesteps, self.inputs)),
-            "input_kernel": Array((4 * self.hidden, self.inputs), WEIGHT, spread),
-            "hidden_kernel": Array((4 * self.hidden, self.hidden), WEIGHT, spread),
+            "input_kernel": Array((4 * self.hidden, self.inputs), WEIGHT, spread, MATRIX),
+            "hidden_kernel": Array((4 * self.hidden, self.hidden), WEIGHT, spread, MATRIX),
         }
 
     def output(self) -> Array:

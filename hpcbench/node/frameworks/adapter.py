@@ -160,7 +160,7 @@ class OperatorComputation(Computation):
         return self.call.peak_device_bytes()
 
     def remarks(self) -> List[str]:
-        return list(self.call.remarks())
+        return self.call.remarks()
 
     @property
     def work(self) -> Work:

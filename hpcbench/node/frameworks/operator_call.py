@@ -1,11 +1,11 @@
 """The interface of an operator in a framework: its arrays are on the device, and each call runs one phase."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
-from ...models.operators.operator import FORWARD, IMAGE, KERNEL, Array, Operator
+from ...models.operators.operator import FORWARD, IMAGE, KERNEL, MATRIX, Array, Operator
 from ..workload.problem import Problem
 
 OUTPUT = "output"  # the name of the result of the forward pass
@@ -59,9 +59,9 @@ class OperatorCall(ABC):
         """Return the maximum memory in use on the device, in bytes; None on CPUs."""
         return None
 
-    def remarks(self) -> Sequence[str]:
-        """Return remarks on how the work is done, for the record."""
-        return ()
+    def remarks(self) -> List[str]:
+        """Return remarks on how the phase was computed, for the record."""
+        return []
 
     def results(self) -> Arrays:
         """Run the phase once. Return its results by name, in the layout of models/operators."""
@@ -82,11 +82,11 @@ class OperatorCall(ABC):
 class ChannelsLast:
     """The layouts of frameworks that order channels last: images (n, height, width, channels).
 
-    Kernels are (height, width, channels, filters).
+    Kernels are (height, width, channels, filters), and matrices of layers (inputs, outputs).
     """
 
-    _ORDERS: ClassVar[Orders] = {IMAGE: (0, 2, 3, 1), KERNEL: (2, 3, 1, 0)}
-    _BACK: ClassVar[Orders] = {IMAGE: (0, 3, 1, 2), KERNEL: (3, 2, 0, 1)}
+    _ORDERS: ClassVar[Orders] = {IMAGE: (0, 2, 3, 1), KERNEL: (2, 3, 1, 0), MATRIX: (1, 0)}
+    _BACK: ClassVar[Orders] = {IMAGE: (0, 3, 1, 2), KERNEL: (3, 2, 0, 1), MATRIX: (1, 0)}
 
     def arranged(self, described: Array, array: "numpy.ndarray") -> "numpy.ndarray":
         """Return an array with channels last."""

@@ -11,6 +11,7 @@ from ...workload.problem import Problem
 from . import layers, pure
 from .external.flax_network import ExternalFlaxNetwork
 from .network import JAX, JaxAdapter, JaxNetwork, Model, Optimizer
+from .operators import JaxOperator
 from .optimizers import optimizer_of
 from .strategies import Arrays
 
@@ -39,6 +40,7 @@ class Jax(JaxAdapter):
     libraries = (JAX,)
     network = FlaxNetwork
     external = ExternalFlaxNetwork
+    operator = JaxOperator
 
 
 ADAPTER = Jax()

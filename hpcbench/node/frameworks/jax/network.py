@@ -15,7 +15,7 @@ from ...errors import Unsupported
 from ...workload.data import Items
 from ...workload.problem import Problem, channels_last
 from .. import capabilities
-from ..adapter import Adapter, Batch, Library, Network
+from ..adapter import Adapter, Batch, Computation, Library, Network
 from . import data, strategies
 from .devices import choose_gpu, multiplies_in, pool_size, restrict_cpus
 from .strategies import Arrays
@@ -139,10 +139,7 @@ class JaxNetwork(Network):
         return map(self.to_numpy, self._weights)
 
     def remarks(self) -> List[str]:
-        dtype = self.problem.parameters["dtype"]
-        if dtype == "float32" or multiplies_in(self.dtype):
-            return []
-        return ["XLA turns %s into float32 here for every product" % dtype]
+        return remarks_on(self.problem.parameters["dtype"])
 
     def peak_device_bytes(self) -> Optional[int]:
         statistics = self.strategy.device.memory_stats() if self.problem.on_gpu else None
@@ -150,6 +147,13 @@ class JaxNetwork(Network):
 
     def close(self) -> None:
         strategies.leave()
+
+
+def remarks_on(dtype: str) -> List[str]:
+    """Return remarks on products in this dtype."""
+    if dtype == "float32" or multiplies_in(_DTYPES[dtype]):
+        return []
+    return ["XLA turns %s into float32 here for every product" % dtype]
 
 
 def set_arithmetic(problem: Problem) -> None:
@@ -176,10 +180,10 @@ class JaxAdapter(Adapter):
     def devices(self) -> List[str]:
         return [device.device_kind for device in jax.local_devices() if device.platform == "gpu"]
 
-    def build(self, problem: Problem) -> Network:
+    def build(self, problem: Problem) -> Computation:
         if problem.on_gpu:
             choose_gpu(problem)
         else:
             capabilities.check_cpu_dtype(problem, _ON_CPU)
         capabilities.refuse_unscaled_float16(problem)
-        return self.network_of(problem)
+        return self.computation_of(problem)

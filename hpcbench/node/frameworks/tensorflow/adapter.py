@@ -14,14 +14,15 @@ from ...host import hardware
 from ...workload.data import Items
 from ...workload.problem import Problem, channels_last
 from .. import capabilities
-from ..adapter import Adapter, Batch, Library, Network
+from ..adapter import Adapter, Batch, Computation, Library, Network
+from ..operator_call import OperatorCall
 from . import data, optimizers, strategies
 from .dense import Formats
 from .layers import sequential
+from .operators import TensorFlowOperator
+from .settings import DTYPES, check_places, choose_gpu, details, function, gpus, set_arithmetic
 
 Tensor = Any
-
-_DTYPES = {"float32": tf.float32, "bfloat16": tf.bfloat16, "float16": tf.float16}
 
 
 class TensorFlowNetwork(Network):
@@ -33,8 +34,8 @@ class TensorFlowNetwork(Network):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        _choose_gpu(problem)
-        self.dtype = _DTYPES[problem.parameters["dtype"]]
+        choose_gpu(problem)
+        self.dtype = DTYPES[problem.parameters["dtype"]]
         set_arithmetic()
         self.parallel = strategies.parallel(problem)
         tf.random.set_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
@@ -43,7 +44,7 @@ class TensorFlowNetwork(Network):
             self.trained = list(self.model.trainable_variables)
             self.optimizer: Any = self.optimizer_of(problem, self.trained) if problem.training else None
         if problem.on_gpu:
-            _check_places(self.trained)
+            check_places(self.trained)
         self.parameter_count = sum(int(numpy.prod(variable.shape)) for variable in self.trained)
         self._set_execution(problem)
         self.feed()
@@ -107,10 +108,10 @@ class TensorFlowNetwork(Network):
         compiled = execution == COMPILED
         self._predict, self._gradients, self._learn = self._logits_of_a_rank, self._own_gradients, self._learn_as_a_rank
         if execution != EAGER:
-            self._predict = _function(self._predict, compiled)
-            self._learn = _function(self._learn, compiled and not problem.parallel)
+            self._predict = function(self._predict, compiled)
+            self._learn = function(self._learn, compiled and not problem.parallel)
         if compiled and problem.parallel:
-            self._gradients = _function(self._gradients, compiled)
+            self._gradients = function(self._gradients, compiled)
 
     def _logits_of_a_rank(self, inputs: Tensor) -> Tensor:
         return self.parallel.run(self.output, (inputs,))
@@ -145,14 +146,6 @@ def _dense(gradient: Any, weight: Any) -> Tensor:
     return tf.zeros(weight.shape, weight.dtype) if gradient is None else tf.convert_to_tensor(gradient)
 
 
-def set_arithmetic() -> None:
-    """Set equal float32 arithmetic in all frameworks; user code may have changed it.
-
-    A GPU would round the factors of products to TF32 (10 bits).
-    """
-    tf.config.experimental.enable_tensor_float_32_execution(False)
-
-
 class TensorFlow(Adapter):
     """The adapter of TensorFlow."""
 
@@ -160,6 +153,7 @@ class TensorFlow(Adapter):
     packages: Tuple[str, ...] = ("tensorflow", "tensorflow-cpu", "numpy", "keras", "horovod")
     libraries: Tuple[Library, ...] = (Library("TensorFlow", tf.__version__, "2.12", "3"),)
     network: Type[TensorFlowNetwork] = TensorFlowNetwork
+    operator: Type[OperatorCall] = TensorFlowOperator
     # From TensorFlow's own allocators, and from XLA, which wraps them in errors of other types.
     memory_errors = (tf.errors.OpError,)
     memory_words = oom_detection.TENSORFLOW
@@ -181,18 +175,14 @@ class TensorFlow(Adapter):
         return {"onednn": bool(_pywrap_util_port.IsMklEnabled())}
 
     def devices(self) -> List[str]:
-        return [str(_details(gpu).get("device_name", gpu.name)) for gpu in _gpus()]
+        return [str(details(gpu).get("device_name", gpu.name)) for gpu in gpus()]
 
-    def build(self, problem: Problem) -> Network:
+    def build(self, problem: Problem) -> Computation:
         built = "" if tf.test.is_built_with_gpu_support() else " (built for the CPU only)"
         visible = self.devices() if problem.on_gpu else []
         capabilities.check_gpus(problem, visible, "TensorFlow %s%s" % (tf.__version__, built))
         _check_dtype(problem)
-        return self.network_of(problem)
-
-
-def _function(step: Any, compiled: bool) -> Any:
-    return tf.function(step, jit_compile=True if compiled else None, autograph=False)
+        return self.computation_of(problem)
 
 
 def _effective(configured: int, variable: str) -> int:
@@ -200,37 +190,13 @@ def _effective(configured: int, variable: str) -> int:
     return configured or int(os.environ.get(variable) or 0) or len(hardware.usable_cpus())
 
 
-def _gpus() -> List[Any]:
-    return tf.config.list_physical_devices("GPU")
-
-
-def _details(gpu: Any) -> Dict[str, Any]:
-    return tf.config.experimental.get_device_details(gpu)
-
-
-def _choose_gpu(problem: Problem) -> None:
-    """Make the rank's GPU the only visible one, and allocate memory on demand. Call this before the first operation."""
-    if problem.on_gpu:
-        own = _gpus()[capabilities.own_gpu(problem, len(_gpus()))]
-        tf.config.set_visible_devices(own, "GPU")
-        tf.config.experimental.set_memory_growth(own, True)
-
-
 def _check_dtype(problem: Problem) -> None:
     capabilities.refuse_unscaled_float16(problem)
     if not problem.on_gpu:
-        capabilities.check_cpu_dtype(problem, tuple(_DTYPES))
+        capabilities.check_cpu_dtype(problem, tuple(DTYPES))
         return
-    gpu = _details(_gpus()[capabilities.own_gpu(problem, len(_gpus()))])
+    gpu = details(gpus()[capabilities.own_gpu(problem, len(gpus()))])
     capabilities.check_gpu_dtype(problem, gpu.get("compute_capability"), gpu.get("device_name", "this GPU"))
-
-
-def _check_places(variables: Sequence[Any]) -> None:
-    """Raise RuntimeError if a weight is not on a GPU: TensorFlow falls back to the CPU without a message."""
-    elsewhere = {tf.convert_to_tensor(variable).device for variable in variables}
-    elsewhere = {place for place in elsewhere if "GPU" not in place}
-    if elsewhere:
-        raise RuntimeError("the case requests a GPU, but TensorFlow has weights on %s" % ", ".join(sorted(elsewhere)))
 
 
 ADAPTER = TensorFlow()

@@ -1,11 +1,10 @@
 """LSTM layers of TensorFlow."""
 
-from typing import Any
-
 import tensorflow as tf
 
 from ....models import layers
 from .dense import Arrays, Dense, Formats, Tensor, in_dtype_of
+from .recurrence import LSTM, over_time
 
 
 class Lstm(tf.Module):
@@ -39,34 +38,5 @@ class LstmDirection(tf.Module):
 
     def run(self, sequence: Tensor) -> Tensor:
         """Return (time, batch, hidden) for (time, batch, features)."""
-        inward, kernel = self.inward.product(sequence), in_dtype_of(sequence, self.kernel)
-        steps = inward.shape[0]
-        start = tf.zeros((inward.shape[1], kernel.shape[0]), inward.dtype)
-        if tf.executing_eagerly():
-            return self._listed(inward, kernel, start)
-        incoming = tf.TensorArray(inward.dtype, steps, element_shape=inward.shape[1:]).unstack(inward)
-        results = tf.TensorArray(inward.dtype, steps, element_shape=start.shape)
-
-        def advance(step: Tensor, hidden: Tensor, cell: Tensor, results: Tensor) -> Any:
-            place = steps - 1 - step if self.backward else step
-            hidden, cell = _cell(incoming.read(place) + tf.matmul(hidden, kernel), cell)
-            return step + 1, hidden, cell, results.write(place, hidden)
-
-        done = tf.while_loop(
-            lambda step, *state: step < steps, advance, (0, start, start, results), maximum_iterations=steps
-        )
-        return done[-1].stack()
-
-    def _listed(self, inward: Tensor, kernel: Tensor, start: Tensor) -> Tensor:
-        """Run the steps in a Python loop, which is faster in eager execution."""
-        hidden, cell, results = start, start, []
-        for incoming in tf.unstack(inward)[:: -1 if self.backward else 1]:
-            hidden, cell = _cell(incoming + tf.matmul(hidden, kernel), cell)
-            results.append(hidden)
-        return tf.stack(results[:: -1 if self.backward else 1])
-
-
-def _cell(gates: Tensor, cell: Tensor) -> Any:
-    inward, forget, new, outward = tf.split(gates, 4, 1)
-    cell = tf.sigmoid(forget) * cell + tf.sigmoid(inward) * tf.tanh(new)
-    return tf.sigmoid(outward) * tf.tanh(cell), cell
+        kernel = in_dtype_of(sequence, self.kernel)
+        return over_time(LSTM, self.inward.product(sequence), kernel, self.backward)

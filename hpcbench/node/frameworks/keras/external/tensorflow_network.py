@@ -12,7 +12,7 @@ from ...adapter import Batch
 from ...external.network import ExternalNetwork
 from ...external.outputs import main_output
 from ...external.trace import Trace
-from ...tensorflow.adapter import set_arithmetic
+from ...tensorflow.settings import set_arithmetic
 from ..losses import LOSSES
 from ..on_tensorflow import KerasModule, KerasTensorFlowNetwork
 from .build import model_of
