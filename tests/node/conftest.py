@@ -14,6 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from hpcbench.core.frameworks import OPERATOR
 from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun, read
 from hpcbench.core.variables.performance import effect
@@ -85,7 +86,8 @@ def make_parameters() -> Callable[..., dict[str, Any]]:
 
     def make(**changes: Any) -> dict[str, Any]:
         model = "onnx:net.onnx" if changes.get("framework") in ONNX_FRAMEWORKS else "mlp"
-        given = {"framework": "pytorch", "model": model, "task": "inference", "batch_size": 4, **changes}
+        of_network = {} if changes.get("task") == OPERATOR else {"model": model, "batch_size": 4}
+        given = {"framework": "pytorch", "task": "inference", **of_network, **changes}
         return Parameters.model_validate(given).planned()
 
     return make

@@ -76,7 +76,8 @@ def _of_conv2d(operator: products.Conv2d, arrays: Arrays, indices: Indices) -> V
     kernel, stride = (operator.filter_h, operator.filter_w), (operator.stride_h, operator.stride_w)
     patches = transpose(windows(arrays["x"], kernel, stride, (operator.pad_h, operator.pad_w)), (1, 2, 3, 0, 4, 5))
     columns = reshape(patches, (operator.terms, n * height * width))
-    product = matmul(reshape(arrays["kernel"], (filters, operator.terms)), columns)
+    kernels = reshape(arrays["kernel"], (filters, operator.terms))
+    product = matmul(kernels, columns, parts_of_gradient=n)  # of which some frameworks store a sum for each image
     return transpose(reshape(product, (filters, n, height, width)), (1, 0, 2, 3))
 
 

@@ -172,17 +172,30 @@ def mean(a: Variable, axes: Tuple[int, ...]) -> Variable:
     return scale(total(a, axes), 1 / math.prod(a.shape[axis] for axis in axes))
 
 
-def matmul(a: Variable, b: Variable) -> Variable:
-    """Return the product of the last two dimensions; both arrays have the same leading ones."""
+def matmul(a: Variable, b: Variable, parts: int = 1, parts_of_gradient: int = 1) -> Variable:
+    """Return the product of the last two dimensions; both arrays have the same leading ones.
+
+    Sums may be stored after each of `parts`, for example of each image, and so may those of the gradient of `a`.
+    """
     terms = a.shape[-1]
     left, right = magnitude(a.value), magnitude(b.value)
     local = numpy.float32(a.rounding.products * math.sqrt(terms)) * (left @ right)
+    stored = _stored_between(a, b, parts) if parts > 1 and a.rounding.results > a.rounding.products else None
     squares = [
         error for error in (squared_product(a.error, right), squared_product(left, b.error)) if error is not None
     ]
     propagated = numpy.sqrt(sum(squares)) if squares else None
-    parents: Parents = ((a, lambda g: matmul(g, swap(b))), (b, lambda g: matmul(swap(a), g)))
-    return rounded(a.value @ b.value, a, quadrature(propagated, local), parents)
+    parents: Parents = ((a, lambda g: matmul(g, swap(b), parts_of_gradient)), (b, lambda g: matmul(swap(a), g)))
+    return rounded(a.value @ b.value, a, quadrature(quadrature(propagated, local), stored), parents)
+
+
+def _stored_between(a: Variable, b: Variable, parts: int) -> NDArray:
+    """Return the error of sums that are stored after each part of their terms."""
+    partial, squares = 0.0, 0.0
+    for left, right in zip(numpy.split(a.value, parts, -1), numpy.split(b.value, parts, -2)):
+        partial = partial + left @ right
+        squares = squares + partial**2
+    return magnitude(a.rounding.results * numpy.sqrt(squares))
 
 
 def swap(a: Variable) -> Variable:

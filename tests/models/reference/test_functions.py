@@ -156,6 +156,25 @@ def test_products_of_16_bits_add_up_in_float32_and_are_stored_in_16() -> None:
     assert bound(f.total(a, (1,))) == pytest.approx(np.hypot(2.0**-8 * 10 * 100, 2.0**-8 * 100), rel=1e-6)
 
 
+@given(seed=seeds)
+def test_sums_of_16_bits_that_are_stored_after_each_part_are_within_the_bound(seed: int) -> None:
+    numbers, half = np.random.default_rng(seed), ROUNDINGS["float16"]
+    a, b = (Variable(numbers.normal(size=shape).astype(np.float16).astype(float), half) for shape in ((5, 60), (60, 4)))
+    product = f.matmul(f.swap(f.swap(a)), b, parts_of_gradient=2)
+    cotangent = Variable(numbers.normal(size=product.shape).astype(np.float16).astype(float), half)
+    stored = np.zeros((5, 4), np.float16)
+    for terms in np.split(np.arange(60), 12):
+        stored += (a.value[:, terms] @ b.value[terms]).astype(np.float16)
+    within = f.matmul(a, b, parts=12)
+    assert (np.abs(stored - within.value) <= FACTOR * bound(within)).all()
+    assert (bound(within) > bound(f.matmul(a, b))).all()
+    (gradient,) = gradients(product, cotangent, [a])
+    expected = f.matmul(cotangent, f.swap(b), parts=2)
+    np.testing.assert_array_equal(gradient.error, expected.error)
+    single = [Variable(each.value, SINGLE) for each in (a, b)]
+    np.testing.assert_array_equal(bound(f.matmul(*single, parts=12)), bound(f.matmul(*single)))
+
+
 @pytest.mark.parametrize("name", ["negative", "relu", "masked", "maximum", "swap", "transpose", "reshape"])
 def test_what_only_moves_numbers_is_exact(name: str) -> None:
     assert CASES[name].function(*variables(drawn(CASES[name], 1))).error is None

@@ -30,7 +30,8 @@ class PyTorchOperator(OperatorCall):
         super().__init__(request, problem)
         self.device = device_of(problem)
         set_arithmetic()
-        torch.manual_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
+        if request.operator.is_random:
+            torch.manual_seed(problem.parameters["seed"] + problem.group.rank)
         arrays = request.operator.arrays()
         tensors = {name: self._on_device(arrays[name], array) for name, array in request.arrays.items()}
         wanted = request.wanted if request.phase != FORWARD else ()

@@ -1,0 +1,133 @@
+"""The parameters of an operator: what fits together, and which cases are equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.parameters import Parameters
+from hpcbench.config.site import load_site
+from hpcbench.config.yaml_document import parse_yaml
+from hpcbench.core.frameworks import ONLY_INFER, TRAINING_FRAMEWORKS
+from hpcbench.plan.case import case_id
+from hpcbench.plan.plan import Plan, make_plan
+
+GEMM = {"framework": "pytorch", "task": "operator", "operator": "gemm"}
+START = "name: study\nparameters:\n  framework: pytorch\n  task: operator\n  operator: gemm\n"
+SITE = "name: cluster\nscheduler: slurm\nenvironments:\n  pytorch: {}\n"
+
+
+def parameters(**changes: Any) -> Parameters:
+    given = {name: value for name, value in {**GEMM, **changes}.items() if value is not None}
+    return Parameters.model_validate(given)
+
+
+def plan(text: str) -> Plan:
+    document = parse_yaml(START + text, "study.yaml")
+    return make_plan(load_experiment(document), document, load_site(parse_yaml(SITE, "site.yaml")), None)
+
+
+def identity(**changes: Any) -> str:
+    return case_id(parameters(**changes), {})
+
+
+@pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
+def test_each_framework_that_trains_has_operators(framework: str) -> None:
+    planned = parameters(framework=framework, sizes={"m": 5}, phase="both", validate=True).planned()
+    expected = {"task": "operator", "operator": "gemm", "phase": "both", "sizes": {"m": 5}, "validate": True}
+    assert {name: planned[name] for name in expected} == expected
+    absent = ("model", "model_options", "batch_size", "optimizer", "data", "target_accuracy")
+    assert [planned[name] for name in absent] == [None] * len(absent)
+
+
+def test_a_network_has_no_parameters_of_operators() -> None:
+    planned = Parameters.model_validate({"framework": "pytorch", "model": "mlp"}).planned()
+    assert [planned[name] for name in ("operator", "phase", "sizes", "validate")] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"operator": None}, "'operator' is missing: task: operator requires one of conv2d, gemm, "),
+        ({"operator": "gem"}, "unknown operator 'gem'; did you mean 'gemm'?"),
+        ({"operator": "conv3d"}, "unknown operator 'conv3d'; did you mean 'conv2d'?"),
+        ({"sizes": {"q": 1}}, "the operator gemm has no size 'q'; it has: m, n, k, a_trans, b_trans"),
+        ({"sizes": {"m": "large"}}, "the size 'm' of gemm must be an integer from 1 to 1000000000, not 'large'"),
+        ({"sizes": {"m": 0}}, "the size 'm' of gemm must be an integer from 1 to 1000000000, not 0"),
+        (
+            {"operator": "conv2d", "sizes": {"h": 1, "pad_h": 0}},
+            "conv2d: the image of 1 x 56 is smaller than the filter",
+        ),
+        (
+            {"operator": "relu", "phase": "backward_weights"},
+            "the operator relu has no phase backward_weights; use one of: forward, backward_inputs, both",
+        ),
+        ({"phase": "backward"}, "'forward', 'backward_inputs', 'backward_weights' or 'both'"),
+        ({"batch_size": 32}, "'batch_size' cannot be used with task: operator; use sizes"),
+        ({"model": "mlp"}, "'model' cannot be used with task: operator"),
+        ({"model_options": {"hidden_size": 8}}, "'model_options' cannot be used with task: operator"),
+        ({"optimizer": "adam"}, "'optimizer' cannot be used with task: operator"),
+        ({"strategy": "ddp"}, "strategy: ddp cannot be used with task: operator"),
+        ({"threads": "dynamic"}, "threads: dynamic requires task inference or training, not operator"),
+        ({"task": "inference", "model": "mlp"}, "'operator' requires task: operator, not inference"),
+        ({"task": "training", "model": "mlp", "operator": None, "phase": "both"}, "'phase' requires task: operator"),
+        ({"task": "training", "model": "mlp", "operator": None, "sizes": {"m": 1}}, "'sizes' requires task: operator"),
+        (
+            {"task": "inference", "model": "mlp", "operator": None, "validate": True},
+            "'validate' requires task: operator",
+        ),
+        (
+            {"framework": "command", "command": "true", "task": None},
+            "'operator' cannot be used with framework: command",
+        ),
+        *(({"framework": name}, f"task: operator cannot be used with framework: {name}") for name in ONLY_INFER),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        parameters(**changes)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sizes": {}},
+        {"sizes": {"m": 1024, "a_trans": False}},
+        {"phase": "forward"},
+        {"validate": True},
+        {"seed": 0, "strategy": "single"},
+    ],
+)
+def test_equal_operators_are_the_same_case_in_plans_too(changes: dict[str, Any]) -> None:
+    assert identity(**changes) == identity()
+    assert parameters(**changes).planned()["sizes"] == {}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"sizes": {"m": 5}}, {"phase": "both"}, {"operator": "bmm"}, {"dtype": "bfloat16"}]
+)
+def test_what_differs_is_another_case(changes: dict[str, Any]) -> None:
+    assert identity(**changes) != identity()
+
+
+def test_the_order_of_sizes_does_not_matter() -> None:
+    assert identity(sizes={"m": 5, "n": 6}) == identity(sizes={"n": 6, "k": 1024, "m": 5})
+
+
+def test_operators_phases_and_their_sizes_are_axes() -> None:
+    made = plan("  sizes: {n: 8}\nmatrix: {sizes.m: [16, 1024], phase: [forward, both]}")
+    found = [(case.parameters.planned()["sizes"], case.parameters.phase) for case in made.cases]
+    sizes = [{"n": 8, "m": 16}, {"n": 8, "m": 16}, {"n": 8}, {"n": 8}]
+    assert found == list(zip(sizes, ["forward", "both"] * 2, strict=True))
+    assert len({case.id for case in made.cases}) == 4
+    operators = plan("matrix: {operator: [gemm, conv2d, softmax]}")
+    assert [case.parameters.operator for case in operators.cases] == ["gemm", "conv2d", "softmax"]
+
+
+def test_groups_zip_operators_with_their_sizes() -> None:
+    made = plan("zip: [{operator: [gemm, softmax], sizes: [{m: 7}, {rows: 7}]}]")
+    assert [case.parameters.sizes for case in made.cases] == [{"m": 7}, {"rows": 7}]
