@@ -2,7 +2,7 @@
 
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Network
+from ..adapter import Computation
 from ..pytorch.adapter import PyTorch
 from .external.torch_network import ExternalKerasTorchNetwork
 from .layers import KERAS
@@ -18,7 +18,7 @@ class KerasTorch(PyTorch):
     network = KerasTorchNetwork
     external = ExternalKerasTorchNetwork
 
-    def build(self, problem: Problem) -> Network:
+    def build(self, problem: Problem) -> Computation:
         capabilities.refuse_unscaled_float16(problem)
         return super().build(problem)
 
