@@ -13,6 +13,7 @@ WORKLOAD: dict[str, Any] = {
     "operator": None,
     "phase": None,
     "sizes": None,
+    "validate": None,
     "validation": None,
     "loss_function": None,
     "step": None,

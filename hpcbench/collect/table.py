@@ -41,6 +41,7 @@ PARAMETERS = [
     "operator",
     "phase",
     "sizes",
+    "validate",
     "strategy",
     "device",
     "dtype",

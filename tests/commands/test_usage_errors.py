@@ -90,6 +90,7 @@ def test_all_errors_of_a_file_are_printed_with_their_places(invoke):
         "\n"
         "error: unknown parameter 'size'\n"
         "  --> bad.yaml:5: parameters.size\n"
+        "hint: did you mean 'sizes'?\n"
         "hint: for a parameter of your own program, use it in `command`, or add user_parameters: [size]\n"
     )
 

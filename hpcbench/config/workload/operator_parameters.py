@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from hpcbench.config.workload import external_model
 from hpcbench.core.frameworks import OPERATOR
-from hpcbench.errors import nearest
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
 from hpcbench.models.operators.operator import FORWARD
 
@@ -26,8 +25,6 @@ def check(parameters: Parameters) -> None:
     name = parameters.operator
     if name is None:
         raise ValueError(f"'operator' is missing: task: {OPERATOR} requires one of {', '.join(OPERATORS)}")
-    if name not in OPERATORS:
-        raise ValueError(f"unknown operator '{name}'; {nearest(name, OPERATORS)}")
     for other in NOT_OF_OPERATORS:
         if other in parameters.model_fields_set and getattr(parameters, other) is not None:
             hint = "; use sizes" if other == "batch_size" else ""

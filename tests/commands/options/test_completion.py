@@ -83,7 +83,7 @@ def test_metrics_are_built_in_or_of_the_experiment(planned: CommandLine) -> None
 
 def test_keys_of_set_are_parameters_and_keys_of_sections(planned: CommandLine) -> None:
     assert completed(planned, "sweep", "--set", "batch") == ["batch_size="]
-    assert completed(planned, "sweep", "trial.yaml", "--set", "si") == ["size="]
+    assert completed(planned, "sweep", "trial.yaml", "--set", "si") == ["size=", "sizes="]
     assert completed(planned, "sweep", "--set", "m")[-2:] == ["matrix.", "measure."]
     assert completed(planned, "tune", "--set", "measure.rep") == ["measure.repetitions="]
     assert completed(planned, "sweep", "--set", "slurm.part") == ["slurm.partition="]
