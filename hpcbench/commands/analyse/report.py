@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +53,7 @@ from hpcbench.report.terminal.threads import print_threads
 from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.report.text.insights import insights
 from hpcbench.status.progress import Progress
+from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
@@ -167,14 +168,12 @@ def report_command(
     """
     wanted = formats_of(context, figures, formats)
     flags = {"json": as_json, **({f"tables {tables_for}": True} if tables_for else {})}
-    asked = requested(
-        flags, {"csv": csv_file, "parquet": parquet_file, "html": html_file, "junit": junit_file}, outputs, figures
-    )
+    files = {"csv": csv_file, "parquet": parquet_file, "html": html_file, "junit": junit_file}
+    asked = requested(flags, files, outputs, figures)
     _check_options(asked, level, plot, bool(figures), all_rules)
     require_packages(asked, figures)
     workspace = workspace_of(context)
-    found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
-    _check_different([paths.name for paths in found])
+    found = _opened(context, workspace, sweep or ("latest",))
     progresses = [surveyed(paths) for paths in found]
     records = [record for progress in progresses for record in records_of(progress)]
     if not has_results(records):
@@ -193,8 +192,7 @@ def report_command(
     if figures:
         write_figures(drawn, figures, wanted, theme, "at least two measured cases are required")
     _write(asked, results, progresses, searched, drawn, level, top)
-    if mllog:
-        _write_mllogs(records, mllog)
+    _write_mllogs(records, mllog)
     check_measurable(results)
     return SUCCESS if results.succeeded else FAILURE
 
@@ -281,7 +279,9 @@ def _write(
     write_outputs(asked, writers, {"csv": rows, "parquet": rows})
 
 
-def _write_mllogs(records: list[Record], folder: str) -> None:
+def _write_mllogs(records: list[Record], folder: str | None) -> None:
+    if folder is None:
+        return
     from hpcbench.report.export import mllog
 
     written = mllog.write(records, Path(folder))
@@ -306,12 +306,18 @@ def _table(results: Results, level: str) -> pd.DataFrame:
     return results.cases.drop(columns=["case_index", USER_WORKLOAD])
 
 
-def _check_different(names: list[str]) -> None:
-    """Raises UserError if two sweeps have the same name, e.g. one in an archive: tables identify them by name."""
+def _opened(context: click.Context, workspace: Workspace, sweeps: Sequence[str]) -> list[SweepPaths]:
+    """Return the sweeps, each once.
+
+    Raise UserError if two of them have the same name, e.g. one in an archive: tables identify them by name.
+    """
+    found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweeps)]
+    names = [paths.name for paths in found]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         hint = "report each separately, or compare them: hpcbench compare BASE NEW"
         raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
+    return found
 
 
 def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:
