@@ -44,6 +44,7 @@ TOGETHER = (
     tuple(f"tests/commands/inspect/test_{name}.py" for name in ("list", "logs", "open")),
     *(("tests/commands/setup/test_archive.py",), ("tests/commands/inspect/test_show.py",)),
     ("tests/commands/run/test_sweep_rerun.py",),
+    ("tests/commands/run/test_operators_of_pytorch.py",),
     *((f"tests/commands/analyse/test_{name}.py",) for name in ("compare", "report_files", "report_html")),
     (
         *(f"tests/report/charts/test_{name}.py" for name in ("charts", "theme")),
