@@ -47,6 +47,7 @@ from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
 from hpcbench.report.terminal.found_metrics import print_found
+from hpcbench.report.terminal.heading import heading
 from hpcbench.report.terminal.reporting_rules import print_rules, print_violations
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
@@ -184,7 +185,7 @@ def report_command(
     results = results_of_sweeps(progresses, records, metric, baseline_case, same_workload)
     searched = list(tuning_summaries(progresses))
     if not any(output.is_stdout for output in asked):
-        out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
+        out.print(heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         _print(results, progresses, searched, top, all_rules=all_rules)
         _print_found(progresses, records)
     draws = figures or any(output.format == "html" for output in asked)
@@ -318,14 +319,3 @@ def _opened(context: click.Context, workspace: Workspace, sweeps: Sequence[str])
         hint = "report each separately, or compare them: hpcbench compare BASE NEW"
         raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
     return found
-
-
-def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:
-    """Return the names of the sweeps with their machines, and with archives that they were read from."""
-    sweeps = ", ".join(
-        f"{sweep} on {site}" for sweep, site in repetitions.groupby("sweep", sort=False)["site"].first().items()
-    )
-    processors = "; ".join(repetitions["cpu_model"].dropna().unique())
-    files = ", ".join(str(file) for file in archives if file)
-    heading = f"{sweeps} ({processors})" if processors else sweeps
-    return f"{heading}, from the archive {files}" if files else heading
