@@ -2,15 +2,18 @@
 
 import numpy
 
-from .variable import Errors, NDArray, Parents, Variable
+from .variable import Errors, NDArray, Parents, Rounding, Variable
 
 
 def rounded(value: NDArray, like: Variable, error: Errors, parents: Parents, ulps: float = 1.0) -> Variable:
     """Return a result that is stored with an error of `ulps` units roundoff, in addition to `error`."""
-    own = None
-    if ulps:
-        own = numpy.float32(like.rounding.results * ulps) * magnitude(value) + numpy.float32(like.rounding.tiny)
+    own = stored(value, like.rounding, ulps) if ulps else None
     return Variable(value, like.rounding, quadrature(error, own), parents)
+
+
+def stored(value: NDArray, rounding: Rounding, ulps: float = 1.0) -> NDArray:
+    """Return the error with which a result is stored."""
+    return numpy.float32(rounding.results * ulps) * magnitude(value) + numpy.float32(rounding.tiny)
 
 
 def quadrature(first: Errors, second: Errors) -> Errors:
@@ -23,11 +26,6 @@ def quadrature(first: Errors, second: Errors) -> Errors:
 def scaled(error: Errors, factor: NDArray) -> Errors:
     """Return the error of a product with a factor."""
     return None if error is None else error * magnitude(factor)
-
-
-def squared_product(a: Errors, b: Errors) -> Errors:
-    """Return the squared error of a product of magnitudes of which one array is an error."""
-    return None if a is None or b is None else (a**2) @ (b**2)
 
 
 def magnitude(array: NDArray) -> NDArray:

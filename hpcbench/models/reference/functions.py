@@ -8,7 +8,7 @@ from typing import Any, Callable, Sequence, Tuple
 
 import numpy
 
-from .errors import magnitude, quadrature, rounded, scaled, squared_product
+from .errors import magnitude, quadrature, rounded, scaled, stored
 from .variable import NDArray, Parents, Pullback, Variable
 
 # Vector implementations of exp, tanh and erf err by a few units in the last place, in some frameworks by up to this.
@@ -26,7 +26,8 @@ def add(a: Variable, b: Variable) -> Variable:
     """Return a + b, with NumPy's broadcasting."""
     value = a.value + b.value
     parents: Parents = ((a, lambda g: _unbroadcast(g, a.shape)), (b, lambda g: _unbroadcast(g, b.shape)))
-    return rounded(value, a, quadrature(a.error, b.error), parents)
+    own = stored(value, a.rounding) * ((a.value != 0) & (b.value != 0))  # a sum with 0 is exact
+    return Variable(value, a.rounding, quadrature(quadrature(a.error, b.error), own), parents)
 
 
 def subtract(a: Variable, b: Variable) -> Variable:
@@ -158,13 +159,15 @@ def total(a: Variable, axes: Tuple[int, ...]) -> Variable:
     """Return the sum over axes, which are removed."""
     count = math.prod(a.shape[axis] for axis in axes)
     error = None if a.error is None else numpy.sqrt((a.error**2).sum(axes))
-    local = numpy.float32(a.rounding.results * math.sqrt(count)) * magnitude(a.value).sum(axes) if count > 1 else None
+    value = a.value.sum(axes)
+    spread = numpy.sqrt((magnitude(a.value) ** 2).sum(axes) + magnitude(value) ** 2)
+    local = numpy.float32(a.rounding.results * math.sqrt(count)) * spread if count > 1 else None
     kept = tuple(1 if axis in _positive(axes, a) else size for axis, size in enumerate(a.shape))
 
     def pullback(g: Variable) -> Variable:
         return _broadcast(reshape(g, kept), a.shape)
 
-    return rounded(a.value.sum(axes), a, quadrature(error, local), ((a, pullback),), 1.0 if count > 1 else 0.0)
+    return rounded(value, a, quadrature(error, local), ((a, pullback),), 1.0 if count > 1 else 0.0)
 
 
 def mean(a: Variable, axes: Tuple[int, ...]) -> Variable:
@@ -177,16 +180,16 @@ def matmul(a: Variable, b: Variable, parts: int = 1, parts_of_gradient: int = 1)
 
     Sums may be stored after each of `parts`, for example of each image, and so may those of the gradient of `a`.
     """
-    terms = a.shape[-1]
-    left, right = magnitude(a.value), magnitude(b.value)
-    local = numpy.float32(a.rounding.products * math.sqrt(terms)) * (left @ right)
-    stored = _stored_between(a, b, parts) if parts > 1 and a.rounding.results > a.rounding.products else None
-    squares = [
-        error for error in (squared_product(a.error, right), squared_product(left, b.error)) if error is not None
-    ]
+    value, terms = a.value @ b.value, a.shape[-1]
+    left, right = magnitude(a.value) ** 2, magnitude(b.value) ** 2
+    spread = numpy.sqrt(left @ right + magnitude(value) ** 2)
+    local = numpy.float32(a.rounding.products * math.sqrt(terms)) * spread
+    between = _stored_between(a, b, parts) if parts > 1 and a.rounding.results > a.rounding.products else None
+    squares = [error**2 @ right for error in (a.error,) if error is not None]
+    squares += [left @ error**2 for error in (b.error,) if error is not None]
     propagated = numpy.sqrt(sum(squares)) if squares else None
     parents: Parents = ((a, lambda g: matmul(g, swap(b), parts_of_gradient)), (b, lambda g: matmul(swap(a), g)))
-    return rounded(a.value @ b.value, a, quadrature(quadrature(propagated, local), stored), parents)
+    return rounded(value, a, quadrature(quadrature(propagated, local), between), parents)
 
 
 def _stored_between(a: Variable, b: Variable, parts: int) -> NDArray:

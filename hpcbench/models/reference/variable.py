@@ -1,9 +1,11 @@
 """Arrays in float64 that carry a bound of the rounding error of the same computation in lower precision.
 
-The bound of a sum of k products is u sqrt(k) |a| |b|, with the unit roundoff u: the probabilistic form of Wilkinson's
-bound (Higham, 2002, "Accuracy and stability of numerical algorithms", chapter 3; Higham and Mary, 2019, "A new approach
-to probabilistic rounding error analysis"). Errors of the operands propagate to first order, and add up in quadrature,
-as independent errors do: worst-case bounds would grow exponentially over the time steps of a recurrence.
+The bound of a sum s of k products p is u sqrt(k (sum p^2 + s^2)), with the unit roundoff u: each rounding is at most
+u times a partial sum, roundings are independent, and partial sums are those of a random walk to s. The probabilistic
+bound u sqrt(k) sum |p| (Higham and Mary, 2019, "A new approach to probabilistic rounding error analysis") has no
+signs, and is sqrt(k) larger: with 10,000 terms it would hide operands that are rounded to TF32. Errors of the operands
+propagate to first order, and add up in quadrature, as independent errors do: worst-case bounds would grow exponentially
+over the time steps of a recurrence.
 """
 
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple

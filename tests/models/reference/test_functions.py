@@ -142,18 +142,34 @@ def test_errors_of_the_operands_are_within_the_bound(case: Case, seed: int) -> N
     assert bound(result).sum() > 100 * bound(case.function(*variables(arrays))).sum()
 
 
-def test_the_bound_of_a_product_is_that_of_higham_and_of_its_operands() -> None:
+def test_the_bound_of_a_product_is_that_of_a_random_walk_and_of_its_operands() -> None:
     a, b = np.array([[3.0, -4.0]]), np.array([[2.0], [5.0]])
     exact = f.matmul(*variables([a, b]))
-    assert bound(exact) == pytest.approx(np.hypot(UNIT * math.sqrt(2) * (6 + 20), UNIT * 14), rel=1e-6)
+    assert bound(exact) == pytest.approx(UNIT * math.sqrt(2 * (6**2 + 20**2 + 14**2) + 14**2), rel=1e-6)
     with_error = f.matmul(*variables([a, b], [np.float32([[0.1, 0.2]]), None]))
     assert bound(with_error) == pytest.approx(np.hypot(0.1 * 2, 0.2 * 5), rel=1e-6)
+
+
+def test_a_sum_with_0_is_exact() -> None:
+    a, b = variables([np.array([0.0, 1.0, 1.0]), np.array([1 / 3, 0.0, 1 / 3])])
+    np.testing.assert_array_equal(f.add(a, b).error == 0, [True, True, False])
+
+
+@pytest.mark.parametrize("terms", [100, 10_000])
+def test_operands_in_tf32_are_beyond_the_bound_of_long_sums_and_float32_is_far_below(terms: int) -> None:
+    numbers = np.random.default_rng(terms)
+    a, b = (numbers.uniform(-1, 1, shape).astype(np.float32) for shape in ((20, terms), (terms, 20)))
+    product = f.matmul(*variables([a.astype(float), b.astype(float)]))
+    rough = [(each.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for each in (a, b)]
+    for operands, least, most in (([a, b], 0.0, 0.7), (rough, 10.0, math.inf)):
+        ratio = (np.abs(operands[0] @ operands[1] - product.value) / (FACTOR * bound(product))).max()
+        assert least < ratio < most
 
 
 def test_products_of_16_bits_add_up_in_float32_and_are_stored_in_16() -> None:
     a, b = (Variable(np.ones(shape), ROUNDINGS["bfloat16"]) for shape in ((1, 100), (100, 1)))
     assert bound(f.matmul(a, b)) == pytest.approx(100 * 2.0**-8, rel=1e-3)
-    assert bound(f.total(a, (1,))) == pytest.approx(np.hypot(2.0**-8 * 10 * 100, 2.0**-8 * 100), rel=1e-6)
+    assert bound(f.total(a, (1,))) == pytest.approx(2.0**-8 * math.sqrt(100 * (100 + 100**2) + 100**2), rel=1e-6)
 
 
 @given(seed=seeds)
