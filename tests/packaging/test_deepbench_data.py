@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.config.matrix.csv_file import parse_csv, read_text
+from hpcbench.config.matrix.csv_file import CsvTable, parse_csv, read_text
 from hpcbench.config.matrix.row_filter import matching_rows
 from hpcbench.util.package_data import shipped
 from tests.conftest import CommandLine
@@ -118,8 +118,8 @@ def test_values_are_those_of_the_source() -> None:
 
 @pytest.mark.parametrize(("name", "small"), [("gemm", 107), ("conv", 169), ("rnn", 23), ("sparse_gemm", 16)])
 def test_small_cases_can_be_selected(name: str, small: int) -> None:
-    file = parse_csv(read_text(FOLDER / f"{name}.csv"))
-    assert len(matching_rows(file, "{{ gflop < 2 }}")) == small
+    table = CsvTable.of({name: parse_csv(read_text(FOLDER / f"{name}.csv"))})
+    assert len(matching_rows(table, "{{ gflop < 2 }}")) == small
 
 
 def test_the_license_and_the_notice_are_next_to_the_lists() -> None:
