@@ -56,7 +56,8 @@ class CsvTable:
         """Return the table of these files, by name."""
         headers: dict[str, tuple[str, int]] = {}
         for name, file in files.items():
-            headers = {**dict.fromkeys(file.columns, (name, file.header_line)), **headers}
+            for column in file.columns:
+                headers.setdefault(column, (name, file.header_line))
         columns = {
             column: [cell for file in files.values() for cell in file.columns.get(column, [UNSET] * len(file.lines))]
             for column in headers

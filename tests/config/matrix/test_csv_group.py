@@ -179,6 +179,7 @@ def test_the_rows_of_a_list_of_files_follow_one_another(read: Read, tmp_path: Pa
         {"batch_size": 2},
         {"batch_size": 8, "seed": 7},  # a column of the other file is not set
     ]
+    assert list(document.data["zip"][0]) == ["batch_size", "model_options.hidden_size", "seed"]
     assert document.csv_files == {"shapes.csv": SHAPES, "more.csv": "gflop,seed,batch_size\n1,7,8\n9,9,9\n"}
     assert "shapes.csv and more.csv: column 'set' is ignored" in warnings(document)[0]
 
