@@ -50,7 +50,7 @@ class Document:
     @property
     def csv_files(self) -> dict[str, str]:
         """Return the texts of the CSV files by their paths in the document."""
-        return {rows.name: rows.text for rows in self.csv_rows}
+        return {name: text for rows in self.csv_rows for name, text in rows.texts.items()}
 
     def line(self, path: KeyPath) -> str:
         """Return `file:line` of the closest enclosing key with a known line, otherwise the file."""

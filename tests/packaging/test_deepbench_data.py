@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
@@ -10,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.config.matrix.csv_file import parse_csv, read_text
+from hpcbench.config.matrix.csv_file import CsvTable, parse_csv, read_text
 from hpcbench.config.matrix.row_filter import matching_rows
+from hpcbench.config.yaml_document import plain_value
+from hpcbench.models.operators.catalog import operator_of
+from hpcbench.models.operators.operator import Operator
+from hpcbench.models.operators.products import SparseGemm
 from hpcbench.util.package_data import shipped
 from tests.conftest import CommandLine
 
@@ -30,7 +35,7 @@ SIZES = {
     "conv": "w h c_in n c_out filter_w filter_h pad_w pad_h stride_w stride_h",
     "gemm": "m n k a_trans b_trans",
     "rnn": "hidden batch timesteps",
-    "sparse_gemm": "m n k a_trans b_trans sparsity",
+    "sparse_gemm": "m n k sparsity",
     "all_reduce": "floats",
 }
 PER_WEIGHT = {"rnn_cell": 2, "lstm_cell": 8, "gru_cell": 6}
@@ -43,6 +48,11 @@ def rows_of(name: str) -> list[Row]:
 
 def size(row: Row, name: str) -> int:
     return int(row[f"sizes.{name}"])
+
+
+def of_operator(row: Row) -> Operator:
+    sizes = {name.removeprefix("sizes."): plain_value(cell) for name, cell in row.items() if name.startswith("sizes.")}
+    return operator_of(row["operator"], sizes)
 
 
 def product(row: Row, *names: str) -> int:
@@ -101,9 +111,39 @@ def test_the_operations_are_those_of_the_sizes(name: str) -> None:
     assert found == [FLOPS[name](row) for row in rows_of(name)]
 
 
+@pytest.mark.parametrize("name", FLOPS)
+def test_each_row_is_an_operator_with_the_operations_of_the_row(name: str) -> None:
+    for row in rows_of(name):
+        operator = of_operator(row)
+        operator.check_phase("forward")
+        rounding = size(row, "n") if isinstance(operator, SparseGemm) else 0  # half of a nonzero element of A
+        assert abs(operator.forward_flops() - Decimal(row["gflop"]) * 10**9) <= rounding, row
+
+
+def test_rows_of_the_training_lists_have_the_phases_of_training() -> None:
+    rows = [row for name in FLOPS for row in rows_of(name) if row["set"] == "training_set"]
+    assert len(rows) == 307
+    assert all({"backward_inputs", "backward_weights"} <= {*of_operator(row).known_phases()} for row in rows)
+
+
+@pytest.mark.parametrize(("name", "cases"), [("deepbench-small", 283), ("deepbench", 900)])
+def test_the_experiments_plan_all_rows(name: str, cases: int, invoke: CommandLine) -> None:
+    done = invoke("sweep", name, "--local", "--dry-run", "--json")
+    found = json.loads(done.stdout)["cases"]
+    assert len(found) == cases
+    assert "ignored" not in done.stderr
+    phases = {(case["parameters"]["operator"], case["parameters"]["phase"]) for case in found}
+    of_training = {
+        (each, phase) for each in ("conv2d", *PER_WEIGHT) for phase in ("backward_inputs", "backward_weights")
+    }
+    forward = {(each, "forward") for each in ("conv2d", "gemm", "sparse_gemm", *PER_WEIGHT)}
+    assert phases == (forward | of_training if name == "deepbench" else forward)
+
+
 def test_values_are_those_of_the_source() -> None:
     assert rows_of("gemm")[0] == {
         "set": "training_set",
+        "operator": "gemm",
         "sizes.m": "1760",
         "sizes.n": "16",
         "sizes.k": "1760",
@@ -118,8 +158,8 @@ def test_values_are_those_of_the_source() -> None:
 
 @pytest.mark.parametrize(("name", "small"), [("gemm", 107), ("conv", 169), ("rnn", 23), ("sparse_gemm", 16)])
 def test_small_cases_can_be_selected(name: str, small: int) -> None:
-    file = parse_csv(read_text(FOLDER / f"{name}.csv"))
-    assert len(matching_rows(file, "{{ gflop < 2 }}")) == small
+    table = CsvTable.of({name: parse_csv(read_text(FOLDER / f"{name}.csv"))})
+    assert len(matching_rows(table, "{{ gflop < 2 }}")) == small
 
 
 def test_the_license_and_the_notice_are_next_to_the_lists() -> None:

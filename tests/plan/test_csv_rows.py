@@ -91,6 +91,14 @@ def test_a_value_of_two_files_is_located_in_both(planned: MakePlan) -> None:
     assert caught.value.where == "b.csv:3: zip[1].batch_size (a.csv:2)"
 
 
+def test_a_wrong_value_in_a_list_of_files_is_located_in_its_file(planned: MakePlan) -> None:
+    with pytest.raises(UserError, match="'x' is not valid") as caught:
+        planned(
+            "zip: [{file: [a.csv, b.csv]}]", a="seed,dtype\n1,float32\n2,float32\n", b="batch_size,seed\n1,1\nx,2\n"
+        )
+    assert caught.value.where == "b.csv:3: zip[0].batch_size"
+
+
 def test_an_included_point_has_no_row(planned: MakePlan) -> None:
     with pytest.raises(UserError, match="'x' is not valid") as caught:
         planned("zip: [{file: a.csv}]\ninclude: [{seed: 1, batch_size: x}]", a="seed\n1\n")

@@ -1,4 +1,4 @@
-"""Read a CSV file (RFC 4180, UTF-8) as columns of plain values, with the line of each row."""
+"""Read CSV files (RFC 4180, UTF-8) as columns of plain values, with the file and the line of each row."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ Row = list[str]
 class CsvError(Exception):
     """A CSV file cannot be used: what is wrong, in which line, and what to do.
 
-    `line` is None for the whole file. `key` is the column, or the key of the group, that is wrong.
+    `line` is None for the whole file. `key` is the column, or the key of the group, that is wrong. `file` is the name
+    of the file, if it is known.
     """
 
-    def __init__(self, what: str, line: int | None = None, hint: str = "", key: str = "file") -> None:
+    def __init__(self, what: str, line: int | None = None, hint: str = "", key: str = "file", file: str = "") -> None:
         super().__init__(what)
-        self.what, self.line, self.hint, self.key = what, line, hint, key
+        self.what, self.line, self.hint, self.key, self.file = what, line, hint, key, file
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,28 @@ class CsvFile:
     columns: Mapping[str, Sequence[Any]]
     lines: Sequence[int]  # of the rows
     header_line: int
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """The rows of CSV files, one file after another, by column. A column is UNSET in the rows of a file without it."""
+
+    columns: Mapping[str, Sequence[Any]]
+    lines: Sequence[tuple[str, int]]  # of the rows: name of the file, and line
+    headers: Mapping[str, tuple[str, int]]  # of the columns: in the first file that has it
+
+    @classmethod
+    def of(cls, files: Mapping[str, CsvFile]) -> CsvTable:
+        """Return the table of these files, by name."""
+        headers: dict[str, tuple[str, int]] = {}
+        for name, file in files.items():
+            for column in file.columns:
+                headers.setdefault(column, (name, file.header_line))
+        columns = {
+            column: [cell for file in files.values() for cell in file.columns.get(column, [UNSET] * len(file.lines))]
+            for column in headers
+        }
+        return cls(columns, [(name, line) for name, file in files.items() for line in file.lines], headers)
 
     def row(self, index: int, names: Iterable[str]) -> dict[str, Any]:
         """Return the values of a row in these columns; None for an empty cell."""

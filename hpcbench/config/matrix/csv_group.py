@@ -1,7 +1,7 @@
-"""A CSV file as a zip group of an experiment: each row is a point, and each column an axis.
+"""CSV files as a zip group of an experiment: each row is a point, and each column an axis.
 
-The file is read before the experiment is checked, so that all later steps see lists of values. The document keeps the
-text of the file, which a sweep stores, and the line of each row, which errors name.
+The files are read before the experiment is checked, so that all later steps see lists of values. The document keeps
+the texts of the files, which a sweep stores, and the line of each row, which errors name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 
 from hpcbench.config.expressions import is_expression, names_in
 from hpcbench.config.matrix.axes import UNSET
-from hpcbench.config.matrix.csv_file import CsvError, CsvFile, parse_csv, read_text
+from hpcbench.config.matrix.csv_file import CsvError, CsvFile, CsvTable, parse_csv, read_text
 from hpcbench.config.matrix.row_filter import columns_used, matching_rows
 from hpcbench.config.parameters import NAMES
 from hpcbench.config.schema_location import KeyPath
@@ -30,9 +30,11 @@ Locate = Callable[[str], Path]  # the path of a file, by its path in the experim
 
 
 class CsvGroup(Model):
-    """A zip group that is a CSV file, such as `{file: shapes.csv, where: {set: small}}`."""
+    """A zip group that is a CSV file, such as `{file: shapes.csv, where: {set: small}}`, or a list of CSV files."""
 
-    file: str = Field(description="CSV file with a header, relative to the workspace")
+    file: str | list[str] = Field(
+        description="CSV file with a header, relative to the workspace; the rows of a list of files follow one another"
+    )
     where: dict[str, Any] | str | None = Field(
         default=None, description='rows to use: values to match by column, or a "{{ condition }}" over the columns'
     )
@@ -44,25 +46,34 @@ class CsvGroup(Model):
             raise ValueError('it is not a condition; write "{{ CONDITION }}", or the values to match: {column: value}')
         return value
 
+    @property
+    def files(self) -> list[str]:
+        """Return the names of the files."""
+        return [self.file] if isinstance(self.file, str) else self.file
+
 
 @dataclass(frozen=True)
 class CsvRows:
-    """The rows of a CSV file that are a zip group of a document."""
+    """The rows of CSV files that are a zip group of a document."""
 
     group: int  # index of the group
-    name: str  # as in the experiment
-    text: str  # of the whole file
-    lines: list[int]  # of the rows
+    texts: Mapping[str, str]  # of the whole files, by their names in the experiment
+    places: list[str]  # of the rows, e.g. `shapes.csv:2`
     warnings: tuple[str, ...]
 
 
 def is_csv_group(group: Any) -> bool:
-    """Return whether a zip group is a CSV file. An axis of the name `file` is a list or a range."""
-    return isinstance(group, dict) and isinstance(group.get("file"), str)
+    """Return whether a zip group is CSV files: `file` is a text, or a list of texts without an axis next to it.
+
+    With an axis next to it, a list is the axis of a user parameter.
+    """
+    file = group.get("file") if isinstance(group, dict) else None
+    names = file if isinstance(file, list) and group.keys() <= CsvGroup.model_fields.keys() else [file]
+    return bool(names) and all(isinstance(name, str) for name in names)
 
 
 def with_csv_files(document: Document, locate: Locate) -> Document:
-    """Return the document with lists of values for each zip group that is a CSV file.
+    """Return the document with lists of values for each zip group of CSV files.
 
     Apply `--set` before. Raise UserError, located in the file or the experiment, if a file cannot be used.
     """
@@ -95,29 +106,42 @@ class _Reader:
         try:
             return self._read(group, index)
         except CsvError as error:
-            key = (*path, error.key)
-            where = f"{group.file}:{error.line}: {dotted(key)}" if error.line else self.document.where(key)
+            key = (*path, *self._key(error, group))
+            where = f"{error.file}:{error.line}: {dotted(key)}" if error.line else self.document.where(key)
             raise UserError(error.what, where=where, hint=error.hint) from error
 
+    @staticmethod
+    def _key(error: CsvError, group: CsvGroup) -> KeyPath:
+        """Return the key of an error in a group, for an error of a whole file with its index in a list of files."""
+        is_in_list = isinstance(group.file, list) and error.file and not error.line
+        return (error.key, group.files.index(error.file)) if is_in_list else (error.key,)
+
     def _read(self, group: CsvGroup, index: int) -> dict[str, list[Any]]:
-        file = self._file(group.file)
-        names = [name for name in file.columns if self._is_axis(name)]
-        used = columns_used(group.where, file.columns) if group.where is not None else set()
-        unused = [name for name in file.columns if name not in {*names, *used}]
+        files = {name: self._file(name) for name in group.files}
+        table = CsvTable.of(files)
+        names = [name for name in table.columns if self._is_axis(name)]
+        used = columns_used(group.where, table.columns) if group.where is not None else set()
+        unused = [name for name in table.columns if name not in {*names, *used}]
         if not names:
             hints = [hint for name in unused if (hint := self._similar(name))]
             own = "to use a column of your own, list it in user_parameters"
-            raise CsvError("no column is a parameter", file.header_line, "\n".join([*hints, own]))
-        rows = matching_rows(file, group.where) if group.where is not None else list(range(len(file.lines)))
-        warnings = (self._warning(group.file, unused),) if unused else ()
-        self.found.append(CsvRows(index, group.file, file.text, [file.lines[row] for row in rows], warnings))
+            file, line = next(iter(table.headers.values()))
+            raise CsvError("no column is a parameter", line, "\n".join([*hints, own]), file=file)
+        rows = matching_rows(table, group.where) if group.where is not None else list(range(len(table.lines)))
+        warnings = (self._warning(group.files, unused),) if unused else ()
+        texts = {name: file.text for name, file in files.items()}
+        self.found.append(CsvRows(index, texts, [_place(table.lines[row]) for row in rows], warnings))
         free = [name for name in names if not self._is_set(name)]
-        self._note(group.file, index, dict.fromkeys(free, file.header_line))
-        return {name: [file.columns[name][row] if name in free else UNSET for row in rows] for name in names}
+        self._note(index, {name: _place(table.headers[name]) for name in free})
+        return {name: [table.columns[name][row] if name in free else UNSET for row in rows] for name in names}
 
     def _file(self, name: str) -> CsvFile:
         if name not in self._files:
-            self._files[name] = parse_csv(read_text(self.locate(name)))
+            try:
+                self._files[name] = parse_csv(read_text(self.locate(name)))
+            except CsvError as error:
+                error.file = name
+                raise
         return self._files[name]
 
     def _is_axis(self, column: str) -> bool:
@@ -128,25 +152,30 @@ class _Reader:
         """Return whether `--set` sets a column, or the mapping that contains it. Then no row sets it."""
         return any(column == name or column.startswith(f"{name}.") for name in self._set)
 
-    def _note(self, file: str, index: int, columns: Mapping[str, int]) -> None:
+    def _note(self, index: int, columns: Mapping[str, str]) -> None:
         """Replace the places of the keys in a group by those of its columns."""
         path: KeyPath = ("zip", index)
         self.places = {key: place for key, place in self.places.items() if key[:2] != path or key == path}
-        self.places.update({(*path, name): f"{file}:{line}" for name, line in columns.items()})
+        self.places.update({(*path, name): place for name, place in columns.items()})
 
     def _similar(self, column: str) -> str:
         known = {*NAMES, *DOTTED, *self._own}
         meant = next((name for name in (canonical(column), *sorted(known)) if _is_near(column, name, known)), None)
         return f"did you mean '{meant}'?" if meant else ""
 
-    def _warning(self, file: str, unused: Sequence[str]) -> str:
+    def _warning(self, files: Sequence[str], unused: Sequence[str]) -> str:
         """Return a warning about columns that have no effect."""
         shown = [f"'{name}'" + (f" ({hint})" if (hint := self._similar(name)) else "") for name in unused]
+        where = in_list(files)
         if len(unused) == 1:
             why = "it is not a parameter, and `where` does not use it; to keep it, add it to user_parameters"
-            return f"{file}: column {shown[0]} is ignored: {why}"
+            return f"{where}: column {shown[0]} is ignored: {why}"
         why = "they are not parameters, and `where` does not use them; to keep them, add them to user_parameters"
-        return f"{file}: columns {in_list(shown)} are ignored: {why}"
+        return f"{where}: columns {in_list(shown)} are ignored: {why}"
+
+
+def _place(line: tuple[str, int]) -> str:
+    return f"{line[0]}:{line[1]}"
 
 
 def _is_near(column: str, name: str, known: Collection[str]) -> bool:

@@ -23,11 +23,11 @@ def at_rows_of(point: Mapping[str, Any], document: Document) -> Document:
     places, at = dict(document.places), []
     for rows in document.csv_rows:
         group = document.data["zip"][rows.group]
-        for index, line in enumerate(rows.lines):
+        for index, place in enumerate(rows.places):
             if all(_is_equal(cells[index], point.get(name, UNSET)) for name, cells in group.items()):
                 paths = [("zip", rows.group, name) for name in group]
-                at.append(f"{rows.name}:{line}")
-                places.update({path: at[-1] for path in paths if path in places})
+                at.append(place)
+                places.update({path: place for path in paths if path in places})
                 break
     return replace(document, places=places, at=tuple(at))
 

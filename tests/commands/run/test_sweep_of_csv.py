@@ -85,6 +85,20 @@ def test_a_repeated_sweep_may_have_another_file_of_the_workspace(stored: Command
     assert sizes(stored, "three") == [7]
 
 
+def test_a_sweep_of_a_list_of_files_has_copies_of_them(invoke: CommandLine) -> None:
+    (written(invoke).workspace / "more.csv").write_text("size\n7\n")
+    experiment = EXPERIMENT.replace(f'{{file: {FILE}, where: "{{{{ gflop < 2 }}}}"}}', f"{{file: [{FILE}, more.csv]}}")
+    (invoke.workspace / "trial.yaml").write_text(experiment)
+    invoke("sweep", "trial.yaml", *STORE, "one")
+    assert sizes(invoke, "one") == [1, 2, 3, 7]
+    (invoke.workspace / FILE).unlink()
+    (invoke.workspace / "more.csv").write_text("size\n8\n")
+    again = invoke("sweep", "--from", "one", *STORE, "two")
+    assert sizes(invoke, "two") == [1, 2, 3, 7]
+    assert len(copies(invoke, "two")) == 2
+    assert "more.csv of this workspace differs" in again.stderr
+
+
 def test_what_reads_the_experiment_of_a_sweep_again_reads_its_copy(stored: CommandLine) -> None:
     (stored.workspace / FILE).unlink()
     document = Rerun.of(Workspace(stored.workspace).paths("one")).document()

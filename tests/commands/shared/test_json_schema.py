@@ -209,7 +209,7 @@ VALUES = (
     *("pytorch", "lstm", "graph", "dynamic", "compact", "higher", ".", "last", "require", "apptainer"),
     *([], ["a"], ["failed"], [1, 2], [{"a": 1}], {}, {"a": 1}, {"A": True}, {"A": "b"}, {"npz": "a"}, ["a==1"]),
 )
-BY_FRAMEWORK = ("strategy", "execution")  # only a complete case is checked
+BY_FRAMEWORK = ("strategy", "execution", "operator")  # only a complete case is checked
 MODELS: list[tuple[str, type[BaseModel]]] = [
     *(
         ("experiment", each)

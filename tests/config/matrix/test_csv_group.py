@@ -140,7 +140,7 @@ def test_a_setting_of_a_parameter_file_leaves_the_group(read: Read) -> None:
         ("zip: [{file: shapes.csv, where: 3}]", SHAPES, "3 is not valid", "study.yaml:5: zip[0].where"),
         (GROUP + "gflop < 2", SHAPES, "is not valid: it is not a condition", "study.yaml:7: zip[0].where"),
         (GROUP + "{sett: 1}", SHAPES, "column 'sett' not found", "study.yaml:7: zip[0].where"),
-        (GROUP + "{set: 1}", SHAPES, "no row of the CSV file matches", "study.yaml:7: zip[0].where"),
+        (GROUP + "{set: 1}", SHAPES, "no row matches", "study.yaml:7: zip[0].where"),
         (GROUP + '"{{ set < 2 }}"', SHAPES, "cannot be evaluated", "shapes.csv:2: zip[0].where"),
         ("zip: [{file: shapes.csv}]", "a,b\n1,2\n", "no column is a parameter", "shapes.csv:1: zip[0].file"),
         ("zip: [{file: shapes.csv}]", "seed,seed\n1,2\n", "duplicate column 'seed'", "shapes.csv:1: zip[0].seed"),
@@ -169,6 +169,57 @@ def test_an_axis_of_the_name_file_is_a_list(read: Read) -> None:
     document = read("  command: run {{ file }}\nzip: [{file: [a.csv, b.csv], nodes: [1, 2]}]")
     assert document.csv_rows == ()
     assert [each["file"] for each in values(document)] == ["a.csv", "b.csv"]
+
+
+def test_the_rows_of_a_list_of_files_follow_one_another(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("gflop,seed,batch_size\n1,7,8\n9,9,9\n")
+    document = read('zip: [{file: [shapes.csv, more.csv], where: "{{ gflop < 2 }}"}]')
+    assert values(document) == [
+        {"batch_size": 1, "model_options.hidden_size": 64},
+        {"batch_size": 2},
+        {"batch_size": 8, "seed": 7},  # a column of the other file is not set
+    ]
+    assert list(document.data["zip"][0]) == ["batch_size", "model_options.hidden_size", "seed"]
+    assert document.csv_files == {"shapes.csv": SHAPES, "more.csv": "gflop,seed,batch_size\n1,7,8\n9,9,9\n"}
+    assert "shapes.csv and more.csv: column 'set' is ignored" in warnings(document)[0]
+
+
+def test_a_column_that_a_file_lacks_is_none_in_a_condition(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("seed\n7\n8\n")
+    group = "zip: [{file: [shapes.csv, more.csv], where: "
+    assert (
+        values(read(group + "{set: null}}]"))
+        == values(read(group + '"{{ set is none }}"}]'))
+        == [{"seed": 7}, {"seed": 8}]
+    )
+    with pytest.raises(UserError, match="'gflop' is unset") as caught:
+        read(group + '"{{ gflop < 2 }}"}]')
+    assert caught.value.where == "more.csv:2: zip[0].where"
+
+
+def test_a_setting_may_be_a_list_of_files(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("batch_size\n8\n")
+    document = read(
+        GROUP + "{set: large}", 'zip=[{"file": ["more.csv", "shapes.csv"], "where": {"set": [null, "large"]}}]'
+    )
+    assert [point["batch_size"] for point in values(document)] == [8, 4]
+
+
+@pytest.mark.parametrize(
+    ("more", "what", "where"),
+    [
+        ("seed,a\n1,2\n3\n", "the row has 1 cell", "more.csv:3: zip[0].file"),
+        ("seed,seed\n1,2\n", "duplicate column 'seed'", "more.csv:1: zip[0].seed"),
+        ("", "the file is empty", "study.yaml:5: zip[0].file[1]"),
+        ("seed\n1\n", "duplicate axis", "more.csv:1: zip[0].seed"),
+    ],
+)
+def test_a_mistake_in_a_list_of_files_is_located(more: str, what: str, where: str, read: Read, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text(more)
+    with pytest.raises(UserError) as caught:
+        loaded(read("zip: [{file: [shapes.csv, more.csv]}]\nmatrix: {seed: [1]}"))
+    assert what in caught.value.what
+    assert caught.value.where == where
 
 
 def test_a_file_of_two_groups_is_read_once(tmp_path: Path) -> None:
