@@ -41,7 +41,7 @@ class Missed(Exception):
 
 
 class Invalid(Exception):
-    """The results of an operator are wrong; the message names how."""
+    """The results of an operator are wrong; the message says how."""
 
 
 class RankLost(ConnectionError):
