@@ -150,6 +150,12 @@ def test_the_bound_of_a_product_is_that_of_a_random_walk_and_of_its_operands() -
     assert bound(with_error) == pytest.approx(np.hypot(0.1 * 2, 0.2 * 5), rel=1e-6)
 
 
+def test_the_error_of_stored_sums_is_that_of_each_partial_sum() -> None:
+    a, b = (Variable(np.ones(shape), ROUNDINGS["float16"]) for shape in ((1, 6), (6, 1)))
+    expected = 2.0**-11 * math.sqrt(2**2 + 4**2 + 6**2 + 6**2)
+    assert bound(f.matmul(a, b, parts=3)) == pytest.approx(expected, rel=1e-4)
+
+
 def test_a_sum_with_0_is_exact() -> None:
     a, b = variables([np.array([0.0, 1.0, 1.0]), np.array([1 / 3, 0.0, 1 / 3])])
     np.testing.assert_array_equal(f.add(a, b).error == 0, [True, True, False])
