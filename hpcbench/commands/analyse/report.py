@@ -31,6 +31,7 @@ from hpcbench.commands.options.outputs import (
     requested,
     write_outputs,
 )
+from hpcbench.commands.options.published_option import published_option
 from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.shared.report_page import figures_of, has_results, results_of_sweeps
 from hpcbench.core.record import Record
@@ -43,6 +44,7 @@ from hpcbench.report.export.report_junit import report_junit
 from hpcbench.report.load.acceptance import check_measurable
 from hpcbench.report.load.metrics import DEFAULT_METRIC
 from hpcbench.report.load.printed_units import mixed_units
+from hpcbench.report.load.published import Published, with_published
 from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
@@ -130,6 +132,7 @@ Examples:
     type=click.Choice(["latex", "markdown"]),
     help="Print the rankings as tables in this format.",
 )
+@published_option()
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
@@ -153,6 +156,7 @@ def report_command(
     plot: str | None,
     tables_for: str | None,
     same_workload: tuple[str, ...],
+    published: Published | None,
 ) -> int:
     """Print the cases of SWEEP, best first, with 95 % confidence intervals. Several sweeps are reported together.
 
@@ -175,12 +179,11 @@ def report_command(
         return FAILURE
     metric, records = ranked_by(metric, [progress.sweep for progress in progresses], records)
     print_warnings(mixed_units(records))
-    results = results_of_sweeps(progresses, records, metric, baseline_case, same_workload)
+    results = with_published(results_of_sweeps(progresses, records, metric, baseline_case, same_workload), published)
     searched = list(tuning_summaries(progresses))
     if not any(output.is_stdout for output in asked):
         out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
-        _print(results, progresses, searched, top, all_rules=all_rules)
-        _print_found(progresses, records)
+        _print(results, progresses, records, searched, top, all_rules=all_rules)
     draws = figures or any(output.format == "html" for output in asked)
     drawn = figures_of(results, plot, progresses, workspace) if draws else []
     if figures:
@@ -191,7 +194,13 @@ def report_command(
 
 
 def _print(
-    results: Results, progresses: list[Progress], searched: list[TuningSummary], top: int, *, all_rules: bool
+    results: Results,
+    progresses: list[Progress],
+    records: list[Record],
+    searched: list[TuningSummary],
+    top: int,
+    *,
+    all_rules: bool,
 ) -> None:
     _print_searched(searched)
     print_report(results, top, out, answered=bool(searched))
@@ -200,6 +209,7 @@ def _print(
     for progress in progresses:
         out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
     _print_rules(Evidence(results), all_rules=all_rules)
+    _print_found(progresses, records)
 
 
 def _print_found(progresses: list[Progress], records: list[Record]) -> None:
