@@ -100,6 +100,7 @@ Examples:
     multiple=True,
     help="Rank cases that differ in this user parameter together; may be repeated.",
 )
+@published_option()
 @click.option(
     "--level",
     type=click.Choice(["case", "run", "measurement"]),
@@ -132,7 +133,6 @@ Examples:
     type=click.Choice(["latex", "markdown"]),
     help="Print the rankings as tables in this format.",
 )
-@published_option()
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
@@ -141,6 +141,7 @@ def report_command(
     sweep: tuple[str, ...],
     metric: str | None,
     baseline_case: str | None,
+    published: Published | None,
     level: str,
     top: int,
     all_rules: bool,
@@ -156,7 +157,6 @@ def report_command(
     plot: str | None,
     tables_for: str | None,
     same_workload: tuple[str, ...],
-    published: Published | None,
 ) -> int:
     """Print the cases of SWEEP, best first, with 95 % confidence intervals. Several sweeps are reported together.
 
