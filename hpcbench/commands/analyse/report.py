@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -53,8 +52,10 @@ from hpcbench.report.terminal.reporting_rules import print_rules, print_violatio
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
 from hpcbench.report.terminal.usage import use_in_words
+from hpcbench.report.text.heading import heading
 from hpcbench.report.text.insights import insights
 from hpcbench.status.progress import Progress
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
@@ -170,9 +171,7 @@ def report_command(
     _check_options(asked, level, plot, bool(figures), all_rules)
     require_packages(asked, figures)
     workspace = workspace_of(context)
-    found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweep or ("latest",))]
-    _check_different([paths.name for paths in found])
-    progresses = [surveyed(paths) for paths in found]
+    progresses = _progresses(context, workspace, sweep)
     records = [record for progress in progresses for record in records_of(progress)]
     if not has_results(records):
         err.print("no records found; see: hpcbench status")
@@ -182,7 +181,6 @@ def report_command(
     results = with_published(results_of_sweeps(progresses, records, metric, baseline_case, same_workload), published)
     searched = list(tuning_summaries(progresses))
     if not any(output.is_stdout for output in asked):
-        out.print(_heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
         _print(results, progresses, records, searched, top, all_rules=all_rules)
     draws = figures or any(output.format == "html" for output in asked)
     drawn = figures_of(results, plot, progresses, workspace) if draws else []
@@ -191,6 +189,20 @@ def report_command(
     _write(asked, results, progresses, searched, drawn, level, top)
     check_measurable(results)
     return SUCCESS if results.succeeded else FAILURE
+
+
+def _progresses(context: click.Context, workspace: Workspace, sweeps: Sequence[str]) -> list[Progress]:
+    """Return the state of the sweeps, otherwise of the latest one.
+
+    Raise UserError if two sweeps have the same name, e.g. one in an archive: tables identify them by name.
+    """
+    found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweeps or ("latest",))]
+    names = [paths.name for paths in found]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        hint = "report each separately, or compare them: hpcbench compare BASE NEW"
+        raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
+    return [surveyed(paths) for paths in found]
 
 
 def _print(
@@ -202,6 +214,8 @@ def _print(
     *,
     all_rules: bool,
 ) -> None:
+    archives = [progress.sweep.paths.archive for progress in progresses]
+    out.print(heading(results.repetitions, archives), markup=False, soft_wrap=True)
     _print_searched(searched)
     print_report(results, top, out, answered=bool(searched))
     print_threads(results, top, out)
@@ -297,22 +311,3 @@ def _table(results: Results, level: str) -> pd.DataFrame:
     if level == "run":
         return with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"])
     return results.cases.drop(columns=["case_index", USER_WORKLOAD])
-
-
-def _check_different(names: list[str]) -> None:
-    """Raises UserError if two sweeps have the same name, e.g. one in an archive: tables identify them by name."""
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        hint = "report each separately, or compare them: hpcbench compare BASE NEW"
-        raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
-
-
-def _heading(repetitions: pd.DataFrame, archives: list[Path | None]) -> str:
-    """Return the names of the sweeps with their machines, and with archives that they were read from."""
-    sweeps = ", ".join(
-        f"{sweep} on {site}" for sweep, site in repetitions.groupby("sweep", sort=False)["site"].first().items()
-    )
-    processors = "; ".join(repetitions["cpu_model"].dropna().unique())
-    files = ", ".join(str(file) for file in archives if file)
-    heading = f"{sweeps} ({processors})" if processors else sweeps
-    return f"{heading}, from the archive {files}" if files else heading
