@@ -198,8 +198,7 @@ def _progresses(context: click.Context, workspace: Workspace, sweeps: Sequence[s
     """
     found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweeps or ("latest",))]
     names = [paths.name for paths in found]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    if twice := [name for name in names if names.count(name) > 1]:
         hint = "report each separately, or compare them: hpcbench compare BASE NEW"
         raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
     return [surveyed(paths) for paths in found]
@@ -214,7 +213,7 @@ def _print(
     *,
     all_rules: bool,
 ) -> None:
-    archives = [progress.sweep.paths.archive for progress in progresses]
+    archives = [each.sweep.paths.archive for each in progresses]
     out.print(heading(results.repetitions, archives), markup=False, soft_wrap=True)
     _print_searched(searched)
     print_report(results, top, out, answered=bool(searched))
