@@ -51,6 +51,7 @@ class Results:
     searches: Collection[str] = ()  # names of sweeps
     fails_again: Collection[Key] = ()
     acceptance: Sequence[Check] = ()  # the conditions of `accept`, checked on the cases
+    published_in: str = ""  # the file of published times, which are columns of the cases
 
     @cached_property
     def workloads(self) -> list[Workload]:

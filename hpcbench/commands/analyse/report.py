@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -31,6 +30,7 @@ from hpcbench.commands.options.outputs import (
     requested,
     write_outputs,
 )
+from hpcbench.commands.options.published_option import published_option
 from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
 from hpcbench.commands.shared.report_page import figures_of, has_results, results_of_sweeps
 from hpcbench.core.record import Record
@@ -43,18 +43,19 @@ from hpcbench.report.export.report_junit import report_junit
 from hpcbench.report.load.acceptance import check_measurable
 from hpcbench.report.load.metrics import DEFAULT_METRIC
 from hpcbench.report.load.printed_units import mixed_units
+from hpcbench.report.load.published import Published, with_published
 from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
 from hpcbench.report.terminal.found_metrics import print_found
-from hpcbench.report.terminal.heading import heading
 from hpcbench.report.terminal.reporting_rules import print_rules, print_violations
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
 from hpcbench.report.terminal.usage import use_in_words
+from hpcbench.report.text.heading import heading
 from hpcbench.report.text.insights import insights
 from hpcbench.status.progress import Progress
-from hpcbench.store.workspace import SweepPaths, Workspace
+from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
@@ -100,6 +101,7 @@ Examples:
     multiple=True,
     help="Rank cases that differ in this user parameter together; may be repeated.",
 )
+@published_option()
 @click.option(
     "--level",
     type=click.Choice(["case", "run", "measurement"]),
@@ -146,6 +148,7 @@ def report_command(
     sweep: tuple[str, ...],
     metric: str | None,
     baseline_case: str | None,
+    published: Published | None,
     level: str,
     top: int,
     all_rules: bool,
@@ -174,20 +177,17 @@ def report_command(
     _check_options(asked, level, plot, bool(figures), all_rules)
     require_packages(asked, figures)
     workspace = workspace_of(context)
-    found = _opened(context, workspace, sweep or ("latest",))
-    progresses = [surveyed(paths) for paths in found]
+    progresses = _progresses(context, workspace, sweep)
     records = [record for progress in progresses for record in records_of(progress)]
     if not has_results(records):
         err.print("no records found; see: hpcbench status")
         return FAILURE
     metric, records = ranked_by(metric, [progress.sweep for progress in progresses], records)
     print_warnings(mixed_units(records))
-    results = results_of_sweeps(progresses, records, metric, baseline_case, same_workload)
+    results = with_published(results_of_sweeps(progresses, records, metric, baseline_case, same_workload), published)
     searched = list(tuning_summaries(progresses))
     if not any(output.is_stdout for output in asked):
-        out.print(heading(results.repetitions, [paths.archive for paths in found]), markup=False, soft_wrap=True)
-        _print(results, progresses, searched, top, all_rules=all_rules)
-        _print_found(progresses, records)
+        _print(results, progresses, records, searched, top, all_rules=all_rules)
     draws = figures or any(output.format == "html" for output in asked)
     drawn = figures_of(results, plot, progresses, workspace) if draws else []
     if figures:
@@ -198,9 +198,30 @@ def report_command(
     return SUCCESS if results.succeeded else FAILURE
 
 
+def _progresses(context: click.Context, workspace: Workspace, sweeps: Sequence[str]) -> list[Progress]:
+    """Return the state of the sweeps, otherwise of the latest one.
+
+    Raise UserError if two sweeps have the same name, e.g. one in an archive: tables identify them by name.
+    """
+    found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweeps or ("latest",))]
+    names = [paths.name for paths in found]
+    if twice := [name for name in names if names.count(name) > 1]:
+        hint = "report each separately, or compare them: hpcbench compare BASE NEW"
+        raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
+    return [surveyed(paths) for paths in found]
+
+
 def _print(
-    results: Results, progresses: list[Progress], searched: list[TuningSummary], top: int, *, all_rules: bool
+    results: Results,
+    progresses: list[Progress],
+    records: list[Record],
+    searched: list[TuningSummary],
+    top: int,
+    *,
+    all_rules: bool,
 ) -> None:
+    archives = [each.sweep.paths.archive for each in progresses]
+    out.print(heading(results.repetitions, archives), markup=False, soft_wrap=True)
     _print_searched(searched)
     print_report(results, top, out, answered=bool(searched))
     print_threads(results, top, out)
@@ -208,6 +229,7 @@ def _print(
     for progress in progresses:
         out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
     _print_rules(Evidence(results), all_rules=all_rules)
+    _print_found(progresses, records)
 
 
 def _print_found(progresses: list[Progress], records: list[Record]) -> None:
@@ -305,17 +327,3 @@ def _table(results: Results, level: str) -> pd.DataFrame:
     if level == "run":
         return with_latency(results.repetitions).drop(columns=[SAMPLES, "case_index"])
     return results.cases.drop(columns=["case_index", USER_WORKLOAD])
-
-
-def _opened(context: click.Context, workspace: Workspace, sweeps: Sequence[str]) -> list[SweepPaths]:
-    """Return the sweeps, each once.
-
-    Raise UserError if two of them have the same name, e.g. one in an archive: tables identify them by name.
-    """
-    found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweeps)]
-    names = [paths.name for paths in found]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        hint = "report each separately, or compare them: hpcbench compare BASE NEW"
-        raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
-    return found

@@ -19,6 +19,7 @@ from hpcbench.report.load.tuning_results import TuningSummary
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.insights import insights
+from hpcbench.report.text.published import published_notes
 from hpcbench.status.progress import Progress
 
 
@@ -45,6 +46,7 @@ def report_json(results: Results, progresses: Sequence[Progress], searched: Sequ
             for each in failures_of(results)
         ],
         "insights": insights(results),
+        "published": list(published_notes(results)),
         "rules": _rules(Evidence(results)),
     }
     return json_text(document)

@@ -27,7 +27,7 @@ from hpcbench.util.text import plural
 MAX_ANSWERS = 6
 MAX_FAILURES = 4  # kinds of failures
 MAX_INSIGHTS = 3
-_BAR, _FIRST = 10, 9  # characters of a bar, and its Column.gives_way, the highest
+_BAR, _FIRST = 10, 9  # characters of a bar, and its Column.gives_way, the highest except published times
 
 
 def print_report(results: Results, top: int, console: Console, *, answered: bool = False) -> None:
@@ -70,7 +70,7 @@ def print_insights(insights: list[str], console: Console) -> None:
 
 
 def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
-    """Return a column of bars relative to the best case, which is the first to be dropped on narrow terminals."""
+    """Return a column of bars relative to the best case, dropped on narrow terminals right after published times."""
     values = cases[quantity.column].astype(float)
     shares = values / values.max() if quantity.more_is_better else values.min() / values
     plain = not shows_blocks(console)

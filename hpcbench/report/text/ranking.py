@@ -9,6 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
 from hpcbench.analysis.cases.labels import cell, sizes_in_words
+from hpcbench.analysis.cases.published import published_columns
 from hpcbench.analysis.cases.quantities import (
     ACCURACY,
     MODELS,
@@ -28,12 +29,13 @@ from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import INTERFERENCE, PROBED
 from hpcbench.report.text.numbers import SCALED, between, column_format, memory
 from hpcbench.report.text.text_columns import NEVER, Column
-from hpcbench.report.text.units import MEMORY_COLUMNS, header_of
+from hpcbench.report.text.units import MEMORY_COLUMNS, apart, header_of
 
 TAIL = "time_p99_s"  # additional column for inference
 INTERVAL = "95 % CI"
 # Values of Column.gives_way.
 _TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL, _TFLOPS, _METRICS = 1, 2, 3, 4, 5, 6
+_PUBLISHED = 10  # and more
 _RATES = {EXACT: "TFLOP/s per device (counted)", BY_RULE: "TFLOP/s per device (6N)"}
 
 
@@ -44,7 +46,7 @@ def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantit
     measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity, not work.is_combined)
     if quantity not in OF_TIME and quantity.column not in metrics:
         measured = [*_measured(cases, quantity), *measured]
-    measured = [*measured, *_counts(cases)]
+    measured = [*measured, *_counts(cases), *_published(cases)]
     return [*columns_in_words(cases, work.shown, measured), *measured]
 
 
@@ -100,6 +102,14 @@ def _of_operators(cases: pd.DataFrame) -> list[Column]:
         columns.append(Column("error / bound", _cells(cases["error_bound_ratio"], "{:.2g}".format)))
         columns.append(Column("validation", _cells(cases["validation"], str), is_text=True))
     return columns
+
+
+def _published(cases: pd.DataFrame) -> list[Column]:
+    """Return a column per device and precision of published times; the last one gives way first."""
+    return [
+        Column("{} ({})".format(*apart(name)), _cells(cases[name], "{:,.3f}".format), _PUBLISHED + index)
+        for index, name in enumerate(published_columns(cases))
+    ]
 
 
 def _rate(cases: pd.DataFrame) -> Column:

@@ -1,4 +1,4 @@
-"""Sentences that explain why workloads are ranked separately, or by time."""
+"""Sentences that explain why workloads are ranked separately, or by time, and where published times are from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from hpcbench.analysis.cases.labels import plain
 from hpcbench.analysis.cases.user_workload import differing_user_parameters
 from hpcbench.analysis.cases.workloads import differing_work
 from hpcbench.analysis.results import Results
+from hpcbench.report.text.published import published_notes
 
 
 def ranking_notes(results: Results) -> Iterator[str]:
-    """Yield the differences between workloads, then the metrics that rank no case as their direction is unknown."""
+    """Yield the differences between workloads, then the metrics that rank no case as their direction is unknown.
+
+    The last sentences are on published times.
+    """
     if len(results.workloads) > 1:
         differing = differing_work(results.cases)
         if differing:
@@ -30,3 +34,4 @@ def ranking_notes(results: Results) -> Iterator[str]:
             f"Commands are ranked by time, because the better direction of {', '.join(names)} is unknown: "
             f"use --metric {names[0]}:higher or --metric {names[0]}:lower."
         )
+    yield from published_notes(results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hpcbench.analysis.cases.labels import plain
+from hpcbench.analysis.cases.published import PREFIX as PUBLISHED
 from hpcbench.config.metrics import PREFIX
 from hpcbench.config.names import USER_PARAMETER
 
@@ -23,6 +24,8 @@ _ENDINGS = {
 
 def apart(column: str) -> tuple[str, str]:
     """Return title and unit of a column: `peak memory`, `B` for peak_memory_bytes. Tags and metrics have no unit."""
+    if column.startswith(PUBLISHED):
+        return f"published {column.removeprefix(PUBLISHED)}".replace("_", " "), "ms"
     ending = next((each for each in _ENDINGS if column.endswith(each)), "")
     if not ending or column.startswith((USER_PARAMETER, PREFIX)):
         return plain(column).replace("_", " "), ""
