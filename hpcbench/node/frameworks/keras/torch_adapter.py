@@ -7,6 +7,7 @@ from ..pytorch.adapter import PyTorch
 from .external.torch_network import ExternalKerasTorchNetwork
 from .layers import KERAS
 from .on_torch import KerasTorchNetwork
+from .operators_on_torch import KerasTorchOperator
 
 
 class KerasTorch(PyTorch):
@@ -17,6 +18,7 @@ class KerasTorch(PyTorch):
     libraries = (KERAS, *PyTorch.libraries)
     network = KerasTorchNetwork
     external = ExternalKerasTorchNetwork
+    operator = KerasTorchOperator
 
     def build(self, problem: Problem) -> Computation:
         capabilities.refuse_unscaled_float16(problem)

@@ -35,7 +35,7 @@ class PyTorchOperator(OperatorCall):
         arrays = request.operator.arrays()
         tensors = {name: self._on_device(arrays[name], array) for name, array in request.arrays.items()}
         wanted = request.wanted if request.phase != FORWARD else ()
-        function, tensors = _BUILDERS[type(request.operator)](request.operator, tensors)
+        function, tensors = self.built(tensors)
         for name in tensors:
             tensors[name].requires_grad_(name in wanted)
         if problem.parameters["execution"] == COMPILED:
@@ -44,6 +44,10 @@ class PyTorchOperator(OperatorCall):
         self._call = self._backward(function, tensors) if wanted else self._forward(function, tensors)
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
+
+    def built(self, tensors: Tensors) -> "_Built":
+        """Return the function of the operator, and the tensors that it takes by name."""
+        return _BUILDERS[type(self.request.operator)](self.request.operator, tensors)
 
     def call(self) -> Any:
         return self._call()
@@ -60,7 +64,7 @@ class PyTorchOperator(OperatorCall):
         return int(torch.cuda.max_memory_allocated(self.device)) if self.device.type == "cuda" else None
 
     def _on_device(self, described: Array, array: "numpy.ndarray") -> torch.Tensor:
-        tensor = torch.from_numpy(numpy.array(array, order="C")).to(self.device)
+        tensor = torch.from_numpy(numpy.array(self.arranged(described, array), order="C")).to(self.device)
         if described.role == INDEX:
             return tensor.long()
         tensor = tensor.to(_DTYPES[self.request.dtype])

@@ -1,0 +1,35 @@
+"""Operators of Keras 3 on PyTorch."""
+
+from functools import partial
+from typing import Callable, ClassVar, Dict, Tuple
+
+import torch
+
+from ....models.operators import products
+from ....models.operators.operator import KERNEL, MATRIX
+from ...errors import Unsupported
+from ...workload.problem import Problem
+from ..operator_call import ChannelsLast, Orders, Request
+from ..pytorch.operators import PyTorchOperator
+from .operator_functions import FUNCTIONS, STATES, WITHOUT_FLOAT64
+
+
+class KerasTorchOperator(ChannelsLast, PyTorchOperator):
+    """An operator of Keras on PyTorch's engine. Images have channels first; kernels and matrices are those of Keras."""
+
+    _ORDERS: ClassVar[Orders] = {layout: ChannelsLast._ORDERS[layout] for layout in (KERNEL, MATRIX)}
+    _BACK: ClassVar[Orders] = {layout: ChannelsLast._BACK[layout] for layout in (KERNEL, MATRIX)}
+
+    def __init__(self, request: Request, problem: Problem) -> None:
+        if isinstance(request.operator, products.SparseGemm):
+            raise Unsupported("Keras has sparse tensors on TensorFlow and JAX only")
+        if request.dtype == "float64" and type(request.operator) in WITHOUT_FLOAT64:
+            raise Unsupported("float64 is not available: %s" % WITHOUT_FLOAT64[type(request.operator)])
+        super().__init__(request, problem)
+
+    def built(self, tensors: Dict[str, torch.Tensor]) -> Tuple[Callable[..., torch.Tensor], Dict[str, torch.Tensor]]:
+        operator = self.request.operator
+        function, state = FUNCTIONS[type(operator)], STATES.get(type(operator))
+        seed = self.problem.parameters["seed"] + self.problem.group.rank
+        own = state(operator, seed, self.request.dtype) if state else {}
+        return partial(function, operator), {**tensors, **own}
