@@ -12,9 +12,11 @@ from hpcbench.models.operators.catalog import OPERATORS, phases_of
 
 ALL = tuple(OPERATORS)
 PARTS = [ALL[::4], ALL[1::4], ALL[2::4], ALL[3::4]]  # compilers may take seconds for each phase
+WITH_OPERATORS = tuple(name for name in TRAINING_FRAMEWORKS if name not in ("keras-jax", "keras-tensorflow"))
+UNSUPPORTED = {("tensorflow", COMPILED): {"sparse_gemm forward"}}  # XLA does not have sparse products
 CASES = [
     (framework, execution, operators)
-    for framework in TRAINING_FRAMEWORKS
+    for framework in WITH_OPERATORS
     for execution in FRAMEWORKS[framework].executions
     for operators in ([ALL] if execution == FRAMEWORKS[framework].executions[0] or execution != COMPILED else PARTS)
 ]
@@ -30,9 +32,12 @@ def test_all_phases_of_operators_are_within_the_bound(
 ) -> None:
     (found,) = answers("operator_probe.py", framework, execution, "float32", *operators, framework=framework)
     random = {case: found.pop(case) for case in list(found) if case.split()[0] == "dropout"}
+    unsupported = {case for case, ratio in found.items() if str(ratio).startswith("Unsupported: XLA cannot compile")}
+    assert unsupported <= UNSUPPORTED.get((framework, execution), set())
+    found = {case: ratio for case, ratio in found.items() if case not in unsupported}
     assert {case: ratio for case, ratio in found.items() if not is_within_the_bound(ratio)} == {}
     assert all(list(shapes.values()) == [[1000]] for shapes in random.values())
-    assert {tuple(case.split()[:2]) for case in [*found, *random]} == {
+    assert {tuple(case.split()[:2]) for case in [*found, *random, *unsupported]} == {
         (operator, phase) for operator in operators for phase in phases_of(operator)
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click

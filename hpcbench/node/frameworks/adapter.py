@@ -10,6 +10,7 @@ from ...core.record import Work
 from ...models.operators import values
 from ...models.operators.operator import Operator
 from ...models.source import source_of
+from ..errors import Unsupported
 from ..workload.data import Items
 from ..workload.problem import Problem
 from .operator_call import OperatorCall, Request
@@ -192,7 +193,7 @@ class Adapter(ABC):
     packages: Tuple[str, ...]  # distributions whose versions belong in the record, if installed
     network: Type[Network]  # of the shipped models
     external: Type[Network]  # of the models of libraries and users, if the framework runs them
-    operator: Type[OperatorCall]
+    operator: Optional[Type[OperatorCall]] = None  # if the framework runs operators
     exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's exceptions that mean that memory ran out
     memory_errors: Tuple[Type[BaseException], ...] = ()  # exceptions that may mean it
     changes_threads = False  # whether the number of intra-op threads can change in a running process
@@ -227,6 +228,8 @@ class Adapter(ABC):
     def computation_of(self, problem: Problem) -> Computation:
         """Return the operator of a case, or its network by the source of its model."""
         if problem.operator is not None:
+            if self.operator is None:
+                raise Unsupported("hpcbench has no operators of %s" % self.name)
             return OperatorComputation(problem, problem.operator, self.operator)
         is_external = source_of(problem.parameters["model"]).is_external
         return (self.external if is_external else self.network)(problem)

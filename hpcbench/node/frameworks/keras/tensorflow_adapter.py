@@ -14,6 +14,7 @@ class KerasTensorFlow(TensorFlow):
     libraries = (KERAS, *TensorFlow.libraries)
     network = KerasTensorFlowNetwork
     external = ExternalKerasTensorFlowNetwork
+    operator = None
 
 
 ADAPTER = KerasTensorFlow()
