@@ -153,7 +153,7 @@ class TensorFlow(Adapter):
     packages: Tuple[str, ...] = ("tensorflow", "tensorflow-cpu", "numpy", "keras", "horovod")
     libraries: Tuple[Library, ...] = (Library("TensorFlow", tf.__version__, "2.12", "3"),)
     network: Type[TensorFlowNetwork] = TensorFlowNetwork
-    operator: Type[OperatorCall] = TensorFlowOperator
+    operator: Optional[Type[OperatorCall]] = TensorFlowOperator
     # From TensorFlow's own allocators, and from XLA, which wraps them in errors of other types.
     memory_errors = (tf.errors.OpError,)
     memory_words = oom_detection.TENSORFLOW
