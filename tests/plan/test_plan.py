@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from hpcbench.config.experiment import load_experiment
+from hpcbench.config.matrix.csv_group import with_csv_files
 from hpcbench.config.site import load_site
 from hpcbench.config.yaml_document import load_yaml, parse_yaml
 from hpcbench.errors import UserError
@@ -24,7 +25,8 @@ partitions:
 @pytest.mark.parametrize("experiment", sorted(p.stem for p in (shipped("configs") / "experiments").glob("*.yaml")))
 @pytest.mark.parametrize("site", ["laptop", "local-slurm"])
 def test_a_shipped_experiment_runs_on_a_shipped_site(experiment: str, site: str) -> None:
-    document = load_yaml(shipped("configs") / "experiments" / f"{experiment}.yaml")
+    file = shipped("configs") / "experiments" / f"{experiment}.yaml"
+    document = with_csv_files(load_yaml(file), lambda path: shipped("configs").parent / path)
     loaded = load_site(load_yaml(shipped("configs") / "sites" / f"{site}.yaml"))
     assert make_plan(load_experiment(document), document, loaded).jobs
 
