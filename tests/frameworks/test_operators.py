@@ -12,12 +12,14 @@ from hpcbench.models.operators.catalog import OPERATORS, phases_of
 
 ALL = tuple(OPERATORS)
 PARTS = [ALL[::4], ALL[1::4], ALL[2::4], ALL[3::4]]  # compilers may take seconds for each phase
-WITH_OPERATORS = tuple(name for name in TRAINING_FRAMEWORKS if name not in ("keras-jax", "keras-tensorflow"))
 # XLA does not have sparse products, and Keras no sparse tensors of PyTorch.
-WITHOUT_SPARSE = (("tensorflow", COMPILED), ("keras-torch", EAGER), ("keras-torch", COMPILED))
+WITHOUT_SPARSE = (
+    *(("tensorflow", COMPILED), ("keras-tensorflow", COMPILED)),
+    *(("keras-torch", EAGER), ("keras-torch", COMPILED)),
+)
 CASES = [
     (framework, execution, operators)
-    for framework in WITH_OPERATORS
+    for framework in TRAINING_FRAMEWORKS
     for execution in FRAMEWORKS[framework].executions
     for operators in ([ALL] if execution == FRAMEWORKS[framework].executions[0] or execution != COMPILED else PARTS)
 ]

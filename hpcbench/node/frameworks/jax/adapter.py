@@ -8,7 +8,7 @@ from flax import nnx
 from jax import numpy as jnp
 
 from ...workload.problem import Problem
-from . import layers, pure
+from . import layers, operator_functions, pure
 from .external.flax_network import ExternalFlaxNetwork
 from .network import JAX, JaxAdapter, JaxNetwork, Model, Optimizer
 from .operators import JaxOperator
@@ -32,6 +32,14 @@ class FlaxNetwork(JaxNetwork):
         return optax.softmax_cross_entropy_with_integer_labels(outputs.astype(jnp.float32), labels).mean()
 
 
+class FlaxOperator(JaxOperator):
+    """An operator of JAX, Flax or Optax."""
+
+    functions = operator_functions.FUNCTIONS
+    states = operator_functions.STATES
+    without_float64 = operator_functions.WITHOUT_FLOAT64
+
+
 class Jax(JaxAdapter):
     """The adapter of JAX."""
 
@@ -40,7 +48,7 @@ class Jax(JaxAdapter):
     libraries = (JAX,)
     network = FlaxNetwork
     external = ExternalFlaxNetwork
-    operator = JaxOperator
+    operator = FlaxOperator
 
 
 ADAPTER = Jax()

@@ -15,10 +15,7 @@ from jax.experimental import sparse
 
 from ....models.operators import movement, normalization, pointwise, products, recurrent, reductions
 from ....models.operators.operator import Operator
-
-Arrays = Dict[str, Any]
-Function = Callable[..., jax.Array]
-State = Callable[[Any, int, Any], Arrays]  # takes an operator, a seed and a dtype
+from .operators import Arrays, Function, State
 
 
 def _of(function: Function) -> Function:

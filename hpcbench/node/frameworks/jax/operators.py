@@ -5,7 +5,7 @@ All arrays are arguments of these functions, so that XLA cannot compute with the
 
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, Callable, ClassVar, ContextManager, List, Mapping, Optional, Tuple, Type
+from typing import Any, Callable, ClassVar, ContextManager, Dict, List, Mapping, Optional, Tuple, Type
 
 import jax
 import numpy
@@ -17,17 +17,21 @@ from ....models.operators.operator import FORWARD, INDEX, SPARSE, Array, Operato
 from ...errors import Unsupported
 from ...workload.problem import Problem
 from ..operator_call import ChannelsLast, OperatorCall, Request
-from . import devices, operator_functions
+from . import devices
 from .network import remarks_on, set_arithmetic
-from .operator_functions import Arrays, Function, State
+
+Arrays = Dict[str, Any]
+Function = Callable[..., jax.Array]  # takes an operator, and its arrays by name
+State = Callable[[Any, int, Any], Arrays]  # takes an operator, a seed and a dtype
 
 
 class JaxOperator(ChannelsLast, OperatorCall):
-    """An operator on JAX. A subclass may have other functions, and other states: further arguments of functions."""
+    """An operator on JAX, of any layer library. States are further arguments of functions."""
 
-    functions: ClassVar[Mapping[Type[Operator], Function]] = operator_functions.FUNCTIONS
-    states: ClassVar[Mapping[Type[Operator], State]] = operator_functions.STATES
-    without_float64: ClassVar[Mapping[Type[Operator], str]] = operator_functions.WITHOUT_FLOAT64  # why not
+    functions: ClassVar[Mapping[Type[Operator], Function]]
+    states: ClassVar[Mapping[Type[Operator], State]]
+    without_float64: ClassVar[Mapping[Type[Operator], str]]  # why not
+    sparse_array: ClassVar[Type[sparse.JAXSparse]] = sparse.BCSR
 
     def __init__(self, request: Request, problem: Problem) -> None:
         super().__init__(request, problem)
@@ -89,7 +93,7 @@ class JaxOperator(ChannelsLast, OperatorCall):
     def _on_device(self, described: Array, array: "numpy.ndarray") -> Any:
         arranged = self.arranged(described, array)
         moved = jax.device_put(arranged if described.role == INDEX else arranged.astype(self._dtype()), self.device)
-        return sparse.BCSR.fromdense(moved) if described.layout == SPARSE else moved
+        return self.sparse_array.fromdense(moved) if described.layout == SPARSE else moved
 
     def _dtype(self) -> Any:
         return getattr(jnp, self.request.dtype)

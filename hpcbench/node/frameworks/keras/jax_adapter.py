@@ -4,6 +4,7 @@ from ..jax.network import JAX, JaxAdapter
 from .external.jax_network import ExternalKerasJaxNetwork
 from .layers import KERAS
 from .on_jax import KerasJaxNetwork
+from .operators_on_jax import KerasJaxOperator
 
 
 class KerasJax(JaxAdapter):
@@ -14,6 +15,7 @@ class KerasJax(JaxAdapter):
     libraries = (KERAS, JAX)
     network = KerasJaxNetwork
     external = ExternalKerasJaxNetwork
+    operator = KerasJaxOperator
 
 
 ADAPTER = KerasJax()

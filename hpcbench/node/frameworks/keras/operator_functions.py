@@ -5,7 +5,7 @@ width, channels, filters), and matrices of layers (inputs, outputs).
 """
 
 from functools import lru_cache
-from typing import Any, Callable, Dict, List, Tuple, Type
+from typing import Any, Callable, Dict, List, Sequence, Tuple, Type
 
 import keras
 from keras import ops
@@ -58,23 +58,24 @@ def _attention(operator: products.Attention, query: Tensor, key: Tensor, value: 
 
 def _lstm(operator: recurrent.Lstm, x: Tensor, input_kernel: Tensor, hidden_kernel: Tensor, **state: Tensor) -> Tensor:
     """Run Keras' layer, with a bias of zeros: without a bias, it does not use cuDNN."""
-    layer = _lstm_layer(operator, keras.backend.standardize_dtype(x.dtype))
+    layer = lstm_layer(operator, keras.backend.standardize_dtype(x.dtype))
     return layer.stateless_call([input_kernel, hidden_kernel, state["bias"]], [state["seed"]], x)[0]
 
 
 @lru_cache(maxsize=8)
-def _lstm_layer(operator: recurrent.Lstm, dtype: str) -> keras.Layer:
+def lstm_layer(operator: recurrent.Lstm, dtype: str) -> keras.Layer:
+    """Return the layer of an operator; a state creates it, so that its variables are not of a trace."""
     layer = keras.layers.LSTM(operator.hidden, return_sequences=True, recurrent_initializer="zeros", dtype=dtype)
     layer.build((operator.batch, operator.timesteps, operator.inputs))
     return layer
 
 
 def _lstm_state(operator: recurrent.Lstm, seed: int, dtype: Any) -> Dict[str, Tensor]:
-    layer = _lstm_layer(operator, keras.backend.standardize_dtype(dtype))
+    layer = lstm_layer(operator, keras.backend.standardize_dtype(dtype))
     return {"bias": ops.zeros(4 * operator.hidden, dtype), "seed": layer.non_trainable_variables[0].value}
 
 
-Step = Callable[[Tensor, Tensor, List[Tensor]], List[Tensor]]
+Step = Callable[[Tensor, Tensor, Sequence[Tensor]], List[Tensor]]
 
 
 def _recurrence(step: Step, states: int) -> Function:
@@ -92,19 +93,19 @@ def _recurrence(step: Step, states: int) -> Function:
     return function
 
 
-def rnn_step(x: Tensor, product: Tensor, state: List[Tensor]) -> List[Tensor]:
+def rnn_step(x: Tensor, product: Tensor, state: Sequence[Tensor]) -> List[Tensor]:
     """Return the hidden state of a vanilla RNN."""
     return [ops.relu(x + product)]
 
 
-def lstm_step(x: Tensor, product: Tensor, state: List[Tensor]) -> List[Tensor]:
+def lstm_step(x: Tensor, product: Tensor, state: Sequence[Tensor]) -> List[Tensor]:
     """Return hidden and cell of an LSTM."""
     entered, forgotten, candidate, shown = ops.split(x + product, 4, 1)
     cell = ops.sigmoid(forgotten) * state[1] + ops.sigmoid(entered) * ops.tanh(candidate)
     return [ops.sigmoid(shown) * ops.tanh(cell), cell]
 
 
-def gru_step(x: Tensor, product: Tensor, state: List[Tensor]) -> List[Tensor]:
+def gru_step(x: Tensor, product: Tensor, state: Sequence[Tensor]) -> List[Tensor]:
     """Return the hidden state of a GRU."""
     (x_r, x_z, x_n), (u_r, u_z, u_n) = ops.split(x, 3, 1), ops.split(product, 3, 1)
     update, new = ops.sigmoid(x_z + u_z), ops.tanh(x_n + ops.sigmoid(x_r + u_r) * u_n)
@@ -144,6 +145,11 @@ def _pooling(operator: reductions.Pooling, x: Tensor) -> Tensor:
     return (ops.max_pool if is_max else ops.average_pool)(padded, operator.kernel, operator.stride, "valid")
 
 
+def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the loss of networks; on JAX, that of numbers of 16 bits is in float32."""
+    return ops.cast(cross_entropy(logits, labels), logits.dtype)
+
+
 def _dropout(operator: pointwise.Dropout, x: Tensor, seed: Tensor) -> Tensor:
     """Run Keras' layer. On JAX and TensorFlow, it draws the same random numbers in each call."""
     layer = _dropout_layer(operator, keras.backend.standardize_dtype(x.dtype))
@@ -152,6 +158,7 @@ def _dropout(operator: pointwise.Dropout, x: Tensor, seed: Tensor) -> Tensor:
 
 @lru_cache(maxsize=8)
 def _dropout_layer(operator: pointwise.Dropout, dtype: str) -> keras.Layer:
+    """Return the layer of an operator, as `lstm_layer` does."""
     layer = keras.layers.Dropout(operator.rate, dtype=dtype)
     layer.build((operator.size,))
     return layer
@@ -188,7 +195,7 @@ FUNCTIONS: Dict[Type[Operator], Function] = {
     normalization.BatchNorm: _batch_norm,
     reductions.Pooling: _pooling,
     reductions.Sum: _of(lambda x: ops.sum(x, 1)),
-    reductions.CrossEntropy: _of(lambda logits, labels: cross_entropy(logits, labels)),
+    reductions.CrossEntropy: _of(_cross_entropy),
     reductions.Mse: _of(lambda x, target: LOSSES[MSE](x, target)),
     pointwise.Relu: _of(lambda x: ops.relu(x)),
     pointwise.Gelu: _of(lambda x: ops.gelu(x, approximate=False)),
@@ -205,22 +212,19 @@ STATES: Dict[Type[Operator], State] = {
     normalization.BatchNorm: _running,
     pointwise.Dropout: _dropout_state,
 }
-# On PyTorch and JAX, the promotion of dtypes in these functions makes float32 of float64, whatever their arguments are.
-_PROMOTED = "Keras computes it in float32 on every backend except TensorFlow"
-WITHOUT_FLOAT64: Dict[Type[Operator], str] = dict.fromkeys(
-    (
-        products.Gemm,
-        products.Bmm,
-        products.Linear,
-        products.Attention,
-        recurrent.RnnCell,
-        recurrent.LstmCell,
-        recurrent.GruCell,
-        normalization.LayerNorm,
-        normalization.BatchNorm,
-        reductions.Pooling,  # its global average
-        reductions.CrossEntropy,
-        reductions.Mse,
-    ),
-    _PROMOTED,
+# Functions that compute in float32 for arrays of float64: on PyTorch and JAX, Keras' promotion of dtypes returns it.
+_IN_FLOAT32: Tuple[Type[Operator], ...] = (
+    products.Attention,
+    recurrent.LstmCell,
+    recurrent.GruCell,
+    normalization.LayerNorm,
+    normalization.BatchNorm,
+    reductions.Pooling,  # in the mode global_average
+    reductions.CrossEntropy,
+    reductions.Mse,
 )
+
+
+def without_float64(*further: Type[Operator]) -> Dict[Type[Operator], str]:
+    """Return why these and further operators of PyTorch or JAX have no float64."""
+    return dict.fromkeys((*_IN_FLOAT32, *further), "Keras promotes it to float32 on this backend")

@@ -5,13 +5,15 @@ from typing import Callable, ClassVar, Dict, Tuple
 
 import torch
 
-from ....models.operators import products
+from ....models.operators import products, recurrent
 from ....models.operators.operator import KERNEL, MATRIX
 from ...errors import Unsupported
 from ...workload.problem import Problem
 from ..operator_call import ChannelsLast, Orders, Request
 from ..pytorch.operators import PyTorchOperator
-from .operator_functions import FUNCTIONS, STATES, WITHOUT_FLOAT64
+from .operator_functions import FUNCTIONS, STATES, without_float64
+
+_WITHOUT_FLOAT64 = without_float64(products.Gemm, products.Bmm, products.Linear, recurrent.RnnCell)
 
 
 class KerasTorchOperator(ChannelsLast, PyTorchOperator):
@@ -23,8 +25,8 @@ class KerasTorchOperator(ChannelsLast, PyTorchOperator):
     def __init__(self, request: Request, problem: Problem) -> None:
         if isinstance(request.operator, products.SparseGemm):
             raise Unsupported("Keras has sparse tensors on TensorFlow and JAX only")
-        if request.dtype == "float64" and type(request.operator) in WITHOUT_FLOAT64:
-            raise Unsupported("float64 is not available: %s" % WITHOUT_FLOAT64[type(request.operator)])
+        if request.dtype == "float64" and type(request.operator) in _WITHOUT_FLOAT64:
+            raise Unsupported("float64 is not available: %s" % _WITHOUT_FLOAT64[type(request.operator)])
         super().__init__(request, problem)
 
     def built(self, tensors: Dict[str, torch.Tensor]) -> Tuple[Callable[..., torch.Tensor], Dict[str, torch.Tensor]]:

@@ -4,6 +4,7 @@ from ..tensorflow.adapter import TensorFlow
 from .external.tensorflow_network import ExternalKerasTensorFlowNetwork
 from .layers import KERAS
 from .on_tensorflow import KerasTensorFlowNetwork
+from .operators_on_tensorflow import KerasTensorFlowOperator
 
 
 class KerasTensorFlow(TensorFlow):
@@ -14,7 +15,7 @@ class KerasTensorFlow(TensorFlow):
     libraries = (KERAS, *TensorFlow.libraries)
     network = KerasTensorFlowNetwork
     external = ExternalKerasTensorFlowNetwork
-    operator = None
+    operator = KerasTensorFlowOperator
 
 
 ADAPTER = KerasTensorFlow()

@@ -15,7 +15,7 @@ from .recurrence import LSTM, Recurrence, over_time, with_own_gradient
 
 Tensor = Any
 Function = Callable[..., Tensor]
-State = Callable[[Any], Dict[str, Tensor]]  # takes an operator
+State = Callable[[Any, int, str], Dict[str, Tensor]]  # takes an operator, a seed and a dtype
 
 
 def _of(function: Function) -> Function:
@@ -157,8 +157,8 @@ def _batch_norm(
     ).y
 
 
-def _running(operator: normalization.BatchNorm) -> Dict[str, Tensor]:
-    """Return the running statistics, which the operation ignores in training."""
+def _running(operator: normalization.BatchNorm, seed: int, dtype: str) -> Dict[str, Tensor]:
+    """Return the running statistics, in float32. The operation ignores them in training."""
     running = {"mean": normalization.RUNNING_MEAN, "variance": normalization.RUNNING_VARIANCE}
     return {name: tf.fill((operator.c,), value) for name, value in running.items()}
 

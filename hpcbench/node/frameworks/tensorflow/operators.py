@@ -85,7 +85,8 @@ class TensorFlowOperator(ChannelsLast, OperatorCall):
         operator, described = self.request.operator, self.request.operator.arrays()
         tensors = {name: self._on_device(described[name], array) for name, array in self.request.arrays.items()}
         state = self.states.get(type(operator))
-        return {**tensors, **state(operator)} if state else tensors
+        seed = self.problem.parameters["seed"] + self.problem.group.rank
+        return {**tensors, **state(operator, seed, self.request.dtype)} if state else tensors
 
     def _on_device(self, described: Array, array: "numpy.ndarray") -> Tensor:
         tensor = tf.constant(self.arranged(described, array))
