@@ -5,7 +5,7 @@ width, channels, filters), and matrices of layers (inputs, outputs).
 """
 
 from functools import lru_cache
-from typing import Any, Callable, Dict, List, Sequence, Tuple, Type
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type
 
 import keras
 from keras import ops
@@ -56,10 +56,11 @@ def _attention(operator: products.Attention, query: Tensor, key: Tensor, value: 
     return ops.swapaxes(ops.dot_product_attention(*parts, is_causal=operator.causal), 1, 2)
 
 
-def _lstm(operator: recurrent.Lstm, x: Tensor, input_kernel: Tensor, hidden_kernel: Tensor, **state: Tensor) -> Tensor:
+def _lstm(operator: recurrent.Lstm, x: Tensor, layer: Optional[keras.Layer] = None, **arrays: Tensor) -> Tensor:
     """Run Keras' layer, with a bias of zeros: without a bias, it does not use cuDNN."""
-    layer = lstm_layer(operator, keras.backend.standardize_dtype(x.dtype))
-    return layer.stateless_call([input_kernel, hidden_kernel, state["bias"]], [state["seed"]], x)[0]
+    layer = layer or lstm_layer(operator, keras.backend.standardize_dtype(x.dtype))
+    weights = [arrays[name] for name in ("input_kernel", "hidden_kernel", "bias")]
+    return layer.stateless_call(weights, [arrays["seed"]], x)[0]
 
 
 @lru_cache(maxsize=8)
@@ -150,9 +151,9 @@ def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return ops.cast(cross_entropy(logits, labels), logits.dtype)
 
 
-def _dropout(operator: pointwise.Dropout, x: Tensor, seed: Tensor) -> Tensor:
+def _dropout(operator: pointwise.Dropout, x: Tensor, seed: Tensor, layer: Optional[keras.Layer] = None) -> Tensor:
     """Run Keras' layer. On JAX and TensorFlow, it draws the same random numbers in each call."""
-    layer = _dropout_layer(operator, keras.backend.standardize_dtype(x.dtype))
+    layer = layer or _dropout_layer(operator, keras.backend.standardize_dtype(x.dtype))
     return layer.stateless_call([], [seed], x, training=True)[0]
 
 
@@ -211,6 +212,11 @@ STATES: Dict[Type[Operator], State] = {
     recurrent.Lstm: _lstm_state,
     normalization.BatchNorm: _running,
     pointwise.Dropout: _dropout_state,
+}
+# The layers of functions, which find them, or take them as `layer`: torch.compile would trace the construction.
+LAYERS: Dict[Type[Operator], Callable[[Any, str], keras.Layer]] = {
+    recurrent.Lstm: lstm_layer,
+    pointwise.Dropout: _dropout_layer,
 }
 # Functions that compute in float32 for arrays of float64: on PyTorch and JAX, Keras' promotion of dtypes returns it.
 _IN_FLOAT32: Tuple[Type[Operator], ...] = (

@@ -11,7 +11,7 @@ from ...errors import Unsupported
 from ...workload.problem import Problem
 from ..operator_call import ChannelsLast, Orders, Request
 from ..pytorch.operators import PyTorchOperator
-from .operator_functions import FUNCTIONS, STATES, without_float64
+from .operator_functions import FUNCTIONS, LAYERS, STATES, without_float64
 
 _WITHOUT_FLOAT64 = without_float64(products.Gemm, products.Bmm, products.Linear, recurrent.RnnCell)
 
@@ -31,7 +31,10 @@ class KerasTorchOperator(ChannelsLast, PyTorchOperator):
 
     def built(self, tensors: Dict[str, torch.Tensor]) -> Tuple[Callable[..., torch.Tensor], Dict[str, torch.Tensor]]:
         operator = self.request.operator
-        function, state = FUNCTIONS[type(operator)], STATES.get(type(operator))
+        function, state = partial(FUNCTIONS[type(operator)], operator), STATES.get(type(operator))
         seed = self.problem.parameters["seed"] + self.problem.group.rank
         own = state(operator, seed, self.request.dtype) if state else {}
-        return partial(function, operator), {**tensors, **own}
+        layer = LAYERS.get(type(operator))
+        if layer:
+            function = partial(function, layer=layer(operator, self.request.dtype))
+        return function, {**tensors, **own}

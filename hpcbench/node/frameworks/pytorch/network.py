@@ -121,14 +121,7 @@ class PyTorchNetwork(Network):
         return None
 
     def remarks(self) -> List[str]:
-        if self.problem.parameters["execution"] != COMPILED:
-            return []
-        counters = torch._dynamo.utils.counters
-        breaks = sum(counters["graph_break"].values())
-        if not breaks:
-            return []
-        pieces = counters["stats"]["unique_graphs"]
-        return ["torch.compile split the model into %d graphs, and runs the code between them eagerly" % pieces]
+        return remarks_on_graphs("model") if self.problem.parameters["execution"] == COMPILED else []
 
     def close(self) -> None:
         strategies.leave()
@@ -138,6 +131,16 @@ class PyTorchNetwork(Network):
         if self.dtype is torch.float32:
             return nullcontext()
         return torch.autocast(self.device.type, dtype=self.dtype)
+
+
+def remarks_on_graphs(compiled: str) -> List[str]:
+    """Return a remark if torch.compile could not compile all of a model or operator."""
+    counters = torch._dynamo.utils.counters
+    breaks = sum(counters["graph_break"].values())
+    if not breaks:
+        return []
+    values = (compiled, counters["stats"]["unique_graphs"])
+    return ["torch.compile split the %s into %d graphs, and runs the code between them eagerly" % values]
 
 
 def check_accumulation(problem: Problem) -> None:

@@ -16,7 +16,7 @@ from ....models.operators import movement, normalization, pointwise, products, r
 from ....models.operators.operator import FORWARD, INDEX, SPARSE, Array, Operator
 from ...workload.problem import Problem
 from ..operator_call import OperatorCall, Request
-from .network import device_of, set_arithmetic
+from .network import device_of, remarks_on_graphs, set_arithmetic
 
 Function = Callable[..., torch.Tensor]
 Tensors = Dict[str, torch.Tensor]
@@ -62,6 +62,9 @@ class PyTorchOperator(OperatorCall):
 
     def peak_device_bytes(self) -> Optional[int]:
         return int(torch.cuda.max_memory_allocated(self.device)) if self.device.type == "cuda" else None
+
+    def remarks(self) -> List[str]:
+        return remarks_on_graphs("operator") if self.problem.parameters["execution"] == COMPILED else []
 
     def _on_device(self, described: Array, array: "numpy.ndarray") -> torch.Tensor:
         tensor = torch.from_numpy(numpy.array(self.arranged(described, array), order="C")).to(self.device)
