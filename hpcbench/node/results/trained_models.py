@@ -22,7 +22,7 @@ def trainings(planned: PlannedRun, facts: List[Dict[str, Any]]) -> Trainings:
     """
     each = [from_json(Learning, fact["learning"]) for fact in facts if fact.get("learning")]
     if not each:
-        return Trainings(None, ())
+        return Trainings(None, [])
     if len(each) == 1 or planned.parameters["strategy"] != "single":  # otherwise the ranks share a model
-        return Trainings(each[0], ())
+        return Trainings(each[0], [])
     return Trainings(max(each, key=lambda model: model.elapsed_s or 0.0), each)
