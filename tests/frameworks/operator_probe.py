@@ -34,7 +34,7 @@ SIZES = {
     "batch_norm": {"n": 2, "c": 3, "h": 4, "w": 5},
     "pooling": {"n": 2, "c": 3, "h": 9, "w": 8, "kernel": 3, "stride": 2, "pad": 1},
     "sum": {"rows": 4, "columns": 9},
-    "cross_entropy": {"rows": 4, "classes": 1000},
+    "cross_entropy": {"rows": 4, "classes": 9},
     **{name: {"size": 1000} for name in ("mse", "relu", "gelu", "tanh", "add", "dropout")},
     "embedding": {"vocabulary": 11, "width": 5, "tokens": 20},
     "transpose": {"rows": 4, "columns": 9},
@@ -42,6 +42,7 @@ SIZES = {
     "flatten": {"n": 2, "c": 3, "h": 4, "w": 5},
 }
 VARIANTS = {
+    "cross_entropy": [{"classes": 1000}],
     "gemm": [{"b_trans": True}, {"a_trans": False}],
     "attention": [{"causal": False}],
     "batch_norm": [{"training": False}],

@@ -5,6 +5,7 @@ as (filters, channels, height, width), matrices row by row, and those of layers 
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
@@ -41,7 +42,7 @@ class Array(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Operator:
+class Operator(ABC):
     """One operator; the fields of a subclass are its sizes and attributes, with their defaults."""
 
     phases: ClassVar[Sequence[str]] = PHASES
@@ -49,13 +50,13 @@ class Operator:
     products: ClassVar[Mapping[str, int]] = {}
     is_random: ClassVar[bool] = False
 
+    @abstractmethod
     def arrays(self) -> Dict[str, Array]:
         """Return the arrays that the operator takes, by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def output(self) -> Array:
         """Return the array that the operator returns."""
-        raise NotImplementedError
 
     def forward_flops(self) -> int:
         """Return the FLOPs of matrix products and convolutions in the forward pass (1 MAC = 2 FLOPs)."""

@@ -5,6 +5,7 @@ already. The layer `lstm` includes them. States start at 0.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Dict
 
@@ -14,9 +15,9 @@ from .operator import BOTH, FORWARD, MATRIX, OF_INPUTS, OF_WEIGHTS, WEIGHT, Arra
 class _Recurrence(Operator):
     """An operator whose gradients go back through time, also those of the weights alone."""
 
+    @abstractmethod
     def recurrent_flops(self) -> int:
         """Return the FLOPs of the products with the hidden state in the forward pass."""
-        raise NotImplementedError
 
     def flops(self, phase: str) -> int:
         """Return the FLOPs of one call of a phase."""

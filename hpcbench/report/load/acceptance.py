@@ -67,7 +67,7 @@ def _required(results: Results, sweeps: Sequence[Sweep]) -> Iterator[Required]:
 
 
 def _quantity(name: str, metrics: Mapping[str, Quantity], cases: pd.DataFrame) -> tuple[Quantity, UserError | None]:
-    """Return the quantity with a name, and the problem if there is none. Without a completed run, it may exist."""
+    """Return the quantity with a name, and a problem if it is unknown. Without a completed run, it may exist."""
     try:
         quantity = named(name, QUANTITIES, metrics, has_direction=False)
     except UserError as error:

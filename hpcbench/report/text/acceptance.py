@@ -33,7 +33,7 @@ def reason_of(check: Check) -> str:
 
 
 def interval_of(check: Check) -> str:
-    """Return the limits of the CI; empty if there is none."""
+    """Return the limits of the CI; empty without a CI."""
     return between(check.low, check.high, formatter(check.required.quantity))
 
 
