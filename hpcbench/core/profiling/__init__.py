@@ -1,0 +1,1 @@
+"""The profile of the operators of a network, as data."""

@@ -1,0 +1,82 @@
+"""The profile of a network: one row per operator, device state and run.
+
+The node writes each row as one line of JSON. The login node adds power, energy and the environment, and builds the
+table `operators.parquet` from them. The fields are the only list of the columns that the node measures. Names have the
+unit: times are in seconds per call, and their CIs are 95 % CIs of the median.
+"""
+
+from dataclasses import dataclass
+from typing import Optional, Sequence
+
+from ..record_field import described
+
+# The phase of an operator in a step.
+FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
+# Rows that are not of one operator have one of these kinds.
+NETWORK = "network"  # one whole step of the case, measured in the same state
+IDLE = "idle"  # the device without work; it has only a power window
+FUSED = "fused"  # a kernel that a compiler made of several operators
+OTHER = "other"  # an operator without a kind of its own
+
+
+@dataclass(frozen=True)
+class OperatorRow:
+    """One operator of a network with its times in one device state. Fields that were not measured are null."""
+
+    kind: str = described("kind of operator, such as `conv2d` or `gemm`; `network`, `idle`, `fused` or `other`")
+    operator: str = described("canonical name: `aten.convolution.default`, or that of a fused kernel")
+    phase: str = described("`forward`, `backward` or `optimizer`")
+    arguments: str = described(
+        "arguments as canonical JSON: tensors with shape, strides and dtype, and all other arguments by value"
+    )
+    members: Sequence[str] = described("the operators of a fused kernel; otherwise empty", default=())
+    dtype: Optional[str] = described("dtype of the first output", default=None)
+    calls_per_step: int = described("calls with these arguments in one step", default=1)
+    flops: Optional[int] = described("FLOPs of one call (1 MAC = 2 FLOPs); null if no formula is known", default=None)
+    bytes_moved: Optional[int] = described("bytes of all inputs and outputs of one call, each once", default=None)
+    weight_bytes: Optional[int] = described("bytes of those inputs that are weights", default=None)
+
+    device: str = described("`cpu` or `gpu`", default="cpu")
+    requested_clock_mhz: Optional[int] = described("clock that was requested; null if it was not changed", default=None)
+    requested_power_limit_w: Optional[float] = described("power limit that was requested", default=None)
+    clock_method: Optional[str] = described(
+        "how the clock was set: `locked clocks`, `power limit` or `governor`", default=None
+    )
+
+    hot_s: Optional[float] = described("median time with all arguments in the caches", default=None)
+    hot_low_s: Optional[float] = described("lower end of its CI", default=None)
+    hot_high_s: Optional[float] = described("upper end of its CI", default=None)
+    cold_s: Optional[float] = described("median time with no argument in the caches", default=None)
+    cold_low_s: Optional[float] = described("lower end of its CI", default=None)
+    cold_high_s: Optional[float] = described("upper end of its CI", default=None)
+    stream_s: Optional[float] = described(
+        "median time as inside a network: weights not in the caches, other arguments as its predecessor left them",
+        default=None,
+    )
+    stream_low_s: Optional[float] = described("lower end of its CI", default=None)
+    stream_high_s: Optional[float] = described("upper end of its CI", default=None)
+    host_s: Optional[float] = described(
+        "median time of the host to launch one call; null on CPUs, where it is part of the call", default=None
+    )
+    measurements: Optional[int] = described("measurements of the hot time", default=None)
+    in_network_s: Optional[float] = described("mean time of one call inside the network (torch.profiler)", default=None)
+    in_network_calls: Optional[int] = described("calls that it is the mean of", default=None)
+    reason: Optional[str] = described("why the operator was not timed alone", default=None)
+
+    window_start_s: Optional[float] = described(
+        "start of the power window, on the clock of `measurements.windows`", default=None
+    )
+    window_end_s: Optional[float] = described("end of the power window", default=None)
+    window_calls: Optional[int] = described("calls in the power window, one after another", default=None)
+
+
+@dataclass(frozen=True)
+class OperatorLine:
+    """A row with the run that it belongs to: one line of the file that the node appends to."""
+
+    sweep: str = described("name of the sweep")
+    case_id: str = described("ID of the case")
+    run: int = described("number of the run within its case, from 1")
+    attempt: Optional[int] = described("number of the attempt, from 1")
+    host: str = described("hostname of the node")
+    row: OperatorRow = described("the operator and its times")
