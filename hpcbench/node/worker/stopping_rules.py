@@ -1,6 +1,7 @@
 """Stopping rules: whether there are enough measurements, judged only by the measurements so far."""
 
 import math
+from statistics import median
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 PRECISION = "precision"  # the CI of the median is as narrow as requested
@@ -58,20 +59,23 @@ class Stopping:
         return len(last) == 3 and last[1] > _SHRUNK * last[0] and last[2] > _SHRUNK * last[1]
 
 
-def relative_width(times_s: Sequence[float]) -> Optional[float]:
-    """Return the width of the 95 % CI of the median, relative to the median; None if there are too few measurements.
+def interval(times_s: Sequence[float]) -> Optional[Tuple[float, float]]:
+    """Return the 95 % CI of the median; None if there are too few measurements.
 
     Order statistics, without an assumption on the distribution (Conover, 1999, "Practical Nonparametric Statistics",
     section 3.2). The ranks lie sqrt(inflation) times as far apart as for independent measurements.
     """
     ordered = sorted(times_s)
     count = len(ordered)
-    middle = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
-    reach = _Z * math.sqrt(count * inflation(times_s, middle)) / 2
+    reach = _Z * math.sqrt(count * inflation(times_s, median(ordered))) / 2
     low, high = math.ceil(count / 2 - reach), math.ceil(count / 2 + reach)  # ranks from 1
-    if low < 1 or high > count or middle <= 0:
-        return None
-    return (ordered[high - 1] - ordered[low - 1]) / middle
+    return None if low < 1 or high > count else (ordered[low - 1], ordered[high - 1])
+
+
+def relative_width(times_s: Sequence[float]) -> Optional[float]:
+    """Return the width of the 95 % CI of the median, relative to the median; None if there are too few measurements."""
+    found, middle = interval(times_s), median(times_s)
+    return None if found is None or middle <= 0 else (found[1] - found[0]) / middle
 
 
 def inflation(times_s: Sequence[float], middle: float) -> float:

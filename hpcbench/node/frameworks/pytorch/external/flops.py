@@ -37,7 +37,7 @@ def _bilinear(first: _Shape, weight: _Shape, second: _Shape, *_: Any, **__: Any)
     return 2 * first[0] * (prod(weight) + weight[0] * weight[2])
 
 
-_MISSED: Dict[Any, Callable[..., int]] = {
+MISSED: Dict[Any, Callable[..., int]] = {
     torch.ops.aten.mv: _of_matrix,
     torch.ops.aten.addmv: _addmv,
     torch.ops.aten.dot: _of_matrix,
@@ -73,7 +73,7 @@ class Count:
     """The FLOPs counted so far."""
 
     def __init__(self) -> None:
-        self.counter = FlopCounterMode(display=False, custom_mapping=_MISSED)
+        self.counter = FlopCounterMode(display=False, custom_mapping=MISSED)
         self.found: Set[str] = set()
         self.missed = 0  # in RNNs, by the counter
         self._before: Dict[int, int] = {}
