@@ -73,6 +73,7 @@ def _add_tasks(commands: Any) -> None:
     work.add_argument("element", type=int)
     work.add_argument("--result-fd", type=int, required=True)
     work.add_argument("--found-fd", type=int, help="file with a per-layer thread plan that was found before")
+    work.add_argument("--profile", metavar="FILE", help="profile the operators, and write their rows to FILE")
     work.set_defaults(function=_calls(".worker.commands", "work"))
 
 

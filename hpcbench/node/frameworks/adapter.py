@@ -3,9 +3,23 @@
 import itertools
 import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+)
 
 from ...core.frameworks import TASKS
+from ...core.profiling.operator_row import OperatorRow
 from ...core.record import Work
 from ...models.operators import values
 from ...models.operators.operator import Operator
@@ -15,6 +29,7 @@ from ..workload.data import Items
 from ..workload.problem import Problem
 from .operator_call import OperatorCall, Request
 from .operator_memory import check_memory
+from .profile_request import ProfileRequest
 
 if TYPE_CHECKING:
     import numpy
@@ -233,6 +248,15 @@ class Adapter(ABC):
             return OperatorComputation(problem, problem.operator, self.operator)
         is_external = source_of(problem.parameters["model"]).is_external
         return (self.external if is_external else self.network)(problem)
+
+    def profile(
+        self, computation: Computation, request: ProfileRequest, keep: Callable[[OperatorRow], None]
+    ) -> List[str]:
+        """Measure the operators of a network, pass a row for each to `keep`, and return warnings.
+
+        Raise Unsupported if hpcbench cannot do this with the framework.
+        """
+        raise Unsupported("framework %s cannot be profiled; pytorch can" % self.name)
 
     def devices(self) -> List[str]:
         """Return the models of the GPUs that this process sees, in order. Called only for cases on a GPU."""

@@ -9,6 +9,7 @@ from ...core.rank_command import RankTask
 from ...core.run_spec import read
 from ...core.status import SIGNALLED
 from . import instances
+from .rank_files import OPERATORS
 from .ranks import from_environment
 from .supervisor import supervise
 
@@ -36,6 +37,8 @@ def run(task: RankTask, words: List[str]) -> int:
     if ranks.size < planned.instances:
         return instances.start(planned, words)
     worker = [sys.executable, task.zipapp, "work", task.job_file, str(task.element)]
+    if planned.measure.get("profile"):
+        worker += ["--profile", os.path.abspath(os.path.join(task.scratch, OPERATORS))]
     workspace = os.path.abspath(os.path.join(task.job_file, "..", "..", ".."))  # contains jobs/SWEEP/JOB.jsonl
     status = supervise(planned, ranks, worker, workspace, task)
     if task.packages and ranks.rank == 0 and status < SIGNALLED:

@@ -5,6 +5,7 @@ import time
 from typing import NamedTuple
 
 FOLDER = "run"  # $HPCBENCH_RUN
+OPERATORS = "operators.jsonl"  # the rows of an operator profile
 PATIENCE_S = 5.0  # for the other ranks of a run, which may still be measuring
 _POLL_S = 0.05
 

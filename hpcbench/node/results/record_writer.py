@@ -19,7 +19,7 @@ from ...core.start_rules import oom_pruning
 from ...core.typed_json import InvalidError, from_json, to_json
 from ...core.validation.result import Validation
 from ...core.variables import performance
-from . import kept_output, monitor_summary, trained_models
+from . import kept_output, monitor_summary, operator_rows, trained_models
 from .outcome import Outcome, not_evaluated
 
 TIMELINES = "timelines"  # folder next to that of the records, with one file per file of records
@@ -59,6 +59,7 @@ def write(
     oom_pruning.note(planned, outcome.status, os.path.normpath(os.path.join(os.path.dirname(path), "..", "..")))
     monitor_summary.keep(scratch, timelines_beside(path))
     kept_output.keep(planned, record, sweep["experiment"], ranks, scratch, path)
+    operator_rows.keep(record, ranks, scratch, path)
     shutil.rmtree(scratch, ignore_errors=True)
     return record
 

@@ -18,13 +18,13 @@ def work(arguments: Any) -> int:
     ranks, environment = from_environment(os.environ), dict(os.environ)
     if arguments.found_fd is not None:
         with os.fdopen(arguments.found_fd, encoding="utf-8") as file:
-            facts = run(planned, ranks, json.load(file))
+            facts = run(planned, ranks, json.load(file), arguments.profile)
     elif needs_thread_search(planned):
         facts = search_threads(planned, ranks)
         if facts["status"] == COMPLETED:
             _start_again(facts["found"], environment)
     else:
-        facts = run(planned, ranks)
+        facts = run(planned, ranks, profile=arguments.profile)
     with os.fdopen(arguments.result_fd, "w", encoding="utf-8") as pipe:
         json.dump(facts, pipe, separators=(",", ":"))
     sys.stdout.flush()

@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation, Network
 
 
-def run(planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+def run(
+    planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None, profile: Optional[str] = None
+) -> Dict[str, Any]:
     """Run one rank of a run, and return its facts. An error of the framework is an outcome, and is not raised.
 
-    `found` is the result of `search_threads`, for a case that needs one.
+    `found` is the result of `search_threads`, for a case that needs one. `profile` is the path of the file for an
+    operator profile, for a case that asks for one.
     """
-    return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, facts))
+    return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, profile, facts))
 
 
 def needs_thread_search(planned: PlannedRun) -> bool:
@@ -152,7 +155,12 @@ def _search_threads(adapter: "Adapter", planned: PlannedRun, group: Group, facts
 
 
 def _measure(
-    adapter: "Adapter", planned: PlannedRun, group: Group, found: Optional[Dict[str, Any]], facts: Dict[str, Any]
+    adapter: "Adapter",
+    planned: PlannedRun,
+    group: Group,
+    found: Optional[Dict[str, Any]],
+    profile: Optional[str],
+    facts: Dict[str, Any],
 ) -> None:
     from .tasks import STEPS, time_to_accuracy
 
@@ -179,6 +187,11 @@ def _measure(
         facts["weights_crc32"] = _agreed_weights(network, group)
     if parameters["validate"]:
         _validate(adapter, network, facts)
+    if profile:
+        from . import profiling
+
+        facts.setdefault("peak_memory_bytes", hardware.peak_resident_bytes())  # without the profile
+        profiling.profile(adapter, network, planned, facts, profile)
     _close(network, group, facts)
 
 

@@ -1,14 +1,16 @@
 """PyTorch."""
 
-from typing import Any, Dict, List, Optional, Tuple, Type
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 import torch
 
+from ....core.profiling.operator_row import OperatorRow
 from ... import oom_detection
 from ...errors import Unsupported
 from ...workload.problem import Problem
 from .. import capabilities
 from ..adapter import Adapter, Computation, Library
+from ..profile_request import ProfileRequest
 from .external.network import ExternalPyTorchNetwork
 from .network import DTYPES, PyTorchNetwork
 from .operators import PyTorchOperator
@@ -62,6 +64,15 @@ class PyTorch(Adapter):
 
     def settings(self) -> Dict[str, Any]:
         return {"flush_denormals": flushes_denormals(), "onednn": uses_onednn()}
+
+    def profile(
+        self, computation: Computation, request: ProfileRequest, keep: Callable[[OperatorRow], None]
+    ) -> List[str]:
+        from .profiler.profile import profile
+
+        if not isinstance(computation, PyTorchNetwork):
+            raise Unsupported("only networks can be profiled")
+        return profile(computation, request, keep)
 
     def devices(self) -> List[str]:
         return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]

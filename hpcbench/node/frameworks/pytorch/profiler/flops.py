@@ -58,7 +58,9 @@ class Flops:
     """The formulas of this version of PyTorch."""
 
     def __init__(self) -> None:
-        own = {getattr(torch.ops.aten, name): formula for name, formula in _OWN.items() if hasattr(torch.ops.aten, name)}
+        own = {
+            getattr(torch.ops.aten, name): formula for name, formula in _OWN.items() if hasattr(torch.ops.aten, name)
+        }
         mapping = {**MISSED, **own}
         self._formulas = FlopCounterMode(display=False, custom_mapping=mapping).flop_registry
 

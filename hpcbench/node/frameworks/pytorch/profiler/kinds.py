@@ -1,13 +1,27 @@
 """The kind of each operator of PyTorch: what it computes, under the same name on all devices."""
 
-from typing import Any, Dict, Tuple
+from typing import Dict, Tuple
 
 from .....core.profiling.operator_row import OTHER
 
 VIEW = "view"  # another description of the same memory; it launches nothing
-_CONVOLUTIONS = ("convolution", "convolution_overrideable", "cudnn_convolution", "mkldnn_convolution")
+_CONVOLUTIONS = (
+    *("convolution", "convolution_overrideable"),
+    *("cudnn_convolution", "miopen_convolution", "mkldnn_convolution", "_convolution_pointwise"),
+)
 _NAMES: Dict[str, Tuple[str, ...]] = {
-    "gemm": ("mm", "addmm", "_addmm_activation", "mv", "addmv", "dot", "linear", "mkldnn_linear", "_int_mm"),
+    "gemm": (
+        "mm",
+        "addmm",
+        "_addmm_activation",
+        "mv",
+        "addmv",
+        "dot",
+        "linear",
+        "mkldnn_linear",
+        "_linear_pointwise",
+        "_int_mm",
+    ),
     "bmm": ("bmm", "baddbmm", "addbmm", "_trilinear"),
     "attention": (
         "_native_multi_head_attention",
@@ -23,6 +37,8 @@ _NAMES: Dict[str, Tuple[str, ...]] = {
     "gru": ("gru", "_thnn_fused_gru_cell"),
     "softmax": ("_softmax", "softmax", "_safe_softmax", "_masked_softmax"),
     "log_softmax": ("_log_softmax", "log_softmax"),
+    "softmax_backward": ("_softmax_backward_data",),
+    "log_softmax_backward": ("_log_softmax_backward_data",),
     "layer_norm": ("native_layer_norm", "_fused_rms_norm"),
     "batch_norm": (
         "native_batch_norm",
@@ -58,7 +74,17 @@ _NAMES: Dict[str, Tuple[str, ...]] = {
     "square_root": ("sqrt", "sqrt_", "rsqrt", "pow"),
     "cross_entropy": ("nll_loss", "nll_loss_forward", "nll_loss2d_forward"),
     "reduction": ("sum", "mean", "amax", "amin", "max", "min", "argmax", "linalg_vector_norm", "_foreach_norm"),
-    "copy": ("clone", "copy_", "_to_copy", "contiguous", "cat", "stack", "select_backward", "slice_backward", "_foreach_copy_"),
+    "copy": (
+        "clone",
+        "copy_",
+        "_to_copy",
+        "contiguous",
+        "cat",
+        "stack",
+        "select_backward",
+        "slice_backward",
+        "_foreach_copy_",
+    ),
     "fill": ("zeros", "ones", "full", "zero_", "fill_", "zeros_like", "ones_like", "full_like", "new_zeros"),
     "allocation": ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"),
     "adamw": ("_fused_adamw_",),
@@ -68,34 +94,22 @@ _NAMES: Dict[str, Tuple[str, ...]] = {
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names}
 _BACKWARD = "_backward"
+_FOREACH = "_foreach_"  # of operators on lists of tensors, which have the kind of the operator on one tensor
 _RNN_MODES = {2: "lstm", 3: "gru"}  # of oneDNN and cuDNN; the others are RNNs without gates
 
 
-def kind_of(name: str, arguments: Dict[str, Any]) -> str:
+def kind_of(name: str, dimensions: int, mode: int = 0) -> str:
     """Return the kind of an operator by its name without overload; kinds of gradients end in `_backward`.
 
-    `arguments` are its arguments by name. Convolutions have the number of their dimensions, `conv2d`, and RNNs the
-    kind of their cells.
+    `dimensions` are those of a convolution, as in `conv2d`. `mode` is that of an RNN, and gives the kind of its cells.
     """
     base = name[: -len(_BACKWARD)] if name.endswith(_BACKWARD) else name
     suffix = _BACKWARD if name != base else ""
     if base in _CONVOLUTIONS:
-        return "conv%dd%s" % (arguments["weight"].dim() - 2, suffix)
+        return "conv%dd%s" % (dimensions, suffix)
     if base.startswith(("mkldnn_rnn_layer", "_cudnn_rnn", "miopen_rnn")):
-        return _RNN_MODES.get(arguments["mode"], "rnn") + suffix
-    if base.startswith("threshold"):
-        return "relu" + suffix
-    for candidate in (base, base + "_forward", base + "_with_indices", "native_" + base):
+        return _RNN_MODES.get(mode, "rnn") + suffix
+    for candidate in (base, base + "_forward", "native_" + base):
         if candidate in _KINDS:
             return _KINDS[candidate] + suffix
-    if base == "_softmax_backward_data":
-        return "softmax" + _BACKWARD
-    if base == "_log_softmax_backward_data":
-        return "log_softmax" + _BACKWARD
-    return _foreach(base) or OTHER
-
-
-def _foreach(name: str) -> str:
-    """Return the kind of an operator on a list of tensors: that of the operator on one tensor."""
-    prefix = "_foreach_"
-    return _KINDS.get(name[len(prefix) :], "") if name.startswith(prefix) else ""
+    return _KINDS.get(base[len(_FOREACH) :], OTHER) if base.startswith(_FOREACH) else OTHER

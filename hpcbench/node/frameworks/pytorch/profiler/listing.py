@@ -18,6 +18,7 @@ from .arguments import Storages, by_name, bytes_of, described, dtype_name, is_we
 from .flops import Flops
 from .kinds import VIEW, kind_of
 
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 # Views that the schemas do not mark: they return another tensor with the same memory.
 _VIEWS = ("_unsafe_view", "_reshape_alias", "lift_fresh", "detach_")
 # Of these tables, a call reads as many rows as it returns.
@@ -56,7 +57,8 @@ class Step(NamedTuple):
 class Calls(TorchDispatchMode):
     """A mode that passes each call of an operator to `seen`, with its key and arguments, before it runs.
 
-    Compositions of operators are taken apart, as PyTorch does without a mode.
+    Compositions of operators are taken apart, as PyTorch does without a mode. One difference remains: with a mode, the
+    autograd engine and linear layers add up results by `add`, otherwise sometimes by `add_`.
     """
 
     def __init__(self, weights: Storages) -> None:
@@ -74,10 +76,9 @@ class Calls(TorchDispatchMode):
         kwargs = kwargs or {}
         if function.namespace in ("prim", "profiler"):
             return function(*args, **kwargs)
-        with self:
-            result = function.decompose(*args, **kwargs)
-        if result is not NotImplemented:
-            return result
+        if torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), _COMPOSITE):
+            with self:
+                return function._op_dk(_COMPOSITE, *args, **kwargs)
         phase = self._phase()
         arguments = described(by_name(function, args, kwargs), self.weights, varying=phase == OPTIMIZER)
         key = Key(str(function), phase, arguments)
@@ -104,7 +105,9 @@ class _Listing(Calls):
     def ran(self, key: Key, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], output: Any) -> None:
         """Count a call."""
         known = self.found.get(key)
-        self.found[key] = known._replace(calls=known.calls + 1) if known else self._listed(key, function, args, kwargs, output)
+        self.found[key] = (
+            known._replace(calls=known.calls + 1) if known else self._listed(key, function, args, kwargs, output)
+        )
 
     def _listed(self, key: Key, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], output: Any) -> Listed:
         name = function._overloadpacket.__name__
@@ -113,11 +116,12 @@ class _Listing(Calls):
         sizes = {id(tensor): bytes_of(tensor) for tensor in inputs}
         if name in _LOOKUPS:
             sizes[id(inputs[0])] = output_bytes
+        named = by_name(function, args, kwargs)
         is_view = function.is_view or name in _VIEWS
         own = {id(tensor) for tensor in inputs if is_weight(tensor, self.weights)}
         return Listed(
             key=key,
-            kind=VIEW if is_view else kind_of(name, by_name(function, args, kwargs)),
+            kind=VIEW if is_view else kind_of(name, _dimensions(named), named.get("mode", 0)),
             calls=1,
             dtype=dtype_name(outputs[0].dtype) if outputs else None,
             flops=self._flops.of_call(function, args, kwargs, output),
@@ -126,6 +130,12 @@ class _Listing(Calls):
             output_bytes=output_bytes,
             is_view=is_view,
         )
+
+
+def _dimensions(arguments: Dict[str, Any]) -> int:
+    """Return the dimensions of a convolution; 0 if there is no tensor of weights."""
+    weight = arguments.get("weight")
+    return weight.dim() - 2 if isinstance(weight, torch.Tensor) else 0
 
 
 def operators_of(module: nn.Module, inputs: Any, prepare: Callable[[nn.Module, Any], Step]) -> List[Listed]:

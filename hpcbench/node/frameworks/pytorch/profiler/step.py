@@ -4,13 +4,14 @@ import copy
 import itertools
 from typing import Any, List
 
+import torch
 from torch import nn
 
 from ..network import PyTorchNetwork
 from .listing import Listed, Step, listed, operators_of, weights_of
 
 
-def eager(network: PyTorchNetwork) -> nn.Module:
+def eager_module(network: PyTorchNetwork) -> nn.Module:
     """Return the module of a network, without torch.compile."""
     module: nn.Module = getattr(network.model, "_orig_mod", network.model)
     return module
@@ -20,13 +21,24 @@ def step_of(network: PyTorchNetwork) -> Step:
     """Return the step of a case, which takes the next batch."""
     training = network.problem.training
     optimizer = network.update.optimizer if training else None
-    return Step(network.train if training else network.infer, lambda: weights_of(eager(network), optimizer))
+    return Step(network.train if training else network.infer, lambda: weights_of(eager_module(network), optimizer))
 
 
-def without_compiler(network: PyTorchNetwork) -> PyTorchNetwork:
-    """Return a network with the same weights that runs its module eagerly."""
+def compiled_again(network: PyTorchNetwork) -> PyTorchNetwork:
+    """Return a network with the same weights whose module is compiled again, at its first step."""
     other = copy.copy(network)
-    other.model = eager(network)
+    other.model = torch.compile(eager_module(network), mode=network.problem.parameters["compile_mode"])
+    return other
+
+
+def observable(network: PyTorchNetwork) -> PyTorchNetwork:
+    """Return a network with the same weights whose operators a dispatch mode can see: eager, without inference mode.
+
+    In inference mode, views of weights that a dispatch mode returns do not require a gradient, but those of PyTorch
+    alone do. Products would then be computed by other operators.
+    """
+    other = copy.copy(network)
+    other.model, other.without_gradients = eager_module(network), torch.no_grad
     return other
 
 
@@ -38,14 +50,13 @@ def operators(network: PyTorchNetwork) -> List[Listed]:
     """
 
     def prepare(module: nn.Module, batch: Any) -> Step:
-        other = copy.copy(network)
+        other = observable(network)
         other.model, other._batches = module, itertools.repeat(batch)
         if network.problem.training:
             other.update = other.update_of(network.problem)
         return step_of(other)
 
-    batch = next(network._batches)
     try:
-        return operators_of(eager(network), batch, prepare)
+        return operators_of(eager_module(network), next(network._batches), prepare)
     except Exception:
-        return listed(step_of(without_compiler(network)))
+        return listed(step_of(observable(network)))

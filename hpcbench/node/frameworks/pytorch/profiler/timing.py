@@ -11,9 +11,15 @@ from .replay import Captured, Round
 
 HOT, COLD, STREAM = "hot", "cold", "stream"
 _CACHES = 2  # times the last-level cache is what copies must fill, so that none is in it when its turn comes
-_SLOWEST_MEMORY = 2e9  # bytes per second: if even this memory cannot make a difference, the hot time is the cold one
+# Of memory: bytes per second, and seconds. If even such memory makes no difference, the hot time is also the cold one.
+_SLOWEST, _LATENCY_S = 2e9, 1e-7
 _MOST_COPIES = 4096
 _FEWEST = 6  # measurements that have a 95 % CI of the median
+
+
+_TOTAL = 4.0  # times `max_time_s`, for all operators together
+_LONGEST, _SHORTEST = 0.01, 0.001  # of `max_time_s`, for one time of an operator
+_WARMUP = 0.2  # of that
 
 
 class Pace(NamedTuple):
@@ -21,6 +27,14 @@ class Pace(NamedTuple):
 
     settings: Settings
     step_bytes: int
+
+
+def pace(settings: Settings, operators: int, step_bytes: int) -> Pace:
+    """Return the pace for a number of operators, in proportion to the time limit of the measurement of the network."""
+    each_s = _TOTAL / (3 * max(1, operators))
+    limit_s = settings.max_time_s * min(_LONGEST, max(_SHORTEST, each_s))
+    own = settings._replace(max_time_s=limit_s, min_time_s=limit_s * _WARMUP, max_warmup_s=limit_s * _WARMUP)
+    return Pace(own, step_bytes)
 
 
 def times(operator: Captured, clock: Clock, pace: Pace) -> Dict[str, Any]:
@@ -40,7 +54,7 @@ def times(operator: Captured, clock: Clock, pace: Pace) -> Dict[str, Any]:
             (STREAM, operator.weight_bytes, min(filled, pace.step_bytes), True),
         ):
             copies = round(used / size) if size else 1
-            if copies <= 1 or size / _SLOWEST_MEMORY < settings.precision * median(found[HOT]):
+            if copies <= 1 or _LATENCY_S + size / _SLOWEST < settings.precision * median(found[HOT]):
                 found[name] = found[HOT]
             elif copies <= _MOST_COPIES or name == STREAM:
                 turns = operator.round(min(copies, _MOST_COPIES), weights_only=weights_only)

@@ -1,0 +1,127 @@
+"""The time of each operator inside the network, from torch.profiler."""
+
+import json
+import time
+from collections import defaultdict
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import torch
+from torch.profiler import ProfilerActivity
+
+from .listing import Key, Listed, Step
+
+_MAX_STEPS = 10
+_WARMUP_STEPS = 2
+_Shapes = Tuple[Tuple[int, ...], ...]
+
+
+class Profiled(NamedTuple):
+    """The events of some steps."""
+
+    events: Sequence[Any]
+    steps: int
+    step_s: float  # mean time of a step under the profiler
+
+
+class InNetwork(NamedTuple):
+    """The calls of an operator in a profile."""
+
+    mean_s: float
+    calls: int
+
+
+def profiled(step: Step, synchronize: Any, budget_s: float) -> Profiled:
+    """Run up to 10 steps under torch.profiler, for about `budget_s` seconds, but at least one step."""
+    once_s = min(_timed(step, synchronize) for _ in range(_WARMUP_STEPS))
+    steps = max(1, min(_MAX_STEPS, int(budget_s / max(once_s, 1e-9))))
+    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])
+    with torch.profiler.profile(activities=activities, record_shapes=True) as profile:
+        step.run()  # the first step under the profiler allocates its buffers
+        synchronize()
+    with torch.profiler.profile(activities=activities, record_shapes=True) as profile:
+        start_s = time.monotonic()
+        for _ in range(steps):
+            step.run()
+        synchronize()
+        elapsed_s = time.monotonic() - start_s
+    return Profiled(profile.events(), steps, elapsed_s / steps)
+
+
+def of_operators(profile: Profiled, operators: Sequence[Listed]) -> Dict[Key, InNetwork]:
+    """Return the mean time of the calls of each operator, joined by name and shapes.
+
+    Operators that differ only in strides, in lists of tensors or in arguments that are not tensors have a common mean.
+    Calls inside others are part of these.
+    """
+    keys: Dict[Tuple[str, _Shapes], List[Key]] = defaultdict(list)
+    names: Dict[str, Set[_Shapes]] = defaultdict(set)
+    for each in operators:
+        name, shapes = _name(each.key), _shapes_of_key(each.key)
+        keys[name, shapes].append(each.key)
+        names[name].add(shapes)
+
+    def known(event: Any) -> Optional[Tuple[str, _Shapes]]:
+        shapes = names.get(event.name)
+        if not shapes:
+            return None
+        own = _sorted(event.input_shapes)
+        fitting = (
+            [own] if own in shapes else [each for each in shapes if set(each) < set(own)]
+        )  # a workspace in addition
+        return (event.name, fitting[0]) if len(fitting) == 1 else None
+
+    found: Dict[Key, InNetwork] = {}
+    for place, times_s in _outermost(profile.events, known).items():
+        mean = InNetwork(sum(times_s) / len(times_s), len(times_s))
+        found.update({key: mean for key in keys[place]})
+    return found
+
+
+def _outermost(events: Sequence[Any], place_of: Any) -> Dict[Any, List[float]]:
+    """Return the times in seconds of the events that have a place, except those inside others that have one."""
+    times: Dict[Any, List[float]] = defaultdict(list)
+    for event in events:
+        place = place_of(event)
+        if place is not None and not any(place_of(parent) is not None for parent in parents(event)):
+            times[place].append(seconds(event))
+    return times
+
+
+def parents(event: Any) -> Iterator[Any]:
+    """Yield the events that an event lies in, from the inside out."""
+    while event.cpu_parent is not None:
+        event = event.cpu_parent
+        yield event
+
+
+def seconds(event: Any) -> float:
+    """Return the time of an event: that of its kernels on a GPU if it has any, otherwise that of the CPU."""
+    name = "device_time_total" if hasattr(event, "device_time_total") else "cuda_time_total"  # before PyTorch 2.4
+    on_device = getattr(event, name)
+    return float(on_device or event.cpu_time_total) * 1e-6
+
+
+def _timed(step: Step, synchronize: Any) -> float:
+    start_s = time.monotonic()
+    step.run()
+    synchronize()
+    return time.monotonic() - start_s
+
+
+def _name(key: Key) -> str:
+    """Return `aten::add` for aten.add.Tensor."""
+    library, name = key.operator.split(".")[:2]
+    return "%s::%s" % (library, name)
+
+
+def _shapes_of_key(key: Key) -> _Shapes:
+    arguments = json.loads(key.arguments).values()
+    return _sorted(each["shape"] for each in arguments if isinstance(each, dict))
+
+
+def _sorted(shapes: Iterable[Any]) -> _Shapes:
+    """Return shapes in a fixed order, without those of numbers: the profiler shows the latter for all other values.
+
+    Shapes in lists are left out, since not all versions of PyTorch show them.
+    """
+    return tuple(sorted(tuple(shape) for shape in shapes if len(shape) and not isinstance(shape[0], (list, tuple))))

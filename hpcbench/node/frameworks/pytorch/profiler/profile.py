@@ -1,0 +1,116 @@
+"""Profile a network: a row for the whole step, and one for each operator."""
+
+from typing import Callable, Iterator, List, NamedTuple, Sequence
+
+import torch
+
+from .....core.frameworks import COMPILED
+from .....core.profiling.operator_row import OperatorRow
+from ...profile_request import ProfileRequest
+from ..network import PyTorchNetwork
+from . import compiled_kernels, in_network, power_windows, rows
+from .clocks import Clock, CpuClock, CudaClock
+from .in_network import Profiled
+from .kinds import VIEW
+from .listing import Listed
+from .replay import Round, captured
+from .step import compiled_again, observable, operators, step_of
+from .timing import Pace, pace, times
+
+_PROFILED = 0.2  # of `max_time_s`, for the steps under torch.profiler
+_UNLIKE = 1.5  # times the measured step time: then the profiler itself takes a large part of the step
+
+Keep = Callable[[OperatorRow], None]
+
+
+def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> List[str]:
+    """Measure the operators of a case after its own measurement, and pass each row to `keep`; return warnings.
+
+    The weights of a training change, as in any step.
+    """
+    clock: Clock = CudaClock(network.device) if network.problem.on_gpu else CpuClock()
+    device = "gpu" if network.problem.on_gpu else "cpu"
+    is_compiled = network.problem.parameters["execution"] == COMPILED
+    with compiled_kernels.visible_kernels(is_compiled):
+        profiled_network = compiled_again(network) if is_compiled else network
+        budget_s = _PROFILED * request.settings.max_time_s
+        profiled = in_network.profiled(step_of(profiled_network), clock.synchronize, budget_s)
+    whole = rows.of_network(network, request.step_times_s, profiled)
+    if is_compiled:
+        measured = rows.of_kernels(compiled_kernels.kernels_of(profiled), profiled.steps)
+    else:
+        measured = _measured(network, operators(network), clock, profiled, request)
+    found = (row for each in ([whole], measured) for row in each)
+    on_device = (rows.on(device, row) for row in found)
+    if request.windows:
+        _keep_with_windows(network, request, clock, on_device, keep)
+    else:
+        for row in on_device:
+            keep(row)
+    return _warnings(profiled, whole)
+
+
+def _measured(
+    network: PyTorchNetwork, listed: Sequence[Listed], clock: Clock, profiled: Profiled, request: ProfileRequest
+) -> Iterator[OperatorRow]:
+    """Yield a row for each operator: first those that are not timed, then the others as they are timed."""
+    inside = in_network.of_operators(profiled, listed)
+    timed = {each.key: each for each in listed if each.kind != VIEW}
+    for each in listed:
+        if each.kind == VIEW:
+            yield rows.of_operator(each, inside.get(each.key), reason=rows.VIEW_REASON)
+    own_pace = _pace(request, listed)
+    for operator in captured(step_of(observable(network)), list(timed)):
+        each = timed.pop(operator.key)
+        try:
+            fields = times(operator, clock, own_pace)
+        except RuntimeError as error:  # of the operator: the others are still measured
+            yield rows.of_operator(each, inside.get(each.key), reason="it failed alone: %s" % str(error).split("\n")[0])
+        else:
+            yield rows.of_operator(each, inside.get(each.key), **fields)
+    for each in timed.values():
+        yield rows.of_operator(each, inside.get(each.key), reason=rows.GONE_REASON)
+
+
+def _pace(request: ProfileRequest, listed: Sequence[Listed]) -> Pace:
+    count = sum(each.kind != VIEW for each in listed)
+    step_bytes = sum(each.calls * (each.output_bytes + each.weight_bytes) for each in listed if each.kind != VIEW)
+    return pace(request.settings, count, step_bytes)
+
+
+def _keep_with_windows(
+    network: PyTorchNetwork, request: ProfileRequest, clock: Clock, found: Iterator[OperatorRow], keep: Keep
+) -> None:
+    """Keep the rows after the power windows of the idle device, of the network and of chosen operators.
+
+    If an error ends the windows, keep the rows without one.
+    """
+    left: List[OperatorRow] = []
+
+    def window(row: OperatorRow, calls: Round) -> None:
+        """Keep a row with a window of these calls."""
+        run = power_windows.run(calls, row.hot_s or 0.0, clock.synchronize, request.window_s)
+        keep(power_windows.with_window(row, run))
+        left.remove(row)
+
+    try:
+        for row in found:
+            left.append(row)
+        whole, *others = left
+        idle = rows.on(whole.device, rows.of_idle())
+        keep(power_windows.with_window(idle, power_windows.idle(request.window_s)))
+        window(whole, Round([step_of(network).run], 1))
+        wanted = {rows.key_of(others[place]): others[place] for place in power_windows.chosen(others, request.windows)}
+        for operator in captured(step_of(observable(network)), list(wanted)):
+            with torch.inference_mode():
+                window(wanted[operator.key], operator.round(1))
+    finally:
+        for row in left:
+            keep(row)
+
+
+def _warnings(profiled: Profiled, whole: OperatorRow) -> List[str]:
+    if whole.hot_s and profiled.step_s > _UNLIKE * whole.hot_s:
+        message = "profile: under torch.profiler, a step took over %g times the measured step time"
+        return [message % _UNLIKE + ": the times inside the network are too long"]
+    return []

@@ -1,0 +1,94 @@
+"""The rows of a profile."""
+
+import json
+from dataclasses import replace
+from statistics import median
+from typing import Any, Iterator, Optional, Sequence
+
+from .....core.profiling.operator_row import FORWARD, FUSED, IDLE, NETWORK, OperatorRow
+from ....worker.stopping_rules import interval
+from ..network import PyTorchNetwork
+from .compiled_kernels import Kernel
+from .in_network import InNetwork, Profiled
+from .kinds import kind_of
+from .listing import Key, Listed
+
+VIEW_REASON = "view: it describes the same memory in another way, and launches nothing"
+KERNEL_REASON = "a kernel of a compiled network is not measured alone"
+GONE_REASON = "later steps did not call it with these arguments"
+
+
+def of_network(network: PyTorchNetwork, step_times_s: Sequence[float], profiled: Profiled) -> OperatorRow:
+    """Return the row of the whole step: its median time as the case has measured it."""
+    parameters, work = network.problem.parameters, network.work
+    flops = work.flops_per_item * work.items_per_step if work.flops_per_item and work.items_per_step else None
+    low_s, high_s = interval(step_times_s) or (None, None)
+    return OperatorRow(
+        kind=NETWORK,
+        operator=NETWORK,
+        phase=FORWARD,
+        arguments=_json({name: parameters[name] for name in ("model", "model_options", "batch_size", "task")}),
+        dtype=parameters["dtype"],
+        flops=flops,
+        hot_s=median(step_times_s),
+        hot_low_s=low_s,
+        hot_high_s=high_s,
+        measurements=len(step_times_s),
+        in_network_s=profiled.step_s,
+        in_network_calls=profiled.steps,
+    )
+
+
+def of_idle() -> OperatorRow:
+    """Return the row of the idle device."""
+    return OperatorRow(kind=IDLE, operator=IDLE, phase=FORWARD, arguments="{}", calls_per_step=0)
+
+
+def of_operator(listed: Listed, inside: Optional[InNetwork], **fields: Any) -> OperatorRow:
+    """Return the row of an operator with its times, or with the `reason` why it has none."""
+    return OperatorRow(
+        kind=listed.kind,
+        operator=listed.key.operator,
+        phase=listed.key.phase,
+        arguments=listed.key.arguments,
+        dtype=listed.dtype,
+        calls_per_step=listed.calls,
+        flops=listed.flops,
+        bytes_moved=listed.bytes_moved,
+        weight_bytes=listed.weight_bytes,
+        in_network_s=inside.mean_s if inside else None,
+        in_network_calls=inside.calls if inside else None,
+        **fields,
+    )
+
+
+def of_kernels(kernels: Sequence[Kernel], steps: int) -> Iterator[OperatorRow]:
+    """Yield a row for each kernel of a compiled step, which was profiled for a number of steps."""
+    for kernel in kernels:
+        library, _, name = kernel.name.partition("::")
+        dimensions = max(map(len, kernel.shapes), default=2) - 2
+        yield OperatorRow(
+            kind=kind_of(name, dimensions) if name else FUSED,
+            operator="%s.%s" % (library, name) if name else kernel.name,
+            phase=kernel.phase,
+            arguments=_json({"shapes": list(kernel.shapes)}),
+            members=kernel.members,
+            calls_per_step=max(1, round(kernel.in_network.calls / steps)),
+            in_network_s=kernel.in_network.mean_s,
+            in_network_calls=kernel.in_network.calls,
+            reason=KERNEL_REASON,
+        )
+
+
+def on(device: str, row: OperatorRow) -> OperatorRow:
+    """Return a row with its device."""
+    return replace(row, device=device)
+
+
+def key_of(row: OperatorRow) -> Key:
+    """Return the key of the row of an operator."""
+    return Key(row.operator, row.phase, row.arguments)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)

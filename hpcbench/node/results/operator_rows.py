@@ -1,0 +1,47 @@
+"""Keep the rows of operator profiles next to the records of their runs."""
+
+import json
+import os
+import sys
+from typing import Any, Dict, Iterator, List
+
+from ...core.files import append_lines
+from ...core.profiling.operator_row import OperatorLine, OperatorRow
+from ...core.record import Record
+from ...core.typed_json import from_json, to_json
+from ..launch.rank_files import OPERATORS
+from . import kept_output
+
+FOLDER = "operators"  # next to that of the records, with one file per file of records
+
+
+def beside(path: str) -> str:
+    """Return SWEEP/operators/BATCH/7_3.jsonl for records in SWEEP/records/BATCH/7_3.jsonl."""
+    return kept_output.beside(path, FOLDER, ".jsonl")
+
+
+def keep(record: Record, ranks: List[Dict[str, Any]], scratch: str, path: str) -> None:
+    """Append the rows of a run to the file that belongs to the records in `path`.
+
+    Print a message, and continue, if they cannot be kept.
+    """
+    try:
+        run = (record.sweep, record.case_id, record.run, record.attempt, ranks[0]["host"] if ranks else "")
+        lines = [json.dumps(to_json(OperatorLine(*run, row)), separators=(",", ":")) for row in _rows(scratch)]
+        if lines:
+            append_lines(beside(path), "".join(line + "\n" for line in lines).encode())
+    except OSError as error:
+        print("hpcbench: the operator profile was not kept: %s" % error, file=sys.stderr)
+
+
+def _rows(scratch: str) -> Iterator[OperatorRow]:
+    """Yield the rows in a scratch folder. A killed worker may have cut the last one off."""
+    path = os.path.join(scratch, OPERATORS)
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                yield from_json(OperatorRow, json.loads(line))
+            except ValueError:
+                continue

@@ -1,0 +1,75 @@
+"""The operator profile of a network that has been measured: its rows as lines of JSON in the scratch folder of the run.
+
+An error in the profile does not lose the measurement: it becomes a warning, and the rows so far are kept.
+"""
+
+import json
+import os
+import traceback
+from typing import TYPE_CHECKING, Any, Dict
+
+from ...core.files import no_link
+from ...core.frameworks import DYNAMIC
+from ...core.profiling.operator_row import OperatorRow
+from ...core.run_spec import PlannedRun
+from ...core.typed_json import to_json
+from ..errors import Unsupported
+from ..frameworks.profile_request import ProfileRequest
+from ..host import hostname
+from ..monitor import power_window, timeline
+from . import stopping_rules
+
+if TYPE_CHECKING:
+    from ..frameworks.adapter import Adapter, Computation
+
+_AUTO, _OFF = "auto", "off"  # values of `measure.profile.power`, which may also be a number of operators
+_WINDOWS = 80  # operators that get a power window with `auto`
+_TASKS = ("inference", "training")
+
+
+def profile(
+    adapter: "Adapter", computation: "Computation", planned: PlannedRun, facts: Dict[str, Any], path: str
+) -> None:
+    """Profile a network, and write the rows to `path`. Add warnings to `facts`."""
+    try:
+        _check(planned)
+        with open(path, "w", encoding="utf-8", opener=no_link) as file:
+
+            def keep(row: OperatorRow) -> None:
+                file.write(json.dumps(to_json(row), separators=(",", ":")) + "\n")
+                file.flush()
+
+            request = _request(planned, facts, planned.measure["profile"]["power"], os.path.dirname(path))
+            facts["warnings"] += adapter.profile(computation, request, keep)
+    except Unsupported as error:
+        facts["warnings"].append("profile: %s" % error)
+    except Exception as error:
+        traceback.print_exc()
+        exhausted = "memory ran out" if adapter.is_out_of_memory(error) else type(error).__name__
+        first = (str(error).strip().splitlines() or [""])[0]
+        facts["warnings"].append("profile: it ended early (%s: %s); the rows before are kept" % (exhausted, first))
+
+
+def _check(planned: PlannedRun) -> None:
+    """Raise Unsupported if the case cannot be profiled."""
+    parameters = planned.parameters
+    if parameters["task"] not in _TASKS:
+        raise Unsupported("task %s cannot be profiled; %s can" % (parameters["task"], " and ".join(_TASKS)))
+    if planned.ranks > 1 or parameters["strategy"] != "single":
+        raise Unsupported("only cases with one rank and strategy single can be profiled")
+    if parameters["threads"] == DYNAMIC:
+        raise Unsupported("cases with a per-layer thread plan cannot be profiled")
+
+
+def _request(planned: PlannedRun, facts: Dict[str, Any], power: Any, scratch: str) -> ProfileRequest:
+    """Return what to profile. With `auto`, there are power windows only if the monitor has a power sensor."""
+    settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
+    request = ProfileRequest(settings, facts["measurements"]["times_s"])
+    if power == _OFF:
+        return request
+    path = os.path.join(scratch, timeline.file_name(hostname.name(os.environ)))
+    seen = timeline.read(path) if os.path.exists(path) else None
+    needed_s = power_window.length_s(seen, planned.on_gpus) if seen else None
+    if power == _AUTO:
+        return request if needed_s is None else request._replace(windows=_WINDOWS, window_s=needed_s)
+    return request._replace(windows=int(power), window_s=needed_s or power_window.SHORTEST_S)
