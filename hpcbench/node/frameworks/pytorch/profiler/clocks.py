@@ -1,5 +1,6 @@
 """How the time of a round of calls is measured on a device."""
 
+import time
 from abc import ABC, abstractmethod
 from statistics import median
 from typing import Any, List, Optional
@@ -43,7 +44,8 @@ class CpuClock(Clock):
         self.cache_bytes = last_level_bytes(this_system())
 
     def times_s(self, calls: Round, settings: Settings) -> List[float]:
-        return [time / calls.count for time in timing.measure(step_of(calls), _nothing, settings).times_s]
+        measured = timing.measure(step_of(calls), _nothing, settings).times_s
+        return [each_s / calls.size for each_s in measured if each_s is not None]
 
     def host_s(self, calls: Round) -> Optional[float]:
         return None
@@ -67,14 +69,15 @@ class CudaClock(Clock):
         once_s = median(self._queued(calls, 1) for _ in range(_TRIALS))
         most = max(1, _LONGEST_QUEUE // len(calls.calls))
         rounds = max(1, min(most, round(_SHORTEST_S / max(once_s, 1e-9))))
-        stopping, times, spent_s = Stopping(settings), [], 0.0
+        stopping, spent_s = Stopping(settings), 0.0
+        times: List[float] = []
         while not stopping.reason(times, spent_s):
-            times.append(self._queued(calls, rounds) / calls.count)
-            spent_s += times[-1] * calls.count * rounds
+            times.append(self._queued(calls, rounds) / calls.size)
+            spent_s += times[-1] * calls.size * rounds
         return times
 
     def host_s(self, calls: Round) -> Optional[float]:
-        return median(self._launched_s(calls) for _ in range(_TRIALS)) / calls.count
+        return median(self._launched_s(calls) for _ in range(_TRIALS)) / calls.size
 
     def synchronize(self) -> None:
         torch.cuda.synchronize()
@@ -93,9 +96,9 @@ class CudaClock(Clock):
     def _launched_s(self, calls: Round) -> float:
         """Return the time of the host to launch one round, in seconds."""
         self.synchronize()
-        start_s = timing.time.monotonic()
+        start_s = time.monotonic()
         step_of(calls)()
-        launched_s = timing.time.monotonic() - start_s
+        launched_s = time.monotonic() - start_s
         self.synchronize()
         return launched_s
 

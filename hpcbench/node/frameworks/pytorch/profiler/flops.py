@@ -33,7 +33,7 @@ def _attention_backward(gradient: _Shape, query: _Shape, key: _Shape, value: _Sh
 
 def _own_attention(query: _Shape, key: _Shape, value: _Shape, width: int, *_: Any, **__: Any) -> int:
     """Return the FLOPs of PyTorch's fused self-attention with its projections, for (batch, time, width)."""
-    batch, time, _ = query
+    batch, time = query[0], query[1]
     return 2 * batch * time * _PROJECTIONS * width * width + 4 * batch * time * time * width
 
 

@@ -73,7 +73,7 @@ def of_operators(profile: Profiled, operators: Sequence[Listed]) -> Dict[Key, In
     found: Dict[Key, InNetwork] = {}
     for place, times_s in _outermost(profile.events, known).items():
         mean = InNetwork(sum(times_s) / len(times_s), len(times_s))
-        found.update({key: mean for key in keys[place]})
+        found.update(dict.fromkeys(keys[place], mean))
     return found
 
 

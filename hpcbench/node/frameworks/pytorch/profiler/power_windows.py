@@ -23,7 +23,7 @@ class Window(NamedTuple):
 def run(calls: Round, each_s: float, synchronize: Callable[[], Any], length_s: float) -> Window:
     """Repeat a round of calls, each of which takes about `each_s` seconds, for `length_s` seconds."""
     step = step_of(calls)
-    block = max(1, min(_MAX_BLOCK, int(_BLOCK_S / max(each_s * calls.count, 1e-9))))
+    block = max(1, min(_MAX_BLOCK, int(_BLOCK_S / max(each_s * calls.size, 1e-9))))
     rounds = 0
     synchronize()
     start_s = time.monotonic()
@@ -32,7 +32,7 @@ def run(calls: Round, each_s: float, synchronize: Callable[[], Any], length_s: f
             step()
         rounds += block
         synchronize()
-    return Window(start_s, time.monotonic(), rounds * calls.count)
+    return Window(start_s, time.monotonic(), rounds * calls.size)
 
 
 def idle(length_s: float) -> Window:

@@ -1,6 +1,6 @@
 """Profile a network: a row for the whole step, and one for each operator."""
 
-from typing import Callable, Iterator, List, NamedTuple, Sequence
+from typing import Callable, Iterator, List, Sequence
 
 import torch
 

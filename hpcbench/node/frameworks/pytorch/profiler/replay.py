@@ -5,7 +5,7 @@ of all operators together may need more memory than the step, so they are captur
 """
 
 import functools
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Sequence, Set, Tuple
 
 from .arguments import Storages, bytes_of, copied, is_weight, tensors
 from .listing import Calls, Key, Step
@@ -19,10 +19,10 @@ Call = Callable[[], Any]
 
 
 class Round(NamedTuple):
-    """Calls that follow one another. `count` of them are calls of the operator."""
+    """Calls that follow one another. `size` of them are calls of the operator."""
 
     calls: Sequence[Call]
-    count: int
+    size: int
 
 
 class Captured(NamedTuple):

@@ -66,7 +66,7 @@ def times(operator: Captured, clock: Clock, pace: Pace) -> Dict[str, Any]:
 def _long_enough(calls: Round, clock: Clock, settings: Settings) -> Settings:
     """Return settings that give slow operators the time for a CI."""
     quick = settings._replace(max_warmup_s=0.0, min_time_s=0.0, max_time_s=1e-9)
-    once_s = clock.times_s(calls, quick)[0] * calls.count
+    once_s = clock.times_s(calls, quick)[0] * calls.size
     return settings._replace(max_time_s=max(settings.max_time_s, _FEWEST * once_s))
 
 
