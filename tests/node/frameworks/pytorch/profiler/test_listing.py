@@ -1,0 +1,97 @@
+"""The list of operators, without running the step: compared with real steps, with torch.profiler and with FLOPs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.node.frameworks.pytorch.tiny import TINY
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
+
+from hpcbench.node.frameworks.pytorch.profiler import in_network, listing, step  # noqa: E402 - they need torch
+from hpcbench.node.frameworks.pytorch.profiler.kinds import VIEW  # noqa: E402
+
+Build = Callable[..., Any]
+LARGE = ("alexnet", "vgg16", "resnet50", "inception_v3")
+TASKS = ({"task": "inference"}, {"task": "training", "optimizer": {"name": "adamw"}})
+MODELS = [pytest.param(name, marks=[pytest.mark.long] if name in LARGE else []) for name in TINY]
+ADDED_UP = ("aten.add.Tensor",)  # see listing.Calls
+IN_LISTS = ("aten.cat.default", "aten.stack.default")  # torch.profiler does not show the shapes of lists
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task["task"])
+@pytest.mark.parametrize("model", MODELS)
+def test_the_list_is_that_of_a_real_step(
+    build: Build, monkeypatch: pytest.MonkeyPatch, model: str, task: dict[str, Any]
+) -> None:
+    network = build(model, **task)
+    monkeypatch.setattr(step, "listed", None)  # no fallback to a real step
+    before = [weight.copy() for weight in network.weights()]
+    found = step.operators(network)
+    assert all((one == other).all() for one, other in zip(before, network.weights()))  # nothing has run
+    real = step.step_of(step.observable(network))
+    real.run()
+    assert found == listing.listed(real)
+    phases = [each.key.phase for each in found]
+    assert set(phases) == ({"forward"} if task["task"] == "inference" else {"forward", "backward", "optimizer"})
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_list_is_what_torch_profiler_sees_in_inference(build: Build, model: str) -> None:
+    network = build(model)
+    found = [each for each in step.operators(network) if each.kind != VIEW]
+    profile = in_network.profiled(step.step_of(network), network.synchronize, budget_s=1e-3)
+    inside = in_network.of_operators(profile, found)
+    places = {each.key: (in_network._name(each.key), in_network._shapes_of_key(each.key)) for each in found}
+    listed = Counter[Any]()
+    for each in found:
+        listed[places[each.key]] += each.calls
+    for each in found:
+        if each.key.operator not in (*ADDED_UP, *IN_LISTS):
+            assert inside[each.key].calls == profile.steps * listed[places[each.key]], each
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_flops_of_operators_add_up_to_those_of_the_model(build: Build, model: str) -> None:
+    network = build(model)
+    found = sum((each.flops or 0) * each.calls for each in step.operators(network))
+    assert found == network.work.flops_per_item * network.work.items_per_step
+
+
+def test_a_convolution_is_described(build: Build) -> None:
+    found = step.operators(build("resnet50"))
+    (first,) = [each for each in found if '"shape":[64,3,7,7]' in each.key.arguments]
+    assert (first.kind, first.key.operator, first.calls, first.dtype) == ("conv2d", "aten.convolution.default", 1, "float32")
+    arguments = json.loads(first.key.arguments)
+    assert arguments["input"] == {"shape": [2, 3, 32, 32], "strides": [3072, 1024, 32, 1], "dtype": "float32"}
+    assert (arguments["weight"]["weight"], arguments["stride"], arguments["padding"]) == (True, [2, 2], [3, 3])
+    output = 4 * 2 * 64 * 16 * 16
+    assert (first.weight_bytes, first.output_bytes) == (4 * 64 * 3 * 7 * 7, output)
+    assert first.bytes_moved == 4 * 2 * 3 * 32 * 32 + first.weight_bytes + output
+    assert first.flops == 2 * 2 * 64 * 16 * 16 * 3 * 7 * 7
+
+
+def test_an_embedding_reads_as_many_rows_as_it_returns(build: Build) -> None:
+    found = [each for each in step.operators(build("transformer")) if each.kind == "embedding"]
+    assert [each.bytes_moved for each in found] == [2 * 6 * 4 + 2 * 4 * 2 * 6 * 16, 6 * 8 + 2 * 4 * 6 * 16]
+
+
+def test_float16_training_is_listed_from_a_real_step(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+    real = listing.listed
+    monkeypatch.setattr(step, "listed", lambda taken: ran.append(taken) or real(taken))
+    found = step.operators(build("mlp", task="training", dtype="float16"))
+    assert ran  # the scaler tests the gradients for infinities
+    assert any("_amp_foreach_non_finite_check" in each.key.operator for each in found)
+
+
+def test_values_that_an_optimizer_computes_anew_do_not_make_new_keys(build: Build) -> None:
+    real = step.step_of(step.observable(build("mlp", task="training", optimizer={"name": "adamw"})))
+    real.run()
+    assert [each.key for each in listing.listed(real)] == [each.key for each in listing.listed(real)]

@@ -1,0 +1,138 @@
+"""The times of an operator, by clocks. The GPU is a fake of `torch.cuda`: no GPU is here."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
+
+from hpcbench.node.frameworks.pytorch.profiler import clocks, replay, timing  # noqa: E402 - they need torch
+from hpcbench.node.frameworks.pytorch.profiler.listing import Key  # noqa: E402
+from hpcbench.node.worker.stopping_rules import Settings  # noqa: E402
+
+SETTINGS = Settings(precision=0.01, min_measurements=7, min_time_s=0.0, max_time_s=0.01, max_warmup_s=0.0)
+
+
+class FixedClock(clocks.Clock):
+    """A clock on which each round takes longer than the one before, and that keeps the rounds."""
+
+    cache_bytes = 2**20
+
+    def __init__(self) -> None:
+        self.rounds: list[replay.Round] = []
+
+    def times_s(self, calls: replay.Round, settings: Settings) -> list[float]:
+        self.rounds.append(calls)
+        return [1e-3 * len(self.rounds)] * 7
+
+    def host_s(self, calls: replay.Round) -> float | None:
+        return None
+
+    def synchronize(self) -> None: ...
+
+
+def product(inputs: int, weights: int) -> replay.Captured:
+    arguments = (torch.ones(1, inputs), torch.ones(inputs, weights))
+    key = Key("aten.mm.default", "forward", "{}")
+    return replay.Captured(key, torch.ops.aten.mm.default, (arguments, {}), [False, True])
+
+
+def measured(operator: replay.Captured, step_bytes: int, precision: float = 1e-9) -> tuple[list[int], dict[str, Any]]:
+    """The numbers of copies in the rounds that were measured, and the fields of the row."""
+    clock = FixedClock()
+    found = timing.times(operator, clock, timing.Pace(SETTINGS._replace(precision=precision), step_bytes))
+    return [calls.size for calls in clock.rounds[1:]], found  # without the first, quick look
+
+
+def test_copies_fill_twice_the_cache_and_the_stream_uses_what_a_step_uses() -> None:
+    operator = product(256, 256)  # 256 KiB of weights, 257 KiB of all
+    assert measured(operator, 2**30)[0] == [1, 8, 8]
+    assert measured(operator, 3 * 2**18)[0] == [1, 8, 3]
+    rounds, found = measured(operator, 2**18)
+    assert (rounds, found["stream_s"]) == ([1, 8], found["hot_s"])  # the weights stay in the cache between two steps
+
+
+def test_operators_larger_than_the_caches_have_one_time() -> None:
+    rounds, found = measured(product(1024, 1024), 2**30)
+    assert rounds == [1]
+    assert found["hot_s"] == found["cold_s"] == found["stream_s"]
+    assert (found["hot_low_s"], found["hot_high_s"], found["measurements"]) == (found["hot_s"], found["hot_s"], 7)
+
+
+def test_operators_so_slow_that_memory_makes_no_difference_have_one_time() -> None:
+    assert measured(product(256, 256), 2**30, precision=0.5)[0] == [1]
+
+
+def test_tiny_operators_have_no_cold_time() -> None:
+    rounds, found = measured(product(4, 4), 0)
+    assert (rounds, "cold_s" in found, found["stream_s"]) == ([1], False, found["hot_s"])
+
+
+def test_times_are_those_of_one_call() -> None:
+    clock = clocks.CpuClock()
+
+    def call() -> None:
+        sum(range(2000))
+
+    settings = SETTINGS._replace(max_time_s=0.1)
+    one, ten = (min(clock.times_s(replay.Round([call] * count, count), settings)) for count in (1, 10))
+    assert 0.2 < one / ten < 5
+
+
+def test_the_pace_shares_the_time_among_the_operators() -> None:
+    few, many = (timing.pace(SETTINGS._replace(max_time_s=10), count, 0).settings.max_time_s for count in (6, 600))
+    assert few == pytest.approx(0.1)
+    assert 3 * 600 * many <= 4.1 * 10
+
+
+class FakeEvent:
+    """An event of a fake GPU, on which each call takes 2 us."""
+
+    def __init__(self, gpu: dict[str, int], **_: Any) -> None:
+        self.gpu, self.calls = gpu, 0
+
+    def record(self) -> None:
+        self.calls = self.gpu["calls"]
+
+    def synchronize(self) -> None: ...
+
+    def elapsed_time(self, end: FakeEvent) -> float:
+        return 2e-3 * (end.calls - self.calls)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    state = {"calls": 0, "slept": 0}
+    properties = type("Properties", (), {"L2_cache_size": 50 * 2**20, "clock_rate": 1_000_000})
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    monkeypatch.setattr(torch.cuda, "Event", lambda **options: FakeEvent(state, **options))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: state.__setitem__("slept", cycles))
+    return state
+
+
+def test_a_fake_gpu_is_timed_by_its_events(gpu: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = clocks.CudaClock(None)
+    ticks = itertools.count()
+    monkeypatch.setattr(clocks.time, "monotonic", lambda: next(ticks) * 10e-6)  # a round is launched in 10 us
+
+    def call() -> None:
+        gpu["calls"] += 1
+
+    calls = replay.Round([call] * 4, 4)
+    found = clock.times_s(calls, SETTINGS)
+    assert found == pytest.approx([2e-6] * len(found))
+    assert len(found) >= SETTINGS.min_measurements
+    assert gpu["slept"] >= 3 * 100 * 10e-6 * 1e9  # cycles, until the queue has its 125 rounds
+    assert clock.host_s(calls) == pytest.approx(10e-6 / 4)
+    assert clock.cache_bytes == 50 * 2**20
+
+
+def test_a_step_calls_the_whole_round() -> None:
+    seen: list[int] = []
+    clocks.step_of(replay.Round([lambda: seen.append(1), lambda: seen.append(2)], 2))()
+    assert seen == [1, 2]
