@@ -34,7 +34,7 @@ def test_the_list_is_that_of_a_real_step(
     monkeypatch.setattr(step, "listed", None)  # no fallback to a real step
     before = [weight.copy() for weight in network.weights()]
     found = step.operators(network)
-    assert all((one == other).all() for one, other in zip(before, network.weights()))  # nothing has run
+    assert all((one == other).all() for one, other in zip(before, network.weights(), strict=True))  # nothing has run
     real = step.step_of(step.observable(network))
     real.run()
     assert found == listing.listed(real)
@@ -67,7 +67,12 @@ def test_flops_of_operators_add_up_to_those_of_the_model(build: Build, model: st
 def test_a_convolution_is_described(build: Build) -> None:
     found = step.operators(build("resnet50"))
     (first,) = [each for each in found if '"shape":[64,3,7,7]' in each.key.arguments]
-    assert (first.kind, first.key.operator, first.calls, first.dtype) == ("conv2d", "aten.convolution.default", 1, "float32")
+    assert (first.kind, first.key.operator, first.calls, first.dtype) == (
+        "conv2d",
+        "aten.convolution.default",
+        1,
+        "float32",
+    )
     arguments = json.loads(first.key.arguments)
     assert arguments["input"] == {"shape": [2, 3, 32, 32], "strides": [3072, 1024, 32, 1], "dtype": "float32"}
     assert (arguments["weight"]["weight"], arguments["stride"], arguments["padding"]) == (True, [2, 2], [3, 3])

@@ -1,0 +1,167 @@
+"""The profile of a network: its rows, from the listing to the power windows."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hpcbench.core.profiling.operator_row import OperatorRow
+from hpcbench.core.typed_json import from_json, to_json
+from hpcbench.node.frameworks.profile_request import ProfileRequest
+from hpcbench.node.worker.stopping_rules import Settings
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
+
+from hpcbench.node.frameworks import load  # noqa: E402 - they need torch
+from hpcbench.node.frameworks.pytorch.profiler import power_windows, profile, rows  # noqa: E402
+from hpcbench.node.frameworks.pytorch.profiler.compiled_kernels import kernels_of, members_of  # noqa: E402
+from hpcbench.node.frameworks.pytorch.profiler.in_network import Profiled  # noqa: E402
+
+Build = Callable[..., Any]
+SETTINGS = Settings(precision=0.01, min_measurements=7, min_time_s=0.01, max_time_s=0.1, max_warmup_s=0.01)
+REQUEST = ProfileRequest(SETTINGS, [2e-3, 1e-3, 3e-3, 2e-3, 2e-3, 2e-3, 2e-3])
+
+
+def profiled(network: Any, request: ProfileRequest = REQUEST) -> list[OperatorRow]:
+    found: list[OperatorRow] = []
+    load("pytorch").profile(network, request, found.append)
+    assert [from_json(OperatorRow, json.loads(json.dumps(to_json(row)))) for row in found]
+    return found
+
+
+def test_each_operator_has_times_or_a_reason(build: Build) -> None:
+    whole, *operators = profiled(build("mlp", task="training"))
+    assert (whole.kind, whole.hot_s, whole.measurements) == ("network", 2e-3, 7)
+    assert whole.flops == 3 * 2 * 2 * (8 * 16 + 16 * 16 + 16 * 3)
+    assert {row.phase for row in operators} == {"forward", "backward", "optimizer"}
+    for row in operators:
+        assert (row.hot_s is None) == (row.reason is not None)
+        assert row.reason == rows.VIEW_REASON or row.hot_low_s is None or row.hot_low_s <= row.hot_s <= row.hot_high_s
+        assert row.device == "cpu"
+    gemms = [row for row in operators if row.kind == "gemm" and row.phase == "forward"]
+    assert [(row.calls_per_step, row.flops, row.in_network_calls) for row in gemms] == [
+        (1, 2 * 2 * 8 * 16, gemms[0].in_network_calls),
+        (1, 2 * 2 * 16 * 16, gemms[0].in_network_calls),
+        (1, 2 * 2 * 16 * 3, gemms[0].in_network_calls),
+    ]
+
+
+def test_an_operator_that_fails_alone_has_a_reason(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> dict[str, Any]:
+        raise RuntimeError("no kernel\nand a trace")
+
+    monkeypatch.setattr(profile, "times", failing)
+    reasons = {row.reason for row in profiled(build("mlp")) if row.kind not in ("view", "network")}
+    assert reasons == {"it failed alone: no kernel"}
+
+
+def test_power_windows_of_the_idle_device_the_network_and_operators(build: Build) -> None:
+    found = profiled(build("mlp"), REQUEST._replace(windows=2, window_s=0.02))
+    windows = [row for row in found if row.window_start_s is not None]
+    assert [row.kind for row in windows][:2] == ["idle", "network"]
+    assert len(windows) == 4
+    assert windows[0].window_calls == 0
+    ends = [(row.window_start_s, row.window_end_s) for row in windows]
+    assert all(end - start >= 0.02 for start, end in ends)
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(ends))  # one after another
+    assert all(row.window_calls > 0 for row in windows[1:])
+    keys = [rows.key_of(row) for row in found]
+    assert len(set(keys)) == len(keys)  # each row once
+
+
+def test_an_error_in_a_power_window_keeps_all_rows(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> None:
+        raise ValueError("the sensor is gone")
+
+    monkeypatch.setattr(power_windows, "run", failing)
+    network, found = build("mlp"), list[OperatorRow]()
+    with pytest.raises(ValueError, match="gone"):
+        profile.profile(network, REQUEST._replace(windows=2, window_s=0.01), found.append)
+    assert [row.kind for row in found][:2] == ["idle", "network"]
+    assert sum(row.kind == "gemm" for row in found) == 3
+
+
+def test_slow_steps_under_the_profiler_are_a_warning(build: Build) -> None:
+    whole = rows.of_network(build("mlp"), [1e-3], Profiled([], 1, step_s=1.4e-3))
+    assert profile._warnings(Profiled([], 1, step_s=1.4e-3), whole) == []
+    (warning,) = profile._warnings(Profiled([], 1, step_s=1.6e-3), whole)
+    assert warning.startswith("profile: under torch.profiler, a step took over 1.5 times the measured step time")
+
+
+def a_row(flops: int, moved: int, hot_s: float | None = 1.0) -> OperatorRow:
+    return OperatorRow("gemm", "aten.mm.default", "forward", "{}", flops=flops, bytes_moved=moved, hot_s=hot_s)
+
+
+def test_power_windows_span_the_utilisation() -> None:
+    compute, memory, both, none = a_row(100, 0), a_row(0, 100), a_row(100, 100), a_row(0, 0)
+    like_compute = a_row(99, 1, hot_s=1.01)
+    found = power_windows.chosen([compute, like_compute, memory, a_row(50, 50, hot_s=None), both, none], 4)
+    assert set(found) == {1, 2, 4, 5}  # 1 has the longest time; 0 uses the device in the same way
+    assert found[0] == 1
+    assert power_windows.chosen([compute], 5) == [0]
+
+
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [
+        ("add_relu", ["add", "relu"]),
+        ("_softmax", ["_softmax"]),
+        ("_native_batch_norm_legit_no_training_mean_relu", ["_native_batch_norm_legit_no_training", "mean", "relu"]),
+        ("addmm_unknown", ["addmm", "unknown"]),
+    ],
+)
+def test_members_of_a_fused_kernel(name: str, members: list[str]) -> None:
+    assert members_of(name) == members
+
+
+class Event:
+    """An event of torch.profiler."""
+
+    def __init__(self, name: str, us: float, parent: Event | None = None, shapes: Any = ()) -> None:
+        self.name, self.cpu_time_total, self.cpu_parent, self.input_shapes = name, us, parent, shapes
+        self.device_time_total = 0.0
+
+
+def test_kernels_of_a_compiled_step() -> None:
+    graph = Event("## Call CompiledFxGraph abc ##", 90.0)
+    backward = Event("autograd::engine::evaluate_function: CompiledFunctionBackward", 80.0)
+    product = Event("aten::addmm", 20.0, graph, [[3], [2, 8], [8, 3]])
+    events = [
+        graph,
+        product,
+        Event("aten::expand", 5.0, product, [[3]]),
+        Event("graph_0_cpp_fused_add_relu_1", 10.0, graph),
+        Event("graph_0_cpp_fused_add_relu_1", 20.0, graph),
+        backward,
+        Event("graph_1_cpp_fused_threshold_backward_0", 7.0, backward),
+    ]
+    found = kernels_of(Profiled(events, 1, 1e-4))
+    assert [(each.name, each.phase, each.members, each.in_network.calls) for each in found] == [
+        ("aten::addmm", "forward", (), 1),
+        ("cpp_fused_add_relu_1", "forward", ["add", "relu"], 2),
+        ("cpp_fused_threshold_backward_0", "backward", ["threshold_backward"], 1),
+    ]
+    assert [each.in_network.mean_s for each in found] == pytest.approx([20e-6, 15e-6, 7e-6])
+    (product_row, fused, _) = rows.of_kernels(found, steps=1)
+    assert (product_row.kind, product_row.operator, fused.kind, fused.calls_per_step) == (
+        "gemm",
+        "aten.addmm",
+        "fused",
+        2,
+    )
+    assert fused.reason == rows.KERNEL_REASON
+
+
+@pytest.mark.long  # half a minute: the compiler
+def test_a_compiled_network_has_fused_kernels(build: Build) -> None:
+    network = build("mlp", execution="compiled")
+    network.infer()
+    whole, *kernels = profiled(network)
+    assert whole.kind == "network"
+    assert any(row.kind == "fused" and "relu" in row.members and row.in_network_s for row in kernels)
+    assert sum(row.kind == "gemm" for row in kernels) == 3
