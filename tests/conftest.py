@@ -26,7 +26,7 @@ from tests.cluster.damaged import tallies
 # A shell starts what runs in the background with it ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["tests.examples", "tests.fixtures.records", "tests.fixtures.scripts"]
+pytest_plugins = ["tests.examples", "tests.fixtures.mock_nvml", "tests.fixtures.records", "tests.fixtures.scripts"]
 
 TIMEOUT_S = 500
 HPCBENCH = Path(sys.executable).with_name("hpcbench")

@@ -76,6 +76,10 @@ def _add_tasks(commands: Any) -> None:
     work.add_argument("--profile", metavar="FILE", help="profile the operators, and write their rows to FILE")
     work.set_defaults(function=_calls(".worker.commands", "work"))
 
+    guard = commands.add_parser("restore-clocks", help="wait for the end of standard input, then restore a clock")
+    guard.add_argument("saved", help="the state as JSON, by the methods of clocks/")
+    guard.set_defaults(function=_calls(".clocks.guard", "restore_clocks"))
+
 
 def _add_doctor(commands: Any) -> None:
     """Add the commands that the jobs of `hpcbench doctor` call."""

@@ -1,0 +1,59 @@
+"""The interface of what changes the clock of a device."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Sequence, TypeVar
+
+LOWEST_FRACTION = 0.36  # of the highest clock: slower clocks need more energy for any work
+_Number = TypeVar("_Number", int, float)
+
+
+class NotPermitted(Exception):
+    """The clock cannot be changed. The message has the reason."""
+
+
+class DeviceState(NamedTuple):
+    """A requested state of a device. A field is None if it was not changed."""
+
+    clock_mhz: Optional[int] = None
+    power_limit_w: Optional[float] = None
+    method: Optional[str] = None
+
+
+UNCHANGED = DeviceState()
+
+
+class Control(ABC):
+    """One way to change the clock of one device. A guard process restores the state that `saved` describes."""
+
+    method: ClassVar[str]  # for records and tables
+
+    @abstractmethod
+    def states(self, number: int) -> List[DeviceState]:
+        """Return up to `number` states from the slowest to the fastest, at equal distances; fewer if there are fewer.
+
+        The slowest has LOWEST_FRACTION of the highest clock, or the lowest value that the device accepts.
+        """
+
+    @abstractmethod
+    def apply(self, state: DeviceState) -> None:
+        """Change the device to a state. Raise NotPermitted if the device refuses it."""
+
+    @abstractmethod
+    def saved(self) -> Dict[str, Any]:
+        """Return what `restore` needs to restore the present state, as JSON; `method` is one of its keys."""
+
+    @staticmethod
+    @abstractmethod
+    def restore(saved: Dict[str, Any]) -> None:
+        """Restore the state that `saved` describes, in any process. Raise NotPermitted if that fails."""
+
+
+def spread(values: Sequence[_Number], number: int, lowest: float) -> List[_Number]:
+    """Return up to `number` of these values from at least `lowest` to the largest, as equally spaced as possible."""
+    if not values or number < 1:
+        return []
+    least, most = min((value for value in values if value >= lowest), default=max(values)), max(values)
+    steps = max(number - 1, 1)
+    wanted = [most - (most - least) * step / steps for step in range(number)]
+    return sorted({min(values, key=lambda value: math.fabs(value - each)) for each in wanted})

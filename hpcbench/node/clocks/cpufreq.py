@@ -1,0 +1,77 @@
+"""The clock of CPUs, by the limits of their frequency governor: https://docs.kernel.org/admin-guide/pm/cpufreq.html."""
+
+import os
+from typing import Any, ClassVar, Dict, List
+
+from ...core import ranges
+from ..host.sysfs import System
+from .control import LOWEST_FRACTION, Control, DeviceState, NotPermitted
+
+_POLICY = "sys/devices/system/cpu/cpu%d/cpufreq/"
+_LIMITS = ("scaling_min_freq", "scaling_max_freq")
+
+
+class FrequencyLimits(Control):
+    """The lower and the upper limit of the frequency of all CPUs that this process may use, both at one frequency."""
+
+    method: ClassVar[str] = "governor"
+
+    def __init__(self, system: System) -> None:
+        """Find the limits. Raise NotPermitted if they cannot be changed, or also apply to other CPUs."""
+        self._folders = [_POLICY % cpu for cpu in system.cpus]
+        self._system = system
+        lowest = [system.number(folder + "cpuinfo_min_freq") for folder in self._folders]
+        highest = [system.number(folder + "cpuinfo_max_freq") for folder in self._folders]
+        if not self._folders or None in lowest or None in highest:
+            raise NotPermitted("this node has no cpufreq: virtual machines and some firmware control the clock")
+        self._lowest_khz = max(khz for khz in lowest if khz is not None)
+        self._highest_khz = min(khz for khz in highest if khz is not None)
+        self._check_others()
+        for folder in self._folders:
+            for name in _LIMITS:
+                path = system.path(folder + name)
+                if not os.access(path, os.W_OK):
+                    raise NotPermitted("%s cannot be written; it requires the rights of root" % path)
+
+    def _check_others(self) -> None:
+        own = set(self._system.cpus)
+        for folder in self._folders:
+            sharing = {int(cpu) for cpu in (self._system.text(folder + "related_cpus") or "").split()}
+            if sharing - own:
+                others = ranges.compact(sorted(sharing - own))
+                raise NotPermitted("CPUs %s, which the job does not have, share their frequency with it" % others)
+
+    def states(self, number: int) -> List[DeviceState]:
+        least = max(self._lowest_khz, LOWEST_FRACTION * self._highest_khz)
+        steps = max(number - 1, 1)
+        clocks_khz = {self._highest_khz - (self._highest_khz - least) * step / steps for step in range(number)}
+        return [DeviceState(mhz, method=self.method) for mhz in sorted({round(khz / 1e3) for khz in clocks_khz})]
+
+    def apply(self, state: DeviceState) -> None:
+        khz = min(self._highest_khz, max(self._lowest_khz, 1000 * (state.clock_mhz or 0)))
+        _write({self._system.path(folder + name): str(khz) for folder in self._folders for name in _LIMITS})
+
+    def saved(self) -> Dict[str, Any]:
+        paths = [folder + name for folder in self._folders for name in _LIMITS]
+        return {"method": self.method, "limits": {self._system.path(path): self._system.text(path) for path in paths}}
+
+    @staticmethod
+    def restore(saved: Dict[str, Any]) -> None:
+        _write(saved["limits"])
+
+
+def _write(limits: Dict[str, str]) -> None:
+    """Write limits by path. The kernel refuses a lower limit above the upper one: write twice, the first time as far
+    as it accepts. Raise NotPermitted if it refuses the second time.
+    """
+    failed = ""
+    for _ in range(2):
+        failed = ""
+        for path, value in limits.items():
+            try:
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(value)
+            except OSError as error:
+                failed = "%s: %s" % (path, error.strerror)
+    if failed:
+        raise NotPermitted(failed)
