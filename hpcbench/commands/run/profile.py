@@ -38,7 +38,7 @@ def _power(_: click.Context, option: click.Parameter, value: str) -> str:
     help="Measure the power of N operators; auto: of 60 to 100 of different utilization, if a node has a power sensor.",
 )
 @click.pass_context
-def profile_command(context: click.Context, power: str, settings: tuple[str, ...], **_: Any) -> int:
+def profile_command(context: click.Context, /, power: str, settings: tuple[str, ...], **_: Any) -> int:
     """Measure the cases of EXPERIMENT, and time each operator of their networks: forward, backward, optimizer.
 
     It is `hpcbench sweep` with `measure.profile` and, unless --set says otherwise, one repetition. Only PyTorch has an
