@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from datetime import datetime
+from functools import cache
 from typing import Any
 
 import pytest
@@ -17,7 +19,9 @@ from hpcbench.report.charts.theme import AS_FILE, IN_PAPER, ON_PAGE, PlotSize
 from hpcbench.report.export.figure_files import specification
 from hpcbench.report.export.json_text import json_text
 from hpcbench.report.export.profiles_json import profiles_json
+from hpcbench.report.html.build_page import Origin, page_of
 from hpcbench.report.html.operators import operators_of
+from hpcbench.report.html.render import render
 from hpcbench.report.terminal.operators import MAX_PROFILES, print_operators, short_name, tensors
 from tests.operator_tables import operator_rows
 from tests.report import vega_lite
@@ -48,13 +52,19 @@ VIEW = {"kind": "view", "operator": "aten.view.default", "calls_per_step": 7, "r
 PEAKS = [MachinePeaks("a CPU", 8, None, (Peak("cpu", 1, "float32", 5e10, 8e9, "numpy", "n1", "2026-11-01"),))]
 
 
+@cache
+def cases_of_threads(count: int) -> Results:
+    """The results of so many cases, of 1, 2, ... threads on one core."""
+    found = results(*(threads(place + 1) for place in range(count)), repetitions=1, samples=1)
+    return replace(found, cases=found.cases.assign(cpu_model="a CPU", physical_cores_per_task=1, cpus_per_task=1))
+
+
 def profiled(*rows: dict[str, Any], of: int = 1, **changes: Any) -> Results:
     """The results of so many cases of 1, 2, ... threads, each with these operators."""
-    found = results(*(threads(count + 1) for count in range(max(of, 2))))
+    found = cases_of_threads(max(of, 2))
     cases = found.cases.head(of)
     its = [{**row, "sweep": one["sweep"], "case": one["case"]} for _, one in cases.iterrows() for row in rows]
-    on = {"cpu_model": "a CPU", "physical_cores_per_task": 1, "cpus_per_task": 1}
-    return replace(found, cases=found.cases.assign(**on), operators=operator_rows(*its, **changes))
+    return replace(found, operators=operator_rows(*its, **changes))
 
 
 def printed(found: Results, width: int = 300) -> str:
@@ -125,6 +135,13 @@ def test_the_page_has_two_tables_for_each_profile() -> None:
     assert kinds.places[0].cells[:2] == ("forward", "conv2d")
     assert longest.places[0].cells[0] == "convolution"
     assert "Framework overhead: 30.0 %" in longest.note
+
+
+def test_the_section_is_on_the_page_and_in_its_navigation() -> None:
+    html = render(page_of(profiled(NETWORK, CONV_ROW), [], [], Origin((), (), (), datetime(2026, 11, 22))))
+    assert '<section id="operators"' in html
+    assert '<a href="#operators">Operators</a>' in html
+    assert '"operators"' not in render(page_of(cases_of_threads(2), [], [], Origin((), (), (), datetime(2026, 11, 22))))
 
 
 def test_json_has_sums_kinds_and_operators_and_null_for_what_is_unknown() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from hpcbench.analysis.results import Results
+from hpcbench.commands.options.extras import require
 from hpcbench.commands.shared.context import Command, not_empty
 from hpcbench.errors import UserError
 from hpcbench.report.export.csv_parquet import write_csv, write_parquet
@@ -24,6 +25,8 @@ def operators_option() -> Callable[[Command], Command]:
         name = not_empty(context, option, file)
         if name is not None and Path(name).suffix not in _WRITERS:
             raise UserError(f"'{name}' does not end in {' or '.join(_WRITERS)}", where="--operators")
+        if name is not None and name.endswith(".parquet"):
+            require("parquet", f"--operators {name}")
         return name
 
     text = "Write the table of the operators of profiled cases, of all sweeps, to FILE: .parquet or .csv."

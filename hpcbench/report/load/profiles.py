@@ -24,6 +24,13 @@ def with_profiles(results: Results, progresses: Sequence[Progress], records: Seq
         table = operator_table(paths, [record for record in profiled if record.sweep == paths.name])
         frames.append(table.frame)
         if table.damaged:
-            what = f"{plural(len(table.damaged), 'line')} of operator profiles cannot be read and are left out"
-            print_warning(f"{what}, the first: {table.damaged[0]}")
+            print_warning(lines_left_out(table.damaged))
     return replace(results, operators=merged(frames))
+
+
+def lines_left_out(damaged: Sequence[str]) -> str:
+    """Return a warning about damaged lines, given as FILE:LINE (ERROR)."""
+    what = (
+        f"{plural(len(damaged), 'line')} of operator profiles cannot be read and {'is' if len(damaged) == 1 else 'are'}"
+    )
+    return f"{what} left out, the first: {damaged[0]}"
