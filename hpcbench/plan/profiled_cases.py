@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from hpcbench.config.experiment import Experiment, Measure
-from hpcbench.config.parameters import Parameters
 from hpcbench.config.workload.nested import shown_value
-from hpcbench.config.yaml_document import Document
-from hpcbench.plan.case import Case
-from hpcbench.plan.packing import Job
 from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.config.experiment import Experiment, Measure
+    from hpcbench.config.parameters import Parameters
+    from hpcbench.config.yaml_document import Document
+    from hpcbench.plan.case import Case
+    from hpcbench.plan.packing import Job
 
 FRAMEWORK = "pytorch"
 TASKS = ("inference", "training")

@@ -41,8 +41,9 @@ def _power(_: click.Context, option: click.Parameter, value: str) -> str:
 def profile_command(context: click.Context, /, power: str, settings: tuple[str, ...], **_: Any) -> int:
     """Measure the cases of EXPERIMENT, and time each operator of their networks: forward, backward, optimizer.
 
-    It is `hpcbench sweep` with `measure.profile` and, unless --set says otherwise, one repetition. Only PyTorch has an
-    operator profiler, for inference and training in one process: other cases are left out, with a warning.
+    It is `hpcbench sweep` with `measure.profile` and one run per case (--set measure.repetitions=N for more). Only
+    PyTorch has an operator profiler, for inference and training in one process: other cases are left out, with a
+    warning.
     """
     del context.params["power"]
     context.params["settings"] = (*_SETTINGS, f"measure.profile.power={power}", *settings)
