@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import click
 
-from hpcbench.commands.run.sweep import sweep_command
+from hpcbench.commands.options.sweep_options import sweep_options
 from hpcbench.util.exit_status import SUCCESS, exit_statuses
 
 EPILOG = """\b
@@ -37,6 +36,7 @@ def _power(_: click.Context, option: click.Parameter, value: str) -> str:
     callback=_power,
     help="Measure the power of N operators; auto: of 60 to 100 of different utilization, if a node has a power sensor.",
 )
+@sweep_options
 @click.pass_context
 def profile_command(context: click.Context, /, power: str, settings: tuple[str, ...], **_: Any) -> int:
     """Measure the cases of EXPERIMENT, and time each operator of their networks: forward, backward, optimizer.
@@ -45,9 +45,8 @@ def profile_command(context: click.Context, /, power: str, settings: tuple[str, 
     PyTorch has an operator profiler, for inference and training in one process: other cases are left out, with a
     warning.
     """
+    from hpcbench.commands.run.sweep import sweep_command  # plans, and runs or submits
+
     del context.params["power"]
     context.params["settings"] = (*_SETTINGS, f"measure.profile.power={power}", *settings)
     return int(sweep_command.invoke(context) or SUCCESS)
-
-
-profile_command.params += map(copy, sweep_command.params)  # copies: the variable of an option has the command's name
