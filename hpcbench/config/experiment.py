@@ -48,8 +48,12 @@ class Profile(Model):
     @field_validator("power", mode="before")
     @classmethod
     def _of_yaml(cls, value: Any) -> Any:
-        """Return `off` for False: YAML 1.1 reads the word as a boolean."""
-        return "off" if value is False else value
+        """Return `off` for False: YAML 1.1 reads the word as a boolean. Raise ValueError for another value."""
+        if value is False:
+            return "off"
+        if value in ("auto", "off") or (type(value) is int and value > 0):
+            return value
+        raise ValueError(f"{value!r} is not valid: should be auto, off, or a number of operators, 1 or more")
 
 
 class Measure(Model):

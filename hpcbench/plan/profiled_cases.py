@@ -86,6 +86,11 @@ class Estimate:
     timing_s: float  # warm-up, measurements and times of the operators
     power_s: float  # in addition, on a node with a power sensor
 
+    def node_hours(self, jobs: Sequence[Job]) -> tuple[float, float]:
+        """Return the node-hours of all runs of jobs: without power, and in addition with it."""
+        runs = sum(len(job.runs) * job.resources.nodes for job in jobs)
+        return runs * self.timing_s / 3600, runs * self.power_s / 3600
+
 
 def estimate(measure: Measure) -> Estimate | None:
     """Return how long a profiled run takes by the settings of `measure`; None without a profile."""

@@ -81,7 +81,7 @@ def test_power_is_a_word_or_a_number(plan: Planned, power: str, kept: Any) -> No
 
 @pytest.mark.parametrize("power", ["0", "-1", "on", "1.5", "sometimes"])
 def test_other_power_is_refused(plan: Planned, power: str) -> None:
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="should be auto, off, or a number of operators, 1 or more"):
         plan(f"measure: {{profile: {{power: {power}}}}}\n")
 
 

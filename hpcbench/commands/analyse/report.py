@@ -79,7 +79,6 @@ Examples:
   hpcbench report --metric p99                      by tail latency
   hpcbench report --figures plots --plot x=nodes,y=throughput,color=framework,facet=model
   hpcbench report --tables latex > results.tex      for a paper, with booktabs
-  hpcbench report mine theirs.tar.gz --operators operators.parquet    profiles of several sweeps as one table
   hpcbench report base new --baseline-case intra_op_threads=1,inter_op_threads=1
 """ + exit_statuses("a case did not complete, lacks a metric, or is not accepted")
 

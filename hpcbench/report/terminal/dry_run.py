@@ -92,10 +92,10 @@ def _profile(plan: Plan) -> None:
     """Print the estimated node-hours of a profile, and without Slurm also the maximum by the time limits."""
     if not (found := estimate(plan.experiment.measure)):
         return
-    hours = sum(len(job.runs) * job.resources.nodes for job in plan.jobs) / 3600
-    text = f"Estimate from the settings for {OPERATORS} operators per network: {hours * found.timing_s:,.2f} node-hours"
-    if found.power_s:
-        text += f", and {hours * found.power_s:,.2f} more on nodes with a power sensor"
+    timing, power = found.node_hours(plan.jobs)
+    text = f"Estimate from the settings for {OPERATORS} operators per network: {timing:,.2f} node-hours"
+    if power:
+        text += f", and {power:,.2f} more on nodes with a power sensor"
     if plan.site.scheduler != "slurm":
         text += f"; at most {budget(plan.jobs, plan.site).node_hours:,.2f} by the time limits"
     out.print(f"{text}.", soft_wrap=True)

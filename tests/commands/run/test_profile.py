@@ -46,10 +46,15 @@ def test_a_dry_run_shows_the_estimate_and_which_cases_are_left_out(workspace: Co
     assert "Estimate from the settings for 60 operators per network: 0.00 node-hours, and 0.09 more" in done.stdout
     assert "at most 0.07 by the time limits" in done.stdout
     assert not list(workspace.workspace.glob("jobs/*"))
+    plan = json.loads(workspace("profile", "trial.yaml", *SITE, "--dry-run", "--json").stdout)
+    expected = {"timing_node_hours": pytest.approx(2 * 1.3 / 3600), "power_node_hours": pytest.approx(2 * 160 / 3600)}
+    assert plan["profile_estimate"] == expected
 
 
 def test_a_sweep_without_a_profile_has_no_estimate(workspace: CommandLine) -> None:
     assert "Estimate" not in workspace("sweep", "trial.yaml", *SITE, "--dry-run").stdout
+    plan = json.loads(workspace("sweep", "trial.yaml", *SITE, "--dry-run", "--json").stdout)
+    assert plan["profile_estimate"] is None
 
 
 def test_the_runs_have_a_profile_and_one_repetition(workspace: CommandLine) -> None:
