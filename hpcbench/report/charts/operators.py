@@ -71,7 +71,10 @@ def shares(named: Named, place: PlotSize) -> Any:
     shown = list(totals.sort_values(ascending=False, kind="stable").index[:_MAX_KINDS])
     rows = [row for name, profile in named for row in _parts(name, profile, shown)]
     frame = pd.DataFrame(rows, columns=["name", "colour", "share", "time"])
+    fixed = {_OTHERS: theme.INDIGO, _NOTHING: theme.GREY}
     order = [kind for kind in (*shown, _OTHERS, _NOTHING) if kind in set(frame["colour"])]
+    colours = [fixed.get(kind) or theme.COLOURS[shown.index(kind)] for kind in order]
+    legend = alt.Legend(title="kind of operator")
     frame["order"] = frame["colour"].map(order.index)
     frame = frame.sort_values("order", kind="stable")
     bars = (
@@ -80,7 +83,7 @@ def shares(named: Named, place: PlotSize) -> Any:
         .encode(
             alt.X("share:Q", title="fraction of the step", axis=alt.Axis(format="%")),
             alt.Y("name:N", title=None, sort=[name for name, _ in named], axis=alt.Axis(labelOverlap=False)),
-            colour("kind of operator", frame["colour"]),
+            alt.Color("colour:N", scale=alt.Scale(domain=order, range=colours), sort=order, legend=legend),
             alt.Order("order:Q"),
             tooltip=[
                 alt.Tooltip("name:N", title="case"),

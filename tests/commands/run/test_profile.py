@@ -51,6 +51,16 @@ def test_a_dry_run_shows_the_estimate_and_which_cases_are_left_out(workspace: Co
     assert plan["profile_estimate"] == expected
 
 
+def test_the_shipped_experiment_profiles_six_networks_within_its_time_limit(workspace: CommandLine) -> None:
+    done = workspace("profile", "profile", "--local", "--dry-run", "--json")
+    plan = json.loads(done.stdout)
+    cases = {(case["parameters"]["model"], case["parameters"]["task"]) for case in plan["cases"]}
+    assert len(cases) == len(plan["cases"]) == 12
+    assert len({model for model, _ in cases}) == 6
+    assert not [warning for warning in plan["warnings"] if "time limit" in warning or "left out" in warning]
+    assert plan["profile_estimate"]["timing_node_hours"] < 10 / 60
+
+
 def test_a_sweep_without_a_profile_has_no_estimate(workspace: CommandLine) -> None:
     assert "Estimate" not in workspace("sweep", "trial.yaml", *SITE, "--dry-run").stdout
     plan = json.loads(workspace("sweep", "trial.yaml", *SITE, "--dry-run", "--json").stdout)
