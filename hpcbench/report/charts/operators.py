@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -104,7 +103,7 @@ def _parts(name: str, profile: StepProfile, shown: Sequence[str]) -> Iterator[tu
     parts[_OTHERS] = float(kinds[~kinds.index.isin(shown)].sum())
     parts[_NOTHING] = profile.overhead or 0.0
     for kind, share in parts.items():
-        if 0 < share < math.inf:
+        if share > 0:
             yield name, kind, share, duration(share * whole_s)
 
 
