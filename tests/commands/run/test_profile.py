@@ -47,7 +47,7 @@ def test_a_dry_run_shows_the_estimate_and_which_cases_are_left_out(workspace: Co
     assert "at most 0.07 by the time limits" in done.stdout
     assert not list(workspace.workspace.glob("jobs/*"))
     plan = json.loads(workspace("profile", "trial.yaml", *SITE, "--dry-run", "--json").stdout)
-    expected = {"timing_node_hours": pytest.approx(2 * 1.3 / 3600), "power_node_hours": pytest.approx(2 * 160 / 3600)}
+    expected = {"timing_node_hours": pytest.approx(2 * 0.6 / 3600), "power_node_hours": pytest.approx(2 * 160 / 3600)}
     assert plan["profile_estimate"] == expected
 
 
