@@ -14,7 +14,7 @@ from hpcbench.analysis.profiles.step_profile import STREAM, StepProfile
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import column_format, duration, factor, figure
-from hpcbench.report.text.text_columns import Column, as_table, fitting
+from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.text import plural, printable
 
@@ -76,11 +76,11 @@ def longest_of(profile: StepProfile) -> list[Column]:
         Column("% of step", tuple(f"{100 * share:.1f}" for share in rows["share"])),
     ]
     named = {"time of a call": "call_s", "hot": "hot_s", "cold": "cold_s", "in network": "in_network_s"}
+    unit, written = column_format(_TIME, pd.concat([rows[column] for column in named.values()]))
     for name, column in named.items():
         if rows[column].notna().any():
-            unit, written = column_format(_TIME, rows[column])
             cells = tuple("-" if pd.isna(time) else written(time) for time in rows[column])
-            columns.append(Column(f"{name} ({unit})", cells, _OTHER_TIMES if column != "call_s" else 0))
+            columns.append(Column(f"{name} ({unit})", cells, _OTHER_TIMES if column != "call_s" else NEVER))
     if rows["flops_per_s"].notna().any():
         rates = tuple(figure(rate / 1e9) for rate in rows["flops_per_s"])
         columns.append(Column("GFLOP/s", rates, _OTHER_TIMES))
