@@ -26,12 +26,11 @@ def timelines_of(paths: SweepPaths, records: Iterable[Record]) -> Iterator[tuple
         if record.measurements and record.measurements.windows and record.ranks:
             by_file.setdefault(_file(paths, record), []).append(record)
     for path, its in by_file.items():
-        runs: dict[str, Run] = {}
+        found: list[Run | None] = []
         with suppress(Exception):  # another user may have written the file
             runs = _read(path, its)
-        for record in its:
-            if run := _run_of(record, runs):
-                yield record, run
+            found = [_run_of(record, runs) for record in its]
+        yield from ((record, run) for record, run in zip(its, found, strict=False) if run)
 
 
 def _run_of(record: Record, runs: dict[str, Run]) -> Run | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -178,6 +179,17 @@ def test_a_hostile_timeline_is_the_reason_with_a_mock_sensor(profiled: MakeRecor
     mock_timeline.write(kept, {CPU: lambda _: 1.0}, facts=bad)
     (row,) = table(profiled(), an_operator(**WINDOW)).to_dict("records")
     assert row["power_reason"] == "the timeline of the monitor is damaged"
+
+
+def test_a_timeline_whose_times_are_texts_is_the_reason_with_a_mock_sensor(
+    profiled: MakeRecord, table: Write, kept: Path
+) -> None:
+    mock_timeline.write(kept, {CPU: lambda _: 1.0})
+    head, *readings = gzip.decompress(kept.read_bytes()).decode().splitlines()
+    broken = [f'[0,"late",{line.split(",", 2)[2]}' if line.startswith("[") else line for line in readings]
+    kept.write_bytes(gzip.compress("\n".join([head, *broken]).encode()))
+    (row,) = table(profiled(), an_operator(**WINDOW)).to_dict("records")
+    assert "timeline" in row["power_reason"]
 
 
 def test_merged_tables_have_each_row_once(profiled: MakeRecord, table: Write) -> None:
