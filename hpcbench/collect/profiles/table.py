@@ -97,18 +97,20 @@ def _state(line: OperatorLine) -> tuple[object, ...]:
 def _origin(record: Record) -> dict[str, Any]:
     """Return the columns of the run and the case of a record."""
     parameters = record.parameters
-    named = ("framework", "model", "task", "batch_size", "execution")
+    named = ("framework", "model", "task", "execution", "dtype")
+    texts = {name: None if parameters.get(name) is None else str(parameters[name]) for name in named}
     options = {name: json.dumps(parameters.get(name) or {}, sort_keys=True) for name in ("model_options", "optimizer")}
     processors = [*(record.gpus or ()), *(node.cpu_model for node in record.nodes)]
     return {
-        **{name: parameters.get(name) for name in named},
+        **{name: text for name, text in texts.items() if name != "dtype"},
+        "batch_size": parameters.get("batch_size"),
         "sweep": record.sweep,
         "experiment": record.experiment,
         "case": record.case_id,
         "run": record.run,
         "attempt": record.attempt,
         "framework_version": record.framework_version,
-        "case_dtype": parameters.get("dtype"),
+        "case_dtype": texts["dtype"],
         "model_options": options["model_options"],
         "optimizer": options["optimizer"] if parameters.get("task") == "training" else None,
         "device_model": next(filter(None, processors), None),

@@ -64,6 +64,13 @@ def test_a_row_has_the_operator_its_run_and_the_environment(profiled: MakeRecord
     assert json.loads(row["environment"])["nodes"][0]["cpu_model"] == "a CPU"
 
 
+def test_parameters_of_any_type_are_texts(profiled: MakeRecord, table: Write) -> None:
+    record = profiled()
+    odd = replace(record, parameters={**record.parameters, "model": ["a", {}], "execution": 3})
+    (row,) = table(odd, an_operator()).to_dict("records")
+    assert (row["model"], row["execution"]) == ("['a', {}]", "3")
+
+
 def test_the_table_has_the_same_types_with_and_without_values(
     profiled: MakeRecord, table: Write, tmp_path: Path
 ) -> None:
