@@ -12,7 +12,6 @@ from rich.text import Text
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.profiles.step_profile import STREAM, StepProfile
 from hpcbench.analysis.results import Results
-from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.numbers import column_format, duration, factor, figure
 from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.util.fast_json import decoded
@@ -35,7 +34,8 @@ def print_operators(results: Results, console: Console) -> None:
                 console.print(as_table(fitting(columns, console.width)))
         for sentence in sentences(profile):
             console.print(Text(printable(sentence)), soft_wrap=True)
-    print_omitted(len(results.profiles) - MAX_PROFILES, console, "--operators", "profile")
+    if len(results.profiles) > MAX_PROFILES:
+        console.print(f"... and {plural(len(results.profiles) - MAX_PROFILES, 'more profile')}: --html FILE, or --json")
 
 
 def title_of(profile: StepProfile, results: Results) -> str:
