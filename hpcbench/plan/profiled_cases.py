@@ -22,7 +22,7 @@ _PATH = ("measure", "profile")
 _MOST_NAMED = 5  # cases in a warning
 # For estimates: the distinct operators of a network, the time for all of them as a multiple of `max_time_s`, and the
 # number of power windows, with the length that an energy counter requires.
-OPERATORS, TIMING, WINDOWS, WINDOW_S = 60, 5.0, 80, 2.0
+OPERATORS, TIMING, WINDOWS, WINDOW_S = 60, 10.0, 80, 2.0
 
 
 def profiled(
