@@ -20,6 +20,7 @@ GROUPS = {
     "run": {
         "run": "Measure a program without an experiment file.",
         "sweep": "Measure all cases of an experiment: submit jobs, or run locally.",
+        "profile": "Time each operator of the networks of an experiment.",
         "tune": "Find the best configuration with few measurements.",
         "resume": "Start the missing and failed runs of a sweep.",
         "cancel": "Cancel the pending and running jobs of a sweep.",

@@ -34,6 +34,7 @@ PARTS: dict[str, Callable[[], list[str]]] = {
     "recipes": catalog.recipes,
     "fields of records": record.record_fields,
     "columns of records": record.record_columns,
+    "columns of operators": record.operator_columns,
     "limits of input": limits.input_limits,
     "limits of scripts": limits.script_limits,
     "limits of runs": limits.run_limits,

@@ -15,6 +15,7 @@ from hpcbench.analysis.cases.bootstrap_replicates import Key, Replicates
 from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.cases.ranking import ranked_by
 from hpcbench.analysis.cases.workloads import WORK, work_groups
+from hpcbench.analysis.profiles.step_profile import StepProfile, step_profiles
 from hpcbench.core.status import COMPLETED
 
 
@@ -52,6 +53,7 @@ class Results:
     fails_again: Collection[Key] = ()
     acceptance: Sequence[Check] = ()  # the conditions of `accept`, checked on the cases
     published_in: str = ""  # the file of published times, which are columns of the cases
+    operators: pd.DataFrame = field(default_factory=pd.DataFrame)  # of profiled cases, as in operators.parquet
 
     @cached_property
     def workloads(self) -> list[Workload]:
@@ -81,6 +83,20 @@ class Results:
             return []
         unknown = [metric for metric in self.metrics.values() if metric.more_is_better is None]
         return [metric for metric in unknown if work.cases[metric.column].notna().any()]
+
+    @cached_property
+    def profiles(self) -> list[StepProfile]:
+        """Return the profiles of operators, in the order of the ranking of their cases."""
+        places = {key: place for place, key in enumerate(zip(self.cases["sweep"], self.cases["case"], strict=True))}
+        found = step_profiles(self.operators) if len(self.operators) else []
+        return sorted(found, key=lambda each: places.get((each.sweep, each.case), len(places)))
+
+    def label_of_profile(self, profile: StepProfile) -> str:
+        """Return the label of the case of a profile, with the state of its device if that was changed."""
+        keys = zip(self.cases["sweep"], self.cases["case"], strict=True)
+        place = next((place for place, key in enumerate(keys) if key == (profile.sweep, profile.case)), None)
+        label = profile.case if place is None else self.full_label(self.cases.iloc[place])
+        return ", ".join(filter(None, (label or profile.case, profile.state)))
 
     @property
     def planned_cases(self) -> pd.DataFrame:

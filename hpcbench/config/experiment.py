@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StrictInt, field_validator, model_validator
 
 from hpcbench.config.expressions import names_in
 from hpcbench.config.matrix.axes import Axes
@@ -29,6 +29,31 @@ from hpcbench.config.validation.findings import Findings
 from hpcbench.config.yaml_document import Document, Model
 from hpcbench.core.run_spec import COMMAND, MOST_RUNS
 from hpcbench.models import catalog
+
+
+class Profile(Model):
+    """The profile of the operators of each network, measured after the run's other measurements."""
+
+    power: Literal["auto", "off"] | Annotated[StrictInt, Field(ge=1)] = Field(
+        default="auto",
+        description="operators whose power is measured: `off` for none; a number; `auto` for 60 to 100 of different "
+        "utilization, if the node has a power sensor",
+        json_schema_extra={"anyOf": [{"enum": ["auto", "off", False]}, {"type": "integer", "minimum": 1}]},
+    )
+    unsupported: Literal["refuse", "skip"] = Field(
+        default="refuse",
+        description="cases that cannot be profiled: `refuse` the experiment, or `skip` these cases",
+    )
+
+    @field_validator("power", mode="before")
+    @classmethod
+    def _of_yaml(cls, value: Any) -> Any:
+        """Return `off` for False: YAML 1.1 reads the word as a boolean. Raise ValueError for another value."""
+        if value is False:
+            return "off"
+        if value in ("auto", "off") or (type(value) is int and value > 0):
+            return value
+        raise ValueError(f"{value!r} is not valid: should be auto, off, or a number of operators, 1 or more")
 
 
 class Measure(Model):
@@ -56,6 +81,9 @@ class Measure(Model):
     )
     retries: int = Field(default=1, ge=0, le=100, description="maximum number of retries of a run with interference")
     shuffle_seed: int = Field(default=0, ge=0, description="seed of the random order of the runs")
+    profile: Profile | None = Field(
+        default=None, description="also time each operator of the networks (PyTorch); unset: no profile"
+    )
 
     @field_validator("precision", mode="before")
     @classmethod

@@ -16,6 +16,7 @@ from hpcbench.errors import UserError, nearest
 from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.case import Case, expand
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
+from hpcbench.plan.profiled_cases import profiled, time_warnings
 from hpcbench.util.text import in_list
 
 # The options of `measure` that end the measurements of models; a command ends by itself.
@@ -55,7 +56,7 @@ class Budget:
 def make_plan(experiment: Experiment, document: Document, site: Site, limit: int | None = None) -> Plan:
     """Plan an experiment on a site, or its first `limit` cases. Raise UserError if it cannot run on the site."""
     expansion = expand(experiment, document, site.slurm, limit)
-    cases = expansion.cases
+    cases, left_out = profiled(expansion.cases, experiment, document)
     runs = shuffled_runs(cases, experiment.measure, experiment.same_workload)
     jobs = pack(runs, site.limits.max_array_size, lambda resources: sharing(resources, experiment, site, document))
     if site.scheduler == "slurm":
@@ -64,8 +65,10 @@ def make_plan(experiment: Experiment, document: Document, site: Site, limit: int
     warnings = (
         *(warning for rows in document.csv_rows for warning in rows.warnings),
         *expansion.warnings,
+        *left_out,
         *_queue_warnings(jobs, site),
         *_time_warnings(jobs, experiment),
+        *time_warnings(jobs, experiment.measure),
         *_unused(cases, experiment),
     )
     return Plan(experiment, site, cases, jobs, warnings)

@@ -14,6 +14,7 @@ from hpcbench.util.fast_json import decoded
 from hpcbench.util.package_data import shipped
 
 MAX_NAMED = 5
+OPERATORS = "operators"  # the folder of the profiles of operators, next to that of the records
 
 
 def log_name(index: int | str, array_id: str | None) -> str:
@@ -54,6 +55,16 @@ class SweepPaths:
     def output(self) -> Path:
         """Return the folder of the kept output of commands."""
         return self.results / OUTPUT
+
+    @property
+    def operators(self) -> Path:
+        """Return the folder of the profiles of operators; it exists only if there are any."""
+        return self.results / OPERATORS
+
+    @property
+    def operator_table(self) -> Path:
+        """Return the path of the table of operators, which is made from their profiles."""
+        return self.results / "operators.parquet"
 
     @property
     def reparsed(self) -> Path:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from hpcbench.analysis.studies import best_case
 from hpcbench.collect import found_metrics
+from hpcbench.collect.profiles import lines as profile_lines
 from hpcbench.commands.shared import planning
 from hpcbench.config import environment_variables, expressions, metrics, yaml_document
 from hpcbench.config.experiment import Measure
@@ -111,6 +112,8 @@ def output_limits() -> list[str]:
         Limit("numbers of a metric in a record", _count(value.KEPT), "the first ones are kept"),
         Limit("metrics found in output without a definition", _count(found_metrics.MOST), "the most informative ones"),
         Limit("output that is searched for them", f"{_count(found_metrics.MOST_SEARCHED)} characters", "both ends"),
+        Limit("size of a line of an operator profile", _bytes(profile_lines.MAX_LINE), "the line is left out"),
+        Limit("lines of operator profiles of a sweep", _count(profile_lines.MAX_ROWS), "later ones are left out"),
         Limit("last lines of the output of a failed run in its record", _count(status.LAST_LINES), "-"),
         Limit("log that `logs` and `show` read", _bytes(logs.MOST_BYTES), "only the end is read"),
         Limit("characters of a line that they print", _count(logs.LONGEST), "only the end is printed"),

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
+from hpcbench.collect.profiles.columns import columns as columns_of_operators
 from hpcbench.core.record import SCHEMA, Record
 from hpcbench.core.record_field import columns
 from hpcbench.core.typed_json import leaf_types
@@ -33,6 +34,13 @@ def record_columns() -> list[str]:
     """Return the columns that hold one field of a record, as a table."""
     rows = [(code(each.name), each.unit, each.meaning) for each in columns(RunRecord)]
     return markdown_table(("column", "unit", "meaning"), rows)
+
+
+def operator_columns() -> list[str]:
+    """Return the columns of the table of operators, as a table."""
+    names = {"Int64": "integer", "float64": "number", "boolean": "boolean", "string": "text"}
+    rows = [(code(each.name), names[each.kind], each.meaning) for each in columns_of_operators()]
+    return markdown_table(("column", "type", "meaning"), rows)
 
 
 def _schema() -> dict[str, Any]:

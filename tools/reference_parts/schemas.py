@@ -8,7 +8,7 @@ import typing
 from pydantic import BaseModel
 
 from hpcbench.config.container import Container
-from hpcbench.config.experiment import Experiment, Measure, Tune
+from hpcbench.config.experiment import Experiment, Measure, Profile, Tune
 from hpcbench.config.matrix.axes import Range
 from hpcbench.config.matrix.csv_group import CsvGroup
 from hpcbench.config.metrics import Metric
@@ -31,6 +31,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "optimizer": Optimizer,
     "learning_rate": LearningRate,
     "measure": Measure,
+    "profile": Profile,
     "retry": Retry,
     "tune": Tune,
     "metrics": Metric,

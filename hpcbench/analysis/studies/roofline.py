@@ -96,9 +96,18 @@ def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
     rows = timed.to_dict("records")
     points = pd.DataFrame([_point(row, roofs) for row in rows], index=timed.index, columns=list(POINT))
     points = points.astype({"cpus": "Int64", **dict.fromkeys(_NUMBERS, "float64")})
+    return Roofline(points, _ceilings(rows, roofs))
+
+
+def ceilings(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> pd.DataFrame:
+    """Return a row with the columns CEILING for each known ground of the cases."""
+    return _ceilings(cases.to_dict("records"), _roofs(peaks))
+
+
+def _ceilings(rows: Iterable[Row], roofs: Mapping[Ground, Roof]) -> pd.DataFrame:
     used = dict.fromkeys(ground for ground in map(_ground, rows) if ground in roofs)
-    ceilings = pd.DataFrame([_ceiling(ground, roofs[ground]) for ground in used], columns=list(CEILING))
-    return Roofline(points, ceilings.astype({"cpus": "Int64"}))
+    found = pd.DataFrame([_ceiling(ground, roofs[ground]) for ground in used], columns=list(CEILING))
+    return found.astype({"cpus": "Int64"})
 
 
 def _roofs(peaks: Iterable[MachinePeaks]) -> dict[Ground, Roof]:

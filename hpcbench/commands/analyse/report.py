@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +21,8 @@ from hpcbench.collect.table import sample_table
 from hpcbench.commands.options.completion import complete_case, complete_metric
 from hpcbench.commands.options.extras import require_packages
 from hpcbench.commands.options.figure_options import figure_options, formats_of, write_figures
+from hpcbench.commands.options.mllog_option import mllog_option, write_mllogs
+from hpcbench.commands.options.operators_option import operators_option, write_operators
 from hpcbench.commands.options.outputs import (
     STDOUT,
     Output,
@@ -49,6 +50,7 @@ from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of, surveyed
 from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
 from hpcbench.report.terminal.found_metrics import print_found
+from hpcbench.report.terminal.operators import print_operators
 from hpcbench.report.terminal.reporting_rules import print_rules, print_violations
 from hpcbench.report.terminal.results import print_insights, print_report
 from hpcbench.report.terminal.threads import print_threads
@@ -135,12 +137,8 @@ Examples:
     type=click.Choice(["latex", "markdown"]),
     help="Print the rankings as tables in this format.",
 )
-@click.option(
-    "--mllog",
-    metavar="DIR",
-    callback=not_empty,
-    help="Write an MLPerf log per model trained to a target accuracy to this folder.",
-)
+@mllog_option()
+@operators_option()
 @click.pass_context
 @without_garbage_collection()
 @archives_of_anybody()
@@ -165,6 +163,7 @@ def report_command(
     plot: str | None,
     tables_for: str | None,
     mllog: str | None,
+    operators_file: str | None,
     same_workload: tuple[str, ...],
 ) -> int:
     """Print the cases of SWEEP, best first, with 95 % confidence intervals. Several sweeps are reported together.
@@ -194,7 +193,8 @@ def report_command(
     if figures:
         write_figures(drawn, figures, wanted, theme, "at least two measured cases are required")
     _write(asked, results, progresses, searched, drawn, level, top)
-    _write_mllogs(records, mllog)
+    write_operators(results, operators_file)
+    write_mllogs(records, mllog)
     check_measurable(results)
     return SUCCESS if results.succeeded else FAILURE
 
@@ -226,6 +226,7 @@ def _print(
     _print_searched(searched)
     print_report(results, top, out, answered=bool(searched))
     print_threads(results, top, out)
+    print_operators(results, out)
     print_insights(insights(results), out)
     for progress in progresses:
         out.print(use_in_words(used(progress)), markup=False, soft_wrap=True)
@@ -301,16 +302,6 @@ def _write(
         writers |= dict.fromkeys((suffix, f"tables {kind}"), partial(_write_tables, results, kind, top))
     rows = plural(len(table()), "row") if any(output.format in ("csv", "parquet") for output in asked) else ""
     write_outputs(asked, writers, {"csv": rows, "parquet": rows})
-
-
-def _write_mllogs(records: list[Record], folder: str | None) -> None:
-    if folder is None:
-        return
-    from hpcbench.report.export import mllog
-
-    written = mllog.write(records, Path(folder))
-    text = f"wrote {plural(len(written), 'MLPerf log')} to {folder}"
-    err.print(text if written else "no MLPerf logs: no run trained to a target accuracy", markup=False, soft_wrap=True)
 
 
 def _write_tables(results: Results, kind: str, top: int, file: str) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from hpcbench.commands.options.outputs import Output
 from hpcbench.errors import UserError
 from hpcbench.util.extras import install_hint
 from hpcbench.util.text import in_list
+
+if TYPE_CHECKING:
+    from hpcbench.commands.options.outputs import Output
 
 _PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python", "pyarrow": "pyarrow"}  # by module
 _CHARTS = ("altair", "vl_convert")

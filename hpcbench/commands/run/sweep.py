@@ -7,19 +7,10 @@ from functools import partial
 
 import click
 
-from hpcbench.commands.options.completion import complete_experiment, complete_sweep
-from hpcbench.commands.options.dry_run import dry_run_options
-from hpcbench.commands.options.failure_options import failure_limit_of, failure_options
-from hpcbench.commands.options.outputs import STDOUT, json_option
-from hpcbench.commands.shared.context import (
-    choose_site,
-    file_in,
-    open_sweep,
-    set_option,
-    site_option,
-    workspace_of,
-    yes_option,
-)
+from hpcbench.commands.options.failure_options import failure_limit_of
+from hpcbench.commands.options.outputs import STDOUT
+from hpcbench.commands.options.sweep_options import sweep_options
+from hpcbench.commands.shared.context import choose_site, file_in, open_sweep, workspace_of
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_of, placed, planned
 from hpcbench.commands.shared.print_state import print_next, print_state
 from hpcbench.commands.shared.replace import replacing
@@ -56,26 +47,7 @@ Examples:
 
 
 @click.command("sweep", epilog=EPILOG)
-@click.argument("experiment", metavar="[EXPERIMENT]", required=False, shell_complete=complete_experiment)
-@click.option(
-    "--from",
-    "origin",
-    metavar="SWEEP",
-    shell_complete=complete_sweep,
-    help="Repeat SWEEP, a name or an archive.",
-)
-@site_option()
-@set_option()
-@click.option("--name", metavar="NAME", help="Name the sweep.  [default: EXPERIMENT-DATE-TIME]")
-@click.option("--limit", type=click.IntRange(min=1), help="Run only the first N cases.")
-@click.option("--local", is_flag=True, help="Run on this machine, in the foreground.")
-@dry_run_options("Show cases, commands, jobs and the maximum cost; write nothing.")
-@click.option("--render-only", is_flag=True, help="Write the scripts; submit nothing.")
-@click.option("--wait", is_flag=True, help="Wait until all jobs have ended.")
-@failure_options
-@click.option("--replace", is_flag=True, help="Replace an existing sweep of this --name, unless it has active runs.")
-@yes_option(f"Do not ask for confirmation before --replace deletes records; allow more than {MOST_POINTS:,} cases.")
-@json_option("Print JSON: the state of the sweep; with --dry-run, the plan.")
+@sweep_options
 @click.pass_context
 def sweep_command(
     context: click.Context,

@@ -12,6 +12,7 @@ from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.load.acceptance import with_acceptance, with_required_metrics
+from hpcbench.report.load.profiles import with_profiles
 from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of
 from hpcbench.report.load.results import results_of
@@ -44,7 +45,8 @@ def results_of_sweeps(
     same = _same_workload(same_workload, records, progresses)
     measured = with_required_metrics(sweeps, records)
     found = results_of(measured, metric, base or default_of_search(progresses), searches(progresses), same)
-    return with_acceptance(replace(found, fails_again=_failing_again(progresses)), sweeps)
+    found = with_profiles(replace(found, fails_again=_failing_again(progresses)), progresses, records)
+    return with_acceptance(found, sweeps)
 
 
 def _same_workload(asked: Sequence[str], records: list[Record], progresses: list[Progress]) -> set[str]:
@@ -72,11 +74,15 @@ def _failing_again(progresses: list[Progress]) -> frozenset[Key]:
 def figures_of(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:
     """Return the figures of a report, or the one that `plot` describes."""
     from hpcbench.report.charts.figures import chosen
+    from hpcbench.report.charts.operators import figures_of_operators
     from hpcbench.report.charts.resources import figures_of_resources
     from hpcbench.report.load.case_details import observe
 
     found = chosen(results, plot)
-    return found if plot else [*found, *figures_of_resources(results, observe(workspace, progresses, results))]
+    if plot:
+        return found
+    observed = observe(workspace, progresses, results)
+    return [*found, *figures_of_operators(results, observed.peaks), *figures_of_resources(results, observed)]
 
 
 def write_page_of(progress: Progress, workspace: Workspace, file: str) -> bool:

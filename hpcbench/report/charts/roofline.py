@@ -30,7 +30,7 @@ def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place:
     """
     points = found.points[found.points["flops_per_s"].notna() & found.points["intensity_flops_per_byte"].notna()]
     points = points.nlargest(MAX_POINTS, "share_of_attainable") if len(points) > MAX_POINTS else points
-    roofs = _roofs(found.ceilings.head(MAX_ROOFS), points["intensity_flops_per_byte"])
+    roofs = rooflines(found.ceilings.head(MAX_ROOFS), points["intensity_flops_per_byte"])
     axis = measure(
         "achieved rate of one node or GPU", _FLOPS, pd.concat([points["flops_per_s"], roofs["value"]]), log=True
     )
@@ -38,11 +38,6 @@ def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place:
     x = alt.X("x:Q", title="arithmetic intensity (FLOP/byte)", scale=alt.Scale(type="log", nice=False, padding=8))
     y = alt.Y("value:Q", title=axis.title, scale=axis.scale)
     roofs["value"] /= axis.factor
-    lines = alt.Chart(roofs).mark_line(color=theme.QUIET, strokeWidth=1.5).encode(x, y, alt.Detail("roof:N"))
-    ends = roofs.loc[roofs.groupby("roof")["x"].idxmax()]
-    labels = alt.Chart(ends).mark_text(
-        align="right", dy=-7, color=theme.QUIET, fontSize=11 if place.theme == "screen" else 7
-    )
     base = alt.Chart(frame).encode(x, colour(by, frame["colour"]))
     rules = base.mark_rule().encode(alt.Y("low:Q", title=axis.title, scale=axis.scale), alt.Y2("high:Q"))
     tooltip = [
@@ -53,10 +48,19 @@ def draw(found: Roofline, cases: pd.DataFrame, shown: list[str], by: str, place:
         alt.Tooltip("bound:N", title="bound by"),
     ]
     dots = base.mark_point(opacity=1).encode(y, shape(by, frame["colour"]), tooltip=tooltip)
-    return sized(lines + labels.encode(x, y, text="roof:N") + rules + dots, place)
+    return sized(drawn_roofs(roofs, x, y, place) + rules + dots, place)
 
 
-def _roofs(ceilings: pd.DataFrame, intensities: pd.Series[float]) -> pd.DataFrame:
+def drawn_roofs(roofs: pd.DataFrame, x: alt.X, y: alt.Y, place: PlotSize) -> Any:
+    """Return the layers of rooflines, whose values are in the unit of the axis: a line and a label each."""
+    lines = alt.Chart(roofs).mark_line(color=theme.QUIET, strokeWidth=1.5).encode(x, y, alt.Detail("roof:N"))
+    ends = roofs.loc[roofs.groupby("roof")["x"].idxmax()]
+    size = 11 if place.theme == "screen" else 7
+    labels = alt.Chart(ends).mark_text(align="right", dy=-7, color=theme.QUIET, fontSize=size)
+    return lines + labels.encode(x, y, text="roof:N")
+
+
+def rooflines(ceilings: pd.DataFrame, intensities: pd.Series[float]) -> pd.DataFrame:
     """Return the points of each roofline: the slope of the memory bandwidth, and the peak performance."""
     ridges = ceilings["ridge_flops_per_byte"].dropna()
     around = pd.concat([intensities, ridges])

@@ -8,12 +8,16 @@ from typing import Any
 from hpcbench.config.pricing import has_prices
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
+from hpcbench.plan.profiled_cases import estimate
 from hpcbench.report.export.json_text import json_text
+
+_HOURS = ("timing_node_hours", "power_node_hours")
 
 
 def plan_json(plan: Plan, name: str, warnings: Sequence[str]) -> str:
     """Return cases, jobs, maximum usage and warnings of a plan as JSON; null is unknown or unset."""
     most, cost = budget(plan.jobs, plan.site), plan.site.cost
+    found = estimate(plan.experiment.measure)
     document = {
         "sweep": name,
         "experiment": plan.experiment.name,
@@ -32,6 +36,7 @@ def plan_json(plan: Plan, name: str, warnings: Sequence[str]) -> str:
             "price": most.price.amount,
             "currency": cost.currency if has_prices(cost) else None,
         },
+        "profile_estimate": None if found is None else dict(zip(_HOURS, found.node_hours(plan.jobs), strict=True)),
         "warnings": list(warnings),
     }
     return json_text(document)

@@ -69,7 +69,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Aggregates:
-    """Statistics of cases by value of each axis, or tables of thread modes or verdicts; `name` heads the section."""
+    """Statistics of cases by axis, or tables of thread modes, verdicts or operators; `name` heads the section."""
 
     title: str
     about: str
@@ -193,6 +193,7 @@ class Page:
     insights: tuple[str, ...] = ()  # sentences on factors, guidelines and scaling
     figures: tuple[Figure, ...] = ()
     threads: Aggregates | None = None
+    operators: Aggregates | None = None
     aggregates: Aggregates | None = None
     acceptance: Aggregates | None = None
     failures: tuple[Failure, ...] = ()

@@ -12,7 +12,7 @@ from hpcbench.analysis.cases.observations import Observations
 from hpcbench.analysis.cases.quantities import TIME, as_reported
 from hpcbench.analysis.results import Results
 from hpcbench.collect.curves import curves
-from hpcbench.collect.power import power_over_time
+from hpcbench.collect.power.over_time import power_over_time
 from hpcbench.collect.windows import interference_windows, samples_over_time
 from hpcbench.core.record import Record
 from hpcbench.status.progress import Progress

@@ -20,6 +20,7 @@ from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
+from hpcbench.plan.profiled_cases import OPERATORS, estimate
 from hpcbench.report.text.counts import jobs_in_words, or_unset
 from hpcbench.slurm.queue import SEARCH
 from hpcbench.store.workspace import SweepPaths, Workspace
@@ -52,6 +53,7 @@ def show(
     out.print(_jobs(plan))
     if plan.site.scheduler == "slurm":
         _most(plan.jobs, plan.site)
+    _profile(plan)
     job = plan.jobs[0]
     writer = ScriptWriter(workspace, paths, plan.site, plan.experiment, template)
     script = writer.render(job, environments[job.resources.environment].python)
@@ -84,6 +86,19 @@ def _most(jobs: tuple[Job, ...], site: Site) -> None:
         f"{most.gpu_hours:,.2f} GPU-hours; the longest time limit is {_time(most.longest_s)}."
     )
     _price(site.cost, most.price)
+
+
+def _profile(plan: Plan) -> None:
+    """Print the estimated node-hours of a profile, and without Slurm also the maximum by the time limits."""
+    if not (found := estimate(plan.experiment.measure)):
+        return
+    timing, power = found.node_hours(plan.jobs)
+    text = f"Estimate from the settings for {OPERATORS} operators per network: {timing:,.2f} node-hours"
+    if power:
+        text += f", and {power:,.2f} more on nodes with a power sensor"
+    if plan.site.scheduler != "slurm":
+        text += f"; at most {budget(plan.jobs, plan.site).node_hours:,.2f} by the time limits"
+    out.print(f"{text}.", soft_wrap=True)
 
 
 def _script(name: str, template: Template, script: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.collect.power import COLUMNS, MOST_POINTS, power_over_time
+from hpcbench.collect.power.over_time import COLUMNS, MOST_POINTS, power_over_time
 from hpcbench.core.energy import Energy
 from hpcbench.core.record import Record
 from hpcbench.core.samples import Window

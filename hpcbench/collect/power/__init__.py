@@ -1,0 +1,1 @@
+"""Power and energy from the timelines of the monitors of a sweep."""

@@ -1,0 +1,1 @@
+"""The profiles of operators of a sweep, as a table."""

@@ -1,0 +1,111 @@
+"""Which cases can be profiled: the operators of networks of PyTorch, in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hpcbench.config.workload.nested import shown_value
+from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.config.experiment import Experiment, Measure
+    from hpcbench.config.parameters import Parameters
+    from hpcbench.config.yaml_document import Document
+    from hpcbench.plan.case import Case
+    from hpcbench.plan.packing import Job
+
+FRAMEWORK = "pytorch"
+TASKS = ("inference", "training")
+_PATH = ("measure", "profile")
+_MOST_NAMED = 5  # cases in a warning
+# For estimates: the distinct operators of a network, the time for all of them as a multiple of `max_time_s`, and the
+# number of power windows, with the length that an energy counter requires.
+OPERATORS, TIMING, WINDOWS, WINDOW_S = 60, 10.0, 80, 2.0
+
+
+def profiled(
+    cases: Sequence[Case], experiment: Experiment, document: Document
+) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """Return the cases of an experiment with `measure.profile`, and a warning for each reason to skip some of them.
+
+    Raise UserError if a case cannot be profiled, unless `unsupported: skip` is set and another case can be.
+    """
+    profile = experiment.measure.profile
+    reasons = {case.id: unsupported(case.parameters) for case in cases} if profile else {}
+    refused = [case for case in cases if reasons.get(case.id)]
+    if not profile or not refused:
+        return tuple(cases), ()
+    first = refused[0]
+    what = f"case {first.id}{_values(first, experiment)} cannot be profiled: {reasons[first.id]}"
+    if len(refused) == len(cases):
+        what = what if len(cases) == 1 else f"no case can be profiled; {what}"
+        raise document.error(what, _PATH, f"use framework: {FRAMEWORK} with task: inference or training")
+    if profile.unsupported == "refuse":
+        hint = "exclude it, or skip such cases: --set measure.profile.unsupported=skip"
+        raise document.error(what, _PATH, hint)
+    by_reason: dict[str, list[str]] = {}
+    for case in refused:
+        by_reason.setdefault(reasons[case.id], []).append(f"{case.id}{_values(case, experiment)}")
+    left = [case for case in cases if not reasons[case.id]]
+    warnings = tuple(_left_out(reason, names) for reason, names in by_reason.items())
+    return tuple(replace(case, index=index) for index, case in enumerate(left)), warnings
+
+
+def _left_out(reason: str, names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    named = ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    what = f"{plural(len(names), 'case')} cannot be profiled and {'is' if len(names) == 1 else 'are'} left out"
+    return f"{what}: {named}: {reason}"
+
+
+def unsupported(parameters: Parameters) -> str:
+    """Return why the operators of a case cannot be profiled; an empty text if they can."""
+    p = parameters
+    if p.framework != FRAMEWORK:
+        return f"framework: {p.framework} has no operator profiler; only {FRAMEWORK} has one"
+    if p.task not in TASKS:
+        return f"task: {p.task} has no profile; only {' and '.join(TASKS)} have one"
+    if p.strategy != "single" or p.tasks * p.instances > 1:
+        return "it runs in several processes; a profile requires strategy: single, one task and one instance"
+    return ""
+
+
+def _values(case: Case, experiment: Experiment) -> str:
+    """Return the values of the axes of a case in parentheses: ` (framework=jax, task=training)`."""
+    values = {**case.parameters.model_dump(mode="json"), **case.user_parameters}
+    named = ", ".join(f"{name}={shown_value(values, name)}" for name in experiment.axis_names)
+    return f" ({named})" if named else ""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The estimated seconds of a profiled run, without the start of its process."""
+
+    timing_s: float  # warm-up, measurements and times of the operators
+    power_s: float  # in addition, on a node with a power sensor
+
+    def node_hours(self, jobs: Sequence[Job]) -> tuple[float, float]:
+        """Return the node-hours of all runs of jobs: without power, and in addition with it."""
+        runs = sum(len(job.runs) * job.resources.nodes for job in jobs)
+        return runs * self.timing_s / 3600, runs * self.power_s / 3600
+
+
+def estimate(measure: Measure) -> Estimate | None:
+    """Return how long a profiled run takes by the settings of `measure`; None without a profile."""
+    profile = measure.profile
+    if profile is None:
+        return None
+    windows = {"off": 0, "auto": WINDOWS}.get(str(profile.power), profile.power)
+    return Estimate(measure.max_warmup_s + measure.max_time_s * (1 + TIMING), WINDOW_S * float(windows))
+
+
+def time_warnings(jobs: Sequence[Job], measure: Measure) -> list[str]:
+    """Return a warning if a profiled run may reach its time limit, so that its record is lost."""
+    found, limit_s = estimate(measure), min(job.resources.limit_s for job in jobs)
+    if found is None or found.timing_s + found.power_s <= limit_s:
+        return []
+    what = f"the profile of a run may take {found.timing_s:.0f} s"
+    what += f", and {found.power_s:.0f} s more on nodes with a power sensor" if found.power_s else ""
+    return [f"{what}, but the time limit per run is {limit_s:g} s; to raise it: --set slurm.time=00:30:00"]
