@@ -18,7 +18,6 @@ from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, OPERATOR, THREAD_COUNT
 from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
-from hpcbench.models.operators.catalog import OPERATORS
 from hpcbench.models.source import ONNX_FRAMEWORKS, Source, source_of
 
 MAX_SEED = 2**32 - 1
@@ -95,11 +94,6 @@ class Parameters(Settings):
         if value not in catalog.MODELS:
             raise ValueError(f"unknown model '{value}'; {nearest(value, catalog.MODELS)} {OF_LIBRARIES}")
         return value
-
-    @field_validator("operator")
-    @classmethod
-    def _known_operator(cls, value: str | None) -> str | None:
-        return value if value is None else _one_of(value, OPERATORS, "operator")
 
     @field_validator("command")
     @classmethod

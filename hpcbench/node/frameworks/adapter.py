@@ -173,6 +173,7 @@ class OperatorComputation(Computation):
             input_shapes={name: array.shape for name, array in operator.arrays().items()},
             dtype=dtype,
             math_mode="float32" if dtype == "float32" else "pure",
+            graph_fingerprint=operator.fingerprint(),
         )
 
 

@@ -14,8 +14,10 @@ from torch.nn import functional
 from ....core.frameworks import COMPILED
 from ....models.operators import movement, normalization, pointwise, products, recurrent, reductions
 from ....models.operators.operator import FORWARD, INDEX, SPARSE, Array, Operator
+from ...workload.own_operator import OwnOperator
 from ...workload.problem import Problem
 from ..operator_call import OperatorCall, Request
+from . import own_operator
 from .network import device_of, remarks_on_graphs, set_arithmetic
 
 Function = Callable[..., torch.Tensor]
@@ -37,11 +39,12 @@ class PyTorchOperator(OperatorCall):
         wanted = request.wanted if request.phase != FORWARD else ()
         function, tensors = self.built(tensors)
         for name in tensors:
-            tensors[name].requires_grad_(name in wanted)
+            tensors[name].requires_grad_(name in wanted and not own_operator.has_backward(request.operator))
         if problem.parameters["execution"] == COMPILED:
             autograd_config.donated_buffer = False  # the graph of one forward pass serves many backward passes
             function = torch.compile(function, mode=problem.parameters["compile_mode"])
-        self._call = self._backward(function, tensors) if wanted else self._forward(function, tensors)
+        call = self._backward if wanted else self._forward
+        self._call = own_operator.checked(request, lambda: call(function, tensors))
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
 
@@ -81,9 +84,12 @@ class PyTorchOperator(OperatorCall):
         return call
 
     def _backward(self, function: Function, tensors: Tensors) -> Callable[[], Tuple[torch.Tensor, ...]]:
+        operator = self.request.operator
         output = function(**tensors)
         sources = [tensors[name] for name in self.request.wanted]
-        cotangent = self._on_device(self.request.operator.output(), self.request.cotangent)
+        cotangent = self._on_device(operator.output(), self.request.cotangent)
+        if own_operator.has_backward(operator):
+            return own_operator.backward(operator, self.request, output, tensors, cotangent)
         return lambda: torch.autograd.grad(output, sources, cotangent, retain_graph=True)
 
 
@@ -225,4 +231,5 @@ _BUILDERS: Dict[Type[Operator], Callable[[Any, Tensors], _Built]] = {
     movement.Transpose: _of(lambda x: x.t().contiguous()),
     movement.Concat: _of(lambda a, b: torch.cat([a, b], 1)),
     movement.Flatten: _of(lambda x: x.flatten(1)),
+    OwnOperator: own_operator.built,
 }

@@ -12,7 +12,8 @@ from ....models.operators.operator import FORWARD
 from ....models.reference.variable import Variable
 from ...frameworks.adapter import OperatorComputation
 from ...frameworks.operator_call import OUTPUT
-from . import random_results
+from ...workload.own_operator import OwnOperator
+from . import own_references, random_results
 from .array_errors import array_error
 from .gradient_check import check_gradients
 from .heat_map import heat_map
@@ -52,13 +53,14 @@ def validate(
 def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
     """Return the errors of the results against the references, and the gradient check."""
     request = computation.request
-    references = references_of(request)
+    references = _references(computation)
     reason, checked = _wrong_shape(results, references), None
-    errors = {name: array_error(name, array, references[name], request.dtype) for name, array in results.items()}
-    worst = max(errors.values(), key=lambda error: error.bound_ratio)
+    compared = [name for name in results if name in references]
+    errors = {name: array_error(name, results[name], references[name], request.dtype) for name in compared}
+    worst = max(errors.values(), key=lambda error: error.bound_ratio, default=None)
     if request.phase != FORWARD and not reason:
-        checked = check_gradients(request, computation.called_with, results, references)
-    reason = reason or _wrong_numbers(worst, results[worst.array])
+        checked = check_gradients(request, computation.called_with, results, references, own_references.forward_of(request))
+    reason = reason or (worst and _wrong_numbers(worst, results[worst.array]))
     if not reason and checked and not checked.passed:
         reason = "the gradients differ from central differences by %.2g of their norm" % checked.check.error
     return Validation(
@@ -67,8 +69,15 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
         worst=worst,
         arrays=errors,
         gradient_check=checked.check if checked else None,
-        error_map=_error_map(worst.array, results[worst.array], references[worst.array]),
+        error_map=_error_map(worst.array, results[worst.array], references[worst.array]) if worst else None,
     )
+
+
+def _references(computation: OperatorComputation) -> Dict[str, Variable]:
+    request = computation.request
+    if isinstance(request.operator, OwnOperator):
+        return own_references.references_of(request, computation.called_with)
+    return references_of(request)
 
 
 def _wrong_shape(results: Arrays, references: Dict[str, Variable]) -> Optional[str]:

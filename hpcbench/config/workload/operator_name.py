@@ -1,0 +1,45 @@
+"""The parameter `operator`: a name, or a mapping with a Python file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+from hpcbench.errors import nearest
+from hpcbench.models.operators.catalog import OPERATORS
+from hpcbench.models.operators.user_file import PATTERN, file_of, name_of
+
+EXAMPLE = "e.g. operator: {python: axpy.py}"
+_FILE = {
+    "type": "object",
+    "properties": {
+        "python": {"type": "string", "minLength": 1, "description": "Python file, relative to the workspace"}
+    },
+    "required": ["python"],
+    "additionalProperties": False,
+}
+JSON_SCHEMA: dict[str, Any] = {
+    "anyOf": [{"enum": [*OPERATORS, None]}, {"type": "string", "pattern": PATTERN}, _FILE],
+}
+
+
+def _name(value: Any) -> Any:
+    """Return the name of an operator: `python:axpy.py` for {python: axpy.py}; other values unchanged."""
+    if not isinstance(value, dict):
+        return value
+    path = value.get("python")
+    if len(value) != 1 or not isinstance(path, str):
+        raise ValueError(f"'operator' must be a name or a Python file, {EXAMPLE}")
+    return name_of(path)
+
+
+def _known(value: str | None) -> str | None:
+    if value is None or file_of(value) is not None or value in OPERATORS:
+        return value
+    if value.endswith(".py"):
+        raise ValueError(f"unknown operator '{value}'; did you mean operator: {{python: {value}}}?")
+    raise ValueError(f"unknown operator '{value}'; {nearest(value, OPERATORS)}")
+
+
+OperatorName = Annotated[str | None, BeforeValidator(_name), AfterValidator(_known)]
