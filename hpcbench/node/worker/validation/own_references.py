@@ -5,7 +5,6 @@ from typing import Callable, Dict, Optional
 import numpy
 
 from ....models.operators.operator import FORWARD
-from ....models.reference.errors import stored
 from ....models.reference.functions import FUNCTION_ULPS
 from ....models.reference.variable import ROUNDINGS, Variable
 from ...errors import Unsupported
@@ -52,16 +51,16 @@ def _in_float64(request: Request, called_with: Callable[[Request], OperatorCall]
 
 
 def _bounded(operator: OwnOperator, name: str, value: "numpy.ndarray", dtype: str) -> Variable:
-    """Return a reference with its bound: that of a sum of `terms` (models/reference/variable.py), or the tolerance.
+    """Return a reference with its bound: of some stored results and a sum of `terms`, or the tolerance of the file.
 
-    The terms of a sum are unknown. If they are independent, the sum of their squares is the mean square of all sums.
+    The bound of a sum (models/reference/variable.py) depends on its terms, which are unknown. If they are independent,
+    the sum of their squares is the mean square of all sums.
     """
     rounding = ROUNDINGS[dtype]
     tolerance, terms = operator.tolerance(dtype), operator.terms(name)
-    sizes = numpy.abs(value)
     if tolerance is not None:
-        bound = numpy.full(value.shape, tolerance * sizes.max(initial=0) / FACTOR)
+        bound = numpy.full(value.shape, tolerance * numpy.abs(value).max(initial=0) / FACTOR)
     else:
         spread = numpy.sqrt((value**2).mean() + value**2)
-        bound = stored(value, rounding, FUNCTION_ULPS) + rounding.products * numpy.sqrt(terms) * spread
+        bound = (FUNCTION_ULPS * rounding.results + rounding.products * numpy.sqrt(terms)) * spread + rounding.tiny
     return Variable(value, rounding, bound.astype(numpy.float32))
