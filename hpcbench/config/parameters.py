@@ -146,9 +146,11 @@ class Parameters(Settings):
         """Raise ValueError for several tasks without a strategy, unless each of them has a model of its own.
 
         These are the trainings of several models to a target accuracy, and replicas of frameworks without strategies.
+        The tasks of a collective operator make one call together.
         """
         others = ", ".join(name for name in strategies if name != "single")
-        if self.strategy == "single" and self.tasks > 1 and others and self.task != TIME_TO_ACCURACY:
+        may_be_several = self.task == TIME_TO_ACCURACY or operator_parameters.is_collective(self.operator)
+        if self.strategy == "single" and self.tasks > 1 and others and not may_be_several:
             raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
 
     def _shipped(self, model: str) -> None:

@@ -35,6 +35,8 @@ def check(parameters: Parameters) -> None:
         raise ValueError(f"strategy: {parameters.strategy} cannot be used with task: {OPERATOR}")
     if file_of(name) is None:
         operator_of(name, parameters.sizes).check_phase(parameters.phase)
+        if is_collective(name) and parameters.tasks < 2:
+            raise ValueError(f"the operator {name} requires several tasks; set tasks_per_node or nodes")
     else:
         _check_own(parameters)
 
@@ -46,6 +48,11 @@ def _check_own(parameters: Parameters) -> None:
     for size, value in parameters.sizes.items():
         if not size.isidentifier() or not isinstance(value, bool | int | float | str):
             raise ValueError(f"the size '{size}' must be an argument of `inputs` with a number, text, true or false")
+
+
+def is_collective(operator: str | None) -> bool:
+    """Return whether all tasks make one call of an operator together."""
+    return operator in OPERATORS and OPERATORS[operator].is_collective
 
 
 def check_absent(parameters: Parameters) -> None:

@@ -49,6 +49,7 @@ class Operator(ABC):
     # Products of the cost of the forward pass that the gradients by role take; empty: none has FLOPs.
     products: ClassVar[Mapping[str, int]] = {}
     is_random: ClassVar[bool] = False
+    is_collective: ClassVar[bool] = False  # whether all tasks make one call together
 
     @abstractmethod
     def arrays(self) -> Dict[str, Array]:
@@ -82,6 +83,10 @@ class Operator(ABC):
     def bytes_moved(self, phase: str, dtype_bytes: int) -> int:
         """Return how many bytes one call reads and writes at least."""
         return self.numbers_moved(phase) * dtype_bytes
+
+    def bus_bytes(self, tasks: int, dtype_bytes: int) -> Optional[int]:
+        """Return the bytes that each of the tasks sends in one call; None if they do not communicate."""
+        return None
 
     def given(self) -> Optional[Mapping[str, Any]]:
         """Return the values of the arrays of an operator of the user; None for the others, whose values are drawn."""

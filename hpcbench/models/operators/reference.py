@@ -25,6 +25,7 @@ from ..reference.functions import (
     scale,
     sigmoid,
     subtract,
+    sum_over,
     swap,
     take,
     tanh,
@@ -33,7 +34,7 @@ from ..reference.functions import (
 )
 from ..reference.variable import Variable
 from ..reference.windows import windows
-from . import movement, normalization, pointwise, products, recurrent, reductions
+from . import collective, movement, normalization, pointwise, products, recurrent, reductions
 from .operator import Operator
 
 Arrays = Dict[str, Variable]
@@ -236,6 +237,11 @@ def _of_transpose(operator: movement.Transpose, arrays: Arrays, indices: Indices
 @result_of.register
 def _of_concat(operator: movement.Concat, arrays: Arrays, indices: Indices) -> Variable:
     return concatenate([arrays["a"], arrays["b"]], 1)
+
+
+@result_of.register
+def _of_all_reduce(operator: collective.AllReduce, arrays: Arrays, indices: Indices) -> Variable:
+    return sum_over(list(arrays.values()))
 
 
 @result_of.register

@@ -170,6 +170,17 @@ def total(a: Variable, axes: Tuple[int, ...]) -> Variable:
     return rounded(value, a, quadrature(error, local), ((a, pullback),), 1.0 if count > 1 else 0.0)
 
 
+def sum_over(arrays: Sequence[Variable]) -> Variable:
+    """Return the sum of exact arrays of one shape, which may be added up in any order."""
+    first, count = arrays[0], len(arrays)
+    value = sum(each.value for each in arrays)
+    squares = sum(magnitude(each.value) ** 2 for each in arrays)
+    spread = numpy.sqrt(squares + magnitude(value) ** 2)
+    local = numpy.float32(first.rounding.results * math.sqrt(count)) * spread if count > 1 else None
+    parents: Parents = [(each, lambda g: g) for each in arrays]
+    return rounded(numpy.asarray(value), first, local, parents, 1.0 if count > 1 else 0.0)
+
+
 def mean(a: Variable, axes: Tuple[int, ...]) -> Variable:
     """Return the mean over axes, which are removed."""
     return scale(total(a, axes), 1 / math.prod(a.shape[axis] for axis in axes))

@@ -63,8 +63,17 @@ class OperatorCall(ABC):
         """Return remarks on how the phase was computed, for the record."""
         return []
 
+    def restore(self) -> None:
+        """Set the arrays to those of the request, for an operator that replaces them."""
+        return
+
+    def close(self) -> None:
+        """Leave the group of ranks. All ranks must call this."""
+        return
+
     def results(self) -> Arrays:
-        """Run the phase once. Return its results by name, in the layout of models/operators."""
+        """Run the phase once, on the arrays of the request. Return its results by name, in the layout of models."""
+        self.restore()
         found = [self.to_numpy(result) for result in self.call()]
         self.synchronize()
         described = self.request.described

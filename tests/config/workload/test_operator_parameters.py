@@ -73,6 +73,8 @@ def test_a_network_has_no_parameters_of_operators() -> None:
             "the operator relu has no phase backward_weights; use one of: forward, backward_inputs, both",
         ),
         ({"phase": "backward"}, "'forward', 'backward_inputs', 'backward_weights' or 'both'"),
+        ({"operator": "all_reduce"}, "the operator all_reduce requires several tasks; set tasks_per_node or nodes"),
+        ({"tasks_per_node": 2}, "the strategy single allows one task, not 2"),
         ({"batch_size": 32}, "'batch_size' cannot be used with task: operator; use sizes"),
         ({"model": "mlp"}, "'model' cannot be used with task: operator"),
         ({"model_options": {"hidden_size": 8}}, "'model_options' cannot be used with task: operator"),
@@ -125,6 +127,10 @@ def test_an_operator_of_the_user_has_the_sizes_and_phases_of_its_file() -> None:
     planned = parameters(**OWN, sizes={"rows": 3, "mode": "fast"}, phase="both").planned()
     assert (planned["operator"], planned["sizes"]) == ("python:axpy.py", {"rows": 3, "mode": "fast"})
     assert identity(operator="python:axpy.py") == identity(**OWN) != identity(operator={"python": "other.py"})
+
+
+def test_a_collective_operator_has_several_tasks() -> None:
+    assert parameters(operator="all_reduce", tasks_per_node=2, nodes=3).tasks == 6
 
 
 def test_the_order_of_sizes_does_not_matter() -> None:

@@ -12,12 +12,13 @@ from torch._functorch import config as autograd_config
 from torch.nn import functional
 
 from ....core.frameworks import COMPILED
-from ....models.operators import movement, normalization, pointwise, products, recurrent, reductions
+from ....models.operators import collective, movement, normalization, pointwise, products, recurrent, reductions
 from ....models.operators.operator import FORWARD, INDEX, SPARSE, Array, Operator
+from ...errors import Unsupported
 from ...workload.own_operator import OwnOperator
 from ...workload.problem import Problem
 from ..operator_call import OperatorCall, Request
-from . import own_operator
+from . import own_operator, strategies
 from .network import device_of, remarks_on_graphs, set_arithmetic
 
 Function = Callable[..., torch.Tensor]
@@ -34,10 +35,13 @@ class PyTorchOperator(OperatorCall):
         set_arithmetic()
         if request.operator.is_random:
             torch.manual_seed(problem.parameters["seed"] + problem.group.rank)
+        if request.operator.is_collective:
+            _join(problem, self.device)
         arrays = request.operator.arrays()
         tensors = {name: self._on_device(arrays[name], array) for name, array in request.arrays.items()}
         wanted = request.wanted if request.phase != FORWARD else ()
         function, tensors = self.built(tensors)
+        self._tensors = tensors
         for name in tensors:
             tensors[name].requires_grad_(name in wanted and not own_operator.has_backward(request.operator))
         if problem.parameters["execution"] == COMPILED:
@@ -65,6 +69,14 @@ class PyTorchOperator(OperatorCall):
 
     def peak_device_bytes(self) -> Optional[int]:
         return int(torch.cuda.max_memory_allocated(self.device)) if self.device.type == "cuda" else None
+
+    def restore(self) -> None:
+        if self.request.operator.is_collective:
+            for name, array in self.request.arrays.items():
+                self._tensors[name].copy_(torch.from_numpy(array))
+
+    def close(self) -> None:
+        strategies.leave()
 
     def remarks(self) -> List[str]:
         return remarks_on_graphs("operator") if self.problem.parameters["execution"] == COMPILED else []
@@ -94,6 +106,18 @@ class PyTorchOperator(OperatorCall):
 
 
 _Built = Tuple[Function, Tensors]
+
+
+def _join(problem: Problem, device: torch.device) -> None:
+    """Join the group of ranks of a collective operator. Raise Unsupported for a compiled one."""
+    if problem.parameters["execution"] == COMPILED:
+        raise Unsupported("a collective operator is not compiled; use execution: eager")
+    strategies.join_group(problem, device)
+
+
+def _all_reduce(x: torch.Tensor) -> torch.Tensor:
+    torch.distributed.all_reduce(x)
+    return x
 
 
 def _of(function: Callable[..., torch.Tensor]) -> Callable[[Any, Tensors], _Built]:
@@ -231,5 +255,6 @@ _BUILDERS: Dict[Type[Operator], Callable[[Any, Tensors], _Built]] = {
     movement.Transpose: _of(lambda x: x.t().contiguous()),
     movement.Concat: _of(lambda a, b: torch.cat([a, b], 1)),
     movement.Flatten: _of(lambda x: x.flatten(1)),
+    collective.AllReduce: _of(_all_reduce),
     OwnOperator: own_operator.built,
 }

@@ -42,7 +42,9 @@ def validate(
     validation = _random(computation, results) if request.operator.is_random else _compared(computation, results)
     if not request.operator.is_random:
         call = computation.call.results
-        changed = (lambda count: with_threads(count, call)) if with_threads else None
+        # The ranks of a collective operator make the same calls, but may have different numbers of threads.
+        alone = with_threads and not request.operator.is_collective
+        changed = (lambda count: with_threads(count, call)) if with_threads and alone else None
         repeats, variances = repeated(results, call, changed, threads)
         shown = variances and max(variances, key=lambda name: float(variances[name].max()))
         variance_map = heat_map(shown, variances[shown]) if variances and shown else None
@@ -77,7 +79,9 @@ def _references(computation: OperatorComputation) -> Dict[str, Variable]:
     request = computation.request
     if isinstance(request.operator, OwnOperator):
         return own_references.references_of(request, computation.called_with)
-    return references_of(request)
+    group = computation.problem.group
+    others = range(group.size) if request.operator.is_collective else ()
+    return references_of(request, [computation.arrays_of(rank) for rank in others if rank != group.rank])
 
 
 def _wrong_shape(results: Arrays, references: Dict[str, Variable]) -> Optional[str]:
