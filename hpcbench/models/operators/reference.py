@@ -15,7 +15,6 @@ from ..reference.functions import (
     exp,
     log,
     masked,
-    matmul,
     maximum,
     mean,
     multiply,
@@ -32,6 +31,7 @@ from ..reference.functions import (
     total,
     transpose,
 )
+from ..reference.products import matmul
 from ..reference.variable import Variable
 from ..reference.windows import windows
 from . import collective, movement, normalization, pointwise, products, recurrent, reductions
@@ -129,9 +129,10 @@ def _over_time(
 ) -> Variable:
     """Return h (batch, timesteps, hidden) of a recurrence. `step` maps x_t, U h and the states to the new states."""
     state = [constant(x, numpy.zeros((operator.batch, operator.hidden)))] * states
+    columns = swap(kernel)
     outputs = []
     for place in range(operator.timesteps):
-        state = step(take(x, (slice(None), place)), matmul(state[0], swap(kernel)), state)
+        state = step(take(x, (slice(None), place)), matmul(state[0], columns), state)
         outputs.append(reshape(state[0], (operator.batch, 1, operator.hidden)))
     return concatenate(outputs, 1)
 

@@ -55,6 +55,12 @@ class OperatorCall(ABC):
     def synchronize(self) -> None:
         """Wait until the device has finished all work."""
 
+    @property
+    def execution(self) -> Optional[str]:
+        """Return the execution of this call, which may differ from that of the case in float64."""
+        found: Optional[str] = self.problem.parameters["execution"]
+        return found
+
     def peak_device_bytes(self) -> Optional[int]:
         """Return the maximum memory in use on the device, in bytes; None on CPUs."""
         return None

@@ -11,7 +11,7 @@ from torch import nn
 from torch._functorch import config as autograd_config
 from torch.nn import functional
 
-from ....core.frameworks import COMPILED
+from ....core.frameworks import COMPILED, EAGER
 from ....models.operators import collective, movement, normalization, pointwise, products, recurrent, reductions
 from ....models.operators.operator import FORWARD, INDEX, SPARSE, Array, Operator
 from ...errors import Unsupported
@@ -44,13 +44,18 @@ class PyTorchOperator(OperatorCall):
         self._tensors = tensors
         for name in tensors:
             tensors[name].requires_grad_(name in wanted and not own_operator.has_backward(request.operator))
-        if problem.parameters["execution"] == COMPILED:
+        if self.execution == COMPILED:
             autograd_config.donated_buffer = False  # the graph of one forward pass serves many backward passes
             function = torch.compile(function, mode=problem.parameters["compile_mode"])
         call = self._backward if wanted else self._forward
         self._call = own_operator.checked(request, lambda: call(function, tensors))
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
+
+    @property
+    def execution(self) -> Optional[str]:
+        """Return eager in float64: the compiler would compile each of the calls of a gradient check."""
+        return EAGER if self.request.dtype == "float64" else super().execution
 
     def built(self, tensors: Tensors) -> "_Built":
         """Return the function of the operator, and the tensors that it takes by name."""

@@ -152,3 +152,17 @@ def test_a_fault_that_is_planted_in_a_function_of_pytorch_is_found(
 def test_a_compiled_collective_operator_is_unsupported_with_the_reason() -> None:
     with pytest.raises(Unsupported, match="a collective operator is not compiled; use execution: eager"):
         computation("all_reduce", {"floats": 5}, of=PyTorchOperator, execution="compiled")
+
+
+def test_the_gradient_check_of_a_compiled_operator_is_eager_and_the_record_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled = []
+    monkeypatch.setattr(torch, "compile", lambda function, mode: compiled.append(mode) or function)
+    found = validated("softmax", {"rows": 4, "columns": 9}, BOTH, of=PyTorchOperator, execution="compiled")
+    assert (found.verdict, len(compiled)) == (PASSED, 1)
+    assert found.gradient_check is not None
+    assert (found.gradient_check.execution, found.gradient_check.dtype) == ("eager", "float64")
+    eager = validated("softmax", {"rows": 4, "columns": 9}, BOTH, of=PyTorchOperator).gradient_check
+    assert eager is not None
+    assert eager.execution is None
