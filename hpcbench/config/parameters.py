@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.environment_variables import check_no_secret
-from hpcbench.config.workload import external_model, operator_parameters
+from hpcbench.config.workload import external_model, operator_name, operator_parameters
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
 from hpcbench.config.workload.model_name import OF_LIBRARIES, ONNX_EXAMPLE, similar
@@ -18,6 +18,7 @@ from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, OPERATOR, THREAD_COUNT
 from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
+from hpcbench.models.operators.catalog import OPERATORS
 from hpcbench.models.source import ONNX_FRAMEWORKS, Source, source_of
 
 MAX_SEED = 2**32 - 1
@@ -93,6 +94,13 @@ class Parameters(Settings):
             raise ValueError(f"unknown model '{value}'; did you mean model: {meant}?")
         if value not in catalog.MODELS:
             raise ValueError(f"unknown model '{value}'; {nearest(value, catalog.MODELS)} {OF_LIBRARIES}")
+        return value
+
+    @field_validator("operator")
+    @classmethod
+    def _known_operator(cls, value: str | None) -> str | None:
+        if value is not None:
+            operator_name.check(value, OPERATORS)
         return value
 
     @field_validator("command")

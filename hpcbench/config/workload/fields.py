@@ -10,8 +10,8 @@ from pydantic import Field, create_model
 
 from hpcbench.config.workload.model_input import Inputs
 from hpcbench.config.workload.model_name import JSON_SCHEMA, ModelName
-from hpcbench.config.workload.operator_name import JSON_SCHEMA as OPERATOR_SCHEMA
 from hpcbench.config.workload.operator_name import OperatorName
+from hpcbench.config.workload.operator_name import json_schema as operator_schema
 from hpcbench.config.yaml_document import Model
 from hpcbench.core import frameworks
 from hpcbench.core.frameworks import DEVICES, DTYPES, ONLY_INFER, SETTINGS, STRATEGIES, TASKS, Setting
@@ -103,7 +103,7 @@ class Work(Model):
         default=None,
         description=f"with task: operator, the operator: {_names(OPERATORS)}. With PyTorch, also your own, in a Python "
         "file relative to the workspace: `{python: FILE}` or `python:FILE`",
-        json_schema_extra=OPERATOR_SCHEMA,
+        json_schema_extra=operator_schema(OPERATORS),
     )
     phase: Phase = Field(
         default=FORWARD,

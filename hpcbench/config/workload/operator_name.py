@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from hpcbench.errors import nearest
-from hpcbench.models.operators.catalog import OPERATORS
 from hpcbench.models.operators.user_file import PATTERN, file_of, name_of
 
 EXAMPLE = "e.g. operator: {python: axpy.py}"
@@ -19,9 +19,20 @@ _FILE = {
     "required": ["python"],
     "additionalProperties": False,
 }
-JSON_SCHEMA: dict[str, Any] = {
-    "anyOf": [{"enum": [*OPERATORS, None]}, {"type": "string", "pattern": PATTERN}, _FILE],
-}
+
+
+def json_schema(known: Collection[str]) -> dict[str, Any]:
+    """Return the JSON schema of the parameter, given the names of hpcbench's operators."""
+    return {"anyOf": [{"enum": [*known, None]}, {"type": "string", "pattern": PATTERN}, _FILE]}
+
+
+def check(value: str, known: Collection[str]) -> None:
+    """Raise ValueError if a value is neither one of the known operators nor a file."""
+    if file_of(value) is not None or value in known:
+        return
+    if value.endswith(".py"):
+        raise ValueError(f"unknown operator '{value}'; did you mean operator: {{python: {value}}}?")
+    raise ValueError(f"unknown operator '{value}'; {nearest(value, known)}")
 
 
 def _name(value: Any) -> Any:
@@ -34,12 +45,4 @@ def _name(value: Any) -> Any:
     return name_of(path)
 
 
-def _known(value: str | None) -> str | None:
-    if value is None or file_of(value) is not None or value in OPERATORS:
-        return value
-    if value.endswith(".py"):
-        raise ValueError(f"unknown operator '{value}'; did you mean operator: {{python: {value}}}?")
-    raise ValueError(f"unknown operator '{value}'; {nearest(value, OPERATORS)}")
-
-
-OperatorName = Annotated[str | None, BeforeValidator(_name), AfterValidator(_known)]
+OperatorName = Annotated[str | None, BeforeValidator(_name)]

@@ -173,12 +173,12 @@ def total(a: Variable, axes: Tuple[int, ...]) -> Variable:
 def sum_over(arrays: Sequence[Variable]) -> Variable:
     """Return the sum of exact arrays of one shape, which may be added up in any order."""
     first, count = arrays[0], len(arrays)
-    value = sum(each.value for each in arrays)
-    squares = sum(magnitude(each.value) ** 2 for each in arrays)
+    value: NDArray = numpy.asarray(sum(each.value for each in arrays))
+    squares = sum(each.squares for each in arrays)
     spread = numpy.sqrt(squares + magnitude(value) ** 2)
     local = numpy.float32(first.rounding.results * math.sqrt(count)) * spread if count > 1 else None
     parents: Parents = [(each, lambda g: g) for each in arrays]
-    return rounded(numpy.asarray(value), first, local, parents, 1.0 if count > 1 else 0.0)
+    return rounded(value, first, local, parents, 1.0 if count > 1 else 0.0)
 
 
 def mean(a: Variable, axes: Tuple[int, ...]) -> Variable:
@@ -231,7 +231,7 @@ def concatenate(parts: Sequence[Variable], axis: int) -> Variable:
 def _scattered(g: Variable, index: Any, shape: Tuple[int, ...]) -> Variable:
     """Return zeros of `shape` with the elements of `g` added at `index`."""
 
-    counts, order, places, starts = 1, numpy.empty(0), numpy.empty(0), numpy.empty(0)
+    counts, (order, places, starts) = 1, numpy.empty((3, 0), numpy.intp)
     if isinstance(index, numpy.ndarray):  # sums of sorted rows are ten times as fast as numpy.add.at
         order = index.argsort(axis=None, kind="stable")
         places, starts = numpy.unique(index.ravel()[order], return_index=True)

@@ -23,7 +23,7 @@ _VARIABLE = "TORCH_EXTENSIONS_DIR"
 
 @contextmanager
 def shared_folder(source: str) -> Iterator[None]:
-    """Set TORCH_EXTENSIONS_DIR for the import of a file, unless the user has set it, with programs of this Python first.
+    """Set TORCH_EXTENSIONS_DIR for the import of a file, unless it is set, with the programs of this Python first.
 
     The folder is in the temporary directory of the node: only this user can write to it, and each Python has its own.
     """
@@ -61,7 +61,7 @@ def what_is_missing() -> Optional[str]:
 
 
 def _private(folder: str) -> str:
-    """Return a folder that only this user can write to. Raise Unsupported if it belongs to somebody else."""
+    """Return a folder that only this user can write to. Raise Unsupported if others can."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:

@@ -132,7 +132,9 @@ def load(path: str, sizes: Mapping[str, Any], seed: int, rank: int) -> OwnOperat
     if unknown:
         values = (file.title("inputs"), unknown[0], ", ".join(known) or "none")
         raise BadModel("operator: %s has no argument '%s' for the size; it has: %s" % values)
-    complete = {name: sizes.get(name, default) for name, default in known.items() if name in sizes or default is not REQUIRED}
+    complete = {
+        name: sizes.get(name, default) for name, default in known.items() if name in sizes or default is not REQUIRED
+    }
     random = numpy.random.RandomState([seed, rank])
     arrays = _checked(file, file.call("inputs", {"random": random, **complete}))
     clash = sorted(set(arrays) & set(complete))
@@ -143,7 +145,9 @@ def load(path: str, sizes: Mapping[str, Any], seed: int, rank: int) -> OwnOperat
 
 def in_float64(arrays: Arrays) -> Arrays:
     """Return arrays with their numbers, but not their indices, in float64."""
-    return {name: array if array.dtype == numpy.int32 else array.astype(numpy.float64) for name, array in arrays.items()}
+    return {
+        name: array if array.dtype == numpy.int32 else array.astype(numpy.float64) for name, array in arrays.items()
+    }
 
 
 def _checked(file: UserFile, found: Any) -> Arrays:

@@ -18,7 +18,7 @@ from ...models.source import source_of
 from ..errors import BadModel
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
-from . import data, own_operator
+from . import data
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,8 @@ def _operator(parameters: Dict[str, Any], ranks: Group) -> Operator:
     path = file_of(parameters["operator"])
     if path is None:
         return operator_of(parameters["operator"], parameters["sizes"])
+    from . import own_operator  # only operators of the user need it
+
     operator = own_operator.load(path, parameters["sizes"], parameters["seed"], ranks.rank)
     try:
         operator.check_phase(parameters["phase"])

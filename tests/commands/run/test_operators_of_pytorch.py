@@ -114,7 +114,11 @@ def test_two_tasks_reduce_their_arrays_and_the_report_has_the_bus_bandwidth(comm
         assert record["validation"]["repeatability"]["thread_counts"] == []
         floats = record["parameters"]["sizes"]["floats"]
         work = record["work"]
-        assert (work["items_per_step"], work["bus_bytes_per_item"], work["bytes_per_item"]) == (1, 4 * floats, 8 * floats)
+        assert (work["items_per_step"], work["bus_bytes_per_item"], work["bytes_per_item"]) == (
+            1,
+            4 * floats,
+            8 * floats,
+        )
     for row in command_line.report("sums"):
         bytes_per_s = 4 * json.loads(row["sizes"])["floats"] / float(row["time_median_s"])
         assert float(row["bus_gb_per_s"]) == pytest.approx(bytes_per_s / 1e9, rel=1e-6)

@@ -59,7 +59,10 @@ def test_a_network_has_no_parameters_of_operators() -> None:
         ({"operator": {"file": "axpy.py"}}, "'operator' must be a name or a Python file, e.g. operator: {python: axp"),
         ({"operator": "python: "}, "invalid operator 'python: '; use python:FILE"),
         ({**OWN, "framework": "jax"}, "'python:axpy.py' requires framework: pytorch, not jax"),
-        ({**OWN, "sizes": {"m": [1]}}, "the size 'm' must be an argument of `inputs` with a number, text, true or false"),
+        (
+            {**OWN, "sizes": {"m": [1]}},
+            "the size 'm' must be an argument of `inputs` with a number, text, true or false",
+        ),
         ({**OWN, "sizes": {"a-b": 1}}, "the size 'a-b' must be an argument of `inputs`"),
         ({"sizes": {"q": 1}}, "the operator gemm has no size 'q'; it has: m, n, k, a_trans, b_trans"),
         ({"sizes": {"m": "large"}}, "the size 'm' of gemm must be an integer from 1 to 1000000000, not 'large'"),

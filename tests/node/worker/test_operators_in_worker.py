@@ -95,9 +95,7 @@ def test_the_memory_of_the_validation_does_not_count(
 ) -> None:
     peaks = [100]
     monkeypatch.setattr(hardware, "peak_resident_bytes", lambda: peaks[-1])
-    monkeypatch.setattr(
-        validate, "references_of", lambda *given: peaks.append(900) or references.references_of(*given)
-    )
+    monkeypatch.setattr(validate, "references_of", lambda *given: peaks.append(900) or references.references_of(*given))
     assert facts()["peak_memory_bytes"] == 100
     assert peaks == [100, 900]
 

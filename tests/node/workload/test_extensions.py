@@ -26,7 +26,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_folder_is_private_and_set_during_the_import_only(temporary: Path) -> None:
     with shared_folder("axpy.py"):
         folder = Path(os.environ["TORCH_EXTENSIONS_DIR"])
-        assert os.environ["PATH"].startswith(os.path.dirname(sys.executable) + os.pathsep)
+        assert os.environ["PATH"].startswith(f"{Path(sys.executable).parent}{os.pathsep}")
     assert "TORCH_EXTENSIONS_DIR" not in os.environ
     assert folder.is_relative_to(temporary)
     assert folder.parent.stat().st_mode & 0o777 == 0o700
@@ -53,11 +53,10 @@ def test_what_a_killed_build_has_left_is_removed() -> None:
 def _build(folder: str, log: str) -> None:
     tempfile.tempdir = folder
     with shared_folder("axpy.py"):
-        with open(log, "a") as file:
-            file.write("begin\n")
-        time.sleep(0.05)
-        with open(log, "a") as file:
-            file.write("end\n")
+        for word in ("begin", "end"):
+            with Path(log).open("a") as file:
+                file.write(f"{word}\n")
+            time.sleep(0.05)
 
 
 def test_processes_build_one_after_the_other(temporary: Path) -> None:

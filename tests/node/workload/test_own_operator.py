@@ -98,16 +98,28 @@ def test_the_fingerprint_covers_the_file_and_its_sources(load: Any, tmp_path: Pa
         ("def inputs(:", {}, r"axpy\.py:1: importing it failed: SyntaxError"),
         (FILE.replace('"w": numpy.ones(columns)', '"w": [1.0]'), {}, "an object of type list for 'w', not an array"),
         (FILE.replace("return (x * w)[places]", "return 'text'"), {}, "returned an object of type str, not an array"),
-        (FILE.replace("reference(x,", "reference(z, x,"), {}, "has the unknown argument 'z'; known are: rows, columns,"),
+        (
+            FILE.replace("reference(x,", "reference(z, x,"),
+            {},
+            "has the unknown argument 'z'; known are: rows, columns,",
+        ),
         (FILE.replace("(x * w)[places]", "x @ w[:2]"), {}, r"axpy\.py:16: 'reference' failed: ValueError: matmul"),
         (FILE.replace('"x": random', '"rows": random'), {}, "'rows' is a size and an array"),
-        (FILE.replace("rows * dtype_bytes", "None"), {}, r"'bytes_moved' \(.*axpy\.py:24\) returned None, not a number"),
+        (
+            FILE.replace("rows * dtype_bytes", "None"),
+            {},
+            r"'bytes_moved' \(.*axpy\.py:24\) returned None, not a number",
+        ),
     ],
 )
 def test_errors_name_the_file_and_the_line(load: Any, text: str, sizes: dict[str, Any], message: str) -> None:
+    def use() -> None:
+        operator = load(text, **sizes)
+        operator.output()
+        operator.bytes_moved("forward", 4)
+
     with pytest.raises(BadModel, match=message):
-        load(text, **sizes).output()
-        load(text, **sizes).bytes_moved("forward", 4)
+        use()
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class PyTorchOperator(OperatorCall):
         output = function(**tensors)
         sources = [tensors[name] for name in self.request.wanted]
         cotangent = self._on_device(operator.output(), self.request.cotangent)
-        if own_operator.has_backward(operator):
+        if isinstance(operator, OwnOperator) and own_operator.has_backward(operator):
             return own_operator.backward(operator, self.request, output, tensors, cotangent)
         return lambda: torch.autograd.grad(output, sources, cotangent, retain_graph=True)
 

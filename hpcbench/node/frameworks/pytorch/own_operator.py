@@ -14,7 +14,7 @@ Tensors = Dict[str, torch.Tensor]
 
 
 def built(operator: OwnOperator, tensors: Tensors) -> Tuple[Callable[..., torch.Tensor], Tensors]:
-    """Return the function `forward`, which takes the tensors by name. Raise BadModel if it does not have one of them."""
+    """Return the function `forward`, which takes the tensors by name. Raise BadModel if it lacks one of them."""
     arguments = operator.file.arguments("forward", {**operator.sizes, **tensors})
     missing = [name for name in tensors if name not in arguments]
     if missing:
@@ -40,7 +40,9 @@ def backward(
     found = operator.file.guarded("backward", lambda: function(**arguments))
     missing = [name for name in wanted if name not in operator.named("backward", found)]
     if missing:
-        raise BadModel("operator: %s did not return the gradient of '%s'" % (operator.file.title("backward"), missing[0]))
+        raise BadModel(
+            "operator: %s did not return the gradient of '%s'" % (operator.file.title("backward"), missing[0])
+        )
     return call
 
 

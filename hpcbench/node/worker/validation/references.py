@@ -13,7 +13,8 @@ from ...frameworks.operator_call import OUTPUT, Arrays, Request
 def references_of(request: Request, of_others: Sequence[Arrays] = ()) -> Dict[str, Variable]:
     """Return the reference of each result of a request, by name.
 
-    `of_others` are the arrays of the other ranks, for a collective operator. Raise NotImplementedError for an operator whose result is random.
+    `of_others` are the arrays of the other ranks, for a collective operator. Raise NotImplementedError for an operator
+    whose result is random.
     """
     rounding, described = ROUNDINGS[request.dtype], request.operator.arrays()
     arrays, indices = {}, {}
@@ -23,7 +24,9 @@ def references_of(request: Request, of_others: Sequence[Arrays] = ()) -> Dict[st
         else:
             arrays[name] = Variable(array.astype(numpy.float64), rounding)
     for rank, others in enumerate(of_others):
-        arrays.update({"%s of %d" % (name, rank): Variable(others[name].astype(numpy.float64), rounding) for name in others})
+        arrays.update(
+            {"%s of %d" % (name, rank): Variable(others[name].astype(numpy.float64), rounding) for name in others}
+        )
     result = result_of(request.operator, arrays, indices)
     if request.phase == FORWARD:
         return {OUTPUT: result}

@@ -40,7 +40,7 @@ def checksum(arrays: Arrays) -> int:
     """Return the CRC-32 of the bits of all arrays."""
     result = 0
     for name in sorted(arrays):
-        result = zlib.crc32(numpy.ascontiguousarray(arrays[name]), result)
+        result = zlib.crc32(numpy.ascontiguousarray(arrays[name]).data, result)
     return result
 
 

@@ -61,8 +61,10 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
     errors = {name: array_error(name, results[name], references[name], request.dtype) for name in compared}
     worst = max(errors.values(), key=lambda error: error.bound_ratio, default=None)
     if request.phase != FORWARD and not reason:
-        checked = check_gradients(request, computation.called_with, results, references, own_references.forward_of(request))
-    reason = reason or (worst and _wrong_numbers(worst, results[worst.array]))
+        checked = check_gradients(
+            request, computation.called_with, results, references, own_references.forward_of(request)
+        )
+    reason = reason or (_wrong_numbers(worst, results[worst.array]) if worst else None)
     if not reason and checked and not checked.passed:
         reason = "the gradients differ from central differences by %.2g of their norm" % checked.check.error
     return Validation(

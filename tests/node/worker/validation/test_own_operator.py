@@ -67,8 +67,16 @@ class Case:
         if text is not None:
             self.path.write_text(text)
         parameters = {
-            **{"task": "operator", "operator": name_of(str(self.path)), "sizes": {}, "phase": phase, "seed": 3},
-            **{"strategy": "single", "device": "cpu", "dtype": "float32", "execution": "eager", "compile_mode": None},
+            "task": "operator",
+            "operator": name_of(str(self.path)),
+            "sizes": {},
+            "phase": phase,
+            "seed": 3,
+            "strategy": "single",
+            "device": "cpu",
+            "dtype": "float32",
+            "execution": "eager",
+            "compile_mode": None,
             **changes,
         }
         case = problem.of_case(parameters, Group(Ranks(0, 1)))
@@ -150,14 +158,34 @@ def test_own_gradients_are_those_that_are_asked_for_and_take_the_saved_output(ca
     ("text", "phase", "message"),
     [
         (FILE.replace("x @ w)", "x @ w.T)", 1), "forward", r"op\.py:11: 'forward' failed: RuntimeError: mat1 and mat2"),
-        (FILE.replace("return torch", "return 3 and torch", 1).replace("torch.tanh(x @ w)", "3"), "forward", "'forward'"),
+        (
+            FILE.replace("return torch", "return 3 and torch", 1).replace("torch.tanh(x @ w)", "3"),
+            "forward",
+            "'forward'",
+        ),
         (FILE.replace("torch.tanh(x @ w)", "(x @ w)[:3]"), "forward", r"returned shape \(3, 5\) for the output, not a"),
         (FILE.replace("torch.tanh(x @ w)", "(x @ w).detach()"), "both", "does not require grad"),
-        (FILE.replace("forward(x, w)", "forward(x)"), "forward", "does not have the argument 'w', an array of `inputs`"),
+        (
+            FILE.replace("forward(x, w)", "forward(x)"),
+            "forward",
+            "does not have the argument 'w', an array of `inputs`",
+        ),
         (FILE + BACKWARD.replace('["x"]', '["w"]'), "both", r"'backward' \(.*\) did not return the gradient of 'x'"),
-        (FILE + BACKWARD.replace("return found", "return x"), "both", "returned an object of type Tensor, not gradients"),
-        (FILE + BACKWARD.replace("w.T", "w.T[:, :3]"), "both", r"returned shape \(30, 3\) for the gradient of 'x', not"),
-        (FILE.replace('("w",)', "()"), "backward_weights", "has no phase backward_weights; use one of: forward, backward_in"),
+        (
+            FILE + BACKWARD.replace("return found", "return x"),
+            "both",
+            "returned an object of type Tensor, not gradients",
+        ),
+        (
+            FILE + BACKWARD.replace("w.T", "w.T[:, :3]"),
+            "both",
+            r"returned shape \(30, 3\) for the gradient of 'x', not",
+        ),
+        (
+            FILE.replace('("w",)', "()"),
+            "backward_weights",
+            "has no phase backward_weights; use one of: forward, backward_in",
+        ),
     ],
 )
 def test_a_wrong_file_is_an_error_with_its_place(case: Case, text: str, phase: str, message: str) -> None:
@@ -189,5 +217,7 @@ def test_without_a_compiler_an_operator_in_cpp_is_unsupported_with_the_reason(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("CXX", "no-such-compiler")
-    with pytest.raises(Unsupported, match=r"moving_sum\.py: 'no-such-compiler', which builds C\+\+ extensions, was not"):
+    with pytest.raises(
+        Unsupported, match=r"moving_sum\.py: 'no-such-compiler', which builds C\+\+ extensions, was not"
+    ):
         Case(EXAMPLES / "moving_sum.py").computation(None, "forward")
