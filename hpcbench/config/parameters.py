@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.environment_variables import check_no_secret
-from hpcbench.config.workload import external_model, operator_parameters
+from hpcbench.config.workload import external_model, operator_name, operator_parameters
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
 from hpcbench.config.workload.model_name import OF_LIBRARIES, ONNX_EXAMPLE, similar
@@ -99,7 +99,9 @@ class Parameters(Settings):
     @field_validator("operator")
     @classmethod
     def _known_operator(cls, value: str | None) -> str | None:
-        return value if value is None else _one_of(value, OPERATORS, "operator")
+        if value is not None:
+            operator_name.check(value, OPERATORS)
+        return value
 
     @field_validator("command")
     @classmethod
@@ -152,9 +154,11 @@ class Parameters(Settings):
         """Raise ValueError for several tasks without a strategy, unless each of them has a model of its own.
 
         These are the trainings of several models to a target accuracy, and replicas of frameworks without strategies.
+        The tasks of a collective operator make one call together.
         """
         others = ", ".join(name for name in strategies if name != "single")
-        if self.strategy == "single" and self.tasks > 1 and others and self.task != TIME_TO_ACCURACY:
+        may_be_several = self.task == TIME_TO_ACCURACY or operator_parameters.is_collective(self.operator)
+        if self.strategy == "single" and self.tasks > 1 and others and not may_be_several:
             raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
 
     def _shipped(self, model: str) -> None:

@@ -155,6 +155,14 @@ class Work:
         "graph_fingerprint",
         default=None,
     )
+    bytes_per_item: Optional[int] = described(
+        "bytes that one call of an operator reads and writes at least: each array once", "bytes_per_item", default=None
+    )
+    bus_bytes_per_item: Optional[int] = described(
+        "bytes that each task sends in one call of a collective operator, 2 (n - 1) / n of the array for n tasks",
+        "bus_bytes_per_item",
+        default=None,
+    )
     items_per_epoch: Optional[int] = described(
         "items per epoch over all tasks, in whole batches; empty with synthetic data", "items_per_epoch", default=None
     )

@@ -40,6 +40,8 @@ USUAL: Row = {
     "price_reason": "the site file has no prices",
     "co2e_g_per_kwh": None,
     "items_per_epoch": None,
+    "bytes_per_item": None,
+    "bus_bytes_per_item": None,
     "status": "completed",
     "framework": "pytorch",
     "command": None,

@@ -10,7 +10,7 @@ import pytest
 from hpcbench.core.frameworks import COMPILED, EAGER, FRAMEWORKS, TRAINING_FRAMEWORKS
 from hpcbench.models.operators.catalog import OPERATORS, phases_of
 
-ALL = tuple(OPERATORS)
+ALL = tuple(name for name, operator in OPERATORS.items() if not operator.is_collective)
 PARTS = [ALL[::4], ALL[1::4], ALL[2::4], ALL[3::4]]  # compilers may take seconds for each phase
 # The logarithm of MXNet's softmax in oneDNN errs by dozens of ulps for few classes.
 INEXACT = {"mxnet": {"cross_entropy backward_inputs", "cross_entropy both"}}

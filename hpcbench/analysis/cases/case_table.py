@@ -38,6 +38,8 @@ _OF_TIMES = [
     "throughput_items_per_s_ci_high",
     "tflops_per_device",
     "tflops_per_device_6n",
+    "gb_per_s_per_device",
+    "bus_gb_per_s",
     "speedup",
     "speedup_ci_low",
     "speedup_ci_high",
@@ -87,7 +89,7 @@ def case_table(
 ) -> pd.DataFrame:
     """Return one row per case, in the order of sweeps and cases.
 
-    Speedups and TFLOP/s are left empty for speedup.py and flop_rates.py.
+    Speedups, TFLOP/s and GB/s are left empty for speedup.py and flop_rates.py.
 
     A case has completed if all its runs have. Its times are from the valid runs. `grouped` is the result
     of by_case, if already computed; `same_workload` are the user parameters that do not change the workload of

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from hpcbench.analysis.cases.quantities import THROUGHPUT
-from hpcbench.analysis.studies.arithmetic_intensity import step_work
-from hpcbench.core.frameworks import STEP_TASKS
+from hpcbench.analysis.studies.arithmetic_intensity import StepWork, step_work
+from hpcbench.core.frameworks import OPERATOR, STEP_TASKS
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.models.catalog import MODELS
 
@@ -80,9 +80,9 @@ class Roof(NamedTuple):
 class Roofline(NamedTuple):
     """The roofline of the cases.
 
-    `points` has a row with the columns POINT for each case of a model with timed steps, with the index of the case;
-    `reason` explains a missing roofline, `remark` a rate above it. `ceilings` has a row with the columns CEILING for
-    each known ground of a point.
+    `points` has a row with the columns POINT for each case of a model with timed steps, and of an operator with FLOPs.
+    It has the index of the case. `reason` explains a missing roofline, `remark` a rate above it. `ceilings` has a row
+    with the columns CEILING for each known ground of a point.
     """
 
     points: pd.DataFrame
@@ -92,7 +92,9 @@ class Roofline(NamedTuple):
 def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
     """Return the roofline of `cases`, a result of case_table, given the measured peaks of machines."""
     roofs = _roofs(peaks)
-    timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(STEP_TASKS) & cases[THROUGHPUT.column].notna()]
+    of_models = cases["model"].isin(list(MODELS)) & cases["task"].isin(STEP_TASKS)
+    of_operators = cases["task"].eq(OPERATOR) & cases["flops_per_item"].notna() & cases["bytes_per_item"].notna()
+    timed = cases[(of_models | of_operators) & cases[THROUGHPUT.column].notna()]
     rows = timed.to_dict("records")
     points = pd.DataFrame([_point(row, roofs) for row in rows], index=timed.index, columns=list(POINT))
     points = points.astype({"cpus": "Int64", **dict.fromkeys(_NUMBERS, "float64")})
@@ -154,12 +156,18 @@ def _point(row: Row, roofs: Mapping[Ground, Roof]) -> dict[str, Any]:
         "flops_per_s_ci_high": high,
     }
     try:
-        of_step = (row["task"], int(row["batch_size"]), ground.dtype)
-        update = (row["optimizer"], int(row["gradient_accumulation_steps"]))
-        work = step_work(row["model"], row["model_options"], *of_step, *update)
+        work = _work(row, ground.dtype)
     except ValueError as error:
         return {**point, "reason": str(error)}
     return {**point, "intensity_flops_per_byte": work.intensity, **_under(rate, work.intensity, ground, roofs)}
+
+
+def _work(row: Row, dtype: str) -> StepWork:
+    """Return the FLOPs and bytes of a step. Raise ValueError if they are unknown."""
+    if row["task"] == OPERATOR:
+        return StepWork(int(row["flops_per_item"]), int(row["bytes_per_item"]))
+    update = (row["optimizer"], int(row["gradient_accumulation_steps"]))
+    return step_work(row["model"], row["model_options"], row["task"], int(row["batch_size"]), dtype, *update)
 
 
 def _scaled(rate: float, median_s: float, limit_s: Any) -> float | None:

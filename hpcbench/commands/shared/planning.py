@@ -16,6 +16,7 @@ from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import Document
 from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
+from hpcbench.models.operators.user_file import file_of
 from hpcbench.models.source import ONNX
 from hpcbench.plan.matrix import count_points
 from hpcbench.plan.plan import Plan, check_size, make_plan
@@ -103,6 +104,9 @@ def _files(parameters: Parameters) -> Iterator[tuple[str, str]]:
         yield _DIRECTORY, data.imagefolder
     if source is not None and source.kind == ONNX:
         yield "model file", source.name
+    operator = file_of(parameters.operator)
+    if operator is not None:
+        yield "operator file", operator
     if parameters.weights is not None:
         yield _WEIGHTS, parameters.weights
 

@@ -10,6 +10,8 @@ from pydantic import Field, create_model
 
 from hpcbench.config.workload.model_input import Inputs
 from hpcbench.config.workload.model_name import JSON_SCHEMA, ModelName
+from hpcbench.config.workload.operator_name import OperatorName
+from hpcbench.config.workload.operator_name import json_schema as operator_schema
 from hpcbench.config.yaml_document import Model
 from hpcbench.core import frameworks
 from hpcbench.core.frameworks import DEVICES, DTYPES, ONLY_INFER, SETTINGS, STRATEGIES, TASKS, Setting
@@ -97,10 +99,11 @@ class Work(Model):
         description=". ".join(f"{name}: {task.description}" for name, task in TASKS.items())
         + f". {', '.join(ONLY_INFER)}: inference only",
     )
-    operator: str | None = Field(
+    operator: OperatorName = Field(
         default=None,
-        description=f"with task: operator, the operator: {_names(OPERATORS)}",
-        json_schema_extra={"enum": [*OPERATORS, None]},
+        description=f"with task: operator, the operator: {_names(OPERATORS)}. With PyTorch, also your own, in a Python "
+        "file relative to the workspace: `{python: FILE}` or `python:FILE`",
+        json_schema_extra=operator_schema(OPERATORS),
     )
     phase: Phase = Field(
         default=FORWARD,
@@ -110,7 +113,7 @@ class Work(Model):
     sizes: dict[str, Any] = Field(
         default_factory=dict,
         description="with task: operator, sizes and attributes that differ from the operator's defaults, e.g. "
-        "`{m: 512, n: 512, k: 64}`",
+        "`{m: 512, n: 512, k: 64}`; for your own operator, arguments of its function `inputs`",
     )
     strategy: str = Field(
         default="single",

@@ -8,11 +8,13 @@ from hpcbench.config.workload import external_model
 from hpcbench.core.frameworks import OPERATOR
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
 from hpcbench.models.operators.operator import FORWARD
+from hpcbench.models.operators.user_file import file_of
 
 if TYPE_CHECKING:
     from hpcbench.config.parameters import Parameters
 
 PARAMETERS = ("operator", "phase", "sizes", "validate")
+_WITH_OWN = ("pytorch",)  # the frameworks that run operators of the user
 # Parameters of networks, which an operator does not have; null in its plans and records.
 NOT_OF_OPERATORS = (
     *("model", "model_options", *external_model.PARAMETERS, "batch_size"),
@@ -31,7 +33,26 @@ def check(parameters: Parameters) -> None:
             raise ValueError(f"'{other}' cannot be used with task: {OPERATOR}{hint}")
     if parameters.strategy != "single":
         raise ValueError(f"strategy: {parameters.strategy} cannot be used with task: {OPERATOR}")
-    operator_of(name, parameters.sizes).check_phase(parameters.phase)
+    if file_of(name) is None:
+        operator_of(name, parameters.sizes).check_phase(parameters.phase)
+        if is_collective(name) and parameters.tasks < 2:
+            raise ValueError(f"the operator {name} requires several tasks; set tasks_per_node or nodes")
+    else:
+        _check_own(parameters)
+
+
+def _check_own(parameters: Parameters) -> None:
+    """Raise ValueError for an operator in a file of the user that cannot run; the node checks the file."""
+    if parameters.framework not in _WITH_OWN:
+        raise ValueError(f"'{parameters.operator}' requires framework: {_WITH_OWN[0]}, not {parameters.framework}")
+    for size, value in parameters.sizes.items():
+        if not size.isidentifier() or not isinstance(value, bool | int | float | str):
+            raise ValueError(f"the size '{size}' must be an argument of `inputs` with a number, text, true or false")
+
+
+def is_collective(operator: str | None) -> bool:
+    """Return whether all tasks make one call of an operator together."""
+    return operator in OPERATORS and OPERATORS[operator].is_collective
 
 
 def check_absent(parameters: Parameters) -> None:

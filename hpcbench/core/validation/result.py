@@ -44,6 +44,7 @@ class GradientCheck:
         "gradient_check_error",
     )
     reason: Optional[str] = described("why the check is not in float64", default=None)
+    execution: Optional[str] = described("execution of the check, if it differs from that of the case", default=None)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,19 @@
 """The operators by name, and their sizes."""
 
 from dataclasses import MISSING, fields
-from typing import Any, Dict, List, Mapping, Type
+from typing import Any, Dict, List, Mapping, Sequence, Type
 
-from . import movement, normalization, pointwise, products, recurrent, reductions
+from . import collective, movement, normalization, pointwise, products, recurrent, reductions
 from .operator import Operator, title
 
-_KINDS = (
+_KINDS: Sequence[Type[Operator]] = (
     *(products.Conv2d, products.Gemm, products.Bmm, products.SparseGemm, products.Linear, products.Attention),
     *(recurrent.Lstm, recurrent.LstmCell, recurrent.GruCell, recurrent.RnnCell),
     *(normalization.Softmax, normalization.LayerNorm, normalization.BatchNorm),
     *(reductions.Pooling, reductions.Sum, reductions.CrossEntropy, reductions.Mse),
     *(pointwise.Relu, pointwise.Gelu, pointwise.Tanh, pointwise.Add, pointwise.Dropout),
     *(movement.Embedding, movement.Transpose, movement.Concat, movement.Flatten),
+    collective.AllReduce,
 )
 OPERATORS: Dict[str, Type[Operator]] = {title(kind): kind for kind in _KINDS}
 MOST = 10**9  # of a size

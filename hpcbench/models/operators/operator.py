@@ -7,7 +7,7 @@ as (filters, channels, height, width), matrices row by row, and those of layers 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, ClassVar, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 Shape = Tuple[int, ...]
 
@@ -49,6 +49,7 @@ class Operator(ABC):
     # Products of the cost of the forward pass that the gradients by role take; empty: none has FLOPs.
     products: ClassVar[Mapping[str, int]] = {}
     is_random: ClassVar[bool] = False
+    is_collective: ClassVar[bool] = False  # whether all tasks make one call together
 
     @abstractmethod
     def arrays(self) -> Dict[str, Array]:
@@ -79,9 +80,30 @@ class Operator(ABC):
         read = {name for role in _ROLES[phase] for name in self.read_by_gradient(role)}
         return output.size + sum(arrays[name].size for name in [*read, *self.gradients(phase)])
 
+    def bytes_moved(self, phase: str, dtype_bytes: int) -> int:
+        """Return how many bytes one call reads and writes at least."""
+        return self.numbers_moved(phase) * dtype_bytes
+
+    def bus_bytes(self, tasks: int, dtype_bytes: int) -> Optional[int]:
+        """Return the bytes that each of the tasks sends in one call; None if they do not communicate."""
+        return None
+
+    def given(self) -> Optional[Mapping[str, Any]]:
+        """Return the values of the arrays of an operator of the user; None for the others, whose values are drawn."""
+        return None
+
+    def fingerprint(self) -> Optional[str]:
+        """Return a hash of the definition of an operator of the user; None for the others."""
+        return None
+
     def gradients(self, phase: str) -> Tuple[str, ...]:
         """Return the names of the arrays whose gradients a phase computes; none for the forward pass."""
         return tuple(name for name, array in self.arrays().items() if array.role in _ROLES[phase])
+
+    @property
+    def title(self) -> str:
+        """Return the name of the operator in messages."""
+        return title(type(self))
 
     def known_phases(self) -> List[str]:
         """Return the phases that the operator has: an operator without weights has no gradient of them."""
@@ -90,7 +112,7 @@ class Operator(ABC):
     def check_phase(self, phase: str) -> None:
         """Raise ValueError if the operator does not have this phase."""
         if phase not in self.known_phases():
-            values = (title(type(self)), phase, ", ".join(self.known_phases()))
+            values = (self.title, phase, ", ".join(self.known_phases()))
             raise ValueError("the operator %s has no phase %s; use one of: %s" % values)
 
 

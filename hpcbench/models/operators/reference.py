@@ -15,7 +15,6 @@ from ..reference.functions import (
     exp,
     log,
     masked,
-    matmul,
     maximum,
     mean,
     multiply,
@@ -25,15 +24,17 @@ from ..reference.functions import (
     scale,
     sigmoid,
     subtract,
+    sum_over,
     swap,
     take,
     tanh,
     total,
     transpose,
 )
+from ..reference.products import matmul
 from ..reference.variable import Variable
 from ..reference.windows import windows
-from . import movement, normalization, pointwise, products, recurrent, reductions
+from . import collective, movement, normalization, pointwise, products, recurrent, reductions
 from .operator import Operator
 
 Arrays = Dict[str, Variable]
@@ -128,9 +129,10 @@ def _over_time(
 ) -> Variable:
     """Return h (batch, timesteps, hidden) of a recurrence. `step` maps x_t, U h and the states to the new states."""
     state = [constant(x, numpy.zeros((operator.batch, operator.hidden)))] * states
+    columns = swap(kernel)
     outputs = []
     for place in range(operator.timesteps):
-        state = step(take(x, (slice(None), place)), matmul(state[0], swap(kernel)), state)
+        state = step(take(x, (slice(None), place)), matmul(state[0], columns), state)
         outputs.append(reshape(state[0], (operator.batch, 1, operator.hidden)))
     return concatenate(outputs, 1)
 
@@ -236,6 +238,11 @@ def _of_transpose(operator: movement.Transpose, arrays: Arrays, indices: Indices
 @result_of.register
 def _of_concat(operator: movement.Concat, arrays: Arrays, indices: Indices) -> Variable:
     return concatenate([arrays["a"], arrays["b"]], 1)
+
+
+@result_of.register
+def _of_all_reduce(operator: collective.AllReduce, arrays: Arrays, indices: Indices) -> Variable:
+    return sum_over(list(arrays.values()))
 
 
 @result_of.register

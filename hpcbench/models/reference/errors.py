@@ -30,5 +30,5 @@ def scaled(error: Errors, factor: NDArray) -> Errors:
 
 def magnitude(array: NDArray) -> NDArray:
     """Return the absolute values in float32, the data type of errors."""
-    result: NDArray = numpy.abs(array).astype(numpy.float32)
+    result: NDArray = numpy.abs(array, dtype=numpy.float32, casting="same_kind")
     return result

@@ -170,40 +170,27 @@ def total(a: Variable, axes: Tuple[int, ...]) -> Variable:
     return rounded(value, a, quadrature(error, local), ((a, pullback),), 1.0 if count > 1 else 0.0)
 
 
+def sum_over(arrays: Sequence[Variable]) -> Variable:
+    """Return the sum of exact arrays of one shape, which may be added up in any order."""
+    first, count = arrays[0], len(arrays)
+    value: NDArray = numpy.asarray(sum(each.value for each in arrays))
+    squares = sum(each.squares for each in arrays)
+    spread = numpy.sqrt(squares + magnitude(value) ** 2)
+    local = numpy.float32(first.rounding.results * math.sqrt(count)) * spread if count > 1 else None
+    parents: Parents = [(each, lambda g: g) for each in arrays]
+    return rounded(value, first, local, parents, 1.0 if count > 1 else 0.0)
+
+
 def mean(a: Variable, axes: Tuple[int, ...]) -> Variable:
     """Return the mean over axes, which are removed."""
     return scale(total(a, axes), 1 / math.prod(a.shape[axis] for axis in axes))
 
 
-def matmul(a: Variable, b: Variable, parts: int = 1, parts_of_gradient: int = 1) -> Variable:
-    """Return the product of the last two dimensions; both arrays have the same leading ones.
-
-    Sums may be stored after each of `parts`, for example of each image, and so may those of the gradient of `a`.
-    """
-    value, terms = a.value @ b.value, a.shape[-1]
-    left, right = magnitude(a.value) ** 2, magnitude(b.value) ** 2
-    spread = numpy.sqrt(left @ right + magnitude(value) ** 2)
-    local = numpy.float32(a.rounding.products * math.sqrt(terms)) * spread
-    between = _stored_between(a, b, parts) if parts > 1 and a.rounding.results > a.rounding.products else None
-    squares = [error**2 @ right for error in (a.error,) if error is not None]
-    squares += [left @ error**2 for error in (b.error,) if error is not None]
-    propagated = numpy.sqrt(sum(squares)) if squares else None
-    parents: Parents = ((a, lambda g: matmul(g, swap(b), parts_of_gradient)), (b, lambda g: matmul(swap(a), g)))
-    return rounded(value, a, quadrature(quadrature(propagated, local), between), parents)
-
-
-def _stored_between(a: Variable, b: Variable, parts: int) -> NDArray:
-    """Return the error of sums that are stored after each part of their terms."""
-    partial, squares = 0.0, 0.0
-    for left, right in zip(numpy.split(a.value, parts, -1), numpy.split(b.value, parts, -2)):
-        partial = partial + left @ right
-        squares = squares + partial**2
-    return magnitude(a.rounding.results * numpy.sqrt(squares))
-
-
 def swap(a: Variable) -> Variable:
     """Return the array with its last two dimensions exchanged."""
-    return transpose(a, (*range(len(a.shape) - 2), len(a.shape) - 1, len(a.shape) - 2))
+    result = transpose(a, (*range(len(a.shape) - 2), len(a.shape) - 1, len(a.shape) - 2))
+    result.squares = a.squares.swapaxes(-1, -2)
+    return result
 
 
 def transpose(a: Variable, order: Sequence[int]) -> Variable:
@@ -244,12 +231,21 @@ def concatenate(parts: Sequence[Variable], axis: int) -> Variable:
 def _scattered(g: Variable, index: Any, shape: Tuple[int, ...]) -> Variable:
     """Return zeros of `shape` with the elements of `g` added at `index`."""
 
+    counts, (order, places, starts) = 1, numpy.empty((3, 0), numpy.intp)
+    if isinstance(index, numpy.ndarray):  # sums of sorted rows are ten times as fast as numpy.add.at
+        order = index.argsort(axis=None, kind="stable")
+        places, starts = numpy.unique(index.ravel()[order], return_index=True)
+        counts = numpy.diff(starts, append=index.size).max()
+
     def scatter(array: NDArray) -> NDArray:
         result = numpy.zeros(shape, array.dtype)
-        numpy.add.at(result, index, array) if isinstance(index, numpy.ndarray) else result.__setitem__(index, array)
+        if isinstance(index, numpy.ndarray):
+            rows = array.reshape(index.size, *shape[1:])[order]
+            result[places] = numpy.add.reduceat(rows, starts, 0) if counts > 1 else rows
+        else:
+            result[index] = array
         return result
 
-    counts = numpy.bincount(index.ravel()).max() if isinstance(index, numpy.ndarray) else 1
     local = numpy.float32(g.rounding.results * math.sqrt(counts)) * scatter(magnitude(g.value)) if counts > 1 else None
     error = None if g.error is None else numpy.sqrt(scatter(g.error**2))
     return rounded(scatter(g.value), g, quadrature(error, local), (), 1.0 if counts > 1 else 0.0)

@@ -8,7 +8,7 @@ propagate to first order, and add up in quadrature, as independent errors do: wo
 over the time steps of a recurrence.
 """
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
@@ -53,14 +53,34 @@ class Variable:
         self.rounding = rounding
         self.error = error
         self.parents = parents
+        self._squares: Errors = None
 
     @property
     def shape(self) -> Tuple[int, ...]:
         """Return the shape of the array."""
         return self.value.shape
 
+    @property
+    def squares(self) -> NDArray:
+        """Return the squares of the numbers in float32, which are computed once: recurrences use a kernel often."""
+        if self._squares is None:
+            self._squares = numpy.abs(self.value, dtype=numpy.float32, casting="same_kind") ** 2
+        return self._squares
 
-Pullback = Callable[[Variable], Variable]
+    @squares.setter
+    def squares(self, known: NDArray) -> None:
+        self._squares = known
+
+
+class Product(NamedTuple):
+    """A product of matrices in a gradient, computed with the others of its sum: a recurrence has one per time step."""
+
+    left: Variable
+    right: Variable
+
+
+Share = Union[Variable, Product]  # of a gradient
+Pullback = Callable[[Variable], Share]
 Parents = Sequence[Tuple[Variable, Pullback]]
 
 
@@ -69,24 +89,23 @@ def gradients(output: Variable, cotangent: Variable, sources: Sequence[Variable]
 
     Raise ValueError if the output does not depend on a source.
     """
-    from .functions import add
+    from .products import sum_of_shares
 
     order = _in_reverse(output)
     leading = {id(source) for source in sources}  # to a source
     for variable in reversed(order):
         if any(id(parent) in leading for parent, _ in variable.parents):
             leading.add(id(variable))
-    collected: Dict[int, Variable] = {id(output): cotangent}
+    shares: Dict[int, List[Share]] = {id(output): [cotangent]}
+    collected: Dict[int, Variable] = {}
     for variable in order:
-        own = collected.get(id(variable))
-        if own is None or id(variable) not in leading:
+        if id(variable) not in shares:
             continue
+        own = collected[id(variable)] = sum_of_shares(shares.pop(id(variable)))
         for parent, pullback in variable.parents:
             if id(parent) not in leading:
                 continue
-            share = pullback(own)
-            known = collected.get(id(parent))
-            collected[id(parent)] = share if known is None else add(known, share)
+            shares.setdefault(id(parent), []).append(pullback(own))
     missing = [number for number, source in enumerate(sources) if id(source) not in collected]
     if missing:
         raise ValueError("the output does not depend on source %d" % missing[0])

@@ -28,7 +28,7 @@ from ..errors import Unsupported
 from ..workload.data import Items
 from ..workload.problem import Problem
 from .operator_call import OperatorCall, Request
-from .operator_memory import check_memory
+from .operator_memory import BYTES, check_memory
 from .profile_request import ProfileRequest
 
 if TYPE_CHECKING:
@@ -165,6 +165,10 @@ class OperatorComputation(Computation):
         """
         return self._of(request, self.problem)
 
+    def arrays_of(self, rank: int) -> "Dict[str, numpy.ndarray]":
+        """Return the arrays of another rank."""
+        return values.arrays_of(self.operator, self.problem.parameters["seed"], rank, self.request.dtype)
+
     def step(self) -> Any:
         """Run the phase once."""
         return self.call.call()
@@ -178,16 +182,22 @@ class OperatorComputation(Computation):
     def remarks(self) -> List[str]:
         return self.call.remarks()
 
+    def close(self) -> None:
+        self.call.close()
+
     @property
     def work(self) -> Work:
         """Return the work of one call."""
         operator, phase, dtype = self.operator, self.request.phase, self.request.dtype
         return Work(
             flops_per_item=operator.flops(phase) or None,
-            items_per_step=self.problem.group.size,
+            items_per_step=1 if operator.is_collective else self.problem.group.size,
+            bytes_per_item=operator.bytes_moved(phase, BYTES[dtype]),
+            bus_bytes_per_item=operator.bus_bytes(self.problem.group.size, BYTES[dtype]),
             input_shapes={name: array.shape for name, array in operator.arrays().items()},
             dtype=dtype,
             math_mode="float32" if dtype == "float32" else "pure",
+            graph_fingerprint=operator.fingerprint(),
         )
 
 
@@ -211,6 +221,7 @@ class Adapter(ABC):
     operator: Optional[Type[OperatorCall]] = None  # if the framework runs operators
     exhausted: Tuple[Type[BaseException], ...] = ()  # the framework's exceptions that mean that memory ran out
     memory_errors: Tuple[Type[BaseException], ...] = ()  # exceptions that may mean it
+    has_collectives = False  # whether hpcbench runs the collective operators of the framework
     changes_threads = False  # whether the number of intra-op threads can change in a running process
     memory_words: str  # a regular expression that their message must match
 
@@ -245,6 +256,9 @@ class Adapter(ABC):
         if problem.operator is not None:
             if self.operator is None:
                 raise Unsupported("hpcbench has no operators of %s" % self.name)
+            if problem.operator.is_collective and not self.has_collectives:
+                title = problem.operator.title
+                raise Unsupported("%s is not available for %s; use framework: pytorch" % (title, self.name))
             return OperatorComputation(problem, problem.operator, self.operator)
         is_external = source_of(problem.parameters["model"]).is_external
         return (self.external if is_external else self.network)(problem)

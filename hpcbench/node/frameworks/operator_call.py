@@ -55,6 +55,12 @@ class OperatorCall(ABC):
     def synchronize(self) -> None:
         """Wait until the device has finished all work."""
 
+    @property
+    def execution(self) -> Optional[str]:
+        """Return the execution of this call, which may differ from that of the case in float64."""
+        found: Optional[str] = self.problem.parameters["execution"]
+        return found
+
     def peak_device_bytes(self) -> Optional[int]:
         """Return the maximum memory in use on the device, in bytes; None on CPUs."""
         return None
@@ -63,8 +69,17 @@ class OperatorCall(ABC):
         """Return remarks on how the phase was computed, for the record."""
         return []
 
+    def restore(self) -> None:
+        """Set the arrays to those of the request, for an operator that replaces them."""
+        return
+
+    def close(self) -> None:
+        """Leave the group of ranks. All ranks must call this."""
+        return
+
     def results(self) -> Arrays:
-        """Run the phase once. Return its results by name, in the layout of models/operators."""
+        """Run the phase once, on the arrays of the request. Return its results by name, in the layout of models."""
+        self.restore()
         found = [self.to_numpy(result) for result in self.call()]
         self.synchronize()
         described = self.request.described

@@ -5,7 +5,7 @@ from ..errors import Unsupported
 from ..host.memory import available_bytes
 from ..host.sysfs import this_system
 
-_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _AS_DRAWN = 4  # bytes of each number before it is converted to the data type of the case
 
 
@@ -14,7 +14,7 @@ def needed_bytes(operator: Operator, phase: str, dtype: str) -> int:
     arrays = operator.arrays()
     held = sum(array.size for array in arrays.values()) + (operator.output().size if phase != FORWARD else 0)
     results = operator.output().size + sum(arrays[name].size for name in operator.gradients(phase))
-    return held * (_AS_DRAWN + _BYTES[dtype]) + results * _BYTES[dtype]
+    return held * (_AS_DRAWN + BYTES[dtype]) + results * BYTES[dtype]
 
 
 def check_memory(operator: Operator, phase: str, dtype: str) -> None:

@@ -12,8 +12,10 @@ from ...models.initial_weights import InitialWeights, Numbers
 from ...models.layers import Layer, Shape
 from ...models.operators.catalog import operator_of
 from ...models.operators.operator import Operator
+from ...models.operators.user_file import file_of
 from ...models.optimizers import Optimizer, optimizer_of
 from ...models.source import source_of
+from ..errors import BadModel
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
 from . import data
@@ -143,7 +145,7 @@ def of_case(parameters: Dict[str, Any], all_ranks: Group) -> Problem:
     """
     group, split_seed = all_ranks, parameters["seed"]
     if parameters["task"] == OPERATOR:
-        operator = operator_of(parameters["operator"], parameters["sizes"])
+        operator = _operator(parameters, all_ranks)
         return Problem(parameters, group, all_ranks, split_seed, {}, [], (), operator)
     if parameters["task"] == TIME_TO_ACCURACY and parameters["strategy"] == "single":
         group = Group(Ranks(0, 1))
@@ -153,6 +155,20 @@ def of_case(parameters: Dict[str, Any], all_ranks: Group) -> Problem:
     options = catalog.resolved_options(parameters["model"], parameters["model_options"])
     network = catalog.network(parameters["model"], options)
     return Problem(parameters, group, all_ranks, split_seed, options, *network)
+
+
+def _operator(parameters: Dict[str, Any], ranks: Group) -> Operator:
+    path = file_of(parameters["operator"])
+    if path is None:
+        return operator_of(parameters["operator"], parameters["sizes"])
+    from . import own_operator  # only operators of the user need it
+
+    operator = own_operator.load(path, parameters["sizes"], parameters["seed"], ranks.rank)
+    try:
+        operator.check_phase(parameters["phase"])
+    except ValueError as error:
+        raise BadModel("operator: %s: %s" % (path, error)) from error
+    return operator
 
 
 def channels_last(array: "numpy.ndarray") -> "numpy.ndarray":

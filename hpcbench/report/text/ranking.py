@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT
+from hpcbench.analysis.cases.flop_rates import BUS, BY_RULE, BYTES, EXACT
 from hpcbench.analysis.cases.labels import cell, sizes_in_words
 from hpcbench.analysis.cases.published import published_columns
 from hpcbench.analysis.cases.quantities import (
@@ -37,6 +37,7 @@ INTERVAL = "95 % CI"
 _TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL, _TFLOPS, _METRICS = 1, 2, 3, 4, 5, 6
 _PUBLISHED = 10  # and more
 _RATES = {EXACT: "TFLOP/s per device (counted)", BY_RULE: "TFLOP/s per device (6N)"}
+_OF_OPERATORS = {EXACT: _RATES[EXACT], BYTES: "GB/s per device (counted)", BUS: "bus GB/s"}
 
 
 def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantity]) -> list[Column]:
@@ -94,10 +95,9 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> l
 
 
 def _of_operators(cases: pd.DataFrame) -> list[Column]:
-    """Return the columns of FLOPs and of validation, if any case has them."""
-    columns = []
-    if cases[EXACT].notna().any():
-        columns.append(Column(_RATES[EXACT], _cells(cases[EXACT], "{:,.3g}".format), _TFLOPS))
+    """Return the columns of FLOPs, bytes and validation, if any case has them."""
+    shown = {each: name for each, name in _OF_OPERATORS.items() if cases[each].notna().any()}
+    columns = [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in shown.items()]
     if cases["validation"].notna().any():
         columns.append(Column("error / bound", _cells(cases["error_bound_ratio"], "{:.2g}".format)))
         columns.append(Column("validation", _cells(cases["validation"], str), is_text=True))

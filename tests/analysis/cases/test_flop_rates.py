@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.cases.flop_rates import BY_RULE, EXACT, add_flop_rates
+from hpcbench.analysis.cases.flop_rates import BUS, BY_RULE, BYTES, EXACT, add_flop_rates
 from hpcbench.models import catalog
 
 CASE: dict[str, Any] = {
@@ -51,3 +51,12 @@ def test_the_rule_counts_six_flops_of_each_parameter_in_training_and_two_in_infe
 )
 def test_what_is_unknown_is_empty(changes: dict[str, Any], known: tuple[bool, bool]) -> None:
     assert tuple(not pd.isna(value) for value in rates(**changes)) == known
+
+
+def test_an_operator_has_the_bytes_that_it_moves_and_a_collective_one_its_bus_bandwidth() -> None:
+    operator = {"model": None, "task": "operator", "bytes_per_item": 8000, "bus_bytes_per_item": 3000}
+    found = add_flop_rates(pd.DataFrame([{**CASE, **operator}])).iloc[0]
+    assert (found[BYTES], found[BUS]) == (pytest.approx(4.0), pytest.approx(3.0))  # 1e6 calls/s, on 2 nodes
+    network = add_flop_rates(pd.DataFrame([CASE])).iloc[0]
+    assert pd.isna(network[BYTES])
+    assert pd.isna(network[BUS])

@@ -166,3 +166,11 @@ def test_points_keep_the_index_of_their_cases(repetition, table) -> None:
     usual |= {"physical_cores_per_task": None}
     rows = [repetition(case, **usual, **change) for case, change in enumerate(({"status": "failed"}, {}))]
     assert roofline(case_table(table(*rows)), []).points.index.tolist() == [1]
+
+
+def test_an_operator_is_a_point_by_the_bytes_of_its_call(held) -> None:
+    operator = {"model": None, "model_options": None, "task": "operator", "flops_per_item": 40, "bytes_per_item": 80}
+    (point,) = held(machine(cpu_peak(1, 10_000.0, 10_000.0)), **operator).points.to_dict("records")
+    assert (point["intensity_flops_per_byte"], point["bound"]) == (0.5, "memory")
+    assert point["attainable_flops_per_s"] == pytest.approx(5000.0)
+    assert held(machine(), **{**operator, "flops_per_item": None}).points.empty  # such as relu

@@ -95,3 +95,32 @@ def test_wrong_results_of_functions_that_are_planted_in_pytorch_fail_the_case(
     rows = {row["operator"]: row for row in command_line.report("wrong", expect=1)}
     assert {row["validation"] for row in rows.values()} == {"failed"}
     assert "the output is nan at index [0, 4]" in command_line("report", "wrong", expect=1).stdout
+
+
+def all_reduce(command_line: CommandLine, **changes: object) -> str:
+    name = command_line.experiment()
+    parameters = {"framework": "pytorch", "task": "operator", "operator": "all_reduce", "validate": True, **changes}
+    sizes = {"sizes": [{"floats": 5}, {"floats": 100_000}]}
+    path = command_line.workspace / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), "parameters": parameters, "matrix": sizes}))
+    return name
+
+
+def test_two_tasks_reduce_their_arrays_and_the_report_has_the_bus_bandwidth(command_line: CommandLine) -> None:
+    experiment = all_reduce(command_line, tasks_per_node=2, oversubscribe=True)
+    command_line("sweep", experiment, "--site", command_line.site(), "--local", "--name", "sums")
+    for record in command_line.records():
+        assert (record["status"], record["validation"]["verdict"]) == ("completed", "passed")
+        assert record["validation"]["repeatability"]["thread_counts"] == []
+        floats = record["parameters"]["sizes"]["floats"]
+        work = record["work"]
+        assert (work["items_per_step"], work["bus_bytes_per_item"], work["bytes_per_item"]) == (
+            1,
+            4 * floats,
+            8 * floats,
+        )
+    for row in command_line.report("sums"):
+        bytes_per_s = 4 * json.loads(row["sizes"])["floats"] / float(row["time_median_s"])
+        assert float(row["bus_gb_per_s"]) == pytest.approx(bytes_per_s / 1e9, rel=1e-6)
+        assert float(row["gb_per_s_per_device"]) == pytest.approx(2 * bytes_per_s / 1e9, rel=1e-6)
+    assert "bus GB/s" in command_line("report", "sums").stdout

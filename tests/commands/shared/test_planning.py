@@ -90,6 +90,7 @@ def test_a_workspace_whose_path_no_script_can_hold_is_refused(source: Document, 
     [
         ("framework: onnxruntime, model: {onnx: here/net.onnx}", "model file"),
         ("framework: pytorch, model: mlp, data: {npz: here/net.onnx}", "data file"),
+        ("framework: pytorch, task: operator, operator: {python: here/net.onnx}", "operator file"),
         ("framework: pytorch, model: resnet50, data: {imagefolder: here/net.onnx}", "data directory"),
         ("framework: pytorch, model: timm/resnet10t, weights: here/net.onnx", "weights"),
     ],

@@ -16,6 +16,7 @@ from hpcbench.plan.case import case_id
 from hpcbench.plan.plan import Plan, make_plan
 
 GEMM = {"framework": "pytorch", "task": "operator", "operator": "gemm"}
+OWN = {"operator": {"python": "axpy.py"}}
 START = "name: study\nparameters:\n  framework: pytorch\n  task: operator\n  operator: gemm\n"
 SITE = "name: cluster\nscheduler: slurm\nenvironments:\n  pytorch: {}\n"
 
@@ -54,6 +55,15 @@ def test_a_network_has_no_parameters_of_operators() -> None:
         ({"operator": None}, "'operator' is missing: task: operator requires one of conv2d, gemm, "),
         ({"operator": "gem"}, "unknown operator 'gem'; did you mean 'gemm'?"),
         ({"operator": "conv3d"}, "unknown operator 'conv3d'; did you mean 'conv2d'?"),
+        ({"operator": "axpy.py"}, "unknown operator 'axpy.py'; did you mean operator: {python: axpy.py}?"),
+        ({"operator": {"file": "axpy.py"}}, "'operator' must be a name or a Python file, e.g. operator: {python: axp"),
+        ({"operator": "python: "}, "invalid operator 'python: '; use python:FILE"),
+        ({**OWN, "framework": "jax"}, "'python:axpy.py' requires framework: pytorch, not jax"),
+        (
+            {**OWN, "sizes": {"m": [1]}},
+            "the size 'm' must be an argument of `inputs` with a number, text, true or false",
+        ),
+        ({**OWN, "sizes": {"a-b": 1}}, "the size 'a-b' must be an argument of `inputs`"),
         ({"sizes": {"q": 1}}, "the operator gemm has no size 'q'; it has: m, n, k, a_trans, b_trans"),
         ({"sizes": {"m": "large"}}, "the size 'm' of gemm must be an integer from 1 to 1000000000, not 'large'"),
         ({"sizes": {"m": 0}}, "the size 'm' of gemm must be an integer from 1 to 1000000000, not 0"),
@@ -66,6 +76,8 @@ def test_a_network_has_no_parameters_of_operators() -> None:
             "the operator relu has no phase backward_weights; use one of: forward, backward_inputs, both",
         ),
         ({"phase": "backward"}, "'forward', 'backward_inputs', 'backward_weights' or 'both'"),
+        ({"operator": "all_reduce"}, "the operator all_reduce requires several tasks; set tasks_per_node or nodes"),
+        ({"tasks_per_node": 2}, "the strategy single allows one task, not 2"),
         ({"batch_size": 32}, "'batch_size' cannot be used with task: operator; use sizes"),
         ({"model": "mlp"}, "'model' cannot be used with task: operator"),
         ({"model_options": {"hidden_size": 8}}, "'model_options' cannot be used with task: operator"),
@@ -112,6 +124,16 @@ def test_equal_operators_are_the_same_case_in_plans_too(changes: dict[str, Any])
 )
 def test_what_differs_is_another_case(changes: dict[str, Any]) -> None:
     assert identity(**changes) != identity()
+
+
+def test_an_operator_of_the_user_has_the_sizes_and_phases_of_its_file() -> None:
+    planned = parameters(**OWN, sizes={"rows": 3, "mode": "fast"}, phase="both").planned()
+    assert (planned["operator"], planned["sizes"]) == ("python:axpy.py", {"rows": 3, "mode": "fast"})
+    assert identity(operator="python:axpy.py") == identity(**OWN) != identity(operator={"python": "other.py"})
+
+
+def test_a_collective_operator_has_several_tasks() -> None:
+    assert parameters(operator="all_reduce", tasks_per_node=2, nodes=3).tasks == 6
 
 
 def test_the_order_of_sizes_does_not_matter() -> None:

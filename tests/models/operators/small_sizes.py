@@ -34,6 +34,7 @@ SIZES: dict[str, list[dict[str, Any]]] = {
     "transpose": [{"rows": 4, "columns": 9}],
     "concat": [{"n": 2, "c": 3, "h": 4, "w": 5}],
     "flatten": [{"n": 2, "c": 3, "h": 4, "w": 5}],
+    "all_reduce": [{"floats": 9}],
 }
 CASES = [(name, sizes) for name, variants in SIZES.items() for sizes in variants]
 IDS = [" ".join([name, *(f"{size}={value}" for size, value in sizes.items())]) for name, sizes in CASES]

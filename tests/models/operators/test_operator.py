@@ -132,3 +132,11 @@ def test_the_nonzeros_of_a_sparse_matrix_are_those_of_its_values() -> None:
         operator = operator_of("sparse_gemm", {"m": rows, "k": 5, "sparsity": 0.5})
         zeros = round(operator.arrays()["a"].zeros * operator.arrays()["a"].size)
         assert operator.flops(FORWARD) == 2 * (5 * rows - zeros) * 64
+
+
+@pytest.mark.parametrize(("tasks", "sent"), [(1, 0), (2, 400), (4, 600), (8, 700)])
+def test_the_bus_bytes_of_an_all_reduce_are_those_of_a_ring(tasks: int, sent: int) -> None:
+    operator = operator_of("all_reduce", {"floats": 100})
+    assert operator.bus_bytes(tasks, 4) == sent
+    assert operator.bytes_moved("forward", 4) == 800
+    assert operator_of("gemm", {}).bus_bytes(tasks, 4) is None

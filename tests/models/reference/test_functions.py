@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from hpcbench.models.reference import functions as f
+from hpcbench.models.reference import products
 from hpcbench.models.reference.variable import ROUNDINGS, Variable, gradients
 from hpcbench.models.reference.windows import windows
 from hpcbench.node.worker.validation.array_errors import FACTOR
@@ -61,8 +62,8 @@ CASES = {
     "total": Case(lambda a: f.total(a, (0, 2)), lambda a: a.sum((0, 2)), [(3, 2, 4)]),
     "total of the last": Case(lambda a: f.total(a, (-1,)), lambda a: a.sum(-1), [(3, 2, 4)]),
     "mean": Case(lambda a: f.mean(a, (1,)), lambda a: a.mean(1), [(3, 2, 4)]),
-    "matmul": Case(f.matmul, lambda a, b: a @ b, [(3, 4), (4, 2)]),
-    "matmul of batches": Case(f.matmul, lambda a, b: a @ b, [(2, 5, 3, 4), (2, 5, 4, 2)]),
+    "matmul": Case(products.matmul, lambda a, b: a @ b, [(3, 4), (4, 2)]),
+    "matmul of batches": Case(products.matmul, lambda a, b: a @ b, [(2, 5, 3, 4), (2, 5, 4, 2)]),
     "swap": Case(f.swap, lambda a: a.swapaxes(-1, -2), [(2, 3, 4)]),
     "transpose": Case(lambda a: f.transpose(a, (2, 0, 1)), lambda a: a.transpose(2, 0, 1), [(2, 3, 4)]),
     "reshape": Case(lambda a: f.reshape(a, (6, 2)), lambda a: a.reshape(6, 2), [(3, 4)]),
@@ -145,16 +146,16 @@ def test_errors_of_the_operands_are_within_the_bound(case: Case, seed: int) -> N
 
 def test_the_bound_of_a_product_is_that_of_a_random_walk_and_of_its_operands() -> None:
     a, b = np.array([[3.0, -4.0]]), np.array([[2.0], [5.0]])
-    exact = f.matmul(*variables([a, b]))
+    exact = products.matmul(*variables([a, b]))
     assert bound(exact) == pytest.approx(UNIT * math.sqrt(2 * (6**2 + 20**2 + 14**2) + 14**2), rel=1e-6)
-    with_error = f.matmul(*variables([a, b], [np.float32([[0.1, 0.2]]), None]))
+    with_error = products.matmul(*variables([a, b], [np.float32([[0.1, 0.2]]), None]))
     assert bound(with_error) == pytest.approx(np.hypot(0.1 * 2, 0.2 * 5), rel=1e-6)
 
 
 def test_the_error_of_stored_sums_is_that_of_each_partial_sum() -> None:
     a, b = (Variable(np.ones(shape), ROUNDINGS["float16"]) for shape in ((1, 6), (6, 1)))
     expected = 2.0**-11 * math.sqrt(2**2 + 4**2 + 6**2 + 6**2)
-    assert bound(f.matmul(a, b, parts=3)) == pytest.approx(expected, rel=1e-4)
+    assert bound(products.matmul(a, b, parts=3)) == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_sum_with_0_is_exact() -> None:
@@ -166,7 +167,7 @@ def test_a_sum_with_0_is_exact() -> None:
 def test_operands_in_tf32_are_beyond_the_bound_of_long_sums_and_float32_is_far_below(terms: int) -> None:
     numbers = np.random.default_rng(terms)
     a, b = (numbers.uniform(-1, 1, shape).astype(np.float32) for shape in ((20, terms), (terms, 20)))
-    product = f.matmul(*variables([a.astype(float), b.astype(float)]))
+    product = products.matmul(*variables([a.astype(float), b.astype(float)]))
     rough = [(each.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for each in (a, b)]
     for operands, least, most in (([a, b], 0.0, 0.7), (rough, 10.0, math.inf)):
         ratio = (np.abs(operands[0] @ operands[1] - product.value) / (FACTOR * bound(product))).max()
@@ -175,7 +176,7 @@ def test_operands_in_tf32_are_beyond_the_bound_of_long_sums_and_float32_is_far_b
 
 def test_products_of_16_bits_add_up_in_float32_and_are_stored_in_16() -> None:
     a, b = (Variable(np.ones(shape), ROUNDINGS["bfloat16"]) for shape in ((1, 100), (100, 1)))
-    assert bound(f.matmul(a, b)) == pytest.approx(100 * 2.0**-8, rel=1e-3)
+    assert bound(products.matmul(a, b)) == pytest.approx(100 * 2.0**-8, rel=1e-3)
     assert bound(f.total(a, (1,))) == pytest.approx(2.0**-8 * math.sqrt(100 * (100 + 100**2) + 100**2), rel=1e-6)
 
 
@@ -183,19 +184,19 @@ def test_products_of_16_bits_add_up_in_float32_and_are_stored_in_16() -> None:
 def test_sums_of_16_bits_that_are_stored_after_each_part_are_within_the_bound(seed: int) -> None:
     numbers, half = np.random.default_rng(seed), ROUNDINGS["float16"]
     a, b = (Variable(numbers.normal(size=shape).astype(np.float16).astype(float), half) for shape in ((5, 60), (60, 4)))
-    product = f.matmul(f.swap(f.swap(a)), b, parts_of_gradient=2)
+    product = products.matmul(f.swap(f.swap(a)), b, parts_of_gradient=2)
     cotangent = Variable(numbers.normal(size=product.shape).astype(np.float16).astype(float), half)
     stored = np.zeros((5, 4), np.float16)
     for terms in np.split(np.arange(60), 12):
         stored += (a.value[:, terms] @ b.value[terms]).astype(np.float16)
-    within = f.matmul(a, b, parts=12)
+    within = products.matmul(a, b, parts=12)
     assert (np.abs(stored - within.value) <= FACTOR * bound(within)).all()
-    assert (bound(within) > bound(f.matmul(a, b))).all()
+    assert (bound(within) > bound(products.matmul(a, b))).all()
     (gradient,) = gradients(product, cotangent, [a])
-    expected = f.matmul(cotangent, f.swap(b), parts=2)
+    expected = products.matmul(cotangent, f.swap(b), parts=2)
     np.testing.assert_array_equal(gradient.error, expected.error)
     single = [Variable(each.value, SINGLE) for each in (a, b)]
-    np.testing.assert_array_equal(bound(f.matmul(*single, parts=12)), bound(f.matmul(*single)))
+    np.testing.assert_array_equal(bound(products.matmul(*single, parts=12)), bound(products.matmul(*single)))
 
 
 @pytest.mark.parametrize("name", ["negative", "relu", "masked", "maximum", "swap", "transpose", "reshape"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
 from hpcbench.models.reference.functions import add, constant, multiply, relu, scale, subtract
-from hpcbench.models.reference.variable import ROUNDINGS, Variable, gradients
+from hpcbench.models.reference.products import matmul, sum_of_shares
+from hpcbench.models.reference.variable import ROUNDINGS, Product, Variable, gradients
 
 SINGLE = ROUNDINGS["float32"]
 
@@ -75,3 +78,18 @@ def test_the_roundings_are_those_of_the_data_types(dtype: str, digits: int, smal
     assert rounding == (2.0**-24, 2.0**-digits, smallest)
     if dtype != "bfloat16":
         assert rounding.results == np.finfo(dtype).eps / 2
+
+
+def test_the_sum_of_products_over_time_steps_has_the_value_and_the_bound_of_single_ones() -> None:
+    numbers = np.random.default_rng(0)
+    shapes = ((600, 2), (2, 90))
+    factors = [
+        [Variable(numbers.normal(size=shape), SINGLE, np.full(shape, 1e-7, np.float32)) for shape in shapes]
+        for _ in range(4)
+    ]
+    factors[1][0].value[7] = 0
+    found = sum_of_shares([Product(left, right) for left, right in factors])
+    one_by_one = reduce(add, [matmul(left, right) for left, right in factors])
+    assert np.allclose(found.value, one_by_one.value, rtol=1e-12)
+    assert found.error is not None
+    assert np.allclose(found.error, one_by_one.error, rtol=1e-4)

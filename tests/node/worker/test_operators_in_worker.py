@@ -95,9 +95,7 @@ def test_the_memory_of_the_validation_does_not_count(
 ) -> None:
     peaks = [100]
     monkeypatch.setattr(hardware, "peak_resident_bytes", lambda: peaks[-1])
-    monkeypatch.setattr(
-        validate, "references_of", lambda request: peaks.append(900) or references.references_of(request)
-    )
+    monkeypatch.setattr(validate, "references_of", lambda *given: peaks.append(900) or references.references_of(*given))
     assert facts()["peak_memory_bytes"] == 100
     assert peaks == [100, 900]
 
@@ -105,7 +103,7 @@ def test_the_memory_of_the_validation_does_not_count(
 def test_too_little_memory_for_the_validation_does_not_fail_the_case(
     facts: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def exhausted(request: Any) -> Any:
+    def exhausted(*given: Any) -> Any:
         raise MemoryError
 
     monkeypatch.setattr(validate, "references_of", exhausted)

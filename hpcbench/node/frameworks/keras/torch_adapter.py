@@ -19,6 +19,7 @@ class KerasTorch(PyTorch):
     network = KerasTorchNetwork
     external = ExternalKerasTorchNetwork
     operator = KerasTorchOperator
+    has_collectives = False
 
     def build(self, problem: Problem) -> Computation:
         capabilities.refuse_unscaled_float16(problem)

@@ -40,6 +40,7 @@ class PyTorch(Adapter):
     memory_errors = (RuntimeError,)
     memory_words = oom_detection.PYTORCH
     changes_threads = True
+    has_collectives = True
 
     def set_threads(self, intra_op: Optional[int], inter_op: Optional[int]) -> None:
         if intra_op is not None:

@@ -11,11 +11,14 @@ from torch import nn
 from torch._functorch import config as autograd_config
 from torch.nn import functional
 
-from ....core.frameworks import COMPILED
-from ....models.operators import movement, normalization, pointwise, products, recurrent, reductions
+from ....core.frameworks import COMPILED, EAGER
+from ....models.operators import collective, movement, normalization, pointwise, products, recurrent, reductions
 from ....models.operators.operator import FORWARD, INDEX, SPARSE, Array, Operator
+from ...errors import Unsupported
+from ...workload.own_operator import OwnOperator
 from ...workload.problem import Problem
 from ..operator_call import OperatorCall, Request
+from . import own_operator, strategies
 from .network import device_of, remarks_on_graphs, set_arithmetic
 
 Function = Callable[..., torch.Tensor]
@@ -32,18 +35,27 @@ class PyTorchOperator(OperatorCall):
         set_arithmetic()
         if request.operator.is_random:
             torch.manual_seed(problem.parameters["seed"] + problem.group.rank)
+        if request.operator.is_collective:
+            _join(problem, self.device)
         arrays = request.operator.arrays()
         tensors = {name: self._on_device(arrays[name], array) for name, array in request.arrays.items()}
         wanted = request.wanted if request.phase != FORWARD else ()
         function, tensors = self.built(tensors)
+        self._tensors = tensors
         for name in tensors:
-            tensors[name].requires_grad_(name in wanted)
-        if problem.parameters["execution"] == COMPILED:
+            tensors[name].requires_grad_(name in wanted and not own_operator.has_backward(request.operator))
+        if self.execution == COMPILED:
             autograd_config.donated_buffer = False  # the graph of one forward pass serves many backward passes
             function = torch.compile(function, mode=problem.parameters["compile_mode"])
-        self._call = self._backward(function, tensors) if wanted else self._forward(function, tensors)
+        call = self._backward if wanted else self._forward
+        self._call = own_operator.checked(request, lambda: call(function, tensors))
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
+
+    @property
+    def execution(self) -> Optional[str]:
+        """Return eager in float64: the compiler would compile each of the calls of a gradient check."""
+        return EAGER if self.request.dtype == "float64" else super().execution
 
     def built(self, tensors: Tensors) -> "_Built":
         """Return the function of the operator, and the tensors that it takes by name."""
@@ -63,6 +75,14 @@ class PyTorchOperator(OperatorCall):
     def peak_device_bytes(self) -> Optional[int]:
         return int(torch.cuda.max_memory_allocated(self.device)) if self.device.type == "cuda" else None
 
+    def restore(self) -> None:
+        if self.request.operator.is_collective:
+            for name, array in self.request.arrays.items():
+                self._tensors[name].copy_(torch.from_numpy(array))
+
+    def close(self) -> None:
+        strategies.leave()
+
     def remarks(self) -> List[str]:
         return remarks_on_graphs("operator") if self.problem.parameters["execution"] == COMPILED else []
 
@@ -81,13 +101,28 @@ class PyTorchOperator(OperatorCall):
         return call
 
     def _backward(self, function: Function, tensors: Tensors) -> Callable[[], Tuple[torch.Tensor, ...]]:
+        operator = self.request.operator
         output = function(**tensors)
         sources = [tensors[name] for name in self.request.wanted]
-        cotangent = self._on_device(self.request.operator.output(), self.request.cotangent)
+        cotangent = self._on_device(operator.output(), self.request.cotangent)
+        if isinstance(operator, OwnOperator) and own_operator.has_backward(operator):
+            return own_operator.backward(operator, self.request, output, tensors, cotangent)
         return lambda: torch.autograd.grad(output, sources, cotangent, retain_graph=True)
 
 
 _Built = Tuple[Function, Tensors]
+
+
+def _join(problem: Problem, device: torch.device) -> None:
+    """Join the group of ranks of a collective operator. Raise Unsupported for a compiled one."""
+    if problem.parameters["execution"] == COMPILED:
+        raise Unsupported("a collective operator is not compiled; use execution: eager")
+    strategies.join_group(problem, device)
+
+
+def _all_reduce(x: torch.Tensor) -> torch.Tensor:
+    torch.distributed.all_reduce(x)
+    return x
 
 
 def _of(function: Callable[..., torch.Tensor]) -> Callable[[Any, Tensors], _Built]:
@@ -225,4 +260,6 @@ _BUILDERS: Dict[Type[Operator], Callable[[Any, Tensors], _Built]] = {
     movement.Transpose: _of(lambda x: x.t().contiguous()),
     movement.Concat: _of(lambda a, b: torch.cat([a, b], 1)),
     movement.Flatten: _of(lambda x: x.flatten(1)),
+    collective.AllReduce: _of(_all_reduce),
+    OwnOperator: own_operator.built,
 }

@@ -39,7 +39,7 @@ def leave() -> None:
         dist.destroy_process_group()
 
 
-def _join(problem: Problem, device: torch.device) -> None:
+def join_group(problem: Problem, device: torch.device) -> None:
     """Join the process group, over a store on a port that the kernel has given to rank 0, which is therefore free."""
     group = problem.group
     if device.type == "cpu":
@@ -59,7 +59,7 @@ def _join(problem: Problem, device: torch.device) -> None:
 
 
 def _ddp(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
-    _join(problem, device)
+    join_group(problem, device)
     local = [device.index] if device.type == "cuda" else None
     # Each rank has its own statistics of batch norm, as in the other frameworks; otherwise rank 0 would send its own
     # every step.
@@ -74,7 +74,7 @@ def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
         raise Unsupported("fsdp needs PyTorch 2.6 or newer, and this is %s" % torch.__version__) from error
     from torch.distributed.device_mesh import init_device_mesh
 
-    _join(problem, device)
+    join_group(problem, device)
     mesh = init_device_mesh(device.type, (problem.group.size,))
     for part in units(model):
         fully_shard(part, mesh=mesh)
@@ -109,7 +109,7 @@ def _deepspeed(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     dtype = problem.parameters["dtype"]
     if dtype == "float16":
         raise Unsupported("deepspeed uses its own loss scaling in float16, so that the work would differ")
-    _join(problem, device)
+    join_group(problem, device)
     os.environ["LOCAL_RANK"] = str(device.index or 0)  # DeepSpeed selects its device by this
     settings = {
         "train_micro_batch_size_per_gpu": problem.parameters["batch_size"],

@@ -1,19 +1,20 @@
 """The reference results of a request: values in float64 with the bounds of their rounding errors."""
 
-from typing import Dict
+from typing import Dict, Sequence
 
 import numpy
 
 from ....models.operators.operator import FORWARD, INDEX
 from ....models.operators.reference import result_of
 from ....models.reference.variable import ROUNDINGS, Variable, gradients
-from ...frameworks.operator_call import OUTPUT, Request
+from ...frameworks.operator_call import OUTPUT, Arrays, Request
 
 
-def references_of(request: Request) -> Dict[str, Variable]:
+def references_of(request: Request, of_others: Sequence[Arrays] = ()) -> Dict[str, Variable]:
     """Return the reference of each result of a request, by name.
 
-    Raise NotImplementedError for an operator whose result is random.
+    `of_others` are the arrays of the other ranks, for a collective operator. Raise NotImplementedError for an operator
+    whose result is random.
     """
     rounding, described = ROUNDINGS[request.dtype], request.operator.arrays()
     arrays, indices = {}, {}
@@ -22,6 +23,10 @@ def references_of(request: Request) -> Dict[str, Variable]:
             indices[name] = array
         else:
             arrays[name] = Variable(array.astype(numpy.float64), rounding)
+    for rank, others in enumerate(of_others):
+        arrays.update(
+            {"%s of %d" % (name, rank): Variable(others[name].astype(numpy.float64), rounding) for name in others}
+        )
     result = result_of(request.operator, arrays, indices)
     if request.phase == FORWARD:
         return {OUTPUT: result}

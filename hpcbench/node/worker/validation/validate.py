@@ -12,7 +12,8 @@ from ....models.operators.operator import FORWARD
 from ....models.reference.variable import Variable
 from ...frameworks.adapter import OperatorComputation
 from ...frameworks.operator_call import OUTPUT
-from . import random_results
+from ...workload.own_operator import OwnOperator
+from . import own_references, random_results
 from .array_errors import array_error
 from .gradient_check import check_gradients
 from .heat_map import heat_map
@@ -41,7 +42,9 @@ def validate(
     validation = _random(computation, results) if request.operator.is_random else _compared(computation, results)
     if not request.operator.is_random:
         call = computation.call.results
-        changed = (lambda count: with_threads(count, call)) if with_threads else None
+        # The ranks of a collective operator make the same calls, but may have different numbers of threads.
+        alone = with_threads and not request.operator.is_collective
+        changed = (lambda count: with_threads(count, call)) if with_threads and alone else None
         repeats, variances = repeated(results, call, changed, threads)
         shown = variances and max(variances, key=lambda name: float(variances[name].max()))
         variance_map = heat_map(shown, variances[shown]) if variances and shown else None
@@ -52,13 +55,16 @@ def validate(
 def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
     """Return the errors of the results against the references, and the gradient check."""
     request = computation.request
-    references = references_of(request)
+    references = _references(computation)
     reason, checked = _wrong_shape(results, references), None
-    errors = {name: array_error(name, array, references[name], request.dtype) for name, array in results.items()}
-    worst = max(errors.values(), key=lambda error: error.bound_ratio)
+    compared = [name for name in results if name in references]
+    errors = {name: array_error(name, results[name], references[name], request.dtype) for name in compared}
+    worst = max(errors.values(), key=lambda error: error.bound_ratio, default=None)
     if request.phase != FORWARD and not reason:
-        checked = check_gradients(request, computation.called_with, results, references)
-    reason = reason or _wrong_numbers(worst, results[worst.array])
+        checked = check_gradients(
+            request, computation.called_with, results, references, own_references.forward_of(request)
+        )
+    reason = reason or (_wrong_numbers(worst, results[worst.array]) if worst else None)
     if not reason and checked and not checked.passed:
         reason = "the gradients differ from central differences by %.2g of their norm" % checked.check.error
     return Validation(
@@ -67,8 +73,17 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
         worst=worst,
         arrays=errors,
         gradient_check=checked.check if checked else None,
-        error_map=_error_map(worst.array, results[worst.array], references[worst.array]),
+        error_map=_error_map(worst.array, results[worst.array], references[worst.array]) if worst else None,
     )
+
+
+def _references(computation: OperatorComputation) -> Dict[str, Variable]:
+    request = computation.request
+    if isinstance(request.operator, OwnOperator):
+        return own_references.references_of(request, computation.called_with)
+    group = computation.problem.group
+    others = range(group.size) if request.operator.is_collective else ()
+    return references_of(request, [computation.arrays_of(rank) for rank in others if rank != group.rank])
 
 
 def _wrong_shape(results: Arrays, references: Dict[str, Variable]) -> Optional[str]:

@@ -11,6 +11,7 @@ import pytest
 from hpcbench.core.validation.result import FAILED, PASSED
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, phases_of, sizes_of
 from hpcbench.models.operators.operator import BOTH, FORWARD
+from hpcbench.node.errors import Unsupported
 from hpcbench.node.frameworks.adapter import OperatorComputation
 from hpcbench.node.worker.validation.validate import validate
 from tests.models.operators.small_sizes import SIZES
@@ -146,3 +147,22 @@ def test_a_fault_that_is_planted_in_a_function_of_pytorch_is_found(
     found = validated(operator, SIZES[operator][-1], phase, PyTorchOperator)
     assert found.verdict == FAILED
     assert found.reason
+
+
+def test_a_compiled_collective_operator_is_unsupported_with_the_reason() -> None:
+    with pytest.raises(Unsupported, match="a collective operator is not compiled; use execution: eager"):
+        computation("all_reduce", {"floats": 5}, of=PyTorchOperator, execution="compiled")
+
+
+def test_the_gradient_check_of_a_compiled_operator_is_eager_and_the_record_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled = []
+    monkeypatch.setattr(torch, "compile", lambda function, mode: compiled.append(mode) or function)
+    found = validated("softmax", {"rows": 4, "columns": 9}, BOTH, of=PyTorchOperator, execution="compiled")
+    assert (found.verdict, len(compiled)) == (PASSED, 1)
+    assert found.gradient_check is not None
+    assert (found.gradient_check.execution, found.gradient_check.dtype) == ("eager", "float64")
+    eager = validated("softmax", {"rows": 4, "columns": 9}, BOTH, of=PyTorchOperator).gradient_check
+    assert eager is not None
+    assert eager.execution is None
