@@ -14,7 +14,15 @@ from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
 from hpcbench.config.workload.model_name import OF_LIBRARIES, ONNX_EXAMPLE, similar
 from hpcbench.config.workload.optimizer import Optimizer
 from hpcbench.core import frameworks
-from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, OPERATOR, THREAD_COUNTS, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import (
+    BACKWARD,
+    DYNAMIC,
+    EXCHANGE_IN_UPDATE,
+    ONLY_INFER,
+    OPERATOR,
+    THREAD_COUNTS,
+    TIME_TO_ACCURACY,
+)
 from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
@@ -131,6 +139,7 @@ class Parameters(Settings):
             known = ", ".join(framework.executions)
             raise ValueError(f"{self.framework} has no execution '{self.execution}'; use one of: {known}")
         self._check_single(framework.strategies)
+        self._check_exchange()
         self._check_threads()
         return self
 
@@ -156,6 +165,14 @@ class Parameters(Settings):
         others = ", ".join(name for name in strategies if name != "single")
         if self.strategy == "single" and self.tasks > 1 and others and self.task != TIME_TO_ACCURACY:
             raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
+
+    def _check_exchange(self) -> None:
+        """Raise ValueError if gradients are exchanged in the update, which the task backward does not have."""
+        if self.task == BACKWARD and self.strategy in EXCHANGE_IN_UPDATE.get(self.framework, ()):
+            raise ValueError(
+                f"strategy: {self.strategy} of {self.framework} cannot be used with task: {BACKWARD}; "
+                "it exchanges gradients in the update"
+            )
 
     def _shipped(self, model: str) -> None:
         if self.framework in ONNX_FRAMEWORKS:

@@ -75,6 +75,8 @@ USUAL: Row = {
     **WORKLOAD,
     "peak_memory_bytes": 1000,
     "peak_device_bytes": None,
+    "saved_activation_bytes": None,
+    "saved_activation_reason": None,
     "effective_intra_op_threads": 1,
     "effective_inter_op_threads": 1,
     "cpu_model": "a CPU",

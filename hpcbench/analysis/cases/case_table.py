@@ -46,7 +46,8 @@ _OF_TIMES = [
 _MEASURED = [*_COUNTS, *_OF_TIMES]
 # Columns that are maxima over all runs.
 _LARGEST = (
-    *("peak_memory_bytes", "peak_device_bytes", "error_l1", "error_l2", "error_max", "error_relative_l1"),
+    *("peak_memory_bytes", "peak_device_bytes", "saved_activation_bytes"),
+    *("error_l1", "error_l2", "error_max", "error_relative_l1"),
     *("error_relative_l2", "error_relative_max", "error_ulps", "error_bound_ratio", "gradient_check_error"),
     *("repeat_difference",),
 )
@@ -67,6 +68,7 @@ _JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over 
 _SENTENCES = (
     *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"),
     *("performance_variables", "outside_variables", "warnings"),
+    "saved_activation_reason",
     *("energy_scope", "energy_reason", "price_reason", "valid_flops_reason"),
 )
 # Columns that are medians over the valid runs.

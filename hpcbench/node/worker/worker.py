@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ...core import status
-from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
+from ...core.frameworks import ALWAYS, BACKWARD, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
 from ...core.typed_json import to_json
 from ...core.validation.result import FAILED, NOT_VALIDATED, Validation
@@ -175,6 +175,8 @@ def _measure(
     _check_in_effect(parameters, facts["settings"])
     facts["warnings"] += _thread_warnings(facts) + network.remarks()
     facts["peak_device_bytes"] = network.peak_device_bytes()
+    if parameters["task"] == BACKWARD:
+        facts["saved_activations"] = to_json(network.saved_activations())
     if network.problem.training:
         facts["weights_crc32"] = _agreed_weights(network, group)
     if parameters["validate"]:

@@ -195,6 +195,7 @@ class Page:
     threads: Aggregates | None = None
     aggregates: Aggregates | None = None
     acceptance: Aggregates | None = None
+    step_parts: Aggregates | None = None
     failures: tuple[Failure, ...] = ()
     trust: DataQuality = field(default_factory=DataQuality)
     machines: tuple[System, ...] = ()

@@ -11,6 +11,7 @@ import numpy
 from jax import numpy as jnp
 
 from ... import oom_detection
+from ....core.frameworks import BACKWARD
 from ...errors import Unsupported
 from ...workload.data import Items
 from ...workload.problem import Problem, channels_last
@@ -53,7 +54,8 @@ class JaxNetwork(Network):
         self._weights = self.strategy.shared(model.weights)
         self._rest = self.strategy.own(model.rest)
         if problem.training:
-            optimizer = self.optimizer_of(problem, model.weights)
+            is_backward = problem.parameters["task"] == BACKWARD
+            optimizer = keeping(model.weights) if is_backward else self.optimizer_of(problem, model.weights)
             self._state = self.strategy.shared(optimizer.state)
             self._learn = self.strategy.training(self._training_step(model, optimizer))
         self._predict = self.strategy.inference(self._inference_step(model))
@@ -119,6 +121,12 @@ class JaxNetwork(Network):
         self._unfinished.append(loss)
         return loss
 
+    def differentiate(self, batches: Sequence[Batch]) -> jax.Array:
+        return self.learn(batches)  # with `keeping` instead of an optimizer
+
+    def gradients(self) -> "Iterator[numpy.ndarray]":
+        return map(self.to_numpy, self._state)
+
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
         inputs = channels_last(inputs)
         if inputs.dtype.kind == "f" and not self.problem.training:
@@ -147,6 +155,11 @@ class JaxNetwork(Network):
 
     def close(self) -> None:
         strategies.leave()
+
+
+def keeping(weights: Arrays) -> Optimizer:
+    """Return, instead of an optimizer, what keeps the weights. Its state are the gradients: XLA cannot drop them."""
+    return Optimizer([jnp.zeros_like(each) for each in weights], lambda weights, _, gradients: (weights, gradients))
 
 
 def remarks_on(dtype: str) -> List[str]:

@@ -2,10 +2,11 @@
 
 from typing import Any, Callable, Dict
 
-from . import inference, operator, training
+from . import backward, inference, operator, training
 
 STEPS: Dict[str, Callable[[Any], Callable[[], Any]]] = {
     "inference": inference.step,
+    "backward": backward.step,
     "training": training.step,
     "operator": operator.step,
 }
