@@ -34,7 +34,7 @@ MAX_SEED = 2**32 - 1
 _OF_NETWORKS = (
     *("model", "model_options", *external_model.PARAMETERS, "task", "strategy", "dtype", "batch_size", "seed"),
     *("optimizer", "data", "held_out", "target_accuracy", "max_epochs"),
-    *operator_parameters.PARAMETERS,
+    *(*operator_parameters.PARAMETERS, "validate"),
 )
 
 _OF_DYNAMIC = {

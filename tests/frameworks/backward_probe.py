@@ -13,6 +13,7 @@ from hpcbench_carried.node.launch.rendezvous import Group
 from probing import case, tell
 
 MODELS = ("mlp", "lstm", "resnet50")
+COMPILED = ("mlp",)  # to compile one of the others takes a minute
 PLAIN = {"name": "sgd", "learning_rate": 1.0}  # the weights change by the gradients
 
 
@@ -31,7 +32,7 @@ def weights(network):
 
 
 def compared(adapter, group, model, **changes):
-    """Take two backward steps and one training step on the same batches."""
+    """Take two backward steps, and a training step of each rank alone on the same batches."""
     network = adapter.build(case(model, group, task="backward", **changes))
     before = weights(network)
     losses, found = [], []
@@ -40,10 +41,12 @@ def compared(adapter, group, model, **changes):
         network.synchronize()
         found.append([numpy.array(each) for each in network.gradients()])
     kept = distance(weights(network), before)
-    training = adapter.build(case(model, group, **changes))
+    training = adapter.build(case(model, group, **{**changes, "strategy": "single"}))
     first = weights(training)
     loss = float(training.to_numpy(training.train()))
     moved = [a - b for a, b in zip(first, weights(training), strict=True)]
+    ranks = group.gather([each.tolist() for each in moved])
+    moved = [numpy.mean([numpy.array(each) for each in of_ranks], 0) for of_ranks in zip(*ranks, strict=True)]
     group.gather(None)
     return {
         "gradients": distance(found[0], moved),
@@ -57,7 +60,7 @@ def compared(adapter, group, model, **changes):
 def main(framework, execution, strategy="single"):
     adapter, group = frameworks.load(framework), Group(from_environment(os.environ))
     asked = {"execution": execution, "strategy": strategy, "optimizer": PLAIN}
-    models = MODELS if strategy == "single" else ("mlp",)
+    models = MODELS if strategy == "single" and execution != "compiled" else COMPILED
     answers = {model: compared(adapter, group, model, **asked) for model in models}
     if strategy == "single":
         asked["optimizer"] = {**PLAIN, "gradient_accumulation_steps": 3}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hpcbench.config.workload import external_model
-from hpcbench.core.frameworks import OPERATOR
+from hpcbench.core.frameworks import OPERATOR, TASKS
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
 from hpcbench.models.operators.operator import FORWARD
 
 if TYPE_CHECKING:
     from hpcbench.config.parameters import Parameters
 
-PARAMETERS = ("operator", "phase", "sizes", "validate")
+PARAMETERS = ("operator", "phase", "sizes")
 # Parameters of networks, which an operator does not have; null in its plans and records.
 NOT_OF_OPERATORS = (
     *("model", "model_options", *external_model.PARAMETERS, "batch_size"),
@@ -39,6 +39,8 @@ def check_absent(parameters: Parameters) -> None:
     for name in PARAMETERS:
         if name in parameters.model_fields_set and getattr(parameters, name) not in (None, False, {}, FORWARD):
             raise ValueError(f"'{name}' requires task: {OPERATOR}, not {parameters.task}")
+    if parameters.validate and not TASKS[parameters.task].in_steps:  # type: ignore[truthy-function]
+        raise ValueError(f"'validate' cannot be used with task: {parameters.task}; use task: backward")
 
 
 def changed_sizes(parameters: Parameters) -> dict[str, Any]:

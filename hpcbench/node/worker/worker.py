@@ -184,9 +184,10 @@ def _measure(
     _close(network, group, facts)
 
 
-def _validate(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> None:
-    """Validate the results of an operator. Raise Invalid if they are wrong."""
-    from .validation.validate import validate  # needs numpy
+def _validate(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> None:
+    """Validate the results of an operator or network. Raise Invalid if they are wrong."""
+    from .validation.networks import validate_network  # needs numpy
+    from .validation.validate import validate
 
     before = facts["threads"]["intra_op"]
     facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
@@ -199,8 +200,12 @@ def _validate(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> None:
             adapter.set_threads(before, None)
 
     counts = sorted({1, 2, len(facts["affinity"])})
+    run = with_threads if adapter.changes_threads else None
     try:
-        validation = validate(operator, with_threads if adapter.changes_threads else None, counts)
+        if computation.problem.operator is not None:
+            validation = validate(computation, run, counts)
+        else:
+            validation = validate_network(adapter, computation, run, counts)
     except Exception as error:
         if not adapter.is_out_of_memory(error):
             raise

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy
 
@@ -37,6 +37,7 @@ class Problem:
     layers: List[Layer]
     item_shape: Shape
     operator: Optional[Operator] = None
+    initial_weights: Callable[[int], InitialWeights] = InitialWeights
 
     @property
     def training(self) -> bool:
@@ -82,7 +83,7 @@ class Problem:
 
     def weights(self) -> InitialWeights:
         """Return the initial weights, the same on every rank and in every framework."""
-        return InitialWeights(self.parameters["seed"])
+        return self.initial_weights(self.parameters["seed"])
 
     @cached_property
     def split(self) -> Optional[data.Split]:

@@ -87,6 +87,7 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> l
             columns += [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in _RATES.items()]
         if cases.iloc[0]["task"] == OPERATOR:
             columns += _of_operators(cases)
+        columns += _of_validation(cases)
     if not are_compared:
         return columns
     columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
@@ -94,10 +95,16 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> l
 
 
 def _of_operators(cases: pd.DataFrame) -> list[Column]:
-    """Return the columns of FLOPs and of validation, if any case has them."""
+    """Return the column of FLOPs, if any case has them."""
     columns = []
     if cases[EXACT].notna().any():
         columns.append(Column(_RATES[EXACT], _cells(cases[EXACT], "{:,.3g}".format), _TFLOPS))
+    return columns
+
+
+def _of_validation(cases: pd.DataFrame) -> list[Column]:
+    """Return the columns of validation, if any case has it."""
+    columns = []
     if cases["validation"].notna().any():
         columns.append(Column("error / bound", _cells(cases["error_bound_ratio"], "{:.2g}".format)))
         columns.append(Column("validation", _cells(cases["validation"], str), is_text=True))
