@@ -35,7 +35,7 @@ Weights = Dict[str, Variable]
 
 
 class Named(NamedTuple):
-    """A layer with weights inside a network: its path, such as `7.body.0 Conv`, and the shape of an item of its input."""
+    """A layer with weights inside a network: its path, such as `7.0.2 Conv`, and the shape of an item of its input."""
 
     path: str
     layer: Layer
@@ -117,7 +117,7 @@ def _of_layer_norm(layer: layers.LayerNorm, x: Variable, weights: Weights, train
 def _normalized(
     x: Variable, means: List[Variable], axes: Tuple[int, ...], shape: Shape, epsilon: float, weights: Weights
 ) -> Variable:
-    """Return x normalized over axes, scaled and shifted; without `means`, by the initial running mean 0 and variance 1."""
+    """Return x normalized over axes, scaled and shifted; without `means`, by the running mean 0 and variance 1."""
     centered = subtract(x, means[0]) if means else x
     variance = reshape(mean(multiply(centered, centered), axes), shape) if means else constant(x, numpy.ones(shape))
     result = multiply(centered, reciprocal_root(add(variance, constant(x, epsilon))))

@@ -12,7 +12,14 @@ from probing import case, tell
 
 OPTIONS = {"lstm_stack": {"batch_size": 3}, "resnet50": {"batch_size": 4}}
 MODELS = {
-    "lstm_stack": {"input_size": 3, "hidden_size": 8, "narrow_size": 4, "layers": 2, "sequence_length": 5, "classes": 3},
+    "lstm_stack": {
+        "input_size": 3,
+        "hidden_size": 8,
+        "narrow_size": 4,
+        "layers": 2,
+        "sequence_length": 5,
+        "classes": 3,
+    },
     "gpt": {
         "hidden_size": 8,
         "layers": 2,

@@ -161,9 +161,7 @@ def maximum(a: Variable, axes: Tuple[int, ...]) -> Variable:
     def pullback(g: Variable) -> Variable:
         spread = _broadcast(reshape(g, value.shape), a.shape)
         unknown = magnitude(spread.value) * unsure if unsure.any() else None
-        return Variable(
-            spread.value * largest, g.rounding, quadrature(scaled(spread.error, largest), unknown), ()
-        )
+        return Variable(spread.value * largest, g.rounding, quadrature(scaled(spread.error, largest), unknown), ())
 
     return Variable(value.reshape(shape), a.rounding, error, ((a, pullback),))
 

@@ -10,8 +10,8 @@ import jax
 import numpy
 from jax import numpy as jnp
 
-from ... import oom_detection
 from ....core.frameworks import BACKWARD
+from ... import oom_detection
 from ...errors import Unsupported
 from ...workload.data import Items
 from ...workload.problem import Problem, channels_last

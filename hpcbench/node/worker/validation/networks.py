@@ -69,9 +69,7 @@ def validate_network(
     validation = _compared(found, results.references)
     changed = (lambda count: with_threads(count, results.call)) if with_threads else None
     repeats, _ = repeated(found, results.call, changed, threads)
-    return replace(
-        validation, repeatability=repeats, checksum=checksum(found), duration_s=time.monotonic() - start
-    )
+    return replace(validation, repeatability=repeats, checksum=checksum(found), duration_s=time.monotonic() - start)
 
 
 def _why_not(network: Network) -> Optional[str]:

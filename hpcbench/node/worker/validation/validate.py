@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Callable, Dict, Optional, Sequence
 
 import numpy
 
