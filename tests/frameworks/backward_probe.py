@@ -37,13 +37,13 @@ def compared(adapter, group, model, **changes):
     before = weights(network)
     losses, found = [], []
     for _ in range(2):
-        losses.append(float(network.to_numpy(network.backward())))
+        losses.append(network.to_numpy(network.backward()).item())
         network.synchronize()
         found.append([numpy.array(each) for each in network.gradients()])
     kept = distance(weights(network), before)
     training = adapter.build(case(model, group, **{**changes, "strategy": "single"}))
     first = weights(training)
-    loss = float(training.to_numpy(training.train()))
+    loss = training.to_numpy(training.train()).item()
     moved = [a - b for a, b in zip(first, weights(training), strict=True)]
     ranks = group.gather([each.tolist() for each in moved])
     moved = [numpy.mean([numpy.array(each) for each in of_ranks], 0) for of_ranks in zip(*ranks, strict=True)]

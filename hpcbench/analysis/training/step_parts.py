@@ -37,7 +37,7 @@ MEMORY = (
 
 
 def step_parts(results: Results, identifying: Sequence[str]) -> pd.DataFrame:
-    """Return the PARTS, with 95 % CIs, and MEMORY of each training step with a measured case of backward and another task.
+    """Return PARTS, with 95 % CIs, and MEMORY of each training step with a measured case of backward and another task.
 
     The cases of a step agree in the `identifying` columns other than the task. A row has these columns, `sweep`, the
     ids of the cases by task, and the times for the items of one backward step.

@@ -1,6 +1,6 @@
 """Validate the output, or loss and gradients, of a shipped network against a reference of the whole network.
 
-A network is built anew, since training has changed the weights of the one that was measured. Its scales and offsets
+A second network is built, since training has changed the weights of the one that was measured. Its scales and offsets
 are not the initial ones and zeros, which would hide errors, and it has no dropout, whose results are random.
 """
 

@@ -27,28 +27,12 @@ CONVOLUTIONS = [
     *(layers.Conv(5, (3, 1), 2, bias=False), layers.Relu(), layers.AvgPool(2, 1, 1), layers.Flatten()),
     *(layers.Dropout(0.5), layers.Dense(3)),
 ]
+ATTENTION = {"hidden_size": 8, "layers": 1, "heads": 2, "feed_forward_size": 8}
 OPTIONS: dict[str, dict[str, Any]] = {
     "mlp": {"input_size": 5, "hidden_size": 6, "classes": 3},
     "lstm": {"input_size": 3, "hidden_size": 4, "sequence_length": 4, "classes": 3, "bidirectional": True},
-    "gpt": {
-        "hidden_size": 8,
-        "layers": 1,
-        "heads": 2,
-        "feed_forward_size": 8,
-        "vocabulary": 9,
-        "positions": 6,
-        "sequence_length": 5,
-    },
-    "transformer": {
-        "hidden_size": 8,
-        "layers": 1,
-        "heads": 2,
-        "feed_forward_size": 8,
-        "vocabulary": 9,
-        "positions": 4,
-        "sequence_length": 4,
-        "classes": 3,
-    },
+    "gpt": {**ATTENTION, "vocabulary": 9, "positions": 6, "sequence_length": 5},
+    "transformer": {**ATTENTION, "vocabulary": 9, "positions": 4, "sequence_length": 4, "classes": 3},
 }
 
 
@@ -85,9 +69,7 @@ def _of_module(name: str, forward: Callable[..., Any]) -> Callable[[pytest.Monke
     """Replace the forward pass of a module of PyTorch."""
     kind = getattr(torch.nn, name)
     right = kind.forward
-    return lambda patch: patch.setattr(
-        kind, "forward", lambda self, *given, **named: forward(right, self, *given, **named)
-    )
+    return lambda patch: patch.setattr(kind, "forward", lambda self, *given: forward(right, self, *given))
 
 
 def _of_gradient(place: int, wrong: Callable[[Any], Any]) -> Callable[[pytest.MonkeyPatch], None]:
@@ -165,9 +147,7 @@ def test_each_planted_fault_is_found(validated: Any, monkeypatch: pytest.MonkeyP
     assert found.error_map.array == found.worst.array
 
 
-def test_the_wrong_layer_is_named_if_its_gradient_alone_is_wrong(
-    validated: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_layer_whose_gradient_alone_is_wrong_is_named(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _of_gradient(2, lambda gradient: 1.001 * gradient)(monkeypatch)
     found = validated("mlp")
     assert found.worst.array == "2 Dense kernel"
@@ -204,9 +184,7 @@ def test_loose_bounds_are_not_a_pass(validated: Any, monkeypatch: pytest.MonkeyP
     assert "which would hide errors" in found.reason
 
 
-def test_weights_that_a_framework_does_not_show_are_not_guessed(
-    validated: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_a_framework_hides_are_not_guessed(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     right = PyTorchNetwork.weights
     monkeypatch.setattr(PyTorchNetwork, "weights", lambda self: iter(list(right(self))[1:]))
     found = validated("mlp")
