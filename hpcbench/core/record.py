@@ -103,6 +103,8 @@ class Epoch:
     elapsed_s: float = described("time since the training began")
     accuracy: float = described("fraction of the validation split that is classified correctly")
     trained_s: float = described("time from the beginning to the start of the validation")
+    loss: Optional[float] = described("mean training loss of its steps", default=None)
+    training_accuracy: Optional[float] = described("accuracy on a sample of the training items", default=None)
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ class Learning:
     seed: int = described("seed of the weights and of the order of the training data")
     held_out_items: int = described("number of items in the validation split")
     started_unix_s: float = described("start of the training, in seconds since 1970")
+    sampled_items: Optional[int] = described("number of training items in that sample", default=None)
 
 
 @dataclass(frozen=True)

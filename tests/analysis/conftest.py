@@ -67,6 +67,7 @@ USUAL: Row = {
     "epochs": None,
     "accuracy": None,
     "best_accuracy": None,
+    **dict.fromkeys(("training_loss", "best_training_loss", "training_accuracy", "best_training_accuracy")),
     "parameter_count": 100,
     "flops_per_item": 200,
     "items_per_step": 32,

@@ -74,7 +74,8 @@ _SENTENCES = (
 # Columns that are medians over the valid runs.
 _TYPICAL = (
     *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
-    *("epochs", "price_per_hour"),
+    *("epochs", "training_loss", "best_training_loss", "training_accuracy", "best_training_accuracy"),
+    "price_per_hour",
     *("valid_flops", "valid_flops_per_w", "models_trained"),
 )
 _ENERGY = "energy_"  # prefix of the energy columns, which are also medians

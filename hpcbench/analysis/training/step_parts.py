@@ -61,9 +61,19 @@ def _parts(results: Results, cases: Mapping[str, Mapping[Any, Any]], names: Sequ
         measured = all(task in cases for task in tasks)
         time = _time(results, [cases[task] for task in tasks], cases[BACKWARD]) if measured else (None, None, None)
         row |= dict(zip((part.column, *part.limits), time, strict=True))
-    peaks = [cases[task]["peak_device_bytes"] if task in cases else pd.NA for task in (BACKWARD, INFERENCE)]
-    memory = (cases[BACKWARD]["saved_activation_bytes"], peaks[0] - peaks[1] if all(map(pd.notna, peaks)) else pd.NA)
-    return row | {each.column: None if pd.isna(size) else int(size) for each, size in zip(MEMORY, memory, strict=True)}
+    memory = (_bytes(cases, BACKWARD, "saved_activation_bytes"), _difference(cases))
+    return row | {each.column: size for each, size in zip(MEMORY, memory, strict=True)}
+
+
+def _difference(cases: Mapping[str, Mapping[Any, Any]]) -> int | None:
+    """Return the peak device memory of backward minus that of inference."""
+    more, less = (_bytes(cases, task, "peak_device_bytes") for task in (BACKWARD, INFERENCE))
+    return None if more is None or less is None else more - less
+
+
+def _bytes(cases: Mapping[str, Mapping[Any, Any]], task: str, column: str) -> int | None:
+    size = cases[task][column] if task in cases else None
+    return None if pd.isna(size) else int(size)
 
 
 def _time(results: Results, cases: Sequence[Mapping[Any, Any]], backward: Mapping[Any, Any]) -> Interval:

@@ -39,7 +39,7 @@ def check_absent(parameters: Parameters) -> None:
     for name in PARAMETERS:
         if name in parameters.model_fields_set and getattr(parameters, name) not in (None, False, {}, FORWARD):
             raise ValueError(f"'{name}' requires task: {OPERATOR}, not {parameters.task}")
-    if parameters.validate and not TASKS[parameters.task].in_steps:  # type: ignore[truthy-function]
+    if parameters.validate and not TASKS[parameters.task].in_steps:
         raise ValueError(f"'validate' cannot be used with task: {parameters.task}; use task: backward")
 
 

@@ -112,10 +112,11 @@ def _results(adapter: Adapter, problem: Problem) -> Results:
         return {"%s %s" % (path, name): part.reshape(shape) for (path, name, shape), part in parts}
 
     def weights_of(initial: InitialWeights) -> List["numpy.ndarray"]:
-        return _copied(adapter.build(replace(problem, initial_weights=lambda seed: initial)).weights())
+        numbered: Any = adapter.build(replace(problem, initial_weights=lambda seed: initial))
+        return _copied(numbered.weights())
 
     places = places_of(weights_of, int(ends[-1]))
-    network = adapter.build(problem)
+    network: Any = adapter.build(problem)
     rounding = ROUNDINGS["float32"]
     arrays = arrays_of(in_order(_copied(network.weights()), places))
     weights = {name: Variable(array, rounding) for name, array in arrays.items()}

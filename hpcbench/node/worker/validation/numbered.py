@@ -4,7 +4,7 @@ Frameworks transpose, join and reorder weights. A network whose initial weights 
 its arrays which weight it is. Two networks show the two digits of these numbers: float32 is exact up to 2^24 only.
 """
 
-from typing import Any, Callable, Dict, List
+from typing import Callable, Dict, List
 
 import numpy
 
@@ -52,7 +52,7 @@ def places_of(weights_of: Callable[[InitialWeights], List["numpy.ndarray"]], cou
 
 def in_order(arrays: List["numpy.ndarray"], places: List["numpy.ndarray"]) -> "numpy.ndarray":
     """Return the elements of a framework's arrays as one array in the order of layers. Missing arrays are zeros."""
-    result: Any = numpy.zeros(sum(each.size for each in places), numpy.float64)
+    result: "numpy.ndarray" = numpy.zeros(sum(each.size for each in places), numpy.float64)
     for array, place in zip(arrays, places):
         result[place.ravel()] = numpy.asarray(array, numpy.float64).reshape(place.shape).ravel()
     return result
