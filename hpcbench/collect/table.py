@@ -54,6 +54,7 @@ PARAMETERS = [
     "held_out",
     "target_accuracy",
     "max_epochs",
+    "page_cache",
     "nodes",
     "tasks_per_node",
     "cpus_per_task",

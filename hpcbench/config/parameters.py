@@ -8,11 +8,12 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.environment_variables import check_no_secret
-from hpcbench.config.workload import external_model, operator_parameters
+from hpcbench.config.workload import external_model, operator_parameters, pipeline
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
 from hpcbench.config.workload.model_name import OF_LIBRARIES, ONNX_EXAMPLE, similar
 from hpcbench.config.workload.optimizer import Optimizer
+from hpcbench.config.workload.pipeline import PageCacheState
 from hpcbench.core import frameworks
 from hpcbench.core.frameworks import (
     BACKWARD,
@@ -33,7 +34,7 @@ MAX_SEED = 2**32 - 1
 # Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
 _OF_NETWORKS = (
     *("model", "model_options", *external_model.PARAMETERS, "task", "strategy", "dtype", "batch_size", "seed"),
-    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs"),
+    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs", "page_cache"),
     *(*operator_parameters.PARAMETERS, "validate"),
 )
 
@@ -49,7 +50,18 @@ _OF_SECTIONS = ("schedule", "section_depth")
 # Parameters of models, which a command cannot have.
 NOT_OF_COMMANDS = (
     *("model", "model_options", *external_model.PARAMETERS),
-    *("execution", "data", "target_accuracy", "optimizer", "threads", *_OF_SECTIONS, "operator", "sizes", "validate"),
+    *(
+        "execution",
+        "data",
+        "target_accuracy",
+        "page_cache",
+        "optimizer",
+        "threads",
+        *_OF_SECTIONS,
+        "operator",
+        "sizes",
+        "validate",
+    ),
 )
 
 
@@ -72,6 +84,11 @@ class Parameters(Settings):
         ge=1,
         le=MOST,
         description="with time_to_accuracy: maximum number of epochs; a run that needs more fails",
+    )
+    page_cache: PageCacheState | None = Field(
+        default=None,
+        description="with input_pipeline: `warm` reads the image files into the page cache before the measurement, "
+        "`cold` drops them from it before each window of measurements; unset: as found",
     )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(
@@ -151,6 +168,7 @@ class Parameters(Settings):
             known = f"an ONNX file, {ONNX_EXAMPLE}" if is_of_onnx else f"one of {', '.join(catalog.MODELS)}"
             raise ValueError(f"'model' is missing: {self.framework} requires {known}")
         source = source_of(self.model)
+        pipeline.check(self, source)
         if source.is_external:
             external_model.check(self, source)
         else:

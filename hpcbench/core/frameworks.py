@@ -3,7 +3,7 @@
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 INFERENCE, BACKWARD, TRAINING = "inference", "backward", "training"
-TIME_TO_ACCURACY, OPERATOR = "time_to_accuracy", "operator"
+TIME_TO_ACCURACY, INPUT_PIPELINE, OPERATOR = "time_to_accuracy", "input_pipeline", "operator"
 DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
@@ -27,6 +27,7 @@ TASKS: Dict[str, Task] = {
         "forward, loss and backward of one or more batches, then an optimizer step", trains=True, in_steps=True
     ),
     TIME_TO_ACCURACY: Task("training until `target_accuracy`", trains=True, in_steps=False),
+    INPUT_PIPELINE: Task("one batch of `data` on the device, without the network", trains=False, in_steps=True),
     OPERATOR: Task("one phase of `operator` instead of a model", trains=False, in_steps=True),
 }
 FORWARD_TASKS = tuple(name for name, task in TASKS.items() if not task.trains)

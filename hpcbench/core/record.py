@@ -12,6 +12,7 @@ from .energy import Energy
 from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
+from .training.page_cache import PageCache
 from .training.saved_activations import SavedActivations
 from .validation.result import Validation
 
@@ -253,6 +254,7 @@ class Record:
     validation: Optional[Validation] = described("validation of the results of an operator")
     work: Optional[Work] = described("what one step computes")
     saved_activations: Optional[SavedActivations] = described("memory of saved activations; only of the task backward")
+    page_cache: Optional[PageCache] = described("data files in the page cache; only of the task input_pipeline")
     threads: Optional[Threads] = described("thread counts in effect")
     settings: Optional[Mapping[str, Any]] = described("runtime settings in effect, as far as they can be read back")
     dynamic: Optional[Mapping[str, Any]] = described("search for a per-layer thread plan, and its result")

@@ -32,6 +32,16 @@ def parameters(**given: Any) -> Parameters:
         ({"nodes": 2}, "the strategy single allows one task, not 2; use one of: ddp, fsdp, horovod, deepspeed"),
         ({"tasks_per_node": 2, "task": "inference"}, "the strategy single allows one task, not 2"),
         ({"device": "gpu", "gpus_per_task": 0}, "gpus_per_task must be 1 or more"),
+        ({"page_cache": "cold"}, "page_cache requires task: input_pipeline, not training"),
+        ({"task": "input_pipeline"}, "task input_pipeline requires data: synthetic input has no pipeline"),
+        (
+            {"task": "input_pipeline", "data": {"npz": "x.npz"}, "page_cache": "cold"},
+            "page_cache: cold requires data: {imagefolder: ...}; an npz file is read into memory first",
+        ),
+        (
+            {"task": "input_pipeline", "data": {"imagefolder": "x"}, "model": "torchvision/resnet18"},
+            "task input_pipeline requires a shipped model, which determines the shape of an item",
+        ),
         ({"model_options": {"hidden": 1}}, "has no option 'hidden'; it has: bidirectional"),
         ({"model_options": {"layers": True}}, "must be a whole number"),
         ({"model_options": {"layers": "2"}}, "must be a whole number"),

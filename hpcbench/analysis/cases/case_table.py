@@ -46,7 +46,7 @@ _OF_TIMES = [
 _MEASURED = [*_COUNTS, *_OF_TIMES]
 # Columns that are maxima over all runs.
 _LARGEST = (
-    *("peak_memory_bytes", "peak_device_bytes", "saved_activation_bytes"),
+    *("peak_memory_bytes", "peak_device_bytes", "saved_activation_bytes", "resident_fraction"),
     *("error_l1", "error_l2", "error_max", "error_relative_l1"),
     *("error_relative_l2", "error_relative_max", "error_ulps", "error_bound_ratio", "gradient_check_error"),
     *("repeat_difference",),

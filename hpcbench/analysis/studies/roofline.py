@@ -20,7 +20,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.quantities import THROUGHPUT
 from hpcbench.analysis.studies.arithmetic_intensity import step_work
-from hpcbench.core.frameworks import STEP_TASKS
+from hpcbench.core.frameworks import INPUT_PIPELINE, STEP_TASKS
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.models.catalog import MODELS
 
@@ -92,7 +92,8 @@ class Roofline(NamedTuple):
 def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
     """Return the roofline of `cases`, a result of case_table, given the measured peaks of machines."""
     roofs = _roofs(peaks)
-    timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(STEP_TASKS) & cases[THROUGHPUT.column].notna()]
+    tasks = [task for task in STEP_TASKS if task != INPUT_PIPELINE]
+    timed = cases[cases["model"].isin(list(MODELS)) & cases["task"].isin(tasks) & cases[THROUGHPUT.column].notna()]
     rows = timed.to_dict("records")
     points = pd.DataFrame([_point(row, roofs) for row in rows], index=timed.index, columns=list(POINT))
     points = points.astype({"cpus": "Int64", **dict.fromkeys(_NUMBERS, "float64")})

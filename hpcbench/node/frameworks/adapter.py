@@ -85,6 +85,10 @@ class Network(Computation):
         """Run forward and backward pass of the next batches. Return the loss, on the device."""
         return self.differentiate([next(self._batches) for _ in range(self.problem.batches_per_step)])
 
+    def fetch(self) -> Batch:
+        """Return the next batch of the input pipeline. It is on the device after `synchronize`."""
+        return next(self._batches)
+
     @abstractmethod
     def predict(self, inputs: Any) -> Any:
         """Return the logits, (batch, classes), of a batch on the device as in inference, also during training."""
@@ -139,7 +143,7 @@ class Network(Computation):
         of_16_bits = "autocast" if problem.training else "pure"
         return Work(
             parameter_count=self.parameter_count,
-            flops_per_item=problem.flops_per_item,
+            flops_per_item=problem.flops_per_item or None,
             items_per_step=problem.items_per_step if in_steps else None,
             items_per_epoch=problem.items_per_epoch,
             input_shapes={"input": (parameters["batch_size"], *problem.item_shape)},

@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ...core import status
-from ...core.frameworks import ALWAYS, BACKWARD, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
+from ...core.frameworks import ALWAYS, BACKWARD, DYNAMIC, IF_KNOWN, INPUT_PIPELINE, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
 from ...core.typed_json import to_json
 from ...core.validation.result import FAILED, NOT_VALIDATED, Validation
@@ -154,7 +154,7 @@ def _search_threads(adapter: "Adapter", planned: PlannedRun, group: Group, facts
 def _measure(
     adapter: "Adapter", planned: PlannedRun, group: Group, found: Optional[Dict[str, Any]], facts: Dict[str, Any]
 ) -> None:
-    from .tasks import STEPS, time_to_accuracy
+    from .tasks import STEPS, input_pipeline, time_to_accuracy
 
     parameters = planned.parameters
     network = _built(adapter, planned, group, facts)
@@ -164,7 +164,10 @@ def _measure(
         settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
-        samples = timing.measure(step, network.synchronize, settings, group.agree)
+        if parameters["task"] == INPUT_PIPELINE:
+            samples = input_pipeline.measure(network, settings, group, facts)
+        else:
+            samples = timing.measure(step, network.synchronize, settings, group.agree)
         if facts["dynamic"]:  # its first step precedes those of `measure`
             samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
     facts["measurements"] = to_json(samples)

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy
 
-from ...core.frameworks import OPERATOR, SHARDED, TASKS, TIME_TO_ACCURACY
+from ...core.frameworks import INPUT_PIPELINE, OPERATOR, SHARDED, TASKS, TIME_TO_ACCURACY
 from ...models import catalog
 from ...models.initial_weights import InitialWeights, Numbers
 from ...models.layers import Layer, Shape
@@ -153,6 +153,8 @@ def of_case(parameters: Dict[str, Any], all_ranks: Group) -> Problem:
         return Problem(parameters, group, all_ranks, split_seed, parameters["model_options"], [], ())
     options = catalog.resolved_options(parameters["model"], parameters["model_options"])
     network = catalog.network(parameters["model"], options)
+    if parameters["task"] == INPUT_PIPELINE:  # the network only determines the shape of an item
+        return Problem(parameters, group, all_ranks, split_seed, options, [], network[1])
     return Problem(parameters, group, all_ranks, split_seed, options, *network)
 
 

@@ -59,7 +59,7 @@ class JaxNetwork(Network):
             self._state = self.strategy.shared(optimizer.state)
             self._learn = self.strategy.training(self._training_step(model, optimizer))
         self._predict = self.strategy.inference(self._inference_step(model))
-        self._unfinished: List[jax.Array] = []
+        self._unfinished: List[Any] = []
         self.feed()
 
     @abstractmethod
@@ -109,6 +109,11 @@ class JaxNetwork(Network):
 
     def _inference_step(self, model: Model) -> Callable[..., jax.Array]:
         return lambda weights, rest, inputs: self.output(model.apply(weights, rest, inputs, False)[0])
+
+    def fetch(self) -> Batch:
+        batch = super().fetch()
+        self._unfinished.append(batch)
+        return batch
 
     def predict(self, inputs: Any) -> jax.Array:
         logits = self._predict(self._weights, self._rest, inputs)
