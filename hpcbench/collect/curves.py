@@ -1,8 +1,8 @@
-"""The values that programs logged over their steps."""
+"""The values that programs logged over their steps, and loss and accuracies of trainings over their epochs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,18 +10,25 @@ import pandas as pd
 from hpcbench.core.metrics.logged import PHASE
 from hpcbench.core.record import MetricValue, Record
 
-COLUMNS = ["case", "name", "step", "value"]
+COLUMNS = ["case", "name", "axis", "step", "value"]
+_OF_EPOCHS = {"training loss": "loss", "training accuracy": "training_accuracy", "validation accuracy": "accuracy"}
 
 
 def curves(records: Mapping[str, Record]) -> pd.DataFrame:
-    """Return a row per logged value of the records, which are given by the names of their cases.
+    """Return a row per value of the records, which are given by the names of their cases.
 
-    Values that are in a record under several names are returned once.
+    `step` is the number of a step or an epoch, by `axis`. Values that are in a record under several names are returned
+    once.
     """
     frames = [
-        pd.DataFrame({"case": case, "name": name, "step": metric.steps, "value": metric.values})
+        pd.DataFrame({"case": case, "name": name, "axis": "step", "step": metric.steps, "value": metric.values})
         for case, record in records.items()
         for name, metric in _logged(record).items()
+    ]
+    frames += [
+        pd.DataFrame({"case": case, "name": name, "axis": "epoch", "step": epochs, "value": values})
+        for case, record in records.items()
+        for name, epochs, values in _of_epochs(record)
     ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
@@ -32,3 +39,13 @@ def _logged(record: Record) -> dict[str, MetricValue]:
         if metric.steps and not name.startswith(PHASE):
             found.setdefault((tuple(metric.steps), tuple(metric.values)), (name, metric))
     return dict(found.values())
+
+
+def _of_epochs(record: Record) -> Iterator[tuple[str, list[int], list[float]]]:
+    """Yield name, epochs and values of each curve of a training to a target accuracy."""
+    curve = record.learning.curve if record.learning else ()
+    for name, field in _OF_EPOCHS.items():
+        points = [(epoch.epoch, getattr(epoch, field)) for epoch in curve]
+        known = [point for point in points if point[1] is not None]
+        if known:
+            yield name, [epoch for epoch, _ in known], [value for _, value in known]

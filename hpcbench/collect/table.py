@@ -54,6 +54,7 @@ PARAMETERS = [
     "held_out",
     "target_accuracy",
     "max_epochs",
+    "page_cache",
     "nodes",
     "tasks_per_node",
     "cpus_per_task",
@@ -124,7 +125,7 @@ def _row(record: Record) -> dict[str, Any]:
         **_thread_search(record),
         **{f"effective_{name}": (record.settings or {}).get(key) for name, key in _EFFECTIVE.items()},
         "interference_causes": interference_causes(record),
-        "best_accuracy": _best_accuracy(record),
+        **_of_curve(record),
         "compile_s": _compile_s(record),
         "physical_cores_per_task": _of_each_task(record.physical_cores),
         "input_shapes": json.dumps(record.work.input_shapes) if record.work and record.work.input_shapes else None,
@@ -185,9 +186,18 @@ def _compile_s(record: Record) -> float | None:
     return max(0.0, float(samples.first_step_s) - float(np.median(steps))) if steps.size else None
 
 
-def _best_accuracy(record: Record) -> float | None:
-    """Return the highest accuracy after any epoch; None if the run did not train to an accuracy."""
-    return max((epoch.accuracy for epoch in record.learning.curve), default=None) if record.learning else None
+def _of_curve(record: Record) -> dict[str, float | None]:
+    """Return the best accuracy after any epoch, and loss and accuracy of training; None without a curve."""
+    curve = record.learning.curve if record.learning else ()
+    losses = [epoch.loss for epoch in curve if epoch.loss is not None]
+    accuracies = [epoch.training_accuracy for epoch in curve if epoch.training_accuracy is not None]
+    return {
+        "best_accuracy": max((epoch.accuracy for epoch in curve), default=None),
+        "training_loss": losses[-1] if losses else None,
+        "best_training_loss": min(losses, default=None),
+        "training_accuracy": accuracies[-1] if accuracies else None,
+        "best_training_accuracy": max(accuracies, default=None),
+    }
 
 
 def _source(data: dict[str, str | None] | None) -> str | None:

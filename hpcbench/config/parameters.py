@@ -8,13 +8,22 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from hpcbench.config.environment_variables import check_no_secret
-from hpcbench.config.workload import external_model, operator_name, operator_parameters
+from hpcbench.config.workload import external_model, operator_name, operator_parameters, pipeline
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
 from hpcbench.config.workload.model_name import OF_LIBRARIES, ONNX_EXAMPLE, similar
 from hpcbench.config.workload.optimizer import Optimizer
+from hpcbench.config.workload.pipeline import PageCacheState
 from hpcbench.core import frameworks
-from hpcbench.core.frameworks import DYNAMIC, ONLY_INFER, OPERATOR, THREAD_COUNTS, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import (
+    BACKWARD,
+    DYNAMIC,
+    EXCHANGE_IN_UPDATE,
+    ONLY_INFER,
+    OPERATOR,
+    THREAD_COUNTS,
+    TIME_TO_ACCURACY,
+)
 from hpcbench.core.run_spec import COMMAND, SRUN
 from hpcbench.errors import nearest
 from hpcbench.models import catalog
@@ -25,8 +34,8 @@ MAX_SEED = 2**32 - 1
 # Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
 _OF_NETWORKS = (
     *("model", "model_options", *external_model.PARAMETERS, "task", "strategy", "dtype", "batch_size", "seed"),
-    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs"),
-    *operator_parameters.PARAMETERS,
+    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs", "page_cache"),
+    *(*operator_parameters.PARAMETERS, "validate"),
 )
 
 _OF_DYNAMIC = {
@@ -41,7 +50,18 @@ _OF_SECTIONS = ("schedule", "section_depth")
 # Parameters of models, which a command cannot have.
 NOT_OF_COMMANDS = (
     *("model", "model_options", *external_model.PARAMETERS),
-    *("execution", "data", "target_accuracy", "optimizer", "threads", *_OF_SECTIONS, "operator", "sizes", "validate"),
+    *(
+        "execution",
+        "data",
+        "target_accuracy",
+        "page_cache",
+        "optimizer",
+        "threads",
+        *_OF_SECTIONS,
+        "operator",
+        "sizes",
+        "validate",
+    ),
 )
 
 
@@ -64,6 +84,11 @@ class Parameters(Settings):
         ge=1,
         le=MOST,
         description="with time_to_accuracy: maximum number of epochs; a run that needs more fails",
+    )
+    page_cache: PageCacheState | None = Field(
+        default=None,
+        description="with input_pipeline: `warm` reads the image files into the page cache before the measurement, "
+        "`cold` drops them from it before each window of measurements; unset: as found",
     )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="seed of weights and synthetic input")
     environment: str | None = Field(
@@ -133,6 +158,7 @@ class Parameters(Settings):
             known = ", ".join(framework.executions)
             raise ValueError(f"{self.framework} has no execution '{self.execution}'; use one of: {known}")
         self._check_single(framework.strategies)
+        self._check_exchange()
         self._check_threads()
         return self
 
@@ -144,6 +170,7 @@ class Parameters(Settings):
             known = f"an ONNX file, {ONNX_EXAMPLE}" if is_of_onnx else f"one of {', '.join(catalog.MODELS)}"
             raise ValueError(f"'model' is missing: {self.framework} requires {known}")
         source = source_of(self.model)
+        pipeline.check(self, source)
         if source.is_external:
             external_model.check(self, source)
         else:
@@ -160,6 +187,14 @@ class Parameters(Settings):
         may_be_several = self.task == TIME_TO_ACCURACY or operator_parameters.is_collective(self.operator)
         if self.strategy == "single" and self.tasks > 1 and others and not may_be_several:
             raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
+
+    def _check_exchange(self) -> None:
+        """Raise ValueError if gradients are exchanged in the update, which the task backward does not have."""
+        if self.task == BACKWARD and self.strategy in EXCHANGE_IN_UPDATE.get(self.framework, ()):
+            raise ValueError(
+                f"strategy: {self.strategy} of {self.framework} cannot be used with task: {BACKWARD}; "
+                "it exchanges gradients in the update"
+            )
 
     def _shipped(self, model: str) -> None:
         if self.framework in ONNX_FRAMEWORKS:

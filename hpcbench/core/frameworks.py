@@ -2,7 +2,8 @@
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-TIME_TO_ACCURACY, OPERATOR = "time_to_accuracy", "operator"
+INFERENCE, BACKWARD, TRAINING = "inference", "backward", "training"
+TIME_TO_ACCURACY, INPUT_PIPELINE, OPERATOR = "time_to_accuracy", "input_pipeline", "operator"
 DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
@@ -20,11 +21,13 @@ class Task(NamedTuple):
 
 
 TASKS: Dict[str, Task] = {
-    "inference": Task("the forward pass", trains=False, in_steps=True),
-    "training": Task(
+    INFERENCE: Task("the forward pass", trains=False, in_steps=True),
+    BACKWARD: Task("a training step without the update of the weights", trains=True, in_steps=True),
+    TRAINING: Task(
         "forward, loss and backward of one or more batches, then an optimizer step", trains=True, in_steps=True
     ),
     TIME_TO_ACCURACY: Task("training until `target_accuracy`", trains=True, in_steps=False),
+    INPUT_PIPELINE: Task("one batch of `data` on the device, without the network", trains=False, in_steps=True),
     OPERATOR: Task("one phase of `operator` instead of a model", trains=False, in_steps=True),
 }
 FORWARD_TASKS = tuple(name for name, task in TASKS.items() if not task.trains)
@@ -62,6 +65,8 @@ FRAMEWORKS: Dict[str, Framework] = {
 TRAINING_FRAMEWORKS = tuple(name for name, each in FRAMEWORKS.items() if each.trains)  # which have the shipped models
 ONLY_INFER = tuple(name for name in FRAMEWORKS if name not in TRAINING_FRAMEWORKS)
 STRATEGIES = tuple(dict.fromkeys(strategy for each in FRAMEWORKS.values() for strategy in each.strategies))
+# Strategies that exchange gradients in the update instead of the backward pass, by framework.
+EXCHANGE_IN_UPDATE = {"pytorch": ("deepspeed",), "mxnet": ("kvstore", "horovod")}
 # Strategies whose ranks communicate in inference, too. The replicas of the others do not.
 SHARDED = ("fsdp",)
 

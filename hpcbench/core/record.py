@@ -12,6 +12,8 @@ from .energy import Energy
 from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
+from .training.page_cache import PageCache
+from .training.saved_activations import SavedActivations
 from .validation.result import Validation
 
 SCHEMA = 10
@@ -102,6 +104,8 @@ class Epoch:
     elapsed_s: float = described("time since the training began")
     accuracy: float = described("fraction of the validation split that is classified correctly")
     trained_s: float = described("time from the beginning to the start of the validation")
+    loss: Optional[float] = described("mean training loss of its steps", default=None)
+    training_accuracy: Optional[float] = described("accuracy on a sample of the training items", default=None)
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,7 @@ class Learning:
     seed: int = described("seed of the weights and of the order of the training data")
     held_out_items: int = described("number of items in the validation split")
     started_unix_s: float = described("start of the training, in seconds since 1970")
+    sampled_items: Optional[int] = described("number of training items in that sample", default=None)
 
 
 @dataclass(frozen=True)
@@ -256,6 +261,8 @@ class Record:
     models: Sequence[Learning] = described("trainings of concurrent models, by rank; empty if the run trains one model")
     validation: Optional[Validation] = described("validation of the results of an operator")
     work: Optional[Work] = described("what one step computes")
+    saved_activations: Optional[SavedActivations] = described("memory of saved activations; only of the task backward")
+    page_cache: Optional[PageCache] = described("data files in the page cache; only of the task input_pipeline")
     threads: Optional[Threads] = described("thread counts in effect")
     settings: Optional[Mapping[str, Any]] = described("runtime settings in effect, as far as they can be read back")
     dynamic: Optional[Mapping[str, Any]] = described("search for a per-layer thread plan, and its result")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hpcbench.collect.curves import curves
-from hpcbench.core.record import MetricValue, Record
+from hpcbench.core.record import Epoch, Learning, MetricValue, Record
 
 
 def test_a_curve_has_the_logged_values_once_and_no_phases(make_record: Callable[..., Record]) -> None:
@@ -18,7 +18,22 @@ def test_a_curve_has_the_logged_values_once_and_no_phases(make_record: Callable[
         "rate": MetricValue(5.0, "it/s", "higher", values=[5.0]),
     }
     found = curves({"a": replace(make_record(0), metrics=metrics), "b": make_record(1)})
-    assert found.to_dict("list") == {"case": ["a"] * 2, "name": ["loss"] * 2, "step": [1, 2], "value": [1.0, 0.5]}
+    expected = {"case": ["a"] * 2, "name": ["loss"] * 2, "axis": ["step"] * 2, "step": [1, 2], "value": [1.0, 0.5]}
+    assert found.to_dict("list") == expected
+
+
+def test_a_training_has_curves_of_loss_and_both_accuracies(make_record: Callable[..., Record]) -> None:
+    curve = [Epoch(1, 2.0, 0.6, 1.9, 0.7, 0.65), Epoch(2, 4.0, 0.8, 3.9, 0.3, 0.9), Epoch(3, 6.0, 0.7, 5.9)]
+    learning = Learning(6.0, 6.0, 0.1, 3, 0.7, curve, 0, 100, 0.0)
+    found = curves({"a": replace(make_record(0), learning=learning)})
+    values = {name: rows["value"].tolist() for name, rows in found.groupby("name")}
+    assert values == {
+        "training loss": [0.7, 0.3],
+        "training accuracy": [0.65, 0.9],
+        "validation accuracy": [0.6, 0.8, 0.7],
+    }
+    assert found[found["name"] == "training loss"]["step"].tolist() == [1, 2]
+    assert set(found["axis"]) == {"epoch"}
 
 
 def test_commands_that_log_nothing_have_no_curves(make_record: Callable[..., Record]) -> None:

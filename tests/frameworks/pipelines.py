@@ -23,7 +23,18 @@ def main(framework, execution, given, folder):
     for name, asked in json.loads(Path(given).read_text()).items():
         parameters = {**asked, "framework": framework, "execution": execution}
         network = adapter.build(problem.of_case(parameters, Group(Ranks(0, 1))))
-        numpy.savez(Path(folder, f"{name}.npz"), **brought(network, parameters["batch_size"]))
+        alone = adapter.build(problem.of_case({**parameters, "task": "input_pipeline"}, Group(Ranks(0, 1))))
+        found = {**brought(network, parameters["batch_size"]), **brought_alone(alone)}
+        numpy.savez(Path(folder, f"{name}.npz"), **found)
+
+
+def brought_alone(network):
+    """One epoch of the task input_pipeline, which has no weights."""
+    batches = []
+    for _ in range(network.problem.steps_per_epoch):
+        batches.append(pixels(network, network.fetch()[0]))
+        network.synchronize()
+    return {"alone_inputs": numpy.concatenate(batches), "alone_weights": len(list(network.weights()))}
 
 
 def brought(network, batch_size):

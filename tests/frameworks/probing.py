@@ -33,7 +33,7 @@ def case(model="mlp", group=None, **changes):
     """The problem of a case of a tiny network: alone, unless a group is given."""
     parameters = {
         "model": model,
-        "model_options": TINY[model],
+        "model_options": TINY.get(model),
         "task": "training",
         "strategy": "single",
         "device": "cpu",

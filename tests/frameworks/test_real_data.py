@@ -122,6 +122,21 @@ def test_a_folder_of_pictures_comes_with_the_labels_of_its_folders(framework, br
             assert known[np.round(item, 4).astype(np.float32).tobytes()] == label
 
 
+@pytest.mark.parametrize("framework", EACH)
+def test_the_task_input_pipeline_brings_an_epoch_of_training_without_a_network(framework, brought):
+    for name in ("digits", "pictures"):
+        got = brought(framework)[name]
+        alone, trained = got["alone_inputs"], got["trained_inputs"]
+        assert got["alone_weights"] == 0
+        assert alone.shape == (len(trained) // 2, *trained.shape[1:])
+        first, trained, tested = (
+            {item.tobytes() for item in got[part]} for part in ("alone_inputs", "trained_inputs", "tested_inputs")
+        )
+        assert len(first) == len(alone), "each item at most once in an epoch"
+        assert len(first & trained) >= 0.5 * len(first), "an epoch leaves out what fills no batch"
+        assert not first & tested
+
+
 def test_every_framework_learns_to_read_digits(with_environments, digits):
     command_line = with_environments(*FRAMEWORKS)
     experiment = command_line.experiment(

@@ -48,7 +48,8 @@ _OF_TIMES = [
 _MEASURED = [*_COUNTS, *_OF_TIMES]
 # Columns that are maxima over all runs.
 _LARGEST = (
-    *("peak_memory_bytes", "peak_device_bytes", "error_l1", "error_l2", "error_max", "error_relative_l1"),
+    *("peak_memory_bytes", "peak_device_bytes", "saved_activation_bytes", "resident_fraction"),
+    *("error_l1", "error_l2", "error_max", "error_relative_l1"),
     *("error_relative_l2", "error_relative_max", "error_ulps", "error_bound_ratio", "gradient_check_error"),
     *("repeat_difference",),
 )
@@ -69,12 +70,14 @@ _JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over 
 _SENTENCES = (
     *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"),
     *("performance_variables", "outside_variables", "warnings"),
+    "saved_activation_reason",
     *("energy_scope", "energy_reason", "price_reason", "valid_flops_reason"),
 )
 # Columns that are medians over the valid runs.
 _TYPICAL = (
     *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
-    *("epochs", "price_per_hour"),
+    *("epochs", "training_loss", "best_training_loss", "training_accuracy", "best_training_accuracy"),
+    "price_per_hour",
     *("valid_flops", "valid_flops_per_w", "models_trained"),
 )
 _ENERGY = "energy_"  # prefix of the energy columns, which are also medians

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.quantities import THROUGHPUT
-from hpcbench.core.frameworks import TASKS
+from hpcbench.core.frameworks import INPUT_PIPELINE, TASKS
 from hpcbench.models import catalog
 from hpcbench.util.fast_json import decoded
 
@@ -39,7 +39,7 @@ def add_flop_rates(cases: pd.DataFrame) -> pd.DataFrame:
 
 def _by_rule(row: dict[Any, Any]) -> float | None:
     model = catalog.MODELS.get(row["model"]) if isinstance(row["model"], str) else None
-    if model is None or not model.predicts_tokens:
+    if model is None or not model.predicts_tokens or row["task"] == INPUT_PIPELINE:
         return None
     factor = 6 if TASKS[row["task"]].trains else 2
     return _per_device(row, factor * _parameters(row["model"], row["model_options"]), TERA)

@@ -91,7 +91,8 @@ def _title(cases: pd.DataFrame, first: Mapping[Any, Any]) -> str:
         return f"{first['experiment']}: {first['command'] if cases['command'].nunique() == 1 else 'commands'}"
     if first["task"] == OPERATOR:
         return f"{shared_by(cases)}, {sizes_in_words(first['sizes'])}"
-    return f"{shared_by(cases)}, {int(first['parameter_count']):,} parameters"
+    count = int(first["parameter_count"])  # 0 of an input pipeline
+    return f"{shared_by(cases)}, {count:,} parameters" if count else shared_by(cases)
 
 
 def sizes_in_words(sizes: str) -> str:

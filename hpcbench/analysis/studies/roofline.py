@@ -20,7 +20,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.quantities import THROUGHPUT
 from hpcbench.analysis.studies.arithmetic_intensity import StepWork, step_work
-from hpcbench.core.frameworks import OPERATOR, STEP_TASKS
+from hpcbench.core.frameworks import INPUT_PIPELINE, OPERATOR, STEP_TASKS
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.models.catalog import MODELS
 
@@ -92,7 +92,8 @@ class Roofline(NamedTuple):
 def roofline(cases: pd.DataFrame, peaks: Iterable[MachinePeaks]) -> Roofline:
     """Return the roofline of `cases`, a result of case_table, given the measured peaks of machines."""
     roofs = _roofs(peaks)
-    of_models = cases["model"].isin(list(MODELS)) & cases["task"].isin(STEP_TASKS)
+    tasks = [task for task in STEP_TASKS if task != INPUT_PIPELINE]
+    of_models = cases["model"].isin(list(MODELS)) & cases["task"].isin(tasks)
     of_operators = cases["task"].eq(OPERATOR) & cases["flops_per_item"].notna() & cases["bytes_per_item"].notna()
     timed = cases[(of_models | of_operators) & cases[THROUGHPUT.column].notna()]
     rows = timed.to_dict("records")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hpcbench.core.frameworks import TASKS
+from hpcbench.core.frameworks import BACKWARD, TASKS
 from hpcbench.errors import nearest
 from hpcbench.models import inputs
 from hpcbench.models.losses import CROSS_ENTROPY, LOSSES
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PARAMETERS = ("input", "loss_function", "step", "weights")
 STEP_STRATEGIES = ("single", "ddp", "fsdp")  # that keep a plain PyTorch model and optimizer
 KERAS_WEIGHTS = ".weights.h5"
-_TRAINING = " or ".join(name for name, task in TASKS.items() if task.trains)
+_UPDATING = tuple(name for name, task in TASKS.items() if task.trains and name != BACKWARD)
 
 
 def check_absent(parameters: Parameters) -> None:
@@ -75,8 +75,8 @@ def _check_step(parameters: Parameters) -> None:
     if parameters.framework != "pytorch":
         raise ValueError(f"step requires framework: pytorch, not {parameters.framework}; use loss_function")
     split_function(parameters.step)
-    if not TASKS[parameters.task].trains:
-        raise ValueError(f"step requires task: {_TRAINING}, not task: {parameters.task}")
+    if parameters.task not in _UPDATING:
+        raise ValueError(f"step requires task: {' or '.join(_UPDATING)}, not task: {parameters.task}")
     if parameters.loss_function is not None:
         raise ValueError("step cannot be used with loss_function; compute the loss in the step")
     if parameters.strategy not in STEP_STRATEGIES:

@@ -171,8 +171,9 @@ if TYPE_CHECKING:
 else:
     _VALIDATE = Field(
         default=False,
-        description="with task: operator, compare the results with a reference in float64, check the gradients, and "
-        "repeat the call; after the measurement",
+        description="after the measurement, compare the results with a reference in float64, and repeat the call: the "
+        "result or gradients of an operator, the output of a shipped model in inference, otherwise its loss and the "
+        "gradients of all weights",
     )
     with warnings.catch_warnings():  # `validate` is also a deprecated method of pydantic's models
         warnings.filterwarnings("ignore", 'Field name "validate"', UserWarning)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hpcbench.config.workload import external_model
-from hpcbench.core.frameworks import OPERATOR
+from hpcbench.core.frameworks import INPUT_PIPELINE, OPERATOR, TIME_TO_ACCURACY
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
 from hpcbench.models.operators.operator import FORWARD
 from hpcbench.models.operators.user_file import file_of
@@ -13,12 +13,12 @@ from hpcbench.models.operators.user_file import file_of
 if TYPE_CHECKING:
     from hpcbench.config.parameters import Parameters
 
-PARAMETERS = ("operator", "phase", "sizes", "validate")
+PARAMETERS = ("operator", "phase", "sizes")
 _WITH_OWN = ("pytorch",)  # the frameworks that run operators of the user
 # Parameters of networks, which an operator does not have; null in its plans and records.
 NOT_OF_OPERATORS = (
     *("model", "model_options", *external_model.PARAMETERS, "batch_size"),
-    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs"),
+    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs", "page_cache"),
 )
 
 
@@ -60,6 +60,8 @@ def check_absent(parameters: Parameters) -> None:
     for name in PARAMETERS:
         if name in parameters.model_fields_set and getattr(parameters, name) not in (None, False, {}, FORWARD):
             raise ValueError(f"'{name}' requires task: {OPERATOR}, not {parameters.task}")
+    if parameters.validate and parameters.task in (TIME_TO_ACCURACY, INPUT_PIPELINE):
+        raise ValueError(f"'validate' cannot be used with task: {parameters.task}; use task: backward")
 
 
 def changed_sizes(parameters: Parameters) -> dict[str, Any]:

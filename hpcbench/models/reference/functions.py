@@ -145,14 +145,25 @@ def masked(a: Variable, mask: NDArray) -> Variable:
 
 
 def maximum(a: Variable, axes: Tuple[int, ...]) -> Variable:
-    """Return the maximum over axes, which are removed, of exact numbers without equal ones."""
+    """Return the maximum over axes, which are removed. Exact numbers must not be equal.
+
+    If several numbers may be the largest, the gradient of each is uncertain.
+    """
     value = a.value.max(axes, keepdims=True)
-    largest = a.value == value
+    largest, shape = a.value == value, _without(a.shape, axes)
+    unsure, error = numpy.zeros_like(largest), None
+    if a.error is not None:
+        slack = _LARGE * a.error
+        candidates = a.value + slack >= (a.value - slack).max(axes, keepdims=True)
+        unsure = candidates & (candidates.sum(axes, keepdims=True) > 1)
+        error = (a.error * candidates).max(axes)
 
     def pullback(g: Variable) -> Variable:
-        return masked(_broadcast(reshape(g, value.shape), a.shape), largest)
+        spread = _broadcast(reshape(g, value.shape), a.shape)
+        unknown = magnitude(spread.value) * unsure if unsure.any() else None
+        return Variable(spread.value * largest, g.rounding, quadrature(scaled(spread.error, largest), unknown), ())
 
-    return Variable(value.reshape(_without(a.shape, axes)), a.rounding, None, ((a, pullback),))
+    return Variable(value.reshape(shape), a.rounding, error, ((a, pullback),))
 
 
 def total(a: Variable, axes: Tuple[int, ...]) -> Variable:

@@ -21,6 +21,7 @@ from typing import (
 from ...core.frameworks import TASKS
 from ...core.profiling.operator_row import OperatorRow
 from ...core.record import Work
+from ...core.training.saved_activations import SavedActivations
 from ...models.operators import values
 from ...models.operators.operator import Operator
 from ...models.source import source_of
@@ -95,6 +96,14 @@ class Network(Computation):
         """Run forward and backward pass of the next batches, and one optimizer step. Return the loss, on the device."""
         return self.learn([next(self._batches) for _ in range(self.problem.batches_per_step)])
 
+    def backward(self) -> Any:
+        """Run forward and backward pass of the next batches. Return the loss, on the device."""
+        return self.differentiate([next(self._batches) for _ in range(self.problem.batches_per_step)])
+
+    def fetch(self) -> Batch:
+        """Return the next batch of the input pipeline. It is on the device after `synchronize`."""
+        return next(self._batches)
+
     @abstractmethod
     def predict(self, inputs: Any) -> Any:
         """Return the logits, (batch, classes), of a batch on the device as in inference, also during training."""
@@ -102,6 +111,13 @@ class Network(Computation):
     @abstractmethod
     def learn(self, batches: Sequence[Batch]) -> Any:
         """Run one training step with `batches_per_step` batches on the device. Return the mean loss on this rank."""
+
+    @abstractmethod
+    def differentiate(self, batches: Sequence[Batch]) -> Any:
+        """Run one training step up to the update of the weights, with the exchange of gradients between ranks.
+
+        The gradients replace those of the previous step. Return the mean loss on this rank.
+        """
 
     @abstractmethod
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
@@ -126,6 +142,14 @@ class Network(Computation):
     def weights(self) -> "Iterable[numpy.ndarray]":
         """Yield the trainable weights, whole, in the same order on every rank. All ranks must call this."""
 
+    @abstractmethod
+    def gradients(self) -> "Iterable[numpy.ndarray]":
+        """Yield the gradients of the last `differentiate`, in the layout of `weights`. All ranks must call this."""
+
+    def saved_activations(self) -> SavedActivations:
+        """Return the memory that the forward pass of a batch keeps for its backward pass, on this rank."""
+        return SavedActivations(reason="this framework does not show which arrays it keeps")
+
     @property
     def work(self) -> Work:
         """Return the work of one step."""
@@ -134,7 +158,7 @@ class Network(Computation):
         of_16_bits = "autocast" if problem.training else "pure"
         return Work(
             parameter_count=self.parameter_count,
-            flops_per_item=problem.flops_per_item,
+            flops_per_item=problem.flops_per_item or None,
             items_per_step=problem.items_per_step if in_steps else None,
             items_per_epoch=problem.items_per_epoch,
             input_shapes={"input": (parameters["batch_size"], *problem.item_shape)},

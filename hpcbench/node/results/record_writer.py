@@ -16,6 +16,8 @@ from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, Rank
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples, harmonic_mean
 from ...core.start_rules import oom_pruning
+from ...core.training.page_cache import PageCache
+from ...core.training.saved_activations import SavedActivations
 from ...core.typed_json import InvalidError, from_json, to_json
 from ...core.validation.result import Validation
 from ...core.variables import performance
@@ -32,6 +34,8 @@ _OF_FACTS: Dict[str, Any] = {
     "learning": Learning,
     "validation": Validation,
     "work": Work,
+    "saved_activations": SavedActivations,
+    "page_cache": PageCache,
     "threads": Threads,
     "error": Error,
 }
@@ -161,6 +165,8 @@ def _of_first_rank(facts: Dict[str, Any]) -> Dict[str, Any]:
         **{name: facts.get(name) for name in _VERBATIM},
         "validation": _part(Validation, facts.get("validation")),
         "work": _part(Work, facts.get("work")),
+        "saved_activations": _part(SavedActivations, facts.get("saved_activations")),
+        "page_cache": _part(PageCache, facts.get("page_cache")),
         "threads": _part(Threads, facts.get("threads")),
     }
 

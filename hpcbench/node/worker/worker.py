@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ...core import status
-from ...core.frameworks import ALWAYS, DYNAMIC, IF_KNOWN, SETTINGS, TIME_TO_ACCURACY
+from ...core.frameworks import ALWAYS, BACKWARD, DYNAMIC, IF_KNOWN, INPUT_PIPELINE, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
 from ...core.typed_json import to_json
 from ...core.validation.result import FAILED, NOT_VALIDATED, Validation
@@ -162,7 +162,7 @@ def _measure(
     profile: Optional[str],
     facts: Dict[str, Any],
 ) -> None:
-    from .tasks import STEPS, time_to_accuracy
+    from .tasks import STEPS, input_pipeline, time_to_accuracy
 
     parameters = planned.parameters
     network = _built(adapter, planned, group, facts)
@@ -172,7 +172,10 @@ def _measure(
         settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
-        samples = timing.measure(step, network.synchronize, settings, group.agree)
+        if parameters["task"] == INPUT_PIPELINE:
+            samples = input_pipeline.measure(network, settings, group, facts)
+        else:
+            samples = timing.measure(step, network.synchronize, settings, group.agree)
         if facts["dynamic"]:  # its first step precedes those of `measure`
             samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
     facts["measurements"] = to_json(samples)
@@ -183,6 +186,8 @@ def _measure(
     _check_in_effect(parameters, facts["settings"])
     facts["warnings"] += _thread_warnings(facts) + network.remarks()
     facts["peak_device_bytes"] = network.peak_device_bytes()
+    if parameters["task"] == BACKWARD:
+        facts["saved_activations"] = to_json(network.saved_activations())
     if network.problem.training:
         facts["weights_crc32"] = _agreed_weights(network, group)
     if parameters["validate"]:
@@ -195,9 +200,10 @@ def _measure(
     _close(network, group, facts)
 
 
-def _validate(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> None:
-    """Validate the results of an operator. Raise Invalid if they are wrong."""
-    from .validation.validate import validate  # needs numpy
+def _validate(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> None:
+    """Validate the results of an operator or network. Raise Invalid if they are wrong."""
+    from .validation.networks import validate_network  # needs numpy
+    from .validation.validate import validate
 
     before = facts["threads"]["intra_op"]
     facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
@@ -210,8 +216,12 @@ def _validate(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> None:
             adapter.set_threads(before, None)
 
     counts = sorted({1, 2, len(facts["affinity"])})
+    run = with_threads if adapter.changes_threads else None
     try:
-        validation = validate(operator, with_threads if adapter.changes_threads else None, counts)
+        if computation.problem.operator is not None:
+            validation = validate(computation, run, counts)
+        else:
+            validation = validate_network(adapter, computation, run, counts)
     except Exception as error:
         if not adapter.is_out_of_memory(error):
             raise

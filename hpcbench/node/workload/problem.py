@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy
 
-from ...core.frameworks import OPERATOR, SHARDED, TASKS, TIME_TO_ACCURACY
+from ...core.frameworks import INPUT_PIPELINE, OPERATOR, SHARDED, TASKS, TIME_TO_ACCURACY
 from ...models import catalog
 from ...models.initial_weights import InitialWeights, Numbers
 from ...models.layers import Layer, Shape
@@ -39,6 +39,7 @@ class Problem:
     layers: List[Layer]
     item_shape: Shape
     operator: Optional[Operator] = None
+    initial_weights: Callable[[int], InitialWeights] = InitialWeights
 
     @property
     def training(self) -> bool:
@@ -84,7 +85,7 @@ class Problem:
 
     def weights(self) -> InitialWeights:
         """Return the initial weights, the same on every rank and in every framework."""
-        return InitialWeights(self.parameters["seed"])
+        return self.initial_weights(self.parameters["seed"])
 
     @cached_property
     def split(self) -> Optional[data.Split]:
@@ -154,6 +155,8 @@ def of_case(parameters: Dict[str, Any], all_ranks: Group) -> Problem:
         return Problem(parameters, group, all_ranks, split_seed, parameters["model_options"], [], ())
     options = catalog.resolved_options(parameters["model"], parameters["model_options"])
     network = catalog.network(parameters["model"], options)
+    if parameters["task"] == INPUT_PIPELINE:  # the network only determines the shape of an item
+        return Problem(parameters, group, all_ranks, split_seed, options, [], network[1])
     return Problem(parameters, group, all_ranks, split_seed, options, *network)
 
 

@@ -1,4 +1,4 @@
-"""Figures of the values that programs logged over their steps."""
+"""Figures of the values that programs logged over their steps, and of trainings over their epochs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ MIN_POINTS = 3  # of a curve
 
 
 def figures_of_curves(frame: pd.DataFrame) -> Iterator[Figure]:
-    """Yield a figure per logged name, with a curve per case, from the rows of `collect.curves`; at most MAX_FIGURES."""
+    """Yield a figure per name, with a curve per case, from the rows of `collect.curves`; at most MAX_FIGURES."""
     several = [rows for _, rows in frame.groupby("name", sort=False) if _longest(rows) >= MIN_POINTS]
     for number, rows in enumerate(several[:MAX_FIGURES], 1):
         name = str(rows["name"].iat[0])
-        title = f"{name.replace('_', ' ')} over steps"
+        axis = str(rows["axis"].iat[0])
+        title = f"{name.replace('_', ' ')} over {axis}s"
         ends = rows.groupby("case", sort=False)["value"].last()
         text = f"Last values: {'; '.join(f'{case}: {figure(value)}' for case, value in ends.items())}."
-        caption = f"Values logged by the program: the first run of {plural(len(ends), 'case')}."
+        source = "Values logged by the program" if axis == "step" else "Values of each epoch"
+        caption = f"{source}: the first run of {plural(len(ends), 'case')}."
         if number == MAX_FIGURES < len(several):
             caption += f" The table has the last values of {plural(len(several) - MAX_FIGURES, 'more name')}."
         yield Figure(
@@ -35,19 +37,19 @@ def figures_of_curves(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def draw(rows: pd.DataFrame, place: PlotSize) -> Any:
-    """Return a chart of one logged name: `value` over `step`, a line per `case`."""
-    title = str(rows["name"].iat[0]).replace("_", " ")
+    """Return a chart of one name: `value` over `step`, a line per `case`."""
+    title, axis = str(rows["name"].iat[0]).replace("_", " "), str(rows["axis"].iat[0])
     drawn = rows.assign(colour=names(rows["case"]))[["colour", "step", "value"]]
     lines = (
         alt.Chart(drawn)
         .mark_line(strokeWidth=1.5 if place.theme == "screen" else 1)
         .encode(
-            alt.X("step:Q", title="step", scale=alt.Scale(nice=False)),
+            alt.X("step:Q", title=axis, scale=alt.Scale(nice=False)),
             alt.Y("value:Q", title=title, scale=alt.Scale(zero=False)),
             colour("case", drawn["colour"]),
             tooltip=[
                 alt.Tooltip("colour:N", title="case"),
-                alt.Tooltip("step:Q"),
+                alt.Tooltip("step:Q", title=axis),
                 alt.Tooltip("value:Q", title=title, format=".4~g"),
             ],
         )

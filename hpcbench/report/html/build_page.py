@@ -23,6 +23,7 @@ from hpcbench.report.html.acceptance import acceptance_of
 from hpcbench.report.html.figure import on_page
 from hpcbench.report.html.large_sweeps import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.html.operators import operators_of
+from hpcbench.report.html.step_parts import step_parts_of
 from hpcbench.report.html.table import table_of
 from hpcbench.report.html.threads import threads_of
 from hpcbench.report.terminal.threads import gains
@@ -85,6 +86,7 @@ def page_of(
         operators=operators_of(results),
         aggregates=aggregates_of(results) if cut else None,
         acceptance=acceptance_of(results),
+        step_parts=step_parts_of(results),
         table=table_of(best_of_each(results.cases) if cut else results.cases, results),
         failures=tuple(_failures(results)),
         trust=_trust(results, origin.use),

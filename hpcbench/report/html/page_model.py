@@ -196,6 +196,7 @@ class Page:
     operators: Aggregates | None = None
     aggregates: Aggregates | None = None
     acceptance: Aggregates | None = None
+    step_parts: Aggregates | None = None
     failures: tuple[Failure, ...] = ()
     trust: DataQuality = field(default_factory=DataQuality)
     machines: tuple[System, ...] = ()

@@ -46,7 +46,7 @@ def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantit
     of_commands = cases.iloc[0]["framework"] == COMMAND
     measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity, not work.is_combined)
     if quantity not in OF_TIME and quantity.column not in metrics:
-        measured = [*_measured(cases, quantity), *measured]
+        measured = [*measured_columns(cases, quantity), *measured]
     measured = [*measured, *_counts(cases), *_published(cases)]
     return [*columns_in_words(cases, work.shown, measured), *measured]
 
@@ -73,11 +73,11 @@ def _headed(quantity: Quantity, unit: str) -> str:
 
 def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> list[Column]:
     learning = cases.iloc[0]["task"] == TIME_TO_ACCURACY
-    columns = _measured(cases, TIME)
+    columns = measured_columns(cases, TIME)
     if learning and (cases["models"] > 1).any() and quantity != MODELS:
-        columns = [*_measured(cases, MODELS), *columns]
+        columns = [*measured_columns(cases, MODELS), *columns]
     if cases.iloc[0]["task"] in FORWARD_TASKS and quantity.column != TAIL and cases[TAIL].notna().any():
-        columns += _measured(cases, QUANTITIES[TAIL], gives_way=_TAIL)
+        columns += measured_columns(cases, QUANTITIES[TAIL], gives_way=_TAIL)
     if learning:
         columns.append(Column("epochs", _cells(cases["epochs"], "{:g}".format)))
         if quantity != ACCURACY:
@@ -88,6 +88,7 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> l
             columns += [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in _RATES.items()]
         if cases.iloc[0]["task"] == OPERATOR:
             columns += _of_operators(cases)
+        columns += _of_validation(cases)
     if not are_compared:
         return columns
     columns.append(Column("speedup", tuple("" if pd.isna(x) else times(x) for x in cases["speedup"]), _SPEEDUP))
@@ -95,9 +96,14 @@ def _of_models(cases: pd.DataFrame, quantity: Quantity, are_compared: bool) -> l
 
 
 def _of_operators(cases: pd.DataFrame) -> list[Column]:
-    """Return the columns of FLOPs, bytes and validation, if any case has them."""
+    """Return the columns of FLOPs and bytes, if any case has them."""
     shown = {each: name for each, name in _OF_OPERATORS.items() if cases[each].notna().any()}
-    columns = [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in shown.items()]
+    return [Column(name, _cells(cases[each], "{:,.3g}".format), _TFLOPS) for each, name in shown.items()]
+
+
+def _of_validation(cases: pd.DataFrame) -> list[Column]:
+    """Return the columns of validation, if any case has it."""
+    columns = []
     if cases["validation"].notna().any():
         columns.append(Column("error / bound", _cells(cases["error_bound_ratio"], "{:.2g}".format)))
         columns.append(Column("validation", _cells(cases["validation"], str), is_text=True))
@@ -122,21 +128,21 @@ def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[C
     known = [metric for column, metric in metrics.items() if cases[column].notna().any()]
     if cases[PROBED].notna().any():
         return _of_steps(cases, known)
-    columns = [column for metric in known for column in _measured(cases, metric)]
+    columns = [column for metric in known for column in measured_columns(cases, metric)]
     if known:
-        return [*columns, _measured(cases, WALL_TIME, _TIME_OF_COMMANDS)[0]]
-    return _measured(cases, WALL_TIME)
+        return [*columns, measured_columns(cases, WALL_TIME, _TIME_OF_COMMANDS)[0]]
+    return measured_columns(cases, WALL_TIME)
 
 
 def _of_steps(cases: pd.DataFrame, metrics: Sequence[Quantity]) -> list[Column]:
     """Return the columns of the steps of commands, and of their metrics without intervals, such as times of phases."""
-    columns = _measured(cases, TIME)
+    columns = measured_columns(cases, TIME)
     if cases[THROUGHPUT.column].notna().any():
         columns.append(_rate(cases))
-    return [*columns, *(_measured(cases, metric, _METRICS)[0] for metric in metrics)]
+    return [*columns, *(measured_columns(cases, metric, _METRICS)[0] for metric in metrics)]
 
 
-def _measured(cases: pd.DataFrame, quantity: Quantity, gives_way: int = NEVER) -> list[Column]:
+def measured_columns(cases: pd.DataFrame, quantity: Quantity, gives_way: int = NEVER) -> list[Column]:
     """Return the column of a quantity, and of its interval if it has one, in one unit."""
     unit, written = column_format(quantity, cases[quantity.column])
     value = Column(_headed(quantity, unit), _cells(cases[quantity.column], written), gives_way)

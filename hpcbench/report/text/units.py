@@ -7,7 +7,7 @@ from hpcbench.analysis.cases.published import PREFIX as PUBLISHED
 from hpcbench.config.metrics import PREFIX
 from hpcbench.config.names import USER_PARAMETER
 
-MEMORY_COLUMNS = ("peak_memory_bytes", "peak_device_bytes")
+MEMORY_COLUMNS = ("peak_memory_bytes", "peak_device_bytes", "saved_activation_bytes")
 _ENDINGS = {
     "_items_per_s": "samples/s",
     "_flops_per_s": "FLOP/s",

@@ -75,6 +75,10 @@ def test_the_plan_has_the_fields_of_inputs_that_are_set() -> None:
             {**OWN, "step": "a:b", "task": "inference"},
             "step requires task: training or time_to_accuracy, not task: inference",
         ),
+        (
+            {**OWN, "step": "a:b", "task": "backward"},
+            "step requires task: training or time_to_accuracy, not task: backward",
+        ),
         ({**OWN, "step": "a:b", "strategy": "deepspeed"}, "step cannot be used with strategy: deepspeed"),
         ({**OWN, "step": "a:b", "dtype": "float16"}, "step cannot be used with dtype: float16"),
         (

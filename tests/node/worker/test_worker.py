@@ -42,6 +42,9 @@ class Still(Network):
     def learn(self, batches: Any) -> Any:
         return batches[0][1]
 
+    def differentiate(self, batches: Any) -> Any:
+        return batches[0][1]
+
     def on_device(self, inputs: np.ndarray, labels: np.ndarray) -> Any:
         return inputs, labels
 
@@ -54,6 +57,9 @@ class Still(Network):
         return np.asarray(result)
 
     def weights(self) -> list[np.ndarray]:
+        return self.trained
+
+    def gradients(self) -> list[np.ndarray]:
         return self.trained
 
 

@@ -10,6 +10,7 @@ import jax
 import numpy
 from jax import numpy as jnp
 
+from ....core.frameworks import BACKWARD
 from ... import oom_detection
 from ...errors import Unsupported
 from ...workload.data import Items
@@ -53,11 +54,12 @@ class JaxNetwork(Network):
         self._weights = self.strategy.shared(model.weights)
         self._rest = self.strategy.own(model.rest)
         if problem.training:
-            optimizer = self.optimizer_of(problem, model.weights)
+            is_backward = problem.parameters["task"] == BACKWARD
+            optimizer = keeping(model.weights) if is_backward else self.optimizer_of(problem, model.weights)
             self._state = self.strategy.shared(optimizer.state)
             self._learn = self.strategy.training(self._training_step(model, optimizer))
         self._predict = self.strategy.inference(self._inference_step(model))
-        self._unfinished: List[jax.Array] = []
+        self._unfinished: List[Any] = []
         self.feed()
 
     @abstractmethod
@@ -108,6 +110,11 @@ class JaxNetwork(Network):
     def _inference_step(self, model: Model) -> Callable[..., jax.Array]:
         return lambda weights, rest, inputs: self.output(model.apply(weights, rest, inputs, False)[0])
 
+    def fetch(self) -> Batch:
+        batch = super().fetch()
+        self._unfinished.append(batch)
+        return batch
+
     def predict(self, inputs: Any) -> jax.Array:
         logits = self._predict(self._weights, self._rest, inputs)
         self._unfinished.append(logits)
@@ -118,6 +125,12 @@ class JaxNetwork(Network):
         self._weights, self._state, self._rest, loss = self._learn(*state, list(batches))
         self._unfinished.append(loss)
         return loss
+
+    def differentiate(self, batches: Sequence[Batch]) -> jax.Array:
+        return self.learn(batches)  # with `keeping` instead of an optimizer
+
+    def gradients(self) -> "Iterator[numpy.ndarray]":
+        return map(self.to_numpy, self._state)
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
         inputs = channels_last(inputs)
@@ -147,6 +160,11 @@ class JaxNetwork(Network):
 
     def close(self) -> None:
         strategies.leave()
+
+
+def keeping(weights: Arrays) -> Optimizer:
+    """Return, instead of an optimizer, what keeps the weights. Its state are the gradients: XLA cannot drop them."""
+    return Optimizer([jnp.zeros_like(each) for each in weights], lambda weights, _, gradients: (weights, gradients))
 
 
 def remarks_on(dtype: str) -> List[str]:

@@ -48,6 +48,13 @@ class KerasUpdate:
         """Run the backward pass of one batch."""
         (loss if self.count == 1 else loss / self.count).backward()
 
+    def exchange(self) -> None:
+        """Do nothing: the backward pass of DDP has exchanged gradients."""
+
+    def loss_scale(self) -> float:
+        """Return the factor by which the gradients are too large."""
+        return 1.0
+
     def step(self) -> None:
         """Update the weights with the gradients of all batches of this step."""
         # The loss of a user's model may not depend on every weight.
@@ -66,6 +73,9 @@ class KerasTorchNetwork(PyTorchNetwork):
 
     def update_of(self, problem: Problem) -> "KerasUpdate":
         return KerasUpdate(self.model, self.trained, problem)
+
+    def trainable(self) -> List[torch.Tensor]:
+        return [variable.value for variable in self.trained if variable.value.requires_grad]
 
     def autocast(self) -> ContextManager[Any]:
         return nullcontext()  # Keras' dtype policy replaces it

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import numpy
 
-from ....core.frameworks import GRAPH
+from ....core.frameworks import BACKWARD, GRAPH
 from ....core.record import Work
 from ....models import blocks, layers
 from ... import oom_detection
@@ -53,8 +53,7 @@ class MXNetNetwork(Network):
         self.model: Any = sequential(problem.layers, problem.item_shape, problem.weights())
         parameters = self.model.collect_params()
         parameters.reset_ctx(self.device)
-        # In the order of a Trainer.
-        self.trained = [parameters[name] for name in sorted(parameters) if parameters[name].grad_req != "null"]
+        self.trained = [each for each in parameters.values() if each.grad_req != "null"]
         self.parameter_count = sum(int(numpy.prod(parameter.shape)) for parameter in self.trained)
         if problem.batches_per_step > 1:
             self._accumulate_gradients()
@@ -63,13 +62,22 @@ class MXNetNetwork(Network):
             self._hybridize(self.model)
             self._hybridize(self.loss)
         self._set_dtype(problem)
-        self.parallel = strategies.parallel(parameters, problem) if problem.training else None
+        updates = problem.training and problem.parameters["task"] != BACKWARD
+        self.parallel = strategies.parallel(parameters, problem) if updates else None
         self.feed()
 
     def predict(self, inputs: Tensor) -> Tensor:
         return self.model(inputs)
 
     def learn(self, batches: Sequence[Batch]) -> Tensor:
+        loss = self.differentiate(batches)
+        assert self.parallel  # noqa: S101 - training has a strategy
+        self.parallel.update()
+        return loss
+
+    def differentiate(self, batches: Sequence[Batch]) -> Tensor:
+        if len(batches) > 1:
+            self._zero_gradients()
         losses = []
         for inputs, labels in batches:
             with autograd.record():
@@ -77,10 +85,6 @@ class MXNetNetwork(Network):
                 loss = loss if len(batches) == 1 else loss / len(batches)
             loss.backward()
             losses.append(loss)
-        assert self.parallel  # noqa: S101 - training has a strategy
-        self.parallel.update()
-        if len(batches) > 1:
-            self._zero_gradients()
         return sum(losses[1:], losses[0])
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
@@ -102,6 +106,9 @@ class MXNetNetwork(Network):
 
     def weights(self) -> "Iterator[numpy.ndarray]":
         return (parameter.data().asnumpy() for parameter in self.trained)
+
+    def gradients(self) -> "Iterator[numpy.ndarray]":
+        return (parameter.grad().asnumpy() for parameter in self.trained)
 
     def remarks(self) -> List[str]:
         return [NO_PEAK_MEMORY] if self.problem.on_gpu else []

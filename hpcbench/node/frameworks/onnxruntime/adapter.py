@@ -101,10 +101,16 @@ class OnnxNetwork(Network):
     def learn(self, batches: Sequence[Batch]) -> Any:
         raise Unsupported("ONNX Runtime supports inference only")
 
+    def differentiate(self, batches: Sequence[Batch]) -> Any:
+        raise Unsupported("ONNX Runtime supports inference only")
+
     def pipeline(self, items: Items, forever: bool) -> Iterator[Batch]:
         raise Unsupported("ONNX models run on synthetic input only")
 
     def weights(self) -> "List[numpy.ndarray]":
+        raise Unsupported("ONNX Runtime supports inference only")
+
+    def gradients(self) -> "List[numpy.ndarray]":
         raise Unsupported("ONNX Runtime supports inference only")
 
     def remarks(self) -> List[str]:

@@ -29,19 +29,20 @@ class ImageFiles(Dataset):  # type: ignore[type-arg]
 
 
 class Pipelines:
-    """One loader each for training and validation split: their processes start once, not in every epoch."""
+    """One loader for each set of items: its processes start once, not in every epoch."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._loaders: Dict[bool, Any] = {}
+        self._loaders: Dict[Tuple[int, bool], Any] = {}
 
     def batches(self, items: Items, forever: bool) -> Iterator[Example]:
-        """Yield batches on the CPU: with `forever`, training data without end; otherwise the validation split, once."""
-        if forever not in self._loaders:
-            self._loaders[forever] = _loader(self.problem, items, forever)
-        yield from self._loaders[forever]
+        """Yield batches on the CPU: with `forever`, shuffled without end; otherwise the items once, in order."""
+        key = (id(items.labels), forever)  # which the loader keeps
+        if key not in self._loaders:
+            self._loaders[key] = _loader(self.problem, items, forever)
+        yield from self._loaders[key]
         while forever:
-            yield from self._loaders[forever]
+            yield from self._loaders[key]
 
 
 def _loader(problem: Problem, items: Items, training: bool) -> "DataLoader[Example]":

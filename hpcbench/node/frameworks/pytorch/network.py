@@ -7,13 +7,15 @@ import numpy
 import torch
 from torch import nn
 
-from ....core.frameworks import COMPILED
+from ....core.frameworks import COMPILED, SHARDED
+from ....core.training.saved_activations import SavedActivations
 from ...errors import Unsupported
 from ...workload.data import Items
 from ...workload.problem import Problem
 from .. import capabilities
 from ..adapter import Batch, Network
 from . import data, layers, strategies
+from .saved_tensors import saved_bytes
 from .update import update_of
 
 _CUDA_GRAPHS = ("reduce-overhead", "max-autotune")  # modes of torch.compile
@@ -58,6 +60,10 @@ class PyTorchNetwork(Network):
         """Return the update of the weights: backward passes and the step of the optimizer (update.py)."""
         return update_of(self.model, problem, self.device)
 
+    def trainable(self) -> List[torch.Tensor]:
+        """Return the trainable weights, in the order of the layers."""
+        return [weight for weight in self.model.parameters() if weight.requires_grad]
+
     def output(self, inputs: Any) -> torch.Tensor:
         """Return the logits, (batch, classes), of a batch on the device."""
         logits: torch.Tensor = self.model(inputs)
@@ -79,6 +85,11 @@ class PyTorchNetwork(Network):
         return logits
 
     def learn(self, batches: Sequence[Batch]) -> torch.Tensor:
+        loss = self.differentiate(batches)
+        self.update.step()
+        return loss
+
+    def differentiate(self, batches: Sequence[Batch]) -> torch.Tensor:
         self.update.begin()
         losses = []
         for count, (inputs, labels) in enumerate(batches, 1):
@@ -87,7 +98,7 @@ class PyTorchNetwork(Network):
                     loss = self.loss(inputs, labels)
                 self.update.backward(loss)
             losses.append(loss.detach())
-        self.update.step()
+        self.update.exchange()
         return losses[0] if len(losses) == 1 else torch.stack(losses).mean()
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
@@ -113,12 +124,30 @@ class PyTorchNetwork(Network):
         return result.detach().float().cpu().numpy()
 
     def weights(self) -> "Iterator[numpy.ndarray]":
-        return strategies.whole_weights(self.model)
+        return map(strategies.whole, self.trainable())
+
+    def gradients(self) -> "Iterator[numpy.ndarray]":
+        scale = numpy.float32(self.update.loss_scale())
+        for weight in self.trainable():
+            yield strategies.whole(torch.zeros_like(weight) if weight.grad is None else weight.grad) / scale
 
     def peak_device_bytes(self) -> Optional[int]:
         if self.device.type == "cuda":
             return int(torch.cuda.max_memory_allocated(self.device))
         return None
+
+    def saved_activations(self) -> SavedActivations:
+        if self.problem.parameters["strategy"] in SHARDED:
+            return SavedActivations(reason="saved tensors include the gathered weights of this strategy")
+        inputs, labels = next(self._batches)
+        arrays = inputs.values() if isinstance(inputs, dict) else [inputs]
+
+        def forward() -> torch.Tensor:
+            with self.autocast():
+                return self.loss(inputs, labels)
+
+        others = [*self.model.parameters(), *self.model.buffers(), *arrays, labels]
+        return SavedActivations(saved_bytes(forward, others), "torch.autograd.graph.saved_tensors_hooks")
 
     def remarks(self) -> List[str]:
         return remarks_on_graphs("model") if self.problem.parameters["execution"] == COMPILED else []

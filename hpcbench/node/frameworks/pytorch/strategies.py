@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict
 
 import numpy
 import torch
@@ -23,14 +23,13 @@ def parallel(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     return _MODELS[problem.parameters["strategy"]](model, problem, device) if problem.parallel else model
 
 
-def whole_weights(model: nn.Module) -> "Iterator[numpy.ndarray]":
-    """Yield the trainable weights, on the CPU in float32. Sharded ones are gathered, so all ranks must call this."""
-    for weight in model.parameters():
-        if weight.requires_grad:
-            whole: Any = weight.detach()
-            if hasattr(whole, "full_tensor"):
-                whole = whole.full_tensor()
-            yield whole.float().cpu().numpy()
+def whole(tensor: torch.Tensor) -> "numpy.ndarray":
+    """Return a tensor in float32. A sharded one is gathered, so all ranks must call this."""
+    found: Any = tensor.detach()
+    if hasattr(found, "full_tensor"):
+        found = found.full_tensor()
+    array: "numpy.ndarray" = found.float().cpu().numpy()
+    return array
 
 
 def leave() -> None:

@@ -35,6 +35,13 @@ class Update:
         count = self.options.gradient_accumulation_steps
         self.scaler.scale(loss if count == 1 else loss / count).backward()
 
+    def exchange(self) -> None:
+        """Wait for the mean of the gradients over the ranks, unless the backward pass has waited."""
+
+    def loss_scale(self) -> float:
+        """Return the factor by which the gradients are too large: the one of the loss in float16."""
+        return float(self.scaler.get_scale())
+
     def step(self) -> None:
         """Update the weights with the gradients of all batches of this step."""
         self._clip()
@@ -65,8 +72,10 @@ class HorovodUpdate(Update):
             backward_passes_per_step=self.options.gradient_accumulation_steps,
         )
 
-    def step(self) -> None:
+    def exchange(self) -> None:
         self.optimizer.synchronize()  # before the scaler checks gradients for infinities: equal on all ranks
+
+    def step(self) -> None:
         with self.optimizer.skip_synchronize():
             super().step()
 
@@ -91,6 +100,9 @@ class DeepSpeedUpdate:
     def backward(self, loss: torch.Tensor) -> None:
         """Run the backward pass of one batch; the engine divides the loss by the number of batches."""
         self.engine.backward(loss)
+
+    def exchange(self) -> None:
+        """Do nothing: the engine exchanges gradients in its step."""
 
     def step(self) -> None:
         """Advance the learning rate by one step."""

@@ -1,13 +1,13 @@
 """TensorFlow, as a graph, eager, or compiled by XLA, with one process or several, on CPU and GPU."""
 
 import os
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Type
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Type
 
 import numpy
 import tensorflow as tf
 from tensorflow.python.util import _pywrap_util_port  # no public API shows whether oneDNN is on
 
-from ....core.frameworks import COMPILED, EAGER
+from ....core.frameworks import BACKWARD, COMPILED, EAGER
 from ....models import layers
 from ... import oom_detection
 from ...host import hardware
@@ -42,7 +42,8 @@ class TensorFlowNetwork(Network):
         with self.parallel.scope():
             self.model = self.model_of(problem)
             self.trained = list(self.model.trainable_variables)
-            self.optimizer: Any = self.optimizer_of(problem, self.trained) if problem.training else None
+            updates = problem.training and problem.parameters["task"] != BACKWARD
+            self.optimizer: Any = self.optimizer_of(problem, self.trained) if updates else None
         if problem.on_gpu:
             check_places(self.trained)
         self.parameter_count = sum(int(numpy.prod(variable.shape)) for variable in self.trained)
@@ -75,6 +76,13 @@ class TensorFlowNetwork(Network):
     def learn(self, batches: Sequence[Batch]) -> Tensor:
         return self._learn(batches)
 
+    def differentiate(self, batches: Sequence[Batch]) -> Tensor:
+        loss, self._found = self._differentiate(batches)
+        return loss
+
+    def gradients(self) -> "Iterator[numpy.ndarray]":
+        return map(self.to_numpy, self._found)
+
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
         return data.in_format(tf.constant(channels_last(inputs)), tf.constant(labels), self.dtype)
 
@@ -106,20 +114,28 @@ class TensorFlowNetwork(Network):
         """Compile a whole step by XLA; with several ranks, compile the part before gradients are exchanged."""
         execution = problem.parameters["execution"]
         compiled = execution == COMPILED
-        self._predict, self._gradients, self._learn = self._logits_of_a_rank, self._own_gradients, self._learn_as_a_rank
+        self._predict, self._gradients = self._logits_of_a_rank, self._own_gradients
+        self._learn, self._differentiate = self._of_a_rank(self._step), self._of_a_rank(self._averaged)
         if execution != EAGER:
             self._predict = function(self._predict, compiled)
             self._learn = function(self._learn, compiled and not problem.parallel)
+            self._differentiate = function(self._differentiate, compiled and not problem.parallel)
         if compiled and problem.parallel:
             self._gradients = function(self._gradients, compiled)
 
     def _logits_of_a_rank(self, inputs: Tensor) -> Tensor:
         return self.parallel.run(self.output, (inputs,))
 
-    def _learn_as_a_rank(self, batches: Sequence[Batch]) -> Tensor:
-        return self.parallel.run(self._step, (batches,))
+    def _of_a_rank(self, step: Callable[[Sequence[Batch]], Any]) -> Callable[[Sequence[Batch]], Any]:
+        return lambda batches: self.parallel.run(step, (batches,))
 
     def _step(self, batches: Sequence[Batch]) -> Tensor:
+        loss, gradients = self._averaged(batches)
+        self.optimizer.apply(gradients, self.trained)
+        return loss
+
+    def _averaged(self, batches: Sequence[Batch]) -> Tuple[Tensor, List[Tensor]]:
+        """Return the mean loss of this rank's batches, and the mean gradients over all ranks."""
         loss, gradients = self._gradients(*batches[0])
         for inputs, labels in batches[1:]:
             with tf.control_dependencies(gradients):  # one batch after the other
@@ -127,8 +143,7 @@ class TensorFlowNetwork(Network):
                 loss, gradients = loss + other, [one + each for one, each in zip(gradients, more)]
         if len(batches) > 1:
             loss, gradients = loss / len(batches), [each / len(batches) for each in gradients]
-        self.optimizer.apply(self.parallel.average(gradients), self.trained)
-        return loss
+        return loss, self.parallel.average(gradients)
 
     def _own_gradients(self, inputs: Tensor, labels: Tensor) -> Tuple[Tensor, List[Tensor]]:
         """Return the loss of this rank's batch, and its gradient with respect to each weight."""

@@ -2,10 +2,12 @@
 
 from typing import Any, Callable, Dict
 
-from . import inference, operator, training
+from . import backward, inference, input_pipeline, operator, training
 
 STEPS: Dict[str, Callable[[Any], Callable[[], Any]]] = {
     "inference": inference.step,
+    "backward": backward.step,
     "training": training.step,
+    "input_pipeline": input_pipeline.step,
     "operator": operator.step,
 }

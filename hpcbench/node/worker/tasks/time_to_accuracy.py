@@ -7,6 +7,9 @@ Ranks that do not share a model start their trainings together. The time of the 
 that reaches the target has reached it. Models that miss the target do not count, as in MLPerf HPC's weak scaling, whose
 results may be pruned (MLPerf HPC training rules, "Weak scaling (throughput)"). A rank that fails for another reason
 fails the run.
+
+The training loss of an epoch is the mean of the losses of its steps, before each update. The training accuracy is that
+of a sample of the training items, evaluated like the validation split. Both are part of the measured time.
 """
 
 import time
@@ -17,11 +20,13 @@ import numpy
 from ....core.samples import Samples, of_whole
 from ...errors import Missed
 from ...frameworks.adapter import Network
-from ...workload.data import Split
+from ...workload.data import Items, Split
 
 # An asynchronous framework queues steps faster than it runs them: without synchronization, its queue would hold the
 # batches of a whole epoch. After each step, synchronization would keep it from working ahead.
 SYNCHRONIZE_EVERY = 16  # steps
+# The training items that are evaluated after each epoch: a tenth of the held-out items, but not fewer than this.
+FEWEST_SAMPLED = 256
 
 
 def measure(network: Network) -> Tuple[Dict[str, Any], Samples]:
@@ -53,7 +58,7 @@ def learn(network: Network) -> Dict[str, Any]:
     parameters, group = problem.parameters, problem.group
     split = problem.split
     assert split  # noqa: S101 - this task has data
-    steps = problem.steps_per_epoch
+    steps, sample = problem.steps_per_epoch, _sample(split, parameters["batch_size"])
     curve: List[Dict[str, float]] = []
 
     def summary(seconds: Optional[float]) -> Dict[str, Any]:
@@ -67,20 +72,25 @@ def learn(network: Network) -> Dict[str, Any]:
             "curve": curve,
             "seed": parameters["seed"],
             "held_out_items": held_out_items,
+            "sampled_items": sampled_items,
             "started_unix_s": started_unix_s,
         }
 
-    held_out_items = sum(group.gather(split.counted))
+    held_out_items, sampled_items = (sum(group.gather(count)) for count in (split.counted, len(sample.labels)))
     network.synchronize()
     started_unix_s, start = time.time(), time.monotonic()
-    _train(network, 1)
+    losses = _train(network, 1)
     first_step_s = time.monotonic() - start
     for epoch in range(1, parameters["max_epochs"] + 1):
-        _train(network, steps - 1 if epoch == 1 else steps)
+        losses += _train(network, steps - len(losses))
         trained = time.monotonic() - start
-        accuracy = sum(group.gather(_correct(network, split))) / held_out_items
+        found = (float(numpy.mean(losses)), _correct(network, sample), _correct(network, split.held_out, split.counted))
+        loss, sampled, correct = numpy.array(group.gather(found)).sum(0).tolist()
+        accuracy = correct / held_out_items
         elapsed, trained = group.agree([time.monotonic() - start, trained])
-        curve.append({"epoch": epoch, "elapsed_s": elapsed, "accuracy": accuracy, "trained_s": trained})
+        point = {"epoch": epoch, "elapsed_s": elapsed, "accuracy": accuracy, "trained_s": trained}
+        curve.append({**point, "loss": loss / group.size, "training_accuracy": sampled / sampled_items})
+        losses = []
         if accuracy >= parameters["target_accuracy"]:
             return summary(elapsed)
     best = max(point["accuracy"] for point in curve)
@@ -88,21 +98,33 @@ def learn(network: Network) -> Dict[str, Any]:
     raise Missed("the best accuracy was %.4f after %d epochs, and the target is %g" % missed, summary(None))
 
 
-def _train(network: Network, steps: int) -> None:
+def _sample(split: Split, batch_size: int) -> Items:
+    """Return training items of this rank in whole batches, at least one; their order is random already."""
+    wanted = max(FEWEST_SAMPLED, len(split.held_out.labels) // 10)
+    batches = max(1, min(wanted, len(split.training.labels)) // batch_size)
+    return split.training.chosen(numpy.arange(batches * batch_size))
+
+
+def _train(network: Network, steps: int) -> List[float]:
+    """Return the losses of some steps on this rank. They are read whenever the device has finished all of them."""
+    losses: List[float] = []
+    queued = []
     for step in range(1, steps + 1):
-        network.train()
-        if step % SYNCHRONIZE_EVERY == 0:
+        queued.append(network.train())
+        if step % SYNCHRONIZE_EVERY == 0 or step == steps:
             network.synchronize()
-    network.synchronize()
+            losses += [float(network.to_numpy(loss).mean()) for loss in queued]
+            queued = []
+    return losses
 
 
-def _correct(network: Network, split: Split) -> float:
-    """Return how many of this rank's held-out inputs are classified correctly.
+def _correct(network: Network, items: Items, counted: Optional[int] = None) -> float:
+    """Return how many of this rank's items, or of the first `counted`, are classified correctly.
 
-    An input with several labels counts as the fraction that is correct.
+    An item with several labels counts as the fraction that is correct.
     """
-    batches = network.pipeline(split.held_out, forever=False)
+    batches = network.pipeline(items, forever=False)
     found = numpy.concatenate([network.to_numpy(network.predict(inputs)).argmax(-1) for inputs, _ in batches])
     network.synchronize()
-    correct = (found == split.held_out.labels).reshape(len(found), -1).mean(1)
-    return float(correct[: split.counted].sum())
+    correct = (found == items.labels).reshape(len(found), -1).mean(1)
+    return float(correct[:counted].sum())

@@ -1,20 +1,19 @@
 """Validate the results of an operator, after its measurement."""
 
-import math
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Callable, Dict, Optional, Sequence
 
 import numpy
 
-from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, ArrayError, Validation
+from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
 from ....models.operators.operator import FORWARD
 from ....models.reference.variable import Variable
 from ...frameworks.adapter import OperatorComputation
-from ...frameworks.operator_call import OUTPUT
 from ...workload.own_operator import OwnOperator
 from . import own_references, random_results
 from .array_errors import array_error
+from .comparison import error_map, wrong_numbers, wrong_shape
 from .gradient_check import check_gradients
 from .heat_map import heat_map
 from .references import references_of
@@ -56,7 +55,7 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
     """Return the errors of the results against the references, and the gradient check."""
     request = computation.request
     references = _references(computation)
-    reason, checked = _wrong_shape(results, references), None
+    reason, checked = wrong_shape(results, references), None
     compared = [name for name in results if name in references]
     errors = {name: array_error(name, results[name], references[name], request.dtype) for name in compared}
     worst = max(errors.values(), key=lambda error: error.bound_ratio, default=None)
@@ -64,7 +63,7 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
         checked = check_gradients(
             request, computation.called_with, results, references, own_references.forward_of(request)
         )
-    reason = reason or (_wrong_numbers(worst, results[worst.array]) if worst else None)
+    reason = reason or (wrong_numbers(worst, results[worst.array]) if worst else None)
     if not reason and checked and not checked.passed:
         reason = "the gradients differ from central differences by %.2g of their norm" % checked.check.error
     return Validation(
@@ -73,7 +72,7 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
         worst=worst,
         arrays=errors,
         gradient_check=checked.check if checked else None,
-        error_map=_error_map(worst.array, results[worst.array], references[worst.array]) if worst else None,
+        error_map=error_map(worst.array, results[worst.array], references[worst.array]) if worst else None,
     )
 
 
@@ -86,38 +85,6 @@ def _references(computation: OperatorComputation) -> Dict[str, Variable]:
     return references_of(request, [computation.arrays_of(rank) for rank in others if rank != group.rank])
 
 
-def _wrong_shape(results: Arrays, references: Dict[str, Variable]) -> Optional[str]:
-    """Return which result is missing or has another shape than its reference; None if none has."""
-    for name, reference in references.items():
-        if name not in results:
-            return "%s is missing" % _title(name)
-        if results[name].shape != reference.shape:
-            return "the shape of %s is %s instead of %s" % (_title(name), results[name].shape, reference.shape)
-    return None
-
-
-def _wrong_numbers(worst: ArrayError, found: "numpy.ndarray") -> Optional[str]:
-    """Return what is wrong with the array that has the largest ratio to its bound; None if nothing is."""
-    if worst.bound_ratio <= 1:
-        return None
-    title, index = _title(worst.array), tuple(worst.worst)
-    place = "at index %s" % list(index)
-    if not numpy.isfinite(found[index]):
-        return "%s is %s %s" % (title, found[index], place)
-    if math.isinf(worst.bound_ratio):
-        return "%s has no rounding errors, but it is wrong %s" % (title, place)
-    return "the error of %s is %.3g times the bound of rounding errors, %s" % (title, worst.bound_ratio, place)
-
-
-def _title(name: str) -> str:
-    return "the output" if name == OUTPUT else "the gradient of %s" % name
-
-
 def _random(computation: OperatorComputation, results: Arrays) -> Validation:
     reason = random_results.what_is_wrong(computation.request, results)
     return Validation(FAILED if reason else PASSED, reason)
-
-
-def _error_map(name: str, found: "numpy.ndarray", reference: Variable) -> Any:
-    same = found.shape == reference.shape
-    return heat_map(name, numpy.abs(found - reference.value)) if same else None

@@ -175,7 +175,9 @@ def _settings(row: Row) -> str:
 
 def _memory(row: Row) -> str:
     sizes = {"process": row["peak_memory_bytes"], "device": row["peak_device_bytes"]}
-    return ", ".join(f"{name} {memory(size)} peak" for name, size in sizes.items() if size is not None)
+    peaks = [f"{name} {memory(size)} peak" for name, size in sizes.items() if size is not None]
+    saved = row["saved_activation_bytes"]
+    return ", ".join([*peaks, *([] if saved is None else [f"saved activations {memory(saved)}"])])
 
 
 def _energy(view: CaseView) -> str:

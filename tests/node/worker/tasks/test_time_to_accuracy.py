@@ -33,9 +33,10 @@ class Counting:
         self.learned = learned
         self.steps = self.queued = self.longest = 0
 
-    def train(self) -> None:
+    def train(self) -> np.ndarray:
         self.steps += 1
         self._ask()
+        return np.float32(1 / self.steps)  # the loss
 
     def predict(self, inputs: Any) -> np.ndarray:
         self._ask()
@@ -85,6 +86,23 @@ def test_an_epoch_is_as_many_steps_as_there_are_batches_and_the_first_one_is_tim
     trained = [(point["trained_s"], point["elapsed_s"]) for point in found["curve"]]
     assert sorted(sum(trained, ())) == [*sum(trained, ())], "each validation follows its epoch"
     assert (found["seed"], found["held_out_items"]) == (5, 4)
+
+
+def test_an_epoch_has_the_mean_loss_of_its_steps_and_the_accuracy_on_training_items() -> None:
+    found = learn(Counting(learned=2 * BATCHES))
+    expected = [np.mean([1 / step for step in range(first, first + BATCHES)]) for first in (1, BATCHES + 1)]
+    assert [point["loss"] for point in found["curve"]] == pytest.approx(expected, rel=1e-6)
+    assert [point["training_accuracy"] for point in found["curve"]] == [0.0, 1.0]
+    assert found["sampled_items"] == BATCH * BATCHES, "all, since they are few"
+
+
+def test_the_sample_of_the_training_items_is_a_tenth_of_the_held_out_ones_in_whole_batches() -> None:
+    items = Items(np.arange(10_000), np.zeros(10_000, np.int32))
+    for held_out, expected in ((100, 240), (5_000, 480)):
+        split = Split(items, items.chosen(np.arange(held_out)), held_out)
+        sample = time_to_accuracy._sample(split, 48)
+        assert len(sample.labels) == expected
+        assert np.array_equal(sample.inputs, np.arange(expected))
 
 
 def test_only_a_few_steps_lie_in_the_queue_of_a_framework() -> None:

@@ -1,0 +1,182 @@
+"""Validate the output, or loss and gradients, of a shipped network against a reference of the whole network.
+
+A second network is built, since training has changed the weights of the one that was measured. Its scales and offsets
+are not the initial ones and zeros, which would hide errors, and it has no dropout, whose results are random.
+"""
+
+import time
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+import numpy
+
+from ....core.frameworks import BACKWARD
+from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
+from ....models import catalog
+from ....models.initial_weights import InitialWeights
+from ....models.layers import Weight
+from ....models.network_reference import loss_of, output_of, with_weights, without_dropout
+from ....models.reference.variable import ROUNDINGS, Variable, gradients
+from ...frameworks.adapter import Adapter, Network
+from ...frameworks.operator_call import OUTPUT
+from ...workload.problem import Problem
+from .array_errors import array_error
+from .comparison import LOSS, error_map, wrong_numbers, wrong_shape
+from .numbered import NotFoundError, in_order, places_of
+from .repeatability import checksum, repeated
+
+MOST_FLOPS = 10e9  # of a step whose reference is computed: a minute on one core
+MOST_WEIGHTS = 30e6  # of a model whose reference is computed: some GB
+LOOSE = 0.1  # bounds over references, as L2 norms, above which only gross errors would be found
+_SPREAD = 0.5  # of weights that are initially constant
+Arrays = Dict[str, "numpy.ndarray"]
+
+
+class _Varied(InitialWeights):
+    """Initial weights without constant ones."""
+
+    def _draw(self, weight: Weight) -> "numpy.ndarray":
+        return super()._draw(weight if weight.spread else weight._replace(spread=_SPREAD))
+
+
+class Results(NamedTuple):
+    """A network ready to be validated: a call returns its results by name, for these inputs and labels."""
+
+    call: Callable[[], Arrays]
+    references: Dict[str, Variable]
+
+
+def validate_network(
+    adapter: Adapter,
+    network: Network,
+    with_threads: "Optional[Callable[[int, Callable[[], Arrays]], Arrays]]",
+    threads: Sequence[int],
+) -> Validation:
+    """Return the validation of a network: errors against a reference, and repeatability.
+
+    `with_threads` runs a function with a number of threads, if the framework can change it in a process.
+    """
+    start = time.monotonic()
+    reason = _why_not(network)
+    if reason:
+        return Validation(NOT_VALIDATED, reason)
+    problem = _validated(network.problem)
+    try:
+        results = _results(adapter, problem)
+    except NotFoundError as error:
+        return Validation(NOT_VALIDATED, str(error))
+    found = results.call()
+    validation = _compared(found, results.references)
+    changed = (lambda count: with_threads(count, results.call)) if with_threads else None
+    repeats, _ = repeated(found, results.call, changed, threads)
+    return replace(validation, repeatability=repeats, checksum=checksum(found), duration_s=time.monotonic() - start)
+
+
+def _why_not(network: Network) -> Optional[str]:
+    """Return why a network cannot be validated; None if it can be."""
+    problem = network.problem
+    if not problem.layers:
+        return "only shipped models have a reference"
+    if problem.parallel:
+        return "only the strategy single is validated"
+    if problem.parameters["dtype"] != "float32":
+        return "networks are validated in float32 only"
+    flops = catalog.flops_of(problem.layers, problem.item_shape, problem.training) * problem.parameters["batch_size"]
+    if flops > MOST_FLOPS:
+        return "too large for the reference: a batch has %.3g GFLOP, more than %g" % (flops / 1e9, MOST_FLOPS / 1e9)
+    if network.parameter_count > MOST_WEIGHTS:
+        return "too large for the reference: the model has more than %d million parameters" % (MOST_WEIGHTS / 1e6)
+    return None
+
+
+def _validated(problem: Problem) -> Problem:
+    """Return the problem of one batch with varied weights and without dropout."""
+    task = BACKWARD if problem.training else problem.parameters["task"]
+    optimizer = {**(problem.parameters["optimizer"] or {}), "gradient_accumulation_steps": 1}
+    parameters = {**problem.parameters, "task": task, "data": None, "optimizer": optimizer}
+    layers = without_dropout(problem.layers)
+    return replace(problem, parameters=parameters, layers=layers, initial_weights=_Varied)
+
+
+def _results(adapter: Adapter, problem: Problem) -> Results:
+    """Return results and references of a problem. Raise NotFoundError if the weights are not found."""
+    shapes = [
+        (path, name, weight.shape)
+        for path, layer, shape in with_weights(problem.layers, problem.item_shape)
+        for name, weight in layer.weights(shape).items()
+    ]
+    ends = numpy.cumsum([int(numpy.prod(shape)) for _, _, shape in shapes])
+
+    def arrays_of(flat: "numpy.ndarray") -> Dict[str, "numpy.ndarray"]:
+        parts = zip(shapes, numpy.split(flat, ends[:-1]))
+        return {"%s %s" % (path, name): part.reshape(shape) for (path, name, shape), part in parts}
+
+    def weights_of(initial: InitialWeights) -> List["numpy.ndarray"]:
+        numbered: Any = adapter.build(replace(problem, initial_weights=lambda seed: initial))
+        return _copied(numbered.weights())
+
+    places = places_of(weights_of, int(ends[-1]))
+    network: Any = adapter.build(problem)
+    rounding = ROUNDINGS["float32"]
+    arrays = arrays_of(in_order(_copied(network.weights()), places))
+    weights = {name: Variable(array, rounding) for name, array in arrays.items()}
+    inputs, labels = problem.batch()
+    batch = network.on_device(inputs, labels)
+
+    def call() -> Arrays:
+        if not problem.training:
+            return {OUTPUT: network.to_numpy(network.predict(batch[0]))}
+        loss = network.to_numpy(network.differentiate([batch])).reshape(())
+        return {LOSS: loss, **arrays_of(in_order(_copied(network.gradients()), places))}
+
+    output = output_of(
+        problem.layers, Variable(inputs.astype(numpy.float64), rounding), _by_layer(problem, weights), problem.training
+    )
+    return Results(call, _references(problem, output, labels, weights))
+
+
+def _references(
+    problem: Problem, output: Variable, labels: "numpy.ndarray", weights: Dict[str, Variable]
+) -> Dict[str, Variable]:
+    if not problem.training:
+        return {OUTPUT: output}
+    loss = loss_of(output, labels)
+    one = Variable(numpy.ones(loss.shape), loss.rounding)
+    return {LOSS: loss, **dict(zip(weights, gradients(loss, one, list(weights.values()))))}
+
+
+def _by_layer(problem: Problem, weights: Dict[str, Variable]) -> Iterator[Dict[str, Variable]]:
+    for path, layer, shape in with_weights(problem.layers, problem.item_shape):
+        yield {name: weights["%s %s" % (path, name)] for name in layer.weights(shape)}
+
+
+def _copied(arrays: Any) -> List["numpy.ndarray"]:
+    """Return copies: a framework may change its arrays in place."""
+    return [numpy.array(each) for each in arrays]
+
+
+def _compared(found: Arrays, references: Dict[str, Variable]) -> Validation:
+    reason = wrong_shape(found, references)
+    errors = {name: array_error(name, found[name], reference, "float32") for name, reference in references.items()}
+    worst = max(errors.values(), key=lambda error: error.bound_ratio)
+    reason = reason or wrong_numbers(worst, found[worst.array])
+    verdict = FAILED if reason else PASSED
+    if not reason:
+        reason = _too_loose(references)
+        verdict = NOT_VALIDATED if reason else PASSED
+    place = error_map(worst.array, found[worst.array], references[worst.array])
+    return Validation(verdict, reason, worst=worst, arrays=errors, error_map=place)
+
+
+def _too_loose(references: Dict[str, Variable]) -> Optional[str]:
+    """Return a reason if the bounds of rounding errors are so large that results could be wrong unnoticed.
+
+    Single arrays are not judged: the gradient of a bias before a softmax, for example, is 0 without rounding errors.
+    """
+    arrays = [each for name, each in references.items() if name != LOSS]
+    bounds = sum(float((each.error.astype(numpy.float64) ** 2).sum()) for each in arrays if each.error is not None)
+    squares = sum(float((each.value**2).sum()) for each in arrays)
+    if bounds <= LOOSE**2 * squares:
+        return None
+    share = (bounds / squares) ** 0.5 if squares else float("inf")
+    return "the bounds of rounding errors are %.2g of the results, which would hide errors; use a larger batch" % share

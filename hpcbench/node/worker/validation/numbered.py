@@ -1,0 +1,58 @@
+"""The place of each weight of a framework's arrays in the arrays of layers.py, found by numbers in place of weights.
+
+Frameworks transpose, join and reorder weights. A network whose initial weights are numbers shows for each element of
+its arrays which weight it is. Two networks show the two digits of these numbers: float32 is exact up to 2^24 only.
+"""
+
+from typing import Callable, Dict, List
+
+import numpy
+
+from ....models.initial_weights import InitialWeights
+from ....models.layers import Layer, Shape
+
+BASE = 2**24
+
+
+class NotFoundError(Exception):
+    """The framework's arrays do not contain each weight once."""
+
+
+class Digits(InitialWeights):
+    """The number of each weight, from 1, in place of its value: its digit of a place, 1 or BASE."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(0)
+        self._place, self._next = place, 1
+
+    def of(self, layer: Layer, shape: Shape) -> Dict[str, "numpy.ndarray"]:
+        """Return the digits of the weights of one layer by name."""
+        found = {}
+        for name, weight in layer.weights(shape).items():
+            count = int(numpy.prod(weight.shape))
+            numbers = numpy.arange(self._next, self._next + count) // self._place % BASE
+            found[name] = numbers.reshape(weight.shape).astype(numpy.float32)
+            self._next += count
+        return found
+
+
+def places_of(weights_of: Callable[[InitialWeights], List["numpy.ndarray"]], count: int) -> List["numpy.ndarray"]:
+    """Return for each array of a framework the index of its elements among all `count` weights, in order of layers.
+
+    `weights_of` builds a network with the given initial weights, and returns its arrays. Raise NotFoundError if they
+    do not contain each weight once.
+    """
+    low, high = (weights_of(Digits(place)) for place in (1, BASE))
+    places = [a.astype(numpy.int64) + BASE * b.astype(numpy.int64) - 1 for a, b in zip(low, high)]
+    found = numpy.concatenate([each.ravel() for each in places])
+    if len(found) != count or found.min() < 0 or (numpy.bincount(found, minlength=count) != 1).any():
+        raise NotFoundError("the arrays of this framework do not have each weight of the model once")
+    return places
+
+
+def in_order(arrays: List["numpy.ndarray"], places: List["numpy.ndarray"]) -> "numpy.ndarray":
+    """Return the elements of a framework's arrays as one array in the order of layers. Missing arrays are zeros."""
+    result: "numpy.ndarray" = numpy.zeros(sum(each.size for each in places), numpy.float64)
+    for array, place in zip(arrays, places):
+        result[place.ravel()] = numpy.asarray(array, numpy.float64).reshape(place.shape).ravel()
+    return result

@@ -1,0 +1,45 @@
+"""The task backward of every framework: the gradients of a training step, without the update of the weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hpcbench.core.frameworks import EXCHANGE_IN_UPDATE, FRAMEWORKS, TRAINING_FRAMEWORKS
+
+TOLERANCE = 1e-5  # of differences, relative to the largest gradient
+SINGLE = [(framework, execution) for framework in TRAINING_FRAMEWORKS for execution in FRAMEWORKS[framework].executions]
+PARALLEL = [
+    (framework, strategy)
+    for framework in TRAINING_FRAMEWORKS
+    for strategy in FRAMEWORKS[framework].strategies
+    if strategy not in ("single", *EXCHANGE_IN_UPDATE.get(framework, ()))
+]
+
+
+@pytest.mark.parametrize(("framework", "execution"), SINGLE)
+def test_gradients_are_those_of_a_training_step_and_the_weights_stay(
+    framework: str, execution: str, answers: Any
+) -> None:
+    (found,) = answers("backward_probe.py", framework, execution, framework=framework)
+    assert {"mlp", "accumulated"} <= set(found)
+    for each in found.values():
+        check(each)
+
+
+@pytest.mark.parametrize(("framework", "strategy"), PARALLEL)
+def test_two_ranks_exchange_gradients_in_the_backward_pass(framework: str, strategy: str, answers: Any) -> None:
+    environment = f"horovod-{framework}" if strategy == "horovod" else None
+    execution = FRAMEWORKS[framework].executions[0]
+    words = ("backward_probe.py", framework, execution, strategy)
+    for found in answers(*words, framework=framework, environment=environment, ranks=2):
+        check(found["mlp"])
+
+
+def check(found: dict[str, Any]) -> None:
+    assert found["gradients"] <= TOLERANCE
+    assert found["zeros"] == 0
+    assert found["again"] <= TOLERANCE  # not accumulated
+    assert found["weights"] == 0
+    assert max(map(abs, found["losses"])) <= TOLERANCE

@@ -1,0 +1,35 @@
+"""The validation of networks in every framework: outputs and gradients against the reference, without false alarms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hpcbench.core.frameworks import FRAMEWORKS, TRAINING_FRAMEWORKS
+from hpcbench.core.validation.result import NOT_VALIDATED, PASSED
+
+SEEDS = 2
+INEXACT = {("mxnet", "backward")}  # the cross entropy, as in test_operators.py
+
+
+@pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
+def test_no_correct_network_is_a_false_alarm(framework: str, answers: Any) -> None:
+    models = "mlp,lstm,lstm_stack,transformer,gpt"
+    words = ("validation_probe.py", framework, FRAMEWORKS[framework].executions[0], models, SEEDS)
+    (found,) = answers(*words, framework=framework)
+    assert len(found) == 5 * 2 * SEEDS
+    failed = [each for each in found if each[3] != PASSED]
+    assert [each for each in failed if (framework, each[1]) not in INEXACT] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
+def test_convolutions_and_pooling_of_no_framework_are_a_false_alarm(framework: str, answers: Any) -> None:
+    """In inference: in training, batches of this size have too large bounds."""
+    words = ("validation_probe.py", framework, FRAMEWORKS[framework].executions[0], "resnet50", 1)
+    (found,) = answers(*words, framework=framework)
+    verdicts = {task: (verdict, reason) for _, task, _, verdict, reason, _ in found}
+    assert verdicts["inference"] == (PASSED, None)
+    assert verdicts["backward"][0] == NOT_VALIDATED
+    assert "which would hide errors" in verdicts["backward"][1]
