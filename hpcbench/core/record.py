@@ -12,6 +12,7 @@ from .energy import Energy
 from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
+from .training.communication import Communication
 from .validation.result import Validation
 
 SCHEMA = 10
@@ -247,6 +248,7 @@ class Record:
     )
     models: Sequence[Learning] = described("trainings of concurrent models, by rank; empty if the run trains one model")
     validation: Optional[Validation] = described("validation of the results of an operator")
+    communication: Optional[Communication] = described("bytes that the ranks exchanged; null for a single task")
     work: Optional[Work] = described("what one step computes")
     threads: Optional[Threads] = described("thread counts in effect")
     settings: Optional[Mapping[str, Any]] = described("runtime settings in effect, as far as they can be read back")

@@ -74,6 +74,7 @@ _TYPICAL = (
     *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
     *("epochs", "price_per_hour"),
     *("valid_flops", "valid_flops_per_w", "models_trained"),
+    *("communication_bytes_per_step", "communication_ratio"),
 )
 _ENERGY = "energy_"  # prefix of the energy columns, which are also medians
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTupl
 
 from ...core.frameworks import TASKS
 from ...core.record import Work
+from ...models.communication_volume import Exchange
 from ...models.operators import values
 from ...models.operators.operator import Operator
 from ...models.source import source_of
@@ -110,6 +111,19 @@ class Network(Computation):
     @abstractmethod
     def weights(self) -> "Iterable[numpy.ndarray]":
         """Yield the trainable weights, whole, in the same order on every rank. All ranks must call this."""
+
+    def exchange(self) -> Exchange:
+        """Return what the ranks exchange in a step. Weights and gradients of trainings are in float32."""
+        problem, size = self.problem, 4 * self.parameter_count
+        return Exchange(
+            strategy=problem.parameters["strategy"],
+            ranks=problem.group.size,
+            weight_bytes=size,
+            gradient_bytes=size,
+            batches=problem.batches_per_step,
+            trains=problem.training,
+            on_gpu=problem.on_gpu,
+        )
 
     @property
     def work(self) -> Work:

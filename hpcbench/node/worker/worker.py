@@ -24,6 +24,7 @@ from ..launch import dynamic_linker, feasibility, preload
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
 from . import stopping_rules, timing
+from .communication import Meter
 
 if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation, Network
@@ -164,7 +165,11 @@ def _measure(
         settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
-        samples = timing.measure(step, network.synchronize, settings, group.agree)
+        meter = Meter(network) if network.problem.parallel else None
+        begin = meter.begin if meter else lambda: None
+        samples = timing.measure(step, network.synchronize, settings, group.agree, after_warmup=begin)
+        if meter:
+            facts["communication"] = to_json(meter.end(len(samples.times_s) * samples.steps_per_measurement))
         if facts["dynamic"]:  # its first step precedes those of `measure`
             samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
     facts["measurements"] = to_json(samples)

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from ....core.frameworks import COMPILED
+from ....models.communication_volume import Exchange
 from ...errors import Unsupported
 from ...workload.data import Items
 from ...workload.problem import Problem
@@ -114,6 +115,9 @@ class PyTorchNetwork(Network):
 
     def weights(self) -> "Iterator[numpy.ndarray]":
         return strategies.whole_weights(self.model)
+
+    def exchange(self) -> Exchange:
+        return super().exchange()._replace(**strategies.exchanged(self.model))
 
     def peak_device_bytes(self) -> Optional[int]:
         if self.device.type == "cuda":

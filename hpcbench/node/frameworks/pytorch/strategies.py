@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterable, Iterator
 
 import numpy
 import torch
@@ -31,6 +31,26 @@ def whole_weights(model: nn.Module) -> "Iterator[numpy.ndarray]":
             if hasattr(whole, "full_tensor"):
                 whole = whole.full_tensor()
             yield whole.float().cpu().numpy()
+
+
+def exchanged(model: Any) -> Dict[str, int]:
+    """Return the bytes of weights and gradients that ranks exchange, by field of Exchange."""
+    root = getattr(model, "_orig_mod", model)  # of torch.compile
+    weights = [weight for weight in root.parameters() if weight.requires_grad]
+    units = [each for each in root.modules() if hasattr(each, "set_requires_gradient_sync") and each is not root]
+    return {
+        "weight_bytes": _bytes(weights),
+        # In 16 bits, DeepSpeed marks weights with the type of the gradients that it exchanges.
+        "gradient_bytes": sum(w.numel() * getattr(w, "comm_dtype", w.dtype).itemsize for w in weights),
+        "resharded_bytes": sum(
+            _bytes(unit.parameters()) for unit in units
+        ),  # FSDP keeps the root's in the backward pass
+    }
+
+
+def _bytes(weights: Iterable[torch.Tensor]) -> int:
+    """Return the bytes of weights, whole also if they are sharded."""
+    return sum(weight.numel() * weight.element_size() for weight in weights)
 
 
 def leave() -> None:

@@ -49,6 +49,7 @@ def result(view: CaseView) -> Facts:
         ("computing", _computing(view)),
         ("settings", _settings(row)),
         ("memory", _memory(row)),
+        ("communication", _communication(row)),
         ("energy", _energy(view)),
         (
             "before",
@@ -176,6 +177,17 @@ def _settings(row: Row) -> str:
 def _memory(row: Row) -> str:
     sizes = {"process": row["peak_memory_bytes"], "device": row["peak_device_bytes"]}
     return ", ".join(f"{name} {memory(size)} peak" for name, size in sizes.items() if size is not None)
+
+
+def _communication(row: Row) -> str:
+    """Return the bytes that a rank exchanges per step, and their ratio to the expected ones."""
+    if row["communication_algorithm"] is None:
+        return ""
+    expected = f"{memory(row['expected_communication_bytes_per_step'])} by {row['communication_algorithm']}"
+    if row["communication_bytes_per_step"] is None:
+        return f"not measured ({row['communication_reason']}); expected per step and direction: {expected}"
+    ratio = f"{row['communication_ratio']:.2f} x the expected {expected}"
+    return f"{memory(row['communication_bytes_per_step'])} per task, step and direction; {ratio}"
 
 
 def _energy(view: CaseView) -> str:

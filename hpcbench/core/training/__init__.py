@@ -1,0 +1,1 @@
+"""What is recorded of trainings on several ranks: types that the node fills and the login side reads."""

@@ -1,0 +1,31 @@
+"""The line of `hpcbench show` on the bytes that ranks exchange."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hpcbench.report.terminal.case.result import _communication
+
+ROW: dict[str, Any] = {
+    "communication_algorithm": "ring all-reduce of the gradients",
+    "expected_communication_bytes_per_step": 8 * 2**20,
+    "communication_bytes_per_step": 8.5 * 2**20,
+    "communication_ratio": 1.0625,
+    "communication_reason": None,
+}
+
+
+def test_measured_bytes_are_compared_with_those_of_the_algorithm() -> None:
+    expected = "1.06 x the expected 8.0 MiB by ring all-reduce of the gradients"
+    assert _communication(ROW) == f"8.5 MiB per task, step and direction; {expected}"
+
+
+def test_without_a_measurement_the_reason_is_shown() -> None:
+    row = {**ROW, "communication_bytes_per_step": None, "communication_reason": "through NCCL"}
+    assert _communication(row).startswith(
+        "not measured (through NCCL); expected per step and direction: 8.0 MiB by ring"
+    )
+
+
+def test_a_case_of_one_task_has_no_such_line() -> None:
+    assert not _communication(dict.fromkeys(ROW))
