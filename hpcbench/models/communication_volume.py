@@ -4,9 +4,9 @@ A rank of n sends as many bytes as it receives. For weights (or gradients) of B 
 
 - ring all-reduce: 2 (n - 1) / n B; all-gather and reduce-scatter: (n - 1) / n B (Thakur et al., 2005, "Optimization of
   collective communication operations in MPICH", sections 4.1 and 4.5)
-- parameter server: B, because a worker sends its gradients and receives the weights. The servers, which are processes of
-  their own, exchange as many bytes in total (Li et al., 2014, "Scaling distributed machine learning with the parameter
-  server")
+- parameter server: B, because a worker sends its gradients and receives the weights. The servers, which are processes
+  of their own, exchange as many bytes in total (Li et al., 2014, "Scaling distributed machine learning with the
+  parameter server")
 
 The algorithms are those that the frameworks use on CPUs, read from the bytes of PyTorch 2.13, DeepSpeed 0.19,
 Horovod 0.28, TensorFlow 2.21, JAX and MXNet 1.9: Gloo's reduce-scatter, which FSDP uses, sends as much as an

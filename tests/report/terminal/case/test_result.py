@@ -16,14 +16,14 @@ ROW: dict[str, Any] = {
 
 
 def test_measured_bytes_are_compared_with_those_of_the_algorithm() -> None:
-    expected = "1.06 x the expected 8.0 MiB by ring all-reduce of the gradients"
+    expected = "1.06 x the expected 8 MiB by ring all-reduce of the gradients"
     assert _communication(ROW) == f"8.5 MiB per task, step and direction; {expected}"
 
 
 def test_without_a_measurement_the_reason_is_shown() -> None:
     row = {**ROW, "communication_bytes_per_step": None, "communication_reason": "through NCCL"}
     assert _communication(row).startswith(
-        "not measured (through NCCL); expected per step and direction: 8.0 MiB by ring"
+        "not measured (through NCCL); expected per step and direction: 8 MiB by ring"
     )
 
 
