@@ -43,6 +43,7 @@ PARAMETERS = [
     "sizes",
     "validate",
     "strategy",
+    "averaging_period",
     "device",
     "dtype",
     "execution",

@@ -7,6 +7,7 @@ A rank of n sends as many bytes as it receives. For weights (or gradients) of B 
 - parameter server: B, because a worker sends its gradients and receives the weights. The servers, which are processes
   of their own, exchange as many bytes in total (Li et al., 2014, "Scaling distributed machine learning with the
   parameter server")
+- averaging with the neighbors in a ring: B to each of the two, or to the only one of two ranks
 
 The algorithms are those that the frameworks use on CPUs, read from the bytes of PyTorch 2.13, DeepSpeed 0.19,
 Horovod 0.28, TensorFlow 2.21, JAX and MXNet 1.9: Gloo's reduce-scatter, which FSDP uses, sends as much as an
@@ -15,7 +16,7 @@ all-reduce, and so does ZeRO stage 1 before it gathers the weights.
 
 from typing import Callable, Dict, NamedTuple
 
-SERVERS = ("kvstore",)  # strategies with parameter servers, which communicate over TCP also on GPUs
+SERVERS = ("kvstore", "kvstore_async")  # strategies with parameter servers, which communicate over TCP also on GPUs
 
 
 class Exchange(NamedTuple):
@@ -29,17 +30,18 @@ class Exchange(NamedTuple):
     batches: int = 1  # of one step
     trains: bool = True  # otherwise FSDP only gathers its weights
     on_gpu: bool = False
+    period: int = 1  # steps between two exchanges
 
 
 class Expected(NamedTuple):
-    """The bytes that a rank sends in a step, and as many that it receives; and the algorithm."""
+    """The bytes that a rank sends in an exchange, and as many that it receives; and the algorithm."""
 
     bytes: float
     algorithm: str
 
 
 def expected(exchange: Exchange) -> Expected:
-    """Return the bytes that a rank sends, and as many that it receives, in one step of a strategy."""
+    """Return the bytes that a rank sends, and as many that it receives, in a step with an exchange."""
     return _STRATEGIES.get(exchange.strategy, _all_reduce)(exchange)
 
 
@@ -68,6 +70,17 @@ def _zero(exchange: Exchange) -> Expected:
     return Expected(reduced + gathered, "ring all-reduce of the gradients, all-gather of the weights")
 
 
+def _average(exchange: Exchange) -> Expected:
+    period = "step" if exchange.period == 1 else "%d steps" % exchange.period
+    size = 2 * _gathered(exchange.weight_bytes, exchange.ranks)
+    return Expected(size, "ring all-reduce of the weights every %s" % period)
+
+
+def _neighbors(exchange: Exchange) -> Expected:
+    count = min(2, exchange.ranks - 1)
+    return Expected(float(count * exchange.weight_bytes), "weights to each neighbor in a ring")
+
+
 def _server(exchange: Exchange) -> Expected:
     size = (exchange.gradient_bytes + exchange.weight_bytes) / 2
     return Expected(size, "parameter server: gradients to the servers, weights back")
@@ -76,5 +89,7 @@ def _server(exchange: Exchange) -> Expected:
 _STRATEGIES: Dict[str, Callable[[Exchange], Expected]] = {
     "fsdp": _fsdp,
     "deepspeed": _zero,
+    "local_sgd": _average,
+    "neighbors": _neighbors,
     **dict.fromkeys(SERVERS, _server),
 }

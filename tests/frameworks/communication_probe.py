@@ -40,6 +40,6 @@ if __name__ == "__main__":
             meter.begin()
         network.train()
         network.synchronize()
-    tell({**to_json(meter.end(STEPS)), "weight_bytes": 4 * network.parameter_count})
+    tell({**to_json(meter.end(STEPS, STEPS)), "weight_bytes": 4 * network.parameter_count})
     group.gather(None)
     os._exit(0)

@@ -20,6 +20,9 @@ MANY = [
     ("jax", "data_parallel", "mlp"),
     ("keras-jax", "data_parallel", "mlp"),
     ("mxnet", "kvstore", "mlp"),
+    ("mxnet", "kvstore_async", "mlp"),
+    ("pytorch", "local_sgd", "mlp"),
+    ("pytorch", "neighbors", "mlp"),
 ]
 
 
@@ -56,7 +59,7 @@ def test_accumulated_batches_exchange_gradients_once(answers: Any, strategy: str
 
 
 def of(answers: Any, framework: str, strategy: str, model: str, ranks: int, **changes: Any) -> dict[str, Any]:
-    asked = json.dumps({"execution": FRAMEWORKS[framework].executions[0], **changes})
+    asked = json.dumps({"execution": FRAMEWORKS[framework].executions[0], "averaging_period": 2, **changes})
     environment = f"horovod-{framework}" if strategy == "horovod" else framework
     words = ("communication_probe.py", framework, strategy, model, asked)
     every = answers(*words, framework=framework, environment=environment, ranks=ranks)

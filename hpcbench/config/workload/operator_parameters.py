@@ -16,7 +16,7 @@ PARAMETERS = ("operator", "phase", "sizes", "validate")
 # Parameters of networks, which an operator does not have; null in its plans and records.
 NOT_OF_OPERATORS = (
     *("model", "model_options", *external_model.PARAMETERS, "batch_size"),
-    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs"),
+    *("optimizer", "averaging_period", "data", "held_out", "target_accuracy", "max_epochs"),
 )
 
 

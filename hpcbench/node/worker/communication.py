@@ -28,23 +28,28 @@ class Meter:
         self.before = tcp_sockets.connections()
         self.group.gather(None)  # no rank has started to measure
 
-    def end(self, steps: int) -> Communication:
-        """Return the communication of the `steps` since `begin`, after the last of which the rank has synchronized."""
+    def end(self, first: int, steps: int) -> Communication:
+        """Return the communication of the `steps` since `begin`. The rank has synchronized after the last of them.
+
+        `first` is the number of steps before `begin`.
+        """
         self.group.gather(None)  # what this rank has sent has arrived
         now, before = tcp_sockets.connections(), self.before
         own = None if now is None or before is None else tcp_sockets.since(before, now)
         every = [Traffic(*each) for each in self.group.gather(own) if each is not None]
         exchange = self.network.exchange()
         expected = communication_volume.expected(exchange)
+        exchanges = (first + steps) // exchange.period - first // exchange.period
+        wanted = expected.bytes * exchanges / steps
         through_nccl = exchange.on_gpu and exchange.strategy not in communication_volume.SERVERS
         reason = _NCCL if through_nccl else _KERNEL if len(every) < self.group.size else None
         if reason:
-            return Communication(None, expected.bytes, None, expected.algorithm, reason)
+            return Communication(None, wanted, None, expected.algorithm, reason)
         measured = sum(map(sum, every)) / 2 / len(every) / steps
         return Communication(
             bytes_per_step=measured,
-            expected_bytes_per_step=expected.bytes,
-            ratio=measured / expected.bytes if expected.bytes else None,
+            expected_bytes_per_step=wanted,
+            ratio=measured / wanted if wanted else None,
             algorithm=expected.algorithm,
             steps=steps,
             sent_bytes=[each.sent for each in every],

@@ -169,7 +169,8 @@ def _measure(
         begin = meter.begin if meter else lambda: None
         samples = timing.measure(step, network.synchronize, settings, group.agree, after_warmup=begin)
         if meter:
-            facts["communication"] = to_json(meter.end(len(samples.times_s) * samples.steps_per_measurement))
+            steps = len(samples.times_s) * samples.steps_per_measurement
+            facts["communication"] = to_json(meter.end(samples.warmup_steps or 0, steps))
         if facts["dynamic"]:  # its first step precedes those of `measure`
             samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
     facts["measurements"] = to_json(samples)

@@ -21,7 +21,7 @@ def metered(exchange: Exchange) -> Communication:
     network: Any = SimpleNamespace(problem=SimpleNamespace(group=Group(Ranks(0, 1))), exchange=lambda: exchange)
     meter = Meter(network)
     meter.begin()
-    return meter.end(2)
+    return meter.end(0, 2)
 
 
 @pytest.mark.parametrize(("strategy", "measured"), [("ddp", None), ("kvstore", 0.0)])

@@ -15,6 +15,7 @@ from ...workload.problem import Problem
 from .. import capabilities
 from ..adapter import Batch, Network
 from . import data, layers, strategies
+from .averaging import AVERAGES, mean_weights
 from .update import update_of
 
 _CUDA_GRAPHS = ("reduce-overhead", "max-autotune")  # modes of torch.compile
@@ -113,8 +114,13 @@ class PyTorchNetwork(Network):
     def to_numpy(self, result: torch.Tensor) -> "numpy.ndarray":
         return result.detach().float().cpu().numpy()
 
+    def common_weights(self) -> ContextManager[None]:
+        differ = self.problem.training and self.problem.parallel and self.problem.parameters["strategy"] in AVERAGES
+        return mean_weights(self.model) if differ else nullcontext()
+
     def weights(self) -> "Iterator[numpy.ndarray]":
-        return strategies.whole_weights(self.model)
+        with self.common_weights():
+            yield from strategies.whole_weights(self.model)
 
     def exchange(self) -> Exchange:
         return super().exchange()._replace(**strategies.exchanged(self.model))

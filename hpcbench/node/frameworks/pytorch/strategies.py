@@ -14,6 +14,7 @@ from ....models.optimizers import LAMB
 from ...errors import Unsupported
 from ...workload.problem import Problem
 from ..horovod import join
+from .averaging import AVERAGES
 from .optimizers import optimizer_of
 from .sharding import units
 
@@ -102,6 +103,12 @@ def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     return fully_shard(model, mesh=mesh, reshard_after_forward=not problem.training)
 
 
+def _with_own_weights(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
+    """Join the ranks; the update averages the weights."""
+    _join(problem, device)
+    return model
+
+
 def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
     join(problem)
     import horovod.torch as horovod
@@ -148,4 +155,5 @@ _MODELS: Dict[str, Callable[[nn.Module, Problem, torch.device], Any]] = {
     "fsdp": _fsdp,
     "horovod": _horovod,
     "deepspeed": _deepspeed,
+    **dict.fromkeys(AVERAGES, _with_own_weights),
 }
