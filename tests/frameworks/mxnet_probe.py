@@ -10,7 +10,6 @@ from pathlib import Path
 
 import mxnet as mx
 import numpy
-
 from hpcbench_carried.node.errors import Unsupported
 from hpcbench_carried.node.host import cpuinfo
 from probing import TINY, Probe, children, main, tell

@@ -58,7 +58,9 @@ def test_what_it_cannot_do_here_it_refuses_with_a_reason(found):
     kvstore, horovod = (f"cannot be used with MXNet and strategy: {name}" for name in ("kvstore", "horovod"))
     assert said["adam on servers"] == f"optimizer adam {kvstore}; use one of: sgd, momentum, nesterov"
     assert said["schedule on servers"] == f"a learning-rate schedule {kvstore}"
-    assert said["adam on asynchronous servers"].startswith("optimizer adam cannot be used with MXNet and strategy: kvstore_async")
+    assert said["adam on asynchronous servers"].startswith(
+        "optimizer adam cannot be used with MXNet and strategy: kvstore_async"
+    )
     assert said["clipping on servers"] == f"clip_norm and clip_value {kvstore}"
     assert said["clipping with Horovod"] == f"clip_norm and clip_value {horovod} (it averages within the update)"
     assert said["lstm"] == said["transformer"] == "MXNet's LSTM and attention have no bfloat16 arithmetic"

@@ -41,6 +41,12 @@ def test_a_worker_of_a_server_sends_gradients_and_receives_weights() -> None:
     assert of("kvstore") == of("kvstore", ranks=2) == 12 * MB
 
 
+def test_weights_go_to_all_ranks_or_to_the_neighbors() -> None:
+    assert of("local_sgd", period=3) == 18 * MB, "in a step that averages"
+    assert of("neighbors") == of("neighbors", ranks=3) == 24 * MB
+    assert of("neighbors", ranks=2) == 12 * MB
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_single_rank_exchanges_nothing_without_a_server(strategy: str) -> None:
     assert of(strategy, ranks=1) == (12 * MB if strategy.startswith("kvstore") else 0)

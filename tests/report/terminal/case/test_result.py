@@ -22,9 +22,7 @@ def test_measured_bytes_are_compared_with_those_of_the_algorithm() -> None:
 
 def test_without_a_measurement_the_reason_is_shown() -> None:
     row = {**ROW, "communication_bytes_per_step": None, "communication_reason": "through NCCL"}
-    assert _communication(row).startswith(
-        "not measured (through NCCL); expected per step and direction: 8 MiB by ring"
-    )
+    assert _communication(row).startswith("not measured (through NCCL); expected per step and direction: 8 MiB by ring")
 
 
 def test_a_case_of_one_task_has_no_such_line() -> None:
