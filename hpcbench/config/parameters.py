@@ -267,7 +267,7 @@ class Parameters(Settings):
             values.update(dict.fromkeys(operator_parameters.NOT_OF_OPERATORS))
             values["sizes"] = operator_parameters.changed_sizes(self)
         else:
-            values.update(dict.fromkeys(operator_parameters.PARAMETERS))
+            values.update(operator_parameters.of_network(self))
         return values
 
 

@@ -247,7 +247,9 @@ class Record:
         "training to a target accuracy; of concurrent models, that of the last one that reached it"
     )
     models: Sequence[Learning] = described("trainings of concurrent models, by rank; empty if the run trains one model")
-    validation: Optional[Validation] = described("validation of the results of an operator")
+    validation: Optional[Validation] = described(
+        "validation of the results of an operator, or of the data of a training"
+    )
     communication: Optional[Communication] = described("bytes that the ranks exchanged; null for a single task")
     work: Optional[Work] = described("what one step computes")
     threads: Optional[Threads] = described("thread counts in effect")

@@ -48,7 +48,7 @@ _MEASURED = [*_COUNTS, *_OF_TIMES]
 _LARGEST = (
     *("peak_memory_bytes", "peak_device_bytes", "error_l1", "error_l2", "error_max", "error_relative_l1"),
     *("error_relative_l2", "error_relative_max", "error_ulps", "error_bound_ratio", "gradient_check_error"),
-    *("repeat_difference",),
+    *("repeat_difference", "repeated_items", "missing_items"),
 )
 _PER_REPETITION = (
     "run",

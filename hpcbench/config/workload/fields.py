@@ -168,8 +168,9 @@ if TYPE_CHECKING:
 else:
     _VALIDATE = Field(
         default=False,
-        description="with task: operator, compare the results with a reference in float64, check the gradients, and "
-        "repeat the call; after the measurement",
+        description="after the measurement, with task: operator, compare the results with a reference in float64, "
+        "check the gradients, and repeat the call; in a training with data, check that each item is delivered once "
+        "per epoch",
     )
     with warnings.catch_warnings():  # `validate` is also a deprecated method of pydantic's models
         warnings.filterwarnings("ignore", 'Field name "validate"', UserWarning)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hpcbench.config.workload import external_model
-from hpcbench.core.frameworks import OPERATOR
+from hpcbench.core.frameworks import OPERATOR, TASKS
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
 from hpcbench.models.operators.operator import FORWARD
 
@@ -37,8 +37,20 @@ def check(parameters: Parameters) -> None:
 def check_absent(parameters: Parameters) -> None:
     """Raise ValueError if a network has parameters of operators."""
     for name in PARAMETERS:
+        if name == "validate" and _has_training_data(parameters):
+            continue
         if name in parameters.model_fields_set and getattr(parameters, name) not in (None, False, {}, FORWARD):
-            raise ValueError(f"'{name}' requires task: {OPERATOR}, not {parameters.task}")
+            also = ", or a training with data" if name == "validate" else ""
+            raise ValueError(f"'{name}' requires task: {OPERATOR}{also}, not {parameters.task}")
+
+
+def of_network(parameters: Parameters) -> dict[str, Any]:
+    """Return the values of PARAMETERS of a network: None, except `validate` for a training with data."""
+    return {**dict.fromkeys(PARAMETERS), "validate": parameters.validate if _has_training_data(parameters) else None}
+
+
+def _has_training_data(parameters: Parameters) -> bool:
+    return parameters.data is not None and TASKS[parameters.task].trains
 
 
 def changed_sizes(parameters: Parameters) -> dict[str, Any]:

@@ -188,12 +188,28 @@ def _measure(
     _close(network, group, facts)
 
 
-def _validate(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> None:
-    """Validate the results of an operator. Raise Invalid if they are wrong."""
+def _validate(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> None:
+    """Validate the results of an operator, or the data of a training. Raise Invalid if they are wrong."""
+    from .validation.data_check import check_data  # needs numpy
+
+    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
+    is_operator = computation.problem.operator is not None
+    try:
+        validation = _of_operator(adapter, computation, facts) if is_operator else check_data(computation)
+    except Exception as error:
+        if not adapter.is_out_of_memory(error):
+            raise
+        validation = Validation(NOT_VALIDATED, "the validation ran out of memory")
+    facts["validation"] = to_json(validation)
+    if validation.verdict == FAILED:
+        raise Invalid(validation.reason)
+
+
+def _of_operator(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> Validation:
+    """Return the validation of the results of an operator."""
     from .validation.validate import validate  # needs numpy
 
     before = facts["threads"]["intra_op"]
-    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
 
     def with_threads(count: int, call: Callable[[], Any]) -> Any:
         adapter.set_threads(count, None)
@@ -203,15 +219,7 @@ def _validate(adapter: "Adapter", operator: Any, facts: Dict[str, Any]) -> None:
             adapter.set_threads(before, None)
 
     counts = sorted({1, 2, len(facts["affinity"])})
-    try:
-        validation = validate(operator, with_threads if adapter.changes_threads else None, counts)
-    except Exception as error:
-        if not adapter.is_out_of_memory(error):
-            raise
-        validation = Validation(NOT_VALIDATED, "the validation ran out of memory")
-    facts["validation"] = to_json(validation)
-    if validation.verdict == FAILED:
-        raise Invalid(validation.reason)
+    return validate(operator, with_threads if adapter.changes_threads else None, counts)
 
 
 def _check_apart(cpus: List[int], group: Group) -> None:

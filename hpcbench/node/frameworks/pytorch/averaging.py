@@ -53,7 +53,8 @@ def trained(model: Any) -> List[torch.Tensor]:
 
 
 def _mean(weights: List[torch.Tensor]) -> None:
-    average_parameters(iter(weights), dist.group.WORLD)
+    arguments: Any = (iter(weights), dist.group.WORLD)  # its annotations demand an iterator of parameters
+    average_parameters(*arguments)
 
 
 def _mean_of_neighbors(weights: List[torch.Tensor]) -> None:

@@ -33,15 +33,16 @@ class Pipelines:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._loaders: Dict[bool, Any] = {}
+        self._loaders: Dict[bool, Tuple[Items, Any]] = {}
 
     def batches(self, items: Items, forever: bool) -> Iterator[Example]:
         """Yield batches on the CPU: with `forever`, training data without end; otherwise the validation split, once."""
-        if forever not in self._loaders:
-            self._loaders[forever] = _loader(self.problem, items, forever)
-        yield from self._loaders[forever]
+        if forever not in self._loaders or self._loaders[forever][0] is not items:
+            self._loaders[forever] = items, _loader(self.problem, items, forever)
+        loader = self._loaders[forever][1]
+        yield from loader
         while forever:
-            yield from self._loaders[forever]
+            yield from loader
 
 
 def _loader(problem: Problem, items: Items, training: bool) -> "DataLoader[Example]":

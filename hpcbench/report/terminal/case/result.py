@@ -11,6 +11,7 @@ from hpcbench.analysis.cases.quantities import items_of
 from hpcbench.analysis.stats.intervals import Interval, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import in_brackets
+from hpcbench.collect.class_bias import COLUMN
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import KINDS
 from hpcbench.core.frameworks import NONE, SETTINGS, THREAD_COUNTS
@@ -44,6 +45,7 @@ def result(view: CaseView) -> Facts:
         ("percentiles", _percentiles(row)),
         *_metrics(view),
         ("learning", _learning(row)),
+        ("data", _data(row)),
         ("threads", _threads(view)),
         ("by layer group", _by_section(view)),
         ("computing", _computing(view)),
@@ -115,6 +117,18 @@ def _learning(row: Row) -> str:
     reached = f"; {row['models_trained']:g} of {row['models']} models reached the target" if several else ""
     rate = f", {row['models_per_minute']:.3g} models per minute" if several else ""
     return f"accuracy {row['accuracy']:.4f} after {row['epochs']:g} epochs{reached}{rate}"
+
+
+def _data(row: Row) -> str:
+    """Return whether the input pipelines delivered each item once per epoch, and the classes of the data."""
+    if row["repeated_items"] is None:
+        return ""
+    order = "another order in each epoch" if row["reshuffled"] else "the same order in each epoch"
+    counts = (
+        f"{row['repeated_items']:g} items repeated, {row['missing_items']:g} missing, {row['dropped_items']:g} dropped"
+    )
+    bias = row[COLUMN]
+    return f"{counts}, {order}" + (f"; classes as in the data: p = {bias:.2g}" if bias is not None else "")
 
 
 def _threads(view: CaseView) -> str:
