@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hpcbench.collect.class_bias import class_bias_columns
 from hpcbench.collect.energy import MEASURED, energy_columns
 from hpcbench.collect.environment_columns import setup_columns
 from hpcbench.collect.training_columns import MODELS, TRAINED, training_columns
@@ -43,6 +44,7 @@ PARAMETERS = [
     "sizes",
     "validate",
     "strategy",
+    "averaging_period",
     "device",
     "dtype",
     "execution",
@@ -131,6 +133,7 @@ def _row(record: Record) -> dict[str, Any]:
         "input_shapes": json.dumps(record.work.input_shapes) if record.work and record.work.input_shapes else None,
         **energy,
         **training_columns(record, energy[MEASURED]),
+        **class_bias_columns(record),
         "nodes_used": ",".join(node.hostname for node in record.nodes) or None,
         **setup_columns(record),
         "job_id": _job_id(record.slurm),

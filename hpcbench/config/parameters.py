@@ -34,7 +34,7 @@ MAX_SEED = 2**32 - 1
 # Parameters that do not apply to a command unless the user sets them; otherwise null in plans and tables.
 _OF_NETWORKS = (
     *("model", "model_options", *external_model.PARAMETERS, "task", "strategy", "dtype", "batch_size", "seed"),
-    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs", "page_cache"),
+    *("optimizer", "averaging_period", "data", "held_out", "target_accuracy", "max_epochs", "page_cache"),
     *(*operator_parameters.PARAMETERS, "validate"),
 )
 
@@ -71,6 +71,9 @@ class Parameters(Settings):
     oversubscribe: bool = Field(default=False, description="whether threads may outnumber CPUs")
     optimizer: Optimizer = Field(
         default_factory=Optimizer, description="optimizer of training: a name, or a mapping with its options"
+    )
+    averaging_period: int = Field(
+        default=8, ge=1, le=MOST, description="with strategy: local_sgd, steps between two averagings of the weights"
     )
     data: DataSource | None = Field(
         default=None, description="real data, read by the framework's input pipeline; unset: synthetic input"

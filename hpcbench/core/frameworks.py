@@ -4,6 +4,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 INFERENCE, BACKWARD, TRAINING = "inference", "backward", "training"
 TIME_TO_ACCURACY, INPUT_PIPELINE, OPERATOR = "time_to_accuracy", "input_pipeline", "operator"
+LOCAL_SGD, NEIGHBORS, KVSTORE_ASYNC = "local_sgd", "neighbors", "kvstore_async"  # whose ranks have different weights
 DEVICES = ("cpu", "gpu")
 DTYPES = ("float32", "bfloat16", "float16")
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
@@ -51,7 +52,9 @@ class Framework(NamedTuple):
 
 
 FRAMEWORKS: Dict[str, Framework] = {
-    "pytorch": Framework("PyTorch", ("single", "ddp", "fsdp", "horovod", "deepspeed"), (EAGER, COMPILED)),
+    "pytorch": Framework(
+        "PyTorch", ("single", "ddp", "fsdp", "horovod", "deepspeed", LOCAL_SGD, NEIGHBORS), (EAGER, COMPILED)
+    ),
     "tensorflow": Framework("TensorFlow", ("single", "multi_worker_mirrored", "horovod"), (GRAPH, EAGER, COMPILED)),
     "keras-torch": Framework("Keras 3 on PyTorch", ("single", "ddp"), (EAGER, COMPILED)),
     "keras-jax": Framework("Keras 3 on JAX", ("single", "data_parallel"), (COMPILED,)),
@@ -59,7 +62,7 @@ FRAMEWORKS: Dict[str, Framework] = {
         "Keras 3 on TensorFlow", ("single", "multi_worker_mirrored"), (GRAPH, EAGER, COMPILED)
     ),
     "jax": Framework("JAX with Flax and Optax", ("single", "data_parallel"), (COMPILED,)),
-    "mxnet": Framework("MXNet's Gluon", ("single", "kvstore", "horovod"), (GRAPH, EAGER)),
+    "mxnet": Framework("MXNet's Gluon", ("single", "kvstore", KVSTORE_ASYNC, "horovod"), (GRAPH, EAGER)),
     "onnxruntime": Framework("ONNX Runtime", ("single",), (GRAPH,), trains=False),
 }
 TRAINING_FRAMEWORKS = tuple(name for name, each in FRAMEWORKS.items() if each.trains)  # which have the shipped models

@@ -12,6 +12,7 @@ from .energy import Energy
 from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
+from .training.communication import Communication
 from .training.page_cache import PageCache
 from .training.saved_activations import SavedActivations
 from .validation.result import Validation
@@ -259,7 +260,10 @@ class Record:
         "training to a target accuracy; of concurrent models, that of the last one that reached it"
     )
     models: Sequence[Learning] = described("trainings of concurrent models, by rank; empty if the run trains one model")
-    validation: Optional[Validation] = described("validation of the results of an operator")
+    validation: Optional[Validation] = described(
+        "validation of the results of an operator, or of the data of a training"
+    )
+    communication: Optional[Communication] = described("bytes that the ranks exchanged; null for a single task")
     work: Optional[Work] = described("what one step computes")
     saved_activations: Optional[SavedActivations] = described("memory of saved activations; only of the task backward")
     page_cache: Optional[PageCache] = described("data files in the page cache; only of the task input_pipeline")

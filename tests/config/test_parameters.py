@@ -31,6 +31,8 @@ def parameters(**given: Any) -> Parameters:
         ({"framework": "jax", "strategy": "ddp"}, "jax has no strategy 'ddp'; use one of: single, data_parallel"),
         ({"nodes": 2}, "the strategy single allows one task, not 2; use one of: ddp, fsdp, horovod, deepspeed"),
         ({"tasks_per_node": 2, "task": "inference"}, "the strategy single allows one task, not 2"),
+        ({"averaging_period": 0}, "greater than or equal to 1"),
+        ({"framework": "jax", "strategy": "local_sgd"}, "jax has no strategy 'local_sgd'"),
         ({"device": "gpu", "gpus_per_task": 0}, "gpus_per_task must be 1 or more"),
         ({"page_cache": "cold"}, "page_cache requires task: input_pipeline, not training"),
         ({"task": "input_pipeline"}, "task input_pipeline requires data: synthetic input has no pipeline"),

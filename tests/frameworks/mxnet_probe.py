@@ -3,10 +3,13 @@
 PYTHONPATH=node.pyz python mxnet_probe.py PROBE EXECUTION [STRATEGY]
 """
 
+import json
 import os
 import resource
 from pathlib import Path
 
+import mxnet as mx
+import numpy
 from hpcbench_carried.node.errors import Unsupported
 from hpcbench_carried.node.host import cpuinfo
 from probing import TINY, Probe, children, main, tell
@@ -46,6 +49,7 @@ class MXNet(Probe):
             "transformer": {"dtype": "bfloat16", "model": "transformer"},
             "bfloat16": {"dtype": "bfloat16"},
             "adam on servers": {**servers, "optimizer": {"name": "adam"}},
+            "adam on asynchronous servers": {"strategy": "kvstore_async", "optimizer": {"name": "adam"}},
             "schedule on servers": {
                 "strategy": "kvstore",
                 "optimizer": {"learning_rate": {"peak": 1, "warmup_steps": 2}},
@@ -87,6 +91,49 @@ class MXNet(Probe):
         except Exception as error:
             return {"out_of_memory": self.adapter.is_out_of_memory(error), "type": type(error).__name__}
         return {}
+
+    def turns(self):
+        """Ranks that take steps in turns, compared with servers in NumPy that apply each rank's gradients at once.
+
+        Gradients are those of a network of one rank with the simulated weights of the rank.
+        """
+        rate, momentum, size = 0.1, 0.9, self.group.size
+        network = self.build(optimizer={"name": "momentum", "learning_rate": rate, "momentum": momentum})
+        alone = self.build(strategy="single", optimizer={"name": "sgd", "learning_rate": rate})
+        trainer = network.parallel.trainer
+        trainer._init_kvstore()
+        trainer._init_params()
+        servers = [numpy.float64(weight) for weight in alone.weights()]
+        state, pulled = [numpy.zeros_like(weight) for weight in servers], [servers] * size
+        distance = 0.0
+        for turn in range(2 * size):
+            gradients, rank = None, turn % size
+            if rank == self.group.rank:
+                for parameter, weight in zip(alone.trained, pulled[rank], strict=True):
+                    parameter.set_data(mx.nd.array(weight))
+                alone.train()
+                after = list(alone.weights())
+                gradients = [(a - b).tolist() for a, b in zip(pulled[rank], after, strict=True)]
+                network.train()
+                network.synchronize()
+            found = [numpy.array(each) / rate for each in self.group.gather(gradients)[rank]]
+            state = [momentum * old + gradient for old, gradient in zip(state, found, strict=True)]
+            servers = [weight - rate * change for weight, change in zip(servers, state, strict=True)]
+            pulled[rank] = servers
+            if rank == self.group.rank:
+                own = [parameter.data().asnumpy() for parameter in network.trained]
+                distance = max(distance, *(abs(a - b).max() for a, b in zip(own, servers, strict=True)))
+        own = [parameter.data().asnumpy().tolist() for parameter in network.trained]
+        common = [weight.tolist() for weight in network.weights()]
+        off = max(abs(numpy.array(a) - b).max() for a, b in zip(common, servers, strict=True))
+        answer = {
+            "distance": float(max(self.group.gather(float(distance)))),
+            "of servers": float(off),
+            "equal": all(each == common for each in self.group.gather(common)),
+            "apart": len({json.dumps(each) for each in self.group.gather(own)}),
+        }
+        network.close()
+        return answer
 
     def forever(self):
         network = self.build()

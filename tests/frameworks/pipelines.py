@@ -14,6 +14,7 @@ import numpy
 from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.launch.ranks import Ranks
 from hpcbench_carried.node.launch.rendezvous import Group
+from hpcbench_carried.node.worker.validation.data_check import check_data
 from hpcbench_carried.node.workload import problem
 
 
@@ -42,7 +43,10 @@ def brought(network, batch_size):
     tested = list(network.pipeline(split.held_out, forever=False))
     steps = len(split.training.labels) // batch_size
     trained = list(islice(network.pipeline(split.training, forever=True), 2 * steps))
+    checked = check_data(network).data
     return {
+        "check": [checked.items, checked.repeated_items, checked.missing_items, checked.dropped_items],
+        "reshuffled": checked.reshuffled,
         "counted": split.counted,
         "tested_inputs": numpy.concatenate([pixels(network, inputs) for inputs, _ in tested]),
         "tested_labels": numpy.concatenate([network.to_numpy(labels) for _, labels in tested]),

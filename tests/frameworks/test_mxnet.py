@@ -58,6 +58,9 @@ def test_what_it_cannot_do_here_it_refuses_with_a_reason(found):
     kvstore, horovod = (f"cannot be used with MXNet and strategy: {name}" for name in ("kvstore", "horovod"))
     assert said["adam on servers"] == f"optimizer adam {kvstore}; use one of: sgd, momentum, nesterov"
     assert said["schedule on servers"] == f"a learning-rate schedule {kvstore}"
+    assert said["adam on asynchronous servers"].startswith(
+        "optimizer adam cannot be used with MXNet and strategy: kvstore_async"
+    )
     assert said["clipping on servers"] == f"clip_norm and clip_value {kvstore}"
     assert said["clipping with Horovod"] == f"clip_norm and clip_value {horovod} (it averages within the update)"
     assert said["lstm"] == said["transformer"] == "MXNet's LSTM and attention have no bfloat16 arithmetic"
@@ -114,6 +117,15 @@ def test_two_ranks_with_a_parameter_server_take_the_mean_of_their_gradients(foun
     assert averaged["distance"] < 1e-6
     assert averaged["equal"], "weights are equal bit by bit"
     assert averaged["children"] == [2, 0], "rank 0's server and the scheduler end when the ranks leave"
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.long)])
+def test_asynchronous_servers_apply_the_gradients_of_each_rank_at_once(found, ranks):
+    simulated = found("turns", "graph", "kvstore_async", ranks=ranks)
+    assert simulated["distance"] < 1e-5
+    assert simulated["of servers"] < 1e-5
+    assert simulated["equal"], "an evaluation has the servers' weights on all ranks"
+    assert simulated["apart"] == ranks, "each rank has the weights that it has pulled"
 
 
 def test_one_rank_with_a_parameter_server_trains_as_if_alone(found):

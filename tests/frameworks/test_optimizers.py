@@ -17,6 +17,7 @@ TOLERANCE = 1e-6  # relative L2 error of the weights, per step
 OF_BATCHES = 1e-5  # of the weights after three steps on two batches, compared with one batch twice as large
 ADAMW = {"name": "adamw", "clip_norm": 0.1, "learning_rate": {"peak": 0.01, "warmup_steps": 2}}
 LAMB = {"name": "lamb", "learning_rate": 0.1, "clip_value": 0.05}
+NESTEROV = {"name": "nesterov", "learning_rate": 0.1}
 ADAGRAD = {"name": "adagrad", "learning_rate": {"peak": 0.1, "warmup_steps": 5}}
 DISTRIBUTED = [
     ("pytorch", "ddp", ADAMW),
@@ -28,13 +29,13 @@ DISTRIBUTED = [
     ("pytorch", "horovod", LAMB),
     ("tensorflow", "multi_worker_mirrored", LAMB),
     ("keras-tensorflow", "multi_worker_mirrored", ADAMW),
+    ("keras-tensorflow", "multi_worker_mirrored", NESTEROV),  # unlike AdamW, not invariant to the scale of gradients
     ("keras-torch", "ddp", LAMB),
     ("jax", "data_parallel", ADAMW),
-    ("mxnet", "kvstore", {"name": "nesterov", "learning_rate": 0.1}),
+    ("mxnet", "kvstore", NESTEROV),
 ]
-LONG = [
-    each for each in DISTRIBUTED if each[1] == "horovod" or (each[:2] == ("pytorch", "deepspeed") and each[2] == ADAMW)
-]
+_WITH_OTHERS = [("pytorch", "deepspeed"), ("keras-tensorflow", "multi_worker_mirrored")]
+LONG = [each for each in DISTRIBUTED if each[1] == "horovod" or (each[:2] in _WITH_OTHERS and each[2] == ADAMW)]
 
 
 @pytest.fixture

@@ -105,6 +105,8 @@ def test_an_npz_file_comes_whole_in_the_held_out_part_and_shuffled_in_training(f
     assert not tested & trained, "what is tested must not be trained on"
     first, second = np.split(got["trained_labels"], 2)
     assert not np.array_equal(first, second), "each epoch has an order of its own"
+    assert got["check"].tolist() == [1250, 0, 0, 8], "of 1,258 items for training, in batches of 50"
+    assert got["reshuffled"]
 
 
 @pytest.mark.parametrize("framework", EACH)
@@ -116,6 +118,7 @@ def test_a_folder_of_pictures_comes_with_the_labels_of_its_folders(framework, br
         pixels = np.asarray(Image.open(file), np.float32).transpose(2, 0, 1) / np.float32(255)
         known[np.round(pixels, 4).tobytes()] = label
     assert got["counted"] == 6
+    assert got["check"].tolist() == [12, 0, 0, 3], "of 15 pictures, in batches of 4"
     for part in ("tested", "trained"):
         assert got[f"{part}_inputs"].shape[1:] == (3, SIZE, SIZE)
         for item, label in zip(got[f"{part}_inputs"], got[f"{part}_labels"], strict=True):
@@ -174,6 +177,35 @@ def test_the_shipped_experiment_reaches_its_target(with_environments):
     assert record["learning"]["curve"][-1]["accuracy"] >= 0.95
     (row,) = command_line.report()
     assert (row["optimizer"], row["batch_size"]) == ("adam", "64")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("framework", "strategy"),
+    [("pytorch", "fsdp"), ("jax", "data_parallel"), ("tensorflow", "multi_worker_mirrored"), ("mxnet", "kvstore")],
+)
+def test_two_ranks_deliver_each_item_once(with_environments, digits, framework, strategy):
+    command_line = with_environments(framework)
+    experiment = command_line.experiment(
+        parameters={
+            "framework": framework,
+            "strategy": strategy,
+            "tasks_per_node": 2,
+            "oversubscribe": True,
+            "validate": True,
+            "batch_size": 50,
+            "data": {"npz": str(digits)},
+            "model_options": {"input_size": 64, "hidden_size": 16},
+        },
+    )
+    command_line("sweep", experiment, "--local", "--site", command_line.site(environments={}))
+    (record,) = command_line.records()
+    assert record["status"] == "completed", record["error"]
+    data = record["validation"]["data"]
+    assert (data["items"], data["repeated_items"], data["missing_items"], data["dropped_items"]) == (1400, 0, 0, 38)
+    (row,) = command_line.report()
+    assert (row["validation"], row["reshuffled"]) == ("passed", "True")
+    assert float(row["class_bias_p_value"]) > 0.01
 
 
 @pytest.mark.torch

@@ -51,7 +51,7 @@ _LARGEST = (
     *("peak_memory_bytes", "peak_device_bytes", "saved_activation_bytes", "resident_fraction"),
     *("error_l1", "error_l2", "error_max", "error_relative_l1"),
     *("error_relative_l2", "error_relative_max", "error_ulps", "error_bound_ratio", "gradient_check_error"),
-    *("repeat_difference",),
+    *("repeat_difference", "repeated_items", "missing_items"),
 )
 _PER_REPETITION = (
     "run",
@@ -79,6 +79,7 @@ _TYPICAL = (
     *("epochs", "training_loss", "best_training_loss", "training_accuracy", "best_training_accuracy"),
     "price_per_hour",
     *("valid_flops", "valid_flops_per_w", "models_trained"),
+    *("communication_bytes_per_step", "communication_ratio"),
 )
 _ENERGY = "energy_"  # prefix of the energy columns, which are also medians
 

@@ -18,7 +18,7 @@ _WITH_OWN = ("pytorch",)  # the frameworks that run operators of the user
 # Parameters of networks, which an operator does not have; null in its plans and records.
 NOT_OF_OPERATORS = (
     *("model", "model_options", *external_model.PARAMETERS, "batch_size"),
-    *("optimizer", "data", "held_out", "target_accuracy", "max_epochs", "page_cache"),
+    *("optimizer", "averaging_period", "data", "held_out", "target_accuracy", "max_epochs", "page_cache"),
 )
 
 
@@ -60,7 +60,8 @@ def check_absent(parameters: Parameters) -> None:
     for name in PARAMETERS:
         if name in parameters.model_fields_set and getattr(parameters, name) not in (None, False, {}, FORWARD):
             raise ValueError(f"'{name}' requires task: {OPERATOR}, not {parameters.task}")
-    if parameters.validate and parameters.task in (TIME_TO_ACCURACY, INPUT_PIPELINE):
+    without_data = parameters.task == TIME_TO_ACCURACY and parameters.data is None
+    if parameters.validate and (without_data or parameters.task == INPUT_PIPELINE):
         raise ValueError(f"'validate' cannot be used with task: {parameters.task}; use task: backward")
 
 

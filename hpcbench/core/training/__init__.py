@@ -1,1 +1,1 @@
-"""What records hold about training."""
+"""What is recorded of trainings: types that the node fills and the login side reads."""

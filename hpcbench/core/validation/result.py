@@ -1,4 +1,4 @@
-"""The result of the validation of an operator, as a part of records."""
+"""The result of the validation of an operator, or of the data of a training, as a part of records."""
 
 from dataclasses import dataclass
 from typing import Mapping, Optional, Sequence
@@ -73,18 +73,42 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
+class DataCheck:
+    """The items of one epoch over all ranks, compared with the training split of the data."""
+
+    epochs: int = described("epochs that were checked")
+    items: int = described("items that the pipelines of all ranks delivered in an epoch")
+    repeated_items: int = described(
+        "items delivered more often than the training split has them, or not from it, in the worst epoch",
+        "repeated_items",
+    )
+    missing_items: int = described(
+        "items not delivered, in the worst epoch, except those of incomplete batches", "missing_items"
+    )
+    dropped_items: int = described(
+        "items per epoch that are left over after whole batches for each rank", "dropped_items"
+    )
+    reshuffled: bool = described("whether each epoch has another order, on each rank", "reshuffled")
+    class_counts: Sequence[Sequence[int]] = described(
+        "items of each class in the first epoch, by rank; empty if an item has several labels", default=()
+    )
+    split_class_counts: Sequence[int] = described("items of each class in the training split", default=())
+
+
+@dataclass(frozen=True)
 class Validation:
-    """Whether the results of an operator are right, with the evidence."""
+    """Whether the results of an operator, or the data of a training, are right, with the evidence."""
 
     verdict: str = described("`passed`, `failed` or `not validated`", "validation")
     reason: Optional[str] = described("why it failed or was not validated", "validation_reason", default=None)
     worst: Optional[ArrayError] = described("array with the largest ratio to its bound", default=None)
-    arrays: Mapping[str, ArrayError] = described("error of each array, by name", default=None)
+    arrays: Optional[Mapping[str, ArrayError]] = described("error of each array, by name", default=None)
     gradient_check: Optional[GradientCheck] = described("gradient check", default=None)
     repeatability: Optional[Repeatability] = described("repeatability", default=None)
     error_map: Optional[HeatMap] = described("where the absolute error of the worst array is", default=None)
     variance_map: Optional[HeatMap] = described(
         "where the variance over the calls is; null if all calls are equal", default=None
     )
+    data: Optional[DataCheck] = described("check of the data of a training", default=None)
     checksum: Optional[int] = described("CRC-32 of the results", "result_crc32", default=None)
     duration_s: Optional[float] = described("time of the validation", "validation_s", "s", default=None)

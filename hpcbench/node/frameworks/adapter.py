@@ -3,10 +3,12 @@
 import itertools
 import re
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from typing import (
     TYPE_CHECKING,
     Any,
     Callable,
+    ContextManager,
     Dict,
     Iterable,
     Iterator,
@@ -18,10 +20,11 @@ from typing import (
     Type,
 )
 
-from ...core.frameworks import TASKS
+from ...core.frameworks import LOCAL_SGD, TASKS
 from ...core.profiling.operator_row import OperatorRow
 from ...core.record import Work
 from ...core.training.saved_activations import SavedActivations
+from ...models.communication_volume import Exchange
 from ...models.operators import values
 from ...models.operators.operator import Operator
 from ...models.source import source_of
@@ -138,9 +141,34 @@ class Network(Computation):
     def to_numpy(self, result: Any) -> "numpy.ndarray":
         """Return a result of `infer` or `train` as a float32 array."""
 
+    def common_weights(self) -> ContextManager[None]:
+        """Return the context in which all ranks have the same weights, for an evaluation. All ranks must call this.
+
+        If a strategy lets the weights of ranks differ, they are the mean over all ranks, or the weights of the servers.
+        """
+        return nullcontext()
+
     @abstractmethod
     def weights(self) -> "Iterable[numpy.ndarray]":
-        """Yield the trainable weights, whole, in the same order on every rank. All ranks must call this."""
+        """Yield the trainable weights, whole, in the same order on every rank. All ranks must call this.
+
+        If a strategy lets them differ between ranks, they are those of `common_weights`.
+        """
+
+    def exchange(self) -> Exchange:
+        """Return what the ranks exchange in a step. Weights and gradients of trainings are in float32."""
+        problem, size = self.problem, 4 * self.parameter_count
+        strategy = problem.parameters["strategy"]
+        return Exchange(
+            strategy=strategy,
+            ranks=problem.group.size,
+            weight_bytes=size,
+            gradient_bytes=size,
+            batches=problem.batches_per_step,
+            trains=problem.training,
+            on_gpu=problem.on_gpu,
+            period=problem.parameters["averaging_period"] if strategy == LOCAL_SGD else 1,
+        )
 
     @abstractmethod
     def gradients(self) -> "Iterable[numpy.ndarray]":

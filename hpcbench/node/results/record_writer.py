@@ -16,6 +16,7 @@ from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, Rank
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples, harmonic_mean
 from ...core.start_rules import oom_pruning
+from ...core.training.communication import Communication
 from ...core.training.page_cache import PageCache
 from ...core.training.saved_activations import SavedActivations
 from ...core.typed_json import InvalidError, from_json, to_json
@@ -33,6 +34,7 @@ _OF_FACTS: Dict[str, Any] = {
     "measurements": Samples,
     "learning": Learning,
     "validation": Validation,
+    "communication": Communication,
     "work": Work,
     "saved_activations": SavedActivations,
     "page_cache": PageCache,
@@ -164,6 +166,7 @@ def _of_first_rank(facts: Dict[str, Any]) -> Dict[str, Any]:
     return {
         **{name: facts.get(name) for name in _VERBATIM},
         "validation": _part(Validation, facts.get("validation")),
+        "communication": _part(Communication, facts.get("communication")),
         "work": _part(Work, facts.get("work")),
         "saved_activations": _part(SavedActivations, facts.get("saved_activations")),
         "page_cache": _part(PageCache, facts.get("page_cache")),

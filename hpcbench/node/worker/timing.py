@@ -36,8 +36,9 @@ def measure(
     settings: Settings,
     agree: Callable[[Any], Any] = lambda value: value,
     clock: Clock = time.monotonic,
+    after_warmup: Callable[[], None] = lambda: None,
 ) -> Samples:
-    """Time `step`. Raise ClockError if the clock goes backwards.
+    """Time `step`. Raise ClockError if the clock goes backwards. Call `after_warmup` before the measured steps.
 
     `agree` returns rank 0's value on every rank: all ranks must take the same number of steps, because a step that only
     one rank takes would wait for the others forever.
@@ -57,6 +58,7 @@ def measure(
     clock_cost_s = median(timed(0) for _ in range(_EMPTY_SAMPLES))
     first_step_s = timed(1)
     warmup = _warm_up(timed, clock_cost_s / CLOCK_SHARE, settings, agree, clock)
+    after_warmup()
     times, windows, stopped = _sample(timed, warmup, settings, agree, clock)
     return Samples(
         times_s=times,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 from ...core import status
 from ...core.frameworks import ALWAYS, BACKWARD, DYNAMIC, IF_KNOWN, INPUT_PIPELINE, SETTINGS, TIME_TO_ACCURACY
 from ...core.run_spec import PlannedRun
+from ...core.samples import Samples
 from ...core.typed_json import to_json
 from ...core.validation.result import FAILED, NOT_VALIDATED, Validation
 from ...core.variables.worker import RETAIN, RETAINING
@@ -24,6 +25,7 @@ from ..launch import dynamic_linker, feasibility, preload
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
 from . import stopping_rules, timing
+from .communication import Meter
 
 if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation, Network
@@ -162,7 +164,7 @@ def _measure(
     profile: Optional[str],
     facts: Dict[str, Any],
 ) -> None:
-    from .tasks import STEPS, input_pipeline, time_to_accuracy
+    from .tasks import STEPS, time_to_accuracy
 
     parameters = planned.parameters
     network = _built(adapter, planned, group, facts)
@@ -172,10 +174,7 @@ def _measure(
         settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
-        if parameters["task"] == INPUT_PIPELINE:
-            samples = input_pipeline.measure(network, settings, group, facts)
-        else:
-            samples = timing.measure(step, network.synchronize, settings, group.agree)
+        samples = _sampled(network, step, settings, group, facts)
         if facts["dynamic"]:  # its first step precedes those of `measure`
             samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
     facts["measurements"] = to_json(samples)
@@ -200,13 +199,47 @@ def _measure(
     _close(network, group, facts)
 
 
+def _sampled(
+    computation: Any, step: Callable[[], Any], settings: stopping_rules.Settings, group: Group, facts: Dict[str, Any]
+) -> Samples:
+    """Return the measurements of a step, with what ranks that train together exchange in it among the facts."""
+    from .tasks import input_pipeline
+
+    if computation.problem.parameters["task"] == INPUT_PIPELINE:
+        return input_pipeline.measure(computation, settings, group, facts)
+    meter = Meter(computation) if computation.problem.parallel else None
+    begin = meter.begin if meter else lambda: None
+    samples = timing.measure(step, computation.synchronize, settings, group.agree, after_warmup=begin)
+    if meter:
+        steps = len(samples.times_s) * samples.steps_per_measurement
+        facts["communication"] = to_json(meter.end(samples.warmup_steps or 0, steps))
+    return samples
+
+
 def _validate(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> None:
-    """Validate the results of an operator or network. Raise Invalid if they are wrong."""
-    from .validation.networks import validate_network  # needs numpy
+    """Validate the results of an operator or network, or the data of a training. Raise Invalid if they are wrong."""
+    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
+    try:
+        validation = _validation(adapter, computation, facts)
+    except Exception as error:
+        if not adapter.is_out_of_memory(error):
+            raise
+        validation = Validation(NOT_VALIDATED, "the validation ran out of memory")
+    facts["validation"] = to_json(validation)
+    if validation.verdict == FAILED:
+        raise Invalid(validation.reason)
+
+
+def _validation(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> Validation:
+    from .validation.data_check import check_data  # needs numpy
+    from .validation.networks import validate_network
     from .validation.validate import validate
 
+    problem = computation.problem
+    if problem.training and problem.parameters["data"]:
+        return check_data(computation)
+
     before = facts["threads"]["intra_op"]
-    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
 
     def with_threads(count: int, call: Callable[[], Any]) -> Any:
         adapter.set_threads(count, None)
@@ -217,18 +250,9 @@ def _validate(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> No
 
     counts = sorted({1, 2, len(facts["affinity"])})
     run = with_threads if adapter.changes_threads else None
-    try:
-        if computation.problem.operator is not None:
-            validation = validate(computation, run, counts)
-        else:
-            validation = validate_network(adapter, computation, run, counts)
-    except Exception as error:
-        if not adapter.is_out_of_memory(error):
-            raise
-        validation = Validation(NOT_VALIDATED, "the validation ran out of memory")
-    facts["validation"] = to_json(validation)
-    if validation.verdict == FAILED:
-        raise Invalid(validation.reason)
+    if problem.operator is not None:
+        return validate(computation, run, counts)
+    return validate_network(adapter, computation, run, counts)
 
 
 def _check_apart(cpus: List[int], group: Group) -> None:

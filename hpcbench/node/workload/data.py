@@ -68,18 +68,37 @@ def split(items: Items, held_out: float, batch_size: int, batches: int, rank: in
     `held_out` is the fraction of held-out items. Raise BadData if the training items of a rank are fewer than the
     `batches` of one step.
     """
-    order = numpy.argsort(Numbers(seed, *_STREAM).integers((len(items.labels),), 2**31 - 1), kind="stable")
-    test_count = round(held_out * len(order))
-    test, training = order[:test_count], order[test_count:]
+    test, training = _split_places(len(items.labels), held_out, seed)
     share = len(training) // size
     if share < batch_size * batches:
         step = "a batch of %d" % batch_size if batches == 1 else "%d batches of %d" % (batches, batch_size)
         raise BadData("%d items for training are fewer than %s for each of %d ranks" % (len(training), step, size))
     own = test[rank::size]
     longest = -(-len(test) // size)  # the same number of batches on all ranks
-    filled = -(-longest // batch_size) * batch_size
-    padded = numpy.resize(own if len(own) else order, filled)
+    padded = _whole_batches(own if len(own) else training, longest, batch_size)
     return Split(items.chosen(training[rank : share * size : size]), items.chosen(padded), len(own))
+
+
+def block(items: Items, held_out: float, batch_size: int, rank: int, size: int, seed: int) -> Tuple[Items, int]:
+    """Return a block of the training items for a check of what the ranks get, and the number of items that count.
+
+    Blocks are consecutive, unlike the shares of `split`; the last batch is filled up.
+    """
+    _, training = _split_places(len(items.labels), held_out, seed)
+    own = numpy.array_split(training, size)[rank]
+    return items.chosen(_whole_batches(own if len(own) else training, len(own), batch_size)), len(own)
+
+
+def _split_places(count: int, held_out: float, seed: int) -> "Tuple[numpy.ndarray, numpy.ndarray]":
+    """Return the places of the items for the validation and for the training."""
+    order = numpy.argsort(Numbers(seed, *_STREAM).integers((count,), 2**31 - 1), kind="stable")
+    test_count = round(held_out * count)
+    return order[:test_count], order[test_count:]
+
+
+def _whole_batches(places: "numpy.ndarray", count: int, batch_size: int) -> "numpy.ndarray":
+    """Return `count` places, repeated to fill whole batches."""
+    return numpy.resize(places, -(-count // batch_size) * batch_size)
 
 
 def _npz(path: str, shape: Shape, tokens: int, classes: int, label_shape: Shape) -> Items:

@@ -93,12 +93,15 @@ class Problem:
         parameters, group = self.parameters, self.group
         if parameters["data"] is None:
             return None
+        sizes = (parameters["batch_size"], self.batches_per_step, group.rank, group.size)
+        return data.split(self.items(), parameters["held_out"], *sizes, self.split_seed)
+
+    def items(self) -> data.Items:
+        """Return all items of the real data, read again. Raise BadData if they do not fit the model."""
         vocabulary = self.options.get("vocabulary", 0)
         label_shape = self.item_shape if self.predicts_tokens else ()
         classes = vocabulary if self.predicts_tokens else self.options["classes"]
-        items = data.load(parameters["data"], self.item_shape, vocabulary, classes, label_shape)
-        sizes = (parameters["batch_size"], self.batches_per_step, group.rank, group.size)
-        return data.split(items, parameters["held_out"], *sizes, self.split_seed)
+        return data.load(self.parameters["data"], self.item_shape, vocabulary, classes, label_shape)
 
     @property
     def items_per_step(self) -> int:

@@ -35,6 +35,14 @@ def identity(**changes: Any) -> str:
     return case_id(parameters(**changes), {})
 
 
+def test_a_training_with_data_can_validate_them() -> None:
+    given = {"framework": "pytorch", "model": "mlp", "data": {"npz": "digits.npz"}}
+    assert Parameters.model_validate({**given, "validate": True}).planned()["validate"] is True
+    assert Parameters.model_validate(given).planned()["validate"] is False
+    with pytest.raises(ValidationError, match="'validate' requires task: operator, or a training with data, not infer"):
+        Parameters.model_validate({**given, "task": "inference", "validate": True})
+
+
 @pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
 def test_each_framework_that_trains_has_operators(framework: str) -> None:
     planned = parameters(framework=framework, sizes={"m": 5}, phase="both", validate=True).planned()

@@ -39,7 +39,10 @@ class KerasTensorFlowNetwork(TensorFlowNetwork):
         return KerasModule(model)
 
     def optimizer_of(self, problem: Problem, variables: Sequence[Any]) -> Any:
-        return optimizers.Updates(problem.optimizer, variables)
+        updates = optimizers.Updates(problem.optimizer, variables)
+        # TensorFlow's loop has averaged the gradients; Keras would sum them over the ranks again.
+        updates.optimizer._all_reduce_sum_gradients = list
+        return updates
 
     def remarks(self) -> List[str]:
         if self.problem.parameters["execution"] == COMPILED:

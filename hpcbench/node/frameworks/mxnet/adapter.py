@@ -1,6 +1,7 @@
 """MXNet's Gluon, hybridized to a graph or eager, with one process or several."""
 
 import os
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
@@ -104,8 +105,15 @@ class MXNetNetwork(Network):
     def to_numpy(self, result: Tensor) -> "numpy.ndarray":
         return result.astype("float32").asnumpy()
 
+    @contextmanager
+    def common_weights(self) -> Iterator[None]:
+        if self.parallel:
+            self.parallel.agree()
+        yield
+
     def weights(self) -> "Iterator[numpy.ndarray]":
-        return (parameter.data().asnumpy() for parameter in self.trained)
+        with self.common_weights():
+            return (parameter.data().asnumpy() for parameter in self.trained)
 
     def gradients(self) -> "Iterator[numpy.ndarray]":
         return (parameter.grad().asnumpy() for parameter in self.trained)

@@ -108,9 +108,9 @@ def clip(parameters: List[Any], options: Optimizer) -> None:
             mx.nd.clip(each, -options.clip_value, options.clip_value, out=each)
 
 
-def check_servers(options: Optimizer) -> None:
+def check_servers(options: Optimizer, strategy: str) -> None:
     """Raise Unsupported for an optimizer that MXNet's servers, which run only MXNet's own, cannot run."""
-    what = "cannot be used with MXNet and strategy: kvstore"
+    what = "cannot be used with MXNet and strategy: %s" % strategy
     if options.name not in _ON_SERVERS:
         raise Unsupported("optimizer %s %s; use one of: %s" % (options.name, what, ", ".join(_ON_SERVERS)))
     if not options.learning_rate.is_constant:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List
 import mxnet as mx
 from mxnet import gluon
 
+from ....core.frameworks import KVSTORE_ASYNC
 from ...errors import Unsupported
 from ...launch.rendezvous import Group
 from ...workload.problem import Problem
@@ -55,6 +56,10 @@ class Strategy:
         self.trainer.step(self.ranks_summed)
         self.steps += 1
 
+    def agree(self) -> None:
+        """Give all ranks the same weights, if they differ. All ranks must call this."""
+        return
+
     def leave(self) -> None:
         """Leave the group of ranks. All ranks must call this."""
         return
@@ -70,14 +75,18 @@ class KVStore(Strategy):
     """
 
     def trainer_of(self, parameters: Any, problem: Problem) -> Any:
-        optimizers.check_servers(self.options)
-        group = problem.group
-        self.ranks_summed = group.size
-        self.processes = _Processes(group)
-        store = mx.kv.create("dist_device_sync" if problem.on_gpu else "dist_sync")
+        optimizers.check_servers(self.options, problem.parameters["strategy"])
+        self.group = problem.group
+        self.processes = _Processes(self.group)
+        store = self.store_of(problem)
         _STORES.append(store)
         optimizer = optimizers.optimizer_of(self.options)
         return gluon.Trainer(parameters, optimizer, kvstore=store, update_on_kvstore=True)
+
+    def store_of(self, problem: Problem) -> Any:
+        """Return the store, whose servers take a step with the mean of the gradients of all ranks."""
+        self.ranks_summed = self.group.size
+        return mx.kv.create("dist_device_sync" if problem.on_gpu else "dist_sync")
 
     def leave(self) -> None:
         self.processes.may_end()
@@ -85,6 +94,26 @@ class KVStore(Strategy):
         mx.base.check_call(mx.base._LIB.MXKVStoreFree(store.handle))  # waits for all ranks, then ends the servers
         store.handle = None
         self.processes.end()
+
+
+class KVStoreAsync(KVStore):
+    """Servers that take an optimizer step with the gradients of each rank, without waiting for the others.
+
+    Dean et al., 2012, "Large scale distributed deep networks", section 4.1. A rank computes its next gradients with the
+    weights that it gets back. Ranks have different weights, and those of the servers count.
+    """
+
+    def store_of(self, problem: Problem) -> Any:
+        return mx.kv.create("dist_device_async" if problem.on_gpu else "dist_async")
+
+    def agree(self) -> None:
+        mx.nd.waitall()
+        self.group.gather(None)  # the servers have the gradients of all ranks
+        for index, parameter in enumerate(self.trainer._params):
+            if parameter.grad_req != "null":
+                _STORES[-1].pull(index, parameter.list_data())
+        mx.nd.waitall()
+        self.group.gather(None)  # no rank trains on before all have these weights
 
 
 class Horovod(Strategy):
@@ -111,7 +140,11 @@ def parallel(parameters: Any, problem: Problem) -> Strategy:
     return _STRATEGIES[problem.parameters["strategy"]](parameters, problem)
 
 
-_STRATEGIES: Dict[str, Callable[[Any, Problem], Strategy]] = {"kvstore": KVStore, "horovod": Horovod}
+_STRATEGIES: Dict[str, Callable[[Any, Problem], Strategy]] = {
+    "kvstore": KVStore,
+    KVSTORE_ASYNC: KVStoreAsync,
+    "horovod": Horovod,
+}
 
 
 class _Processes:

@@ -9,12 +9,14 @@ from torch import nn
 
 from ....core.frameworks import COMPILED, SHARDED
 from ....core.training.saved_activations import SavedActivations
+from ....models.communication_volume import Exchange
 from ...errors import Unsupported
 from ...workload.data import Items
 from ...workload.problem import Problem
 from .. import capabilities
 from ..adapter import Batch, Network
 from . import data, layers, strategies
+from .averaging import AVERAGES, mean_weights
 from .saved_tensors import saved_bytes
 from .update import update_of
 
@@ -123,8 +125,16 @@ class PyTorchNetwork(Network):
     def to_numpy(self, result: torch.Tensor) -> "numpy.ndarray":
         return result.detach().float().cpu().numpy()
 
+    def common_weights(self) -> ContextManager[None]:
+        differ = self.problem.training and self.problem.parallel and self.problem.parameters["strategy"] in AVERAGES
+        return mean_weights(self.model) if differ else nullcontext()
+
     def weights(self) -> "Iterator[numpy.ndarray]":
-        return map(strategies.whole, self.trainable())
+        with self.common_weights():
+            yield from map(strategies.whole, self.trainable())
+
+    def exchange(self) -> Exchange:
+        return strategies.exchange(super().exchange(), self.model)
 
     def gradients(self) -> "Iterator[numpy.ndarray]":
         scale = numpy.float32(self.update.loss_scale())

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Iterable
 
 import numpy
 import torch
@@ -10,10 +10,12 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
+from ....models.communication_volume import Exchange
 from ....models.optimizers import LAMB
 from ...errors import Unsupported
 from ...workload.problem import Problem
 from ..horovod import join
+from .averaging import AVERAGES
 from .optimizers import optimizer_of
 from .sharding import units
 
@@ -30,6 +32,22 @@ def whole(tensor: torch.Tensor) -> "numpy.ndarray":
         found = found.full_tensor()
     array: "numpy.ndarray" = found.float().cpu().numpy()
     return array
+
+
+def exchange(known: Exchange, model: Any) -> Exchange:
+    """Return an exchange with the bytes of weights and gradients of a model under its strategy."""
+    root = getattr(model, "_orig_mod", model)  # of torch.compile
+    weights = [weight for weight in root.parameters() if weight.requires_grad]
+    units = [each for each in root.modules() if hasattr(each, "set_requires_gradient_sync") and each is not root]
+    # In 16 bits, DeepSpeed marks weights with the type of the gradients that it exchanges.
+    gradients = sum(weight.numel() * getattr(weight, "comm_dtype", weight.dtype).itemsize for weight in weights)
+    resharded = sum(_bytes(unit.parameters()) for unit in units)  # FSDP keeps those of the root in the backward pass
+    return known._replace(weight_bytes=_bytes(weights), gradient_bytes=gradients, resharded_bytes=resharded)
+
+
+def _bytes(weights: Iterable[torch.Tensor]) -> int:
+    """Return the bytes of weights, whole also if they are sharded."""
+    return sum(weight.numel() * weight.element_size() for weight in weights)
 
 
 def leave() -> None:
@@ -81,6 +99,12 @@ def _fsdp(model: nn.Module, problem: Problem, device: torch.device) -> Any:
     return fully_shard(model, mesh=mesh, reshard_after_forward=not problem.training)
 
 
+def _with_own_weights(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
+    """Join the ranks; the update averages the weights."""
+    join_group(problem, device)
+    return model
+
+
 def _horovod(model: nn.Module, problem: Problem, device: torch.device) -> nn.Module:
     join(problem)
     import horovod.torch as horovod
@@ -127,4 +151,5 @@ _MODELS: Dict[str, Callable[[nn.Module, Problem, torch.device], Any]] = {
     "fsdp": _fsdp,
     "horovod": _horovod,
     "deepspeed": _deepspeed,
+    **dict.fromkeys(AVERAGES, _with_own_weights),
 }

@@ -6,7 +6,7 @@ from typing import Any, Callable, ContextManager, Dict, Iterator
 import torch
 
 from ...workload.problem import Problem
-from . import optimizers
+from . import averaging, optimizers
 
 
 class Update:
@@ -58,6 +58,18 @@ class Update:
         if self.options.clip_norm is not None or self.options.clip_value is not None:
             self.scaler.unscale_(self.optimizer)
             optimizers.clip(self.model.parameters(), self.options)
+
+
+class AveragingUpdate(Update):
+    """The update of a rank's own weights, which are then averaged."""
+
+    def __init__(self, model: Any, problem: Problem, device: torch.device) -> None:
+        super().__init__(model, problem, device)
+        self.averaging = averaging.Averaging(model, problem)
+
+    def step(self) -> None:
+        super().step()
+        self.averaging.after_step()
 
 
 class HorovodUpdate(Update):
@@ -129,4 +141,5 @@ def update_of(model: Any, problem: Problem, device: torch.device) -> Any:
 _UPDATES: Dict[str, Callable[[Any, Problem, torch.device], Any]] = {
     "horovod": HorovodUpdate,
     "deepspeed": DeepSpeedUpdate,
+    **dict.fromkeys(averaging.AVERAGES, AveragingUpdate),
 }

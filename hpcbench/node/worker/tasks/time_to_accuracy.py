@@ -3,6 +3,8 @@
 The time is measured from the first step to the end of the evaluation that reaches the target, including evaluations, as
 in MLPerf's time-to-train (Mattson et al., 2020, "MLPerf training benchmark", section 3.2).
 
+If the strategy lets the weights of ranks differ, the accuracy is that of their mean, or of the servers' weights.
+
 Ranks that do not share a model start their trainings together. The time of the run is then that until the last model
 that reaches the target has reached it. Models that miss the target do not count, as in MLPerf HPC's weak scaling, whose
 results may be pruned (MLPerf HPC training rules, "Weak scaling (throughput)"). A rank that fails for another reason
@@ -84,9 +86,11 @@ def learn(network: Network) -> Dict[str, Any]:
     for epoch in range(1, parameters["max_epochs"] + 1):
         losses += _train(network, steps - len(losses))
         trained = time.monotonic() - start
-        found = (float(numpy.mean(losses)), _correct(network, sample), _correct(network, split.held_out, split.counted))
-        loss, sampled, correct = numpy.array(group.gather(found)).sum(0).tolist()
-        accuracy = correct / held_out_items
+        with network.common_weights():
+            correct = _correct(network, sample), _correct(network, split.held_out, split.counted)
+        found = (float(numpy.mean(losses)), *correct)
+        loss, sampled, held_out = numpy.array(group.gather(found)).sum(0).tolist()
+        accuracy = held_out / held_out_items
         elapsed, trained = group.agree([time.monotonic() - start, trained])
         point = {"epoch": epoch, "elapsed_s": elapsed, "accuracy": accuracy, "trained_s": trained}
         curve.append({**point, "loss": loss / group.size, "training_accuracy": sampled / sampled_items})

@@ -11,6 +11,7 @@ from hpcbench.analysis.cases.quantities import items_of
 from hpcbench.analysis.stats.intervals import Interval, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import in_brackets
+from hpcbench.collect.class_bias import COLUMN
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import KINDS
 from hpcbench.core.frameworks import NONE, SETTINGS, THREAD_COUNTS
@@ -44,11 +45,13 @@ def result(view: CaseView) -> Facts:
         ("percentiles", _percentiles(row)),
         *_metrics(view),
         ("learning", _learning(row)),
+        ("data", _data(row)),
         ("threads", _threads(view)),
         ("by layer group", _by_section(view)),
         ("computing", _computing(view)),
         ("settings", _settings(row)),
         ("memory", _memory(row)),
+        ("communication", _communication(row)),
         ("energy", _energy(view)),
         (
             "before",
@@ -116,6 +119,18 @@ def _learning(row: Row) -> str:
     return f"accuracy {row['accuracy']:.4f} after {row['epochs']:g} epochs{reached}{rate}"
 
 
+def _data(row: Row) -> str:
+    """Return whether the input pipelines delivered each item once per epoch, and the classes of the data."""
+    if row["repeated_items"] is None:
+        return ""
+    order = "another order in each epoch" if row["reshuffled"] else "the same order in each epoch"
+    counts = (
+        f"{row['repeated_items']:g} items repeated, {row['missing_items']:g} missing, {row['dropped_items']:g} dropped"
+    )
+    bias = row[COLUMN]
+    return f"{counts}, {order}" + (f"; classes as in the data: p = {bias:.2g}" if bias is not None else "")
+
+
 def _threads(view: CaseView) -> str:
     """Return the effective thread counts, the requested ones if they differ, and how they were set."""
     parts = []
@@ -178,6 +193,17 @@ def _memory(row: Row) -> str:
     peaks = [f"{name} {memory(size)} peak" for name, size in sizes.items() if size is not None]
     saved = row["saved_activation_bytes"]
     return ", ".join([*peaks, *([] if saved is None else [f"saved activations {memory(saved)}"])])
+
+
+def _communication(row: Row) -> str:
+    """Return the bytes that a rank exchanges per step, and their ratio to the expected ones."""
+    if row["communication_algorithm"] is None:
+        return ""
+    expected = f"{memory(row['expected_communication_bytes_per_step'])} by {row['communication_algorithm']}"
+    if row["communication_bytes_per_step"] is None:
+        return f"not measured ({row['communication_reason']}); expected per step and direction: {expected}"
+    ratio = f"{row['communication_ratio']:.2f} x the expected {expected}"
+    return f"{memory(row['communication_bytes_per_step'])} per task, step and direction; {ratio}"
 
 
 def _energy(view: CaseView) -> str:

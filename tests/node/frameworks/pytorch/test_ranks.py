@@ -95,4 +95,10 @@ def test_two_ranks_leave_one_record_with_the_samples_of_both(
     assert len(record["measurements"]["times_s"]) >= 2
     assert record["work"]["items_per_step"] == 2 * 4
     assert record["weights_crc32"] is not None
+    samples, communication = record["measurements"], record["communication"]
+    assert communication["steps"] == len(samples["times_s"]) * samples["steps_per_measurement"]
+    assert [count > 0 for count in communication["sent_bytes"]] == [True, True]
+    assert communication["sent_bytes"] == communication["received_bytes"][::-1], (
+        "of two ranks, one receives what the other sends"
+    )
     assert record["affinity"][0] != record["affinity"][1]

@@ -1,0 +1,102 @@
+"""Check that the input pipelines of all ranks deliver each training item exactly once per epoch.
+
+An item is identified by the CRC-32 of its input and label, as the framework's pipeline delivers them. The numbers of
+equal items are compared, so that the data may have duplicates. The reference is the training split as a pipeline
+delivers it in order, of which each rank reads a consecutive block. Known exceptions are the items that are left over
+after equal shares for all ranks, and after whole batches of each share.
+"""
+
+import time
+import zlib
+from collections import Counter
+from itertools import islice
+from typing import Any, Iterable, List, NamedTuple, Optional
+
+import numpy
+
+from ....core.validation.result import FAILED, PASSED, DataCheck, Validation
+from ...frameworks.adapter import Batch, Network
+from ...workload import data
+
+EPOCHS = 2  # so that their orders can be compared
+
+
+class _Delivered(NamedTuple):
+    """The items of some batches, in their order."""
+
+    identities: List[int]
+    labels: List[int]  # empty if an item has several
+
+
+def check_data(network: Network) -> Validation:
+    """Return the check of the training data of a network. All ranks must call this."""
+    start = time.monotonic()
+    problem, group = network.problem, network.problem.group
+    parameters, split = problem.parameters, problem.split
+    assert split  # noqa: S101 - checked in the configuration
+    batch_size = parameters["batch_size"]
+    batches = len(split.training.labels) // batch_size
+    source = network.pipeline(split.training, forever=True)
+    epochs = [_delivered(network, islice(source, batches)) for _ in range(EPOCHS)]
+    sizes = (parameters["held_out"], batch_size, group.rank, group.size, problem.split_seed)
+    block, counted = data.block(problem.items(), *sizes)
+    reference = _delivered(network, network.pipeline(block, forever=False), counted)
+    whole = [_Delivered(*each) for each in group.gather(reference)]
+    ranks = [[_Delivered(*each) for each in rank] for rank in group.gather(epochs)]
+    expected = batches * batch_size * group.size
+    check = compared(whole, ranks, expected)
+    reason = _reason(check)
+    verdict = FAILED if reason else PASSED
+    return Validation(verdict, reason, data=check, duration_s=time.monotonic() - start)
+
+
+def compared(whole: List[_Delivered], ranks: List[List[_Delivered]], expected: int) -> DataCheck:
+    """Return the comparison of the training split, in blocks, with the epochs of each rank.
+
+    `expected` is the number of items that an epoch of all ranks delivers.
+    """
+    split = Counter(each for block in whole for each in block.identities)
+    epochs = [Counter(each for rank in ranks for each in rank[epoch].identities) for epoch in range(len(ranks[0]))]
+    repeated = [sum((epoch - split).values()) for epoch in epochs]
+    found = [sum((epoch & split).values()) for epoch in epochs]
+    labels = [label for block in whole for label in block.labels]
+    return DataCheck(
+        epochs=len(epochs),
+        items=expected,
+        repeated_items=max(repeated),
+        missing_items=max(0, expected - min(found)),
+        dropped_items=sum(split.values()) - expected,
+        reshuffled=all(rank[0].identities != rank[1].identities for rank in ranks),
+        class_counts=[_counts(rank[0].labels, labels) for rank in ranks] if labels else [],
+        split_class_counts=_counts(labels, labels),
+    )
+
+
+def _reason(check: DataCheck) -> Optional[str]:
+    """Return why the check failed; None if it passed."""
+    if check.repeated_items or check.missing_items:
+        counts = (check.repeated_items, check.missing_items, check.items)
+        return "the pipelines delivered %d items too often and left out %d of %d items of an epoch" % counts
+    return None if check.reshuffled else "the pipeline of a rank delivered two epochs in the same order"
+
+
+def _counts(labels: List[int], known: List[int]) -> List[int]:
+    counts = numpy.bincount(numpy.array(labels, numpy.int64), minlength=max(known, default=-1) + 1)
+    return [int(count) for count in counts]
+
+
+def _delivered(network: Network, batches: Iterable[Batch], counted: Optional[int] = None) -> _Delivered:
+    """Return the first `counted` items of batches on the device, or all of them."""
+    identities: List[int] = []
+    labels: List[int] = []
+    for inputs, targets in batches:
+        items, found = _on_host(network, inputs), _on_host(network, targets)
+        identities += [zlib.crc32(label.tobytes(), zlib.crc32(item.tobytes())) for item, label in zip(items, found)]
+        if found.ndim == 1:
+            labels += found.astype(int).tolist()
+    return _Delivered(identities[:counted], labels[:counted])
+
+
+def _on_host(network: Network, array: Any) -> "numpy.ndarray":
+    """Return an array, or the only one of a model with named inputs."""
+    return network.to_numpy(next(iter(array.values())) if isinstance(array, dict) else array)

@@ -1,0 +1,143 @@
+"""The check of the items that pipelines deliver, with faults planted in a pipeline that stands in for a framework's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcbench.core.typed_json import from_json, to_json
+from hpcbench.core.validation.result import FAILED, PASSED, Validation
+from hpcbench.node.launch import ports
+from hpcbench.node.launch.ranks import Ranks
+from hpcbench.node.launch.rendezvous import Group
+from hpcbench.node.worker.validation.data_check import check_data
+from hpcbench.node.workload import problem
+from hpcbench.node.workload.data import Items
+
+COUNT, BATCH, RANKS = 103, 8, 2
+PARAMETERS = {
+    "model": "mlp",
+    "model_options": {"input_size": 3, "hidden_size": 4, "classes": 5},
+    "task": "training",
+    "strategy": "ddp",
+    "batch_size": BATCH,
+    "held_out": 0.1,
+    "seed": 3,
+    "optimizer": {"name": "sgd"},
+}
+Sampler = Callable[[int, int, int], "np.ndarray[Any, Any]"]  # (rank, items, epoch) -> places
+
+
+def shuffled(rank: int, count: int, epoch: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng([rank, epoch]).permutation(count)
+
+
+def repeating(rank: int, count: int, epoch: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng([rank, epoch]).integers(0, count, count)
+
+
+def skipping(rank: int, count: int, epoch: int) -> np.ndarray[Any, Any]:
+    """Leave out item 0 in the second epoch, for which item 1 comes twice."""
+    places = shuffled(rank, count, epoch)
+    return np.maximum(np.sort(places), epoch)[places]
+
+
+def in_order(rank: int, count: int, epoch: int) -> np.ndarray[Any, Any]:
+    return np.arange(count)
+
+
+class Piped:
+    """A network with a pipeline of arrays; `alter` changes a batch."""
+
+    def __init__(self, of_rank: Any, sampler: Sampler, alter: Callable[[Any, Any], Any]) -> None:
+        self.problem, self.sampler, self.alter = of_rank, sampler, alter
+
+    def pipeline(self, items: Items, forever: bool) -> Iterator[Any]:
+        count, rank = len(items.labels), self.problem.group.rank
+        for epoch in range(2) if forever else [0]:
+            order = self.sampler(rank, count, epoch) if forever else np.arange(count)
+            for first in range(0, count - BATCH + 1, BATCH):
+                chosen = items.chosen(order[first : first + BATCH])
+                yield self.alter(*chosen) if forever else chosen
+
+    def to_numpy(self, array: Any) -> Any:
+        return np.asarray(array, np.float32)
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Callable[..., list[Validation]]:
+    def check(
+        sampler: Sampler = shuffled,
+        alter: Callable[[Any, Any], Any] = lambda inputs, labels: (inputs, labels),
+        *,
+        same_share: bool = False,
+        duplicates: int = 0,
+    ) -> list[Validation]:
+        x = np.random.default_rng(1).random((COUNT, 3), np.float32)
+        x[:duplicates] = 0.5
+        y = np.arange(COUNT) % 5
+        y[:duplicates] = 1
+        np.savez(tmp_path / "data.npz", x=x, y=y)
+        held, port = ports.claim(7)
+        held.close()
+        parameters = {**PARAMETERS, "data": {"npz": str(tmp_path / "data.npz")}}
+
+        def rank_of(rank: int) -> Validation:
+            group = Group(Ranks(rank, RANKS, meeting=port - ports.FIRST, token=str(port), host="n1"))
+            own = problem.of_case(parameters, group)
+            if same_share:
+                alone = SimpleNamespace(rank=0, size=RANKS)
+                vars(own)["split"] = problem.of_case(parameters, alone).split  # type: ignore[arg-type]
+            found = check_data(Piped(own, sampler, alter))  # type: ignore[arg-type]
+            group.gather(None)
+            group.close()
+            return found
+
+        with ThreadPoolExecutor(RANKS) as pool:
+            return list(pool.map(rank_of, range(RANKS)))
+
+    return check
+
+
+@pytest.mark.parametrize("duplicates", [0, 40])
+def test_each_item_once_per_epoch_passes(check: Any, duplicates: int) -> None:
+    one, other = check(duplicates=duplicates)
+    assert one.verdict == other.verdict == PASSED
+    data = one.data
+    assert data == other.data
+    assert (data.items, data.dropped_items) == (80, 93 - 80), "46 items of each rank fill 5 batches of 8"
+    assert (data.repeated_items, data.missing_items, data.reshuffled) == (0, 0, True)
+    assert [sum(counts) for counts in data.class_counts] == [40, 40]
+    assert sum(data.split_class_counts) == 93
+    assert from_json(Validation, to_json(one)).data.items == 80
+
+
+@pytest.mark.parametrize(
+    ("changes", "repeats"),
+    [
+        ({"sampler": repeating}, 28),
+        ({"sampler": skipping}, 2),
+        ({"same_share": True}, 35),
+        ({"alter": lambda inputs, labels: (inputs, np.roll(labels, 1))}, 66),
+        ({"alter": lambda inputs, labels: (inputs * np.float32(0.5), labels)}, 80),
+    ],
+    ids=["repeats", "skips", "the share of another rank", "labels of other items", "other inputs"],
+)
+def test_items_that_are_not_delivered_once_are_found(check: Any, changes: dict[str, Any], repeats: int) -> None:
+    for found in check(**changes):
+        assert found.verdict == FAILED
+        assert found.reason.startswith("the pipelines delivered ")
+        assert found.data.missing_items == found.data.repeated_items == repeats
+
+
+def test_an_epoch_in_the_order_of_the_last_one_is_found(check: Any) -> None:
+    for found in check(sampler=in_order):
+        assert found.verdict == FAILED
+        assert found.reason == "the pipeline of a rank delivered two epochs in the same order"
+        assert found.data.repeated_items == 0
