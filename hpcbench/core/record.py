@@ -260,9 +260,7 @@ class Record:
         "training to a target accuracy; of concurrent models, that of the last one that reached it"
     )
     models: Sequence[Learning] = described("trainings of concurrent models, by rank; empty if the run trains one model")
-    validation: Optional[Validation] = described(
-        "validation of the results of an operator, or of the data of a training"
-    )
+    validation: Optional[Validation] = described("validation of the results, or of the data of a training")
     communication: Optional[Communication] = described("bytes that the ranks exchanged; null for a single task")
     work: Optional[Work] = described("what one step computes")
     saved_activations: Optional[SavedActivations] = described("memory of saved activations; only of the task backward")

@@ -17,7 +17,6 @@ from .reference.functions import (
     add,
     concatenate,
     constant,
-    matmul,
     maximum,
     mean,
     multiply,
@@ -28,6 +27,7 @@ from .reference.functions import (
     take,
     transpose,
 )
+from .reference.products import matmul
 from .reference.variable import Variable
 from .reference.windows import windows
 

@@ -25,8 +25,8 @@ def parameters(**given: Any) -> Parameters:
         ),
         ({"framework": "mxnet", "task": "backward", "strategy": "horovod"}, "cannot be used with task: backward"),
         (
-            {"task": "time_to_accuracy", "data": {"npz": "x.npz"}, "target_accuracy": 0.9, "validate": True},
-            "'validate' cannot be used with task: time_to_accuracy; use task: backward",
+            {"task": "input_pipeline", "data": {"npz": "x.npz"}, "validate": True},
+            "'validate' cannot be used with task: input_pipeline; use task: backward",
         ),
         ({"framework": "jax", "strategy": "ddp"}, "jax has no strategy 'ddp'; use one of: single, data_parallel"),
         ({"nodes": 2}, "the strategy single allows one task, not 2; use one of: ddp, fsdp, horovod, deepspeed"),

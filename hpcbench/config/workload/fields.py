@@ -171,9 +171,10 @@ if TYPE_CHECKING:
 else:
     _VALIDATE = Field(
         default=False,
-        description="after the measurement, compare the results with a reference in float64, and repeat the call: the "
-        "result or gradients of an operator, the output of a shipped model in inference, otherwise its loss and the "
-        "gradients of all weights; in a training with data, check instead that each item is delivered once per epoch",
+        description="after the measurement, compare the results with a reference in float64, and repeat the call. "
+        "The results are the output or gradients of an operator, the output of a shipped model in inference, otherwise "
+        "its loss and the gradients of its weights. In a training with data, check instead that each item is delivered "
+        "once per epoch",
     )
     with warnings.catch_warnings():  # `validate` is also a deprecated method of pydantic's models
         warnings.filterwarnings("ignore", 'Field name "validate"', UserWarning)

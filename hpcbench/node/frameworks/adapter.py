@@ -13,7 +13,6 @@ from typing import (
     Iterable,
     Iterator,
     List,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -31,6 +30,7 @@ from ...models.source import source_of
 from ..errors import Unsupported
 from ..workload.data import Items
 from ..workload.problem import Problem
+from .library import Library
 from .operator_call import OperatorCall, Request
 from .operator_memory import BYTES, check_memory
 from .profile_request import ProfileRequest
@@ -251,15 +251,6 @@ class OperatorComputation(Computation):
             math_mode="float32" if dtype == "float32" else "pure",
             graph_fingerprint=operator.fingerprint(),
         )
-
-
-class Library(NamedTuple):
-    """A library that an adapter is written for, with its installed version."""
-
-    name: str
-    version: str
-    first: str  # the first supported version
-    beyond: str  # the first unsupported version
 
 
 class Adapter(ABC):

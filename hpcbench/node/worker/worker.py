@@ -15,7 +15,6 @@ from ...core.frameworks import ALWAYS, BACKWARD, DYNAMIC, IF_KNOWN, INPUT_PIPELI
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples
 from ...core.typed_json import to_json
-from ...core.validation.result import FAILED, NOT_VALIDATED, Validation
 from ...core.variables.worker import RETAIN, RETAINING
 from .. import frameworks
 from ..errors import BadData, BadModel, Invalid, Missed, Unsupported
@@ -190,7 +189,9 @@ def _measure(
     if network.problem.training:
         facts["weights_crc32"] = _agreed_weights(network, group)
     if parameters["validate"]:
-        _validate(adapter, network, facts)
+        from .validation.of_run import validate_run  # needs numpy
+
+        validate_run(adapter, network, facts)
     if profile:
         from . import profiling
 
@@ -214,45 +215,6 @@ def _sampled(
         steps = len(samples.times_s) * samples.steps_per_measurement
         facts["communication"] = to_json(meter.end(samples.warmup_steps or 0, steps))
     return samples
-
-
-def _validate(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> None:
-    """Validate the results of an operator or network, or the data of a training. Raise Invalid if they are wrong."""
-    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
-    try:
-        validation = _validation(adapter, computation, facts)
-    except Exception as error:
-        if not adapter.is_out_of_memory(error):
-            raise
-        validation = Validation(NOT_VALIDATED, "the validation ran out of memory")
-    facts["validation"] = to_json(validation)
-    if validation.verdict == FAILED:
-        raise Invalid(validation.reason)
-
-
-def _validation(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> Validation:
-    from .validation.data_check import check_data  # needs numpy
-    from .validation.networks import validate_network
-    from .validation.validate import validate
-
-    problem = computation.problem
-    if problem.training and problem.parameters["data"]:
-        return check_data(computation)
-
-    before = facts["threads"]["intra_op"]
-
-    def with_threads(count: int, call: Callable[[], Any]) -> Any:
-        adapter.set_threads(count, None)
-        try:
-            return call()
-        finally:
-            adapter.set_threads(before, None)
-
-    counts = sorted({1, 2, len(facts["affinity"])})
-    run = with_threads if adapter.changes_threads else None
-    if problem.operator is not None:
-        return validate(computation, run, counts)
-    return validate_network(adapter, computation, run, counts)
 
 
 def _check_apart(cpus: List[int], group: Group) -> None:

@@ -39,8 +39,10 @@ def test_a_training_with_data_can_validate_them() -> None:
     given = {"framework": "pytorch", "model": "mlp", "data": {"npz": "digits.npz"}}
     assert Parameters.model_validate({**given, "validate": True}).planned()["validate"] is True
     assert Parameters.model_validate(given).planned()["validate"] is False
-    with pytest.raises(ValidationError, match="'validate' requires task: operator, or a training with data, not infer"):
-        Parameters.model_validate({**given, "task": "inference", "validate": True})
+    learning = {**given, "task": "time_to_accuracy", "target_accuracy": 0.9}
+    assert Parameters.model_validate({**learning, "validate": True}).planned()["validate"] is True
+    with pytest.raises(ValidationError, match="'validate' cannot be used with task: input_pipeline"):
+        Parameters.model_validate({**given, "task": "input_pipeline", "validate": True})
 
 
 @pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)

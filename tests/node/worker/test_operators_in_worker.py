@@ -12,7 +12,8 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.typed_json import from_json
 from hpcbench.core.validation.result import Validation
 from hpcbench.node import frameworks
-from hpcbench.node.frameworks.adapter import Adapter, Computation, Library
+from hpcbench.node.frameworks.adapter import Adapter, Computation
+from hpcbench.node.frameworks.library import Library
 from hpcbench.node.host import hardware
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.worker import worker

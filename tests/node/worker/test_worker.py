@@ -15,7 +15,8 @@ from hpcbench.core.frameworks import FRAMEWORKS
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import frameworks
 from hpcbench.node.errors import BadModel
-from hpcbench.node.frameworks.adapter import Adapter, Library, Network
+from hpcbench.node.frameworks.adapter import Adapter, Network
+from hpcbench.node.frameworks.library import Library
 from hpcbench.node.host import topology
 from hpcbench.node.host.sysfs import System
 from hpcbench.node.launch import ports

@@ -9,7 +9,7 @@ from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 from ...workload.problem import Problem
-from ..adapter import Library
+from ..library import Library
 
 Arrays = Dict[str, numpy.ndarray]
 Tensor = Any  # symbolic

@@ -20,8 +20,9 @@ from ...workload.data import Items
 from ...workload.problem import Problem
 from ...workload.user_code import in_one_line, last_lines
 from .. import capabilities
-from ..adapter import Adapter, Batch, Library, Network
+from ..adapter import Adapter, Batch, Network
 from ..external.building import check_ranks
+from ..library import Library
 from . import fingerprint, flops, model_file, model_inputs, shapes
 
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"

@@ -9,7 +9,8 @@ from ... import oom_detection
 from ...errors import Unsupported
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Adapter, Computation, Library
+from ..adapter import Adapter, Computation
+from ..library import Library
 from ..profile_request import ProfileRequest
 from .external.network import ExternalPyTorchNetwork
 from .network import DTYPES, PyTorchNetwork

@@ -14,7 +14,8 @@ from ...host import hardware
 from ...workload.data import Items
 from ...workload.problem import Problem, channels_last
 from .. import capabilities
-from ..adapter import Adapter, Batch, Computation, Library, Network
+from ..adapter import Adapter, Batch, Computation, Network
+from ..library import Library
 from ..operator_call import OperatorCall
 from . import data, optimizers, strategies
 from .dense import Formats

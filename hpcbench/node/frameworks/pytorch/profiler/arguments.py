@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 Storages = FrozenSet[int]
-_VARYING = "varies"  # a factor that the optimizer computes anew in each step
+_VARYING = "varies"  # a factor that the optimizer computes again in each step
 
 
 def by_name(function: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[str, Any]:

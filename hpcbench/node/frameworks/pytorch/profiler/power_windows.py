@@ -8,7 +8,7 @@ from .....core.profiling.operator_row import OperatorRow
 from .clocks import step_of
 from .replay import Round
 
-_BLOCK_S = 0.1  # of calls between two looks at the clock
+_BLOCK_S = 0.1  # of calls between two examines the clock
 _MAX_BLOCK = 100_000
 
 

@@ -1,0 +1,12 @@
+"""A library that an adapter is written for."""
+
+from typing import NamedTuple
+
+
+class Library(NamedTuple):
+    """A library that an adapter is written for, with its installed version."""
+
+    name: str
+    version: str
+    first: str  # the first supported version
+    beyond: str  # the first unsupported version

@@ -1,0 +1,51 @@
+"""The validation of a run, after its measurement: of an operator, of a network, or of the data of a training."""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict
+
+from ....core.typed_json import to_json
+from ....core.validation.result import FAILED, NOT_VALIDATED, Validation
+from ...errors import Invalid
+from ...host import hardware
+from .data_check import check_data
+from .networks import validate_network
+from .validate import validate
+
+if TYPE_CHECKING:
+    from ...frameworks.adapter import Adapter
+
+
+def validate_run(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> None:
+    """Add the validation of an operator, a network or the data of a training to the facts of a run.
+
+    Raise Invalid if the results are wrong.
+    """
+    facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
+    try:
+        validation = _validation(adapter, computation, facts)
+    except Exception as error:
+        if not adapter.is_out_of_memory(error):
+            raise
+        validation = Validation(NOT_VALIDATED, "the validation ran out of memory")
+    facts["validation"] = to_json(validation)
+    if validation.verdict == FAILED:
+        raise Invalid(validation.reason)
+
+
+def _validation(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> Validation:
+    problem = computation.problem
+    if problem.training and problem.parameters["data"]:
+        return check_data(computation)
+    before = facts["threads"]["intra_op"]
+
+    def with_threads(count: int, call: Callable[[], Any]) -> Any:
+        adapter.set_threads(count, None)
+        try:
+            return call()
+        finally:
+            adapter.set_threads(before, None)
+
+    counts = sorted({1, 2, len(facts["affinity"])})
+    run = with_threads if adapter.changes_threads else None
+    if problem.operator is not None:
+        return validate(computation, run, counts)
+    return validate_network(adapter, computation, run, counts)
