@@ -192,11 +192,11 @@ class Parameters(Settings):
             raise ValueError(f"the strategy single allows one task, not {self.tasks}; use one of: {others}")
 
     def _check_exchange(self) -> None:
-        """Raise ValueError if gradients are exchanged in the update, which the task backward does not have."""
+        """Raise ValueError if ranks communicate in the update, which the task backward does not have."""
         if self.task == BACKWARD and self.strategy in EXCHANGE_IN_UPDATE.get(self.framework, ()):
             raise ValueError(
                 f"strategy: {self.strategy} of {self.framework} cannot be used with task: {BACKWARD}; "
-                "it exchanges gradients in the update"
+                "its ranks communicate in the update"
             )
 
     def _shipped(self, model: str) -> None:

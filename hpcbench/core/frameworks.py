@@ -68,8 +68,11 @@ FRAMEWORKS: Dict[str, Framework] = {
 TRAINING_FRAMEWORKS = tuple(name for name, each in FRAMEWORKS.items() if each.trains)  # which have the shipped models
 ONLY_INFER = tuple(name for name in FRAMEWORKS if name not in TRAINING_FRAMEWORKS)
 STRATEGIES = tuple(dict.fromkeys(strategy for each in FRAMEWORKS.values() for strategy in each.strategies))
-# Strategies that exchange gradients in the update instead of the backward pass, by framework.
-EXCHANGE_IN_UPDATE = {"pytorch": ("deepspeed",), "mxnet": ("kvstore", "horovod")}
+# Strategies that exchange gradients or weights in the update instead of the backward pass, by framework.
+EXCHANGE_IN_UPDATE = {
+    "pytorch": ("deepspeed", LOCAL_SGD, NEIGHBORS),
+    "mxnet": ("kvstore", KVSTORE_ASYNC, "horovod"),
+}
 # Strategies whose ranks communicate in inference, too. The replicas of the others do not.
 SHARDED = ("fsdp",)
 

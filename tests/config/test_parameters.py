@@ -21,7 +21,7 @@ def parameters(**given: Any) -> Parameters:
         ({"strategy": "kvstore"}, "pytorch has no strategy 'kvstore'"),
         (
             {"task": "backward", "strategy": "deepspeed"},
-            "strategy: deepspeed of pytorch cannot be used with task: backward; it exchanges gradients in the update",
+            "strategy: deepspeed of pytorch cannot be used with task: backward; its ranks communicate in the update",
         ),
         ({"framework": "mxnet", "task": "backward", "strategy": "horovod"}, "cannot be used with task: backward"),
         (

@@ -28,6 +28,7 @@ def main():
         update.begin()
         with update.batch(is_last=True):
             update.backward(loss)
+        update.exchange()
         update.step()
 
     batches = torch.rand(group.size, 4, 300)

@@ -1,12 +1,14 @@
 """Measure the bytes that ranks exchange per step."""
 
-from typing import Dict, Optional
+from typing import TYPE_CHECKING, Dict, Optional
 
 from ...core.training.communication import Communication
 from ...models import communication_volume
-from ..frameworks.adapter import Network
 from ..host import tcp_sockets
 from ..host.tcp_sockets import Traffic
+
+if TYPE_CHECKING:
+    from ..frameworks.adapter import Network  # needs numpy
 
 _NCCL = "GPUs communicate through NCCL, whose bytes are not counted"
 _KERNEL = "the kernel does not count the bytes of TCP connections (Linux 4.19 or newer does)"
@@ -18,7 +20,7 @@ class Meter:
     The few bytes that hpcbench's own ranks exchange are counted, too: some tens of bytes in half a second.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: "Network") -> None:
         self.network, self.group = network, network.problem.group
         self.before: Optional[Dict[int, Traffic]] = {}
 

@@ -25,12 +25,12 @@ def tell():
     sampling = sys.modules["hpcbench_carried.node.worker.timing"]
     measure = sampling.measure
 
-    def told(*arguments):
+    def told(*arguments, **named):
         path = os.path.join(os.path.dirname(__file__), os.environ["HPCBENCH_RANK"])
         with open(path + ".part", "w") as file:
             file.write(str(os.getpid()))
         os.replace(path + ".part", path)
-        return measure(*arguments)
+        return measure(*arguments, **named)
 
     sampling.measure = told
 

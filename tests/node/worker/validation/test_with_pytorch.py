@@ -22,7 +22,17 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 
 from torch.nn import functional  # noqa: E402
 
+from hpcbench.node.frameworks.pytorch import strategies  # noqa: E402
 from hpcbench.node.frameworks.pytorch.operators import PyTorchOperator  # noqa: E402
+
+
+class OperatorOfAProcess(PyTorchOperator):
+    """An operator of a new process, which has joined no group of ranks yet."""
+
+    def __init__(self, *arguments: Any) -> None:
+        strategies.leave()
+        super().__init__(*arguments)
+
 
 MOST = {
     "size": 3000,
@@ -75,7 +85,7 @@ def case_of(number: int, dtype: str = "float32") -> OperatorComputation:
     ]  # which PyTorch lacks in 16 bits
     operator = names[number % len(names)]
     sizes, phase = drawn_sizes(operator, numbers), numbers.choice(phases_of(operator))
-    return computation(operator, sizes, phase, PyTorchOperator, dtype=dtype, seed=number)
+    return computation(operator, sizes, phase, OperatorOfAProcess, dtype=dtype, seed=number)
 
 
 def alarms(cases: range, dtype: str = "float32") -> list[Any]:
@@ -102,7 +112,7 @@ def test_no_correct_run_in_16_bits_is_a_false_alarm(dtype: str) -> None:
 def test_every_phase_of_every_operator_passes(operator: str) -> None:
     for sizes in SIZES[operator]:
         for phase in phases_of(operator):
-            found = validated(operator, sizes, phase, PyTorchOperator)
+            found = validated(operator, sizes, phase, OperatorOfAProcess)
             assert (found.verdict, found.reason) == (PASSED, None)
 
 
@@ -113,7 +123,7 @@ def test_the_results_of_two_numbers_of_threads_are_compared() -> None:
         return call()
 
     seen: list[int] = []
-    found = validated("gemm", SIZES["gemm"][0], FORWARD, PyTorchOperator, with_threads)
+    found = validated("gemm", SIZES["gemm"][0], FORWARD, OperatorOfAProcess, with_threads)
     assert seen == [1, 2]
     assert found.repeatability is not None
     assert found.repeatability.threads_bitwise is not None
@@ -144,14 +154,14 @@ def test_a_fault_that_is_planted_in_a_function_of_pytorch_is_found(
 ) -> None:
     name, faulty = FAULTS[operator]
     monkeypatch.setattr(functional, name, faulty(getattr(functional, name)))
-    found = validated(operator, SIZES[operator][-1], phase, PyTorchOperator)
+    found = validated(operator, SIZES[operator][-1], phase, OperatorOfAProcess)
     assert found.verdict == FAILED
     assert found.reason
 
 
 def test_a_compiled_collective_operator_is_unsupported_with_the_reason() -> None:
     with pytest.raises(Unsupported, match="a collective operator is not compiled; use execution: eager"):
-        computation("all_reduce", {"floats": 5}, of=PyTorchOperator, execution="compiled")
+        computation("all_reduce", {"floats": 5}, of=OperatorOfAProcess, execution="compiled")
 
 
 def test_the_gradient_check_of_a_compiled_operator_is_eager_and_the_record_says_so(
@@ -159,10 +169,10 @@ def test_the_gradient_check_of_a_compiled_operator_is_eager_and_the_record_says_
 ) -> None:
     compiled = []
     monkeypatch.setattr(torch, "compile", lambda function, mode: compiled.append(mode) or function)
-    found = validated("softmax", {"rows": 4, "columns": 9}, BOTH, of=PyTorchOperator, execution="compiled")
+    found = validated("softmax", {"rows": 4, "columns": 9}, BOTH, of=OperatorOfAProcess, execution="compiled")
     assert (found.verdict, len(compiled)) == (PASSED, 1)
     assert found.gradient_check is not None
     assert (found.gradient_check.execution, found.gradient_check.dtype) == ("eager", "float64")
-    eager = validated("softmax", {"rows": 4, "columns": 9}, BOTH, of=PyTorchOperator).gradient_check
+    eager = validated("softmax", {"rows": 4, "columns": 9}, BOTH, of=OperatorOfAProcess).gradient_check
     assert eager is not None
     assert eager.execution is None
