@@ -10,9 +10,18 @@ from .variable import NDArray, Variable
 
 
 def windows(
-    a: Variable, kernel: Tuple[int, int], stride: Tuple[int, int], pad: Tuple[int, int], fill: float = 0.0
+    a: Variable,
+    kernel: Tuple[int, int],
+    stride: Tuple[int, int],
+    pad: Tuple[int, int],
+    fill: float = 0.0,
+    of_product: bool = False,
 ) -> Variable:
-    """Return the windows of images (n, c, h, w) as (n, c, kernel_h, kernel_w, height, width), padded with `fill`."""
+    """Return the windows of images (n, c, h, w) as (n, c, kernel_h, kernel_w, height, width), padded with `fill`.
+
+    `of_product` says that the windows are the operand of a product of matrices: the gradients of overlapping windows
+    then add up as precisely as the product does.
+    """
     border = ((0, 0), (0, 0), (pad[0], pad[0]), (pad[1], pad[1]))
 
     def cut(array: NDArray, padding: float) -> NDArray:
@@ -20,7 +29,8 @@ def windows(
         return _strided(padded, kernel, stride)
 
     def pullback(g: Variable) -> Variable:
-        return _folded(g, a.shape, stride, pad)
+        unit = g.rounding.products if of_product else g.rounding.results
+        return _folded(g, a.shape, stride, pad, unit)
 
     error = None if a.error is None else cut(a.error, 0.0)
     return Variable(cut(a.value, fill), a.rounding, error, ((a, pullback),))
@@ -34,8 +44,13 @@ def _strided(padded: NDArray, kernel: Tuple[int, int], stride: Tuple[int, int]) 
     return numpy.ascontiguousarray(view)
 
 
-def _folded(g: Variable, shape: Tuple[int, ...], stride: Tuple[int, int], pad: Tuple[int, int]) -> Variable:
-    """Return the sums of windows (n, c, kernel_h, kernel_w, height, width) at their places in images of `shape`."""
+def _folded(
+    g: Variable, shape: Tuple[int, ...], stride: Tuple[int, int], pad: Tuple[int, int], unit: float
+) -> Variable:
+    """Return the sums of windows (n, c, kernel_h, kernel_w, height, width) at their places in images of `shape`.
+
+    Each addition has an error of `unit` times the partial sum.
+    """
     kernel = g.shape[2:4]
 
     def fold(array: NDArray) -> NDArray:
@@ -48,6 +63,6 @@ def _folded(g: Variable, shape: Tuple[int, ...], stride: Tuple[int, int], pad: T
         return padded[:, :, pad[0] : pad[0] + shape[2], pad[1] : pad[1] + shape[3]]
 
     most = math.prod(kernel)
-    local = numpy.float32(g.rounding.products * math.sqrt(most)) * fold(magnitude(g.value)) if most > 1 else None
+    local = numpy.float32(unit * math.sqrt(most)) * fold(magnitude(g.value)) if most > 1 else None
     error = None if g.error is None else numpy.sqrt(fold(g.error**2))
     return rounded(fold(g.value), g, quadrature(error, local), (), 1.0 if most > 1 else 0.0)
