@@ -75,8 +75,7 @@ def _of_linear(operator: products.Linear, arrays: Arrays, indices: Indices) -> V
 def _of_conv2d(operator: products.Conv2d, arrays: Arrays, indices: Indices) -> Variable:
     n, filters, height, width = operator.output().shape
     kernel, stride = (operator.filter_h, operator.filter_w), (operator.stride_h, operator.stride_w)
-    cut = windows(arrays["x"], kernel, stride, (operator.pad_h, operator.pad_w), of_product=True)
-    patches = transpose(cut, (1, 2, 3, 0, 4, 5))
+    patches = transpose(windows(arrays["x"], kernel, stride, (operator.pad_h, operator.pad_w)), (1, 2, 3, 0, 4, 5))
     columns = reshape(patches, (operator.terms, n * height * width))
     kernels = reshape(arrays["kernel"], (filters, operator.terms))
     product = matmul(kernels, columns, parts_of_gradient=n)  # of which some frameworks store a sum for each image

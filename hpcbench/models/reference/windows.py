@@ -10,18 +10,9 @@ from .variable import NDArray, Variable
 
 
 def windows(
-    a: Variable,
-    kernel: Tuple[int, int],
-    stride: Tuple[int, int],
-    pad: Tuple[int, int],
-    fill: float = 0.0,
-    of_product: bool = False,
+    a: Variable, kernel: Tuple[int, int], stride: Tuple[int, int], pad: Tuple[int, int], fill: float = 0.0
 ) -> Variable:
-    """Return the windows of images (n, c, h, w) as (n, c, kernel_h, kernel_w, height, width), padded with `fill`.
-
-    `of_product` says that the windows are the operand of a product of matrices: the gradients of overlapping windows
-    then add up as precisely as the product does.
-    """
+    """Return the windows of images (n, c, h, w) as (n, c, kernel_h, kernel_w, height, width), padded with `fill`."""
     border = ((0, 0), (0, 0), (pad[0], pad[0]), (pad[1], pad[1]))
 
     def cut(array: NDArray, padding: float) -> NDArray:
@@ -29,8 +20,7 @@ def windows(
         return _strided(padded, kernel, stride)
 
     def pullback(g: Variable) -> Variable:
-        unit = g.rounding.products if of_product else g.rounding.results
-        return _folded(g, a.shape, stride, pad, unit)
+        return _folded(g, a.shape, stride, pad)
 
     error = None if a.error is None else cut(a.error, 0.0)
     return Variable(cut(a.value, fill), a.rounding, error, ((a, pullback),))
@@ -44,12 +34,10 @@ def _strided(padded: NDArray, kernel: Tuple[int, int], stride: Tuple[int, int]) 
     return numpy.ascontiguousarray(view)
 
 
-def _folded(
-    g: Variable, shape: Tuple[int, ...], stride: Tuple[int, int], pad: Tuple[int, int], unit: float
-) -> Variable:
+def _folded(g: Variable, shape: Tuple[int, ...], stride: Tuple[int, int], pad: Tuple[int, int]) -> Variable:
     """Return the sums of windows (n, c, kernel_h, kernel_w, height, width) at their places in images of `shape`.
 
-    Each addition has an error of `unit` times the partial sum.
+    They may add up in 16 bits, also those of a convolution: PyTorch does so on CPUs without arithmetic in 16 bits.
     """
     kernel = g.shape[2:4]
 
@@ -63,6 +51,6 @@ def _folded(
         return padded[:, :, pad[0] : pad[0] + shape[2], pad[1] : pad[1] + shape[3]]
 
     most = math.prod(kernel)
-    local = numpy.float32(unit * math.sqrt(most)) * fold(magnitude(g.value)) if most > 1 else None
+    local = numpy.float32(g.rounding.results * math.sqrt(most)) * fold(magnitude(g.value)) if most > 1 else None
     error = None if g.error is None else numpy.sqrt(fold(g.error**2))
     return rounded(fold(g.value), g, quadrature(error, local), (), 1.0 if most > 1 else 0.0)
