@@ -7,14 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.clocks import leftovers
 from hpcbench.node.clocks.control import DeviceState
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from tests.node.clocks import cpufreq_tree
+from tests.node.conftest import SweepFolder
 
 BEFORE = ("800000", "2500000")
 CHANGED = ("1560000", "1560000")
@@ -99,3 +102,32 @@ def test_after_sigkill_to_the_guard_the_next_task_restores_the_clock(tmp_path: P
     assert leftovers.restore_left(str(notes)) == []
     assert cpufreq_tree.limits(tmp_path, 0) == BEFORE
     assert list(notes.iterdir()) == []
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_each_run_restores_clocks_first_and_has_a_warning_if_that_fails(
+    tmp_path: Path,
+    zipapp: Path,
+    make_planned: Callable[..., PlannedRun],
+    fake_torch: Callable[[str], dict[str, str]],
+    is_refused: bool,
+) -> None:
+    control = FrequencyLimits(cpufreq_tree.make(tmp_path, [0]))
+    note = Path(leftovers.write(str(tmp_path / "results" / ".clocks" / "n7"), control.saved()))
+    change(note, started="1")
+    control.apply(DeviceState(1560))
+    if is_refused:
+        path = tmp_path / (cpufreq_tree.FOLDER % 0) / "scaling_max_freq"
+        path.unlink()
+        path.mkdir()
+    jobs = tmp_path / "jobs" / "sweep-1"
+    jobs.mkdir(parents=True)
+    folder = SweepFolder(jobs, zipapp, make_planned())
+    folder.rank({**fake_torch("raise ImportError('no torch')"), "SLURMD_NODENAME": "n7"})
+    warnings = folder.rank_file()["facts"]["warnings"]
+    if is_refused:
+        assert "an earlier profile has changed a clock that could not be restored: " in " ".join(warnings)
+    else:
+        assert warnings == []
+        assert cpufreq_tree.limits(tmp_path, 0) == BEFORE

@@ -147,11 +147,13 @@ def test_sigkill_to_the_worker_restores_the_clock(tmp_path: Path, zipapp: Path) 
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     words = [sys.executable, "-c", WORKER, str(tmp_path), str(zipapp)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as worker:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == "in a state\n"
-        assert cpufreq_tree.limits(tmp_path, 0) == ("1080000", "1080000")
-        os.kill(worker.pid, signal.SIGKILL)
-        worker.wait(timeout=30)
+        try:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "in a state\n"
+            assert cpufreq_tree.limits(tmp_path, 0) == ("1080000", "1080000")
+        finally:
+            worker.send_signal(signal.SIGKILL)
+            worker.wait(timeout=30)
     end = time.monotonic() + 30
     while cpufreq_tree.limits(tmp_path, 0) != BEFORE or list(tmp_path.glob("results/.clocks/*/*.json")):
         assert time.monotonic() < end, "the guard has not restored the clock"
