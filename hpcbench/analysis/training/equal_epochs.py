@@ -33,7 +33,7 @@ ARM = (
 )
 EQUAL_PER_RANK, EQUAL_GLOBAL = "per rank", "global"  # which batch size is that of the arm of one rank
 MARGIN = 0.01  # accuracies that differ by less are regarded as equal
-EQUAL, HIGHER, LOWER, UNKNOWN = "equal", "higher", "lower", "cannot tell"
+EQUAL, HIGHER, LOWER, INCONCLUSIVE = "equal", "higher", "lower", "inconclusive"
 SEEDS, RUNS = "seeds", "runs"
 ACCURACY = Quantity("accuracy", "accuracy", more_is_better=True)
 DIFFERENCE = Quantity("difference", "difference", more_is_better=True)
@@ -151,12 +151,12 @@ def _row(arm: Arm, base: Arm, epoch: int) -> dict[str, Any]:
 
 
 def verdict(difference: Interval, basis: str) -> str:
-    """Return whether an accuracy is EQUAL within MARGIN, HIGHER or LOWER; UNKNOWN if the CI does not decide this."""
+    """Return whether an accuracy is EQUAL within MARGIN, HIGHER or LOWER; INCONCLUSIVE if the CI decides nothing."""
     if basis == RUNS or difference.low is None or difference.high is None:
-        return UNKNOWN
+        return INCONCLUSIVE
     if max(-difference.low, difference.high) < MARGIN:
         return EQUAL
-    return HIGHER if difference.low > 0 else LOWER if difference.high < 0 else UNKNOWN
+    return HIGHER if difference.low > 0 else LOWER if difference.high < 0 else INCONCLUSIVE
 
 
 def _compared(arm: Arm, base: Arm, epoch: int) -> tuple[float, float, Interval, str, int]:

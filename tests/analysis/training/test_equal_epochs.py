@@ -86,7 +86,7 @@ def test_differences_are_paired_over_seeds() -> None:
 
 def test_a_single_seed_gives_a_ci_over_runs_and_no_verdict() -> None:
     (row,) = rows_of((ONE, [[0.5]]), (TWO, [[0.4]]), runs=3)
-    assert (row["basis"], row["n"], row["verdict"]) == ("runs", 3, "cannot tell")
+    assert (row["basis"], row["n"], row["verdict"]) == ("runs", 3, "inconclusive")
     assert row["difference_ci_low"] == pytest.approx(-0.1)
     (row,) = rows_of((ONE, [[0.5]]), (TWO, [[0.4]]))
     assert pd.isna(row["difference_ci_low"])
@@ -99,9 +99,9 @@ def test_a_single_seed_gives_a_ci_over_runs_and_no_verdict() -> None:
         (-0.009, -0.001, "equal"),  # significant, but too small to matter
         (-0.05, -0.001, "lower"),
         (0.001, 0.05, "higher"),
-        (-0.02, 0.001, "cannot tell"),
-        (-0.5, 0.5, "cannot tell"),
-        (None, None, "cannot tell"),
+        (-0.02, 0.001, "inconclusive"),
+        (-0.5, 0.5, "inconclusive"),
+        (None, None, "inconclusive"),
     ],
 )
 def test_a_ci_that_contains_zero_and_more_than_the_margin_gives_no_verdict(
