@@ -15,28 +15,43 @@ _SMALLEST = {"float64": -1074, "float32": -149, "bfloat16": -133, "float16": -24
 
 
 def array_error(name: str, found: "numpy.ndarray", reference: Variable, dtype: str) -> ArrayError:
-    """Return the error of an array of a data type. An array of another shape has infinite errors."""
+    """Return the error of an array of a data type. Errors that are not finite are None."""
     expected = reference.value
     if found.shape != expected.shape:
-        return ArrayError(name, math.inf, math.inf, math.inf, None, None, None, math.inf, math.inf)
+        reason = "the shape is %s instead of %s" % (found.shape, expected.shape)
+        return ArrayError(name, None, None, None, None, None, None, None, None, [], reason)
     difference = numpy.array(numpy.abs(found.astype(numpy.float64) - expected))
     difference[~numpy.isfinite(difference)] = numpy.inf
     ratios = _ratios(difference, reference.error)
     norms, sizes = _norms(difference), _norms(expected)
-    relative = [norm / size if size > 0 else None for norm, size in zip(norms, sizes)]
+    relative = [finite(norm / size) if size > 0 else None for norm, size in zip(norms, sizes)]
     worst = numpy.unravel_index(int(ratios.argmax()), ratios.shape)
     return ArrayError(
         array=name,
-        l1=norms[0],
-        l2=norms[1],
-        max=norms[2],
+        l1=finite(norms[0]),
+        l2=finite(norms[1]),
+        max=finite(norms[2]),
         relative_l1=relative[0],
         relative_l2=relative[1],
         relative_max=relative[2],
-        ulps=float((difference / ulp(expected, dtype)).max()),
-        bound_ratio=float(ratios.max()),
+        ulps=finite(float((difference / ulp(expected, dtype)).max())),
+        bound_ratio=finite(float(ratios.max())),
         worst=[int(index) for index in worst],
+        reason=_reason(difference, ratios),
     )
+
+
+def finite(number: float) -> Optional[float]:
+    """Return a number for a record: None if it is not finite, which JSON does not have."""
+    return number if math.isfinite(number) else None
+
+
+def _reason(difference: "numpy.ndarray", ratios: "numpy.ndarray") -> Optional[str]:
+    """Return why errors are not finite; None if all are."""
+    count = int(numpy.isinf(difference).sum())
+    if count:
+        return "%d of %d elements are not finite" % (count, difference.size)
+    return "an element without rounding errors is wrong" if numpy.isinf(ratios).any() else None
 
 
 def ulp(values: "numpy.ndarray", dtype: str) -> "numpy.ndarray":

@@ -15,6 +15,7 @@ from ....models.operators.operator import FORWARD
 from ....models.reference.variable import Variable
 from ...errors import Unsupported
 from ...frameworks.operator_call import OUTPUT, OperatorCall, Request
+from .array_errors import finite
 
 STEP = 1e-6
 DIRECTIONS = 2
@@ -92,8 +93,8 @@ def _checked(
     reason: Optional[str] = None,
 ) -> Checked:
     differences = [abs(_product(found, each) - slope) for each, slope in zip(directions, slopes)]
-    error = numpy.max(differences) / norm  # which is not a number if one is not
-    return Checked(GradientCheck(dtype, len(directions), float(error), reason), bool(error <= tolerance))
+    error = float(numpy.max(differences) / norm)  # which is not a number if one is not
+    return Checked(GradientCheck(dtype, len(directions), finite(error), reason), error <= tolerance)
 
 
 def _directions(request: Request) -> List[Arrays]:

@@ -6,6 +6,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 import numpy
 
 from ....core.validation.result import Repeatability
+from .array_errors import finite
 
 CALLS = 5
 Arrays = Dict[str, "numpy.ndarray"]
@@ -24,14 +25,16 @@ def repeated(
     """Call again with the same input, and with each number of threads if the framework can change it in a process."""
     calls = [first, *(call() for _ in range(CALLS - 1))]
     others = [with_threads(count) for count in threads] if with_threads else []
-    differences = [_difference(first, each) for each in others]
+    largest = max(_difference(first, each) for each in calls)
+    of_threads = max(_difference(first, each) for each in others) if len(others) > 1 else None
     repeatability = Repeatability(
         calls=CALLS,
         bitwise=_equal(calls),
-        largest_difference=max(_difference(first, each) for each in calls),
+        largest_difference=finite(largest),
         thread_counts=list(threads) if with_threads else [],
         threads_bitwise=_equal(others) if len(others) > 1 else None,
-        threads_difference=max(differences) if len(others) > 1 else None,
+        threads_difference=None if of_threads is None else finite(of_threads),
+        reason="a difference is not finite" if numpy.inf in (largest, of_threads) else None,
     )
     return Repeated(repeatability, None if repeatability.bitwise else _variances(calls))
 

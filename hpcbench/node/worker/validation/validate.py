@@ -6,7 +6,7 @@ from typing import Callable, Dict, Optional, Sequence
 
 import numpy
 
-from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
+from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, GradientCheck, Validation
 from ....models.operators.operator import FORWARD
 from ....models.reference.variable import Variable
 from ...frameworks.adapter import OperatorComputation
@@ -58,14 +58,14 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
     reason, checked = wrong_shape(results, references), None
     compared = [name for name in results if name in references]
     errors = {name: array_error(name, results[name], references[name], request.dtype) for name in compared}
-    worst = max(errors.values(), key=lambda error: error.bound_ratio, default=None)
+    worst = max(errors.values(), key=lambda error: error.ratio, default=None)
     if request.phase != FORWARD and not reason:
         checked = check_gradients(
             request, computation.called_with, results, references, own_references.forward_of(request)
         )
     reason = reason or (wrong_numbers(worst, results[worst.array]) if worst else None)
     if not reason and checked and not checked.passed:
-        reason = "the gradients differ from central differences by %.2g of their norm" % checked.check.error
+        reason = _wrong_gradients(checked.check)
     return Validation(
         verdict=FAILED if reason else PASSED,
         reason=reason,
@@ -74,6 +74,12 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
         gradient_check=checked.check if checked else None,
         error_map=error_map(worst.array, results[worst.array], references[worst.array]) if worst else None,
     )
+
+
+def _wrong_gradients(check: GradientCheck) -> str:
+    if check.error is None:
+        return "the gradients, or the central differences, are not finite in %s" % check.dtype
+    return "the gradients differ from central differences by %.2g of their norm" % check.error
 
 
 def _references(computation: OperatorComputation) -> Dict[str, Variable]:

@@ -52,7 +52,14 @@ def test_equal_values_that_are_not_finite_do_not_differ(value: float) -> None:
     found, _ = repeated(first, lambda: {"x": np.float32([1.0, value])}, None, [])
     assert (found.bitwise, found.largest_difference) == (True, 0.0)
     found, _ = repeated(first, lambda: {"x": np.float32([1.0, 2.0])}, None, [])
-    assert (found.bitwise, found.largest_difference) == (False, np.inf)
+    assert (found.bitwise, found.largest_difference, found.reason) == (False, None, "a difference is not finite")
+    found, _ = repeated(first, lambda: first, lambda count: {"x": np.float32([count, value])}, [1, 2])
+    assert (found.threads_bitwise, found.threads_difference, found.reason) == (False, 1.0, None)
+    found, _ = repeated(first, lambda: first, lambda count: {"x": np.float32([1.0, count])}, [1, 2])
+    assert (found.threads_bitwise, found.threads_difference, found.reason) == (
+        *(False, None),
+        "a difference is not finite",
+    )
 
 
 @pytest.mark.parametrize(("by", "bitwise"), [(0.0, True), (0.25, False)])
