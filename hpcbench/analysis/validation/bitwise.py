@@ -40,6 +40,8 @@ def same_data(repetitions: pd.DataFrame) -> list[SameData]:
 
     The checksum of a collective operator is that of the first rank. Random operators have no checksum.
     """
+    if CHECKSUM not in repetitions:  # a table without runs
+        return []
     rows = repetitions[(repetitions["task"] == OPERATOR) & repetitions[CHECKSUM].notna()]
     if rows.empty:
         return []
