@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hpcbench.collect.curves import curves
-from hpcbench.core.record import Epoch, Learning, MetricValue, Record
+from hpcbench.core.record import MetricValue, Record
+from hpcbench.core.training.learning import Epoch, Learning
 
 
 def test_a_curve_has_the_logged_values_once_and_no_phases(make_record: Callable[..., Record]) -> None:

@@ -9,7 +9,7 @@ from ...core.rank_command import RankTask
 from ...core.run_spec import read
 from ...core.status import SIGNALLED
 from . import instances
-from .rank_files import OPERATORS
+from .rank_files import OPERATORS, TRAJECTORY
 from .ranks import from_environment
 from .supervisor import supervise
 
@@ -39,6 +39,8 @@ def run(task: RankTask, words: List[str]) -> int:
     worker = [sys.executable, task.zipapp, "work", task.job_file, str(task.element)]
     if planned.measure.get("profile"):
         worker += ["--profile", os.path.abspath(os.path.join(task.scratch, OPERATORS))]
+    if planned.measure.get("trajectory"):
+        worker += ["--trajectory", os.path.abspath(os.path.join(task.scratch, TRAJECTORY))]
     workspace = os.path.abspath(os.path.join(task.job_file, "..", "..", ".."))  # contains jobs/SWEEP/JOB.jsonl
     status = supervise(planned, ranks, worker, workspace, task)
     if task.packages and ranks.rank == 0 and status < SIGNALLED:
