@@ -16,6 +16,7 @@ from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quan
 from hpcbench.analysis.cases.ranking import ranked_by
 from hpcbench.analysis.cases.workloads import WORK, work_groups
 from hpcbench.analysis.profiles.step_profile import StepProfile, step_profiles
+from hpcbench.analysis.training.divergence import Divergence
 from hpcbench.core.status import COMPLETED
 
 
@@ -54,6 +55,7 @@ class Results:
     acceptance: Sequence[Check] = ()  # the conditions of `accept`, checked on the cases
     published_in: str = ""  # the file of published times, which are columns of the cases
     operators: pd.DataFrame = field(default_factory=pd.DataFrame)  # of profiled cases, as in operators.parquet
+    divergences: Sequence[Divergence] = ()  # of trainings whose trajectories were recorded
 
     @cached_property
     def workloads(self) -> list[Workload]:

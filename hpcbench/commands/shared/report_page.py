@@ -12,6 +12,7 @@ from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.load.acceptance import with_acceptance, with_required_metrics
+from hpcbench.report.load.divergence import with_divergences
 from hpcbench.report.load.profiles import with_profiles
 from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of
@@ -46,6 +47,7 @@ def results_of_sweeps(
     measured = with_required_metrics(sweeps, records)
     found = results_of(measured, metric, base or default_of_search(progresses), searches(progresses), same)
     found = with_profiles(replace(found, fails_again=_failing_again(progresses)), progresses, records)
+    found = with_divergences(found, progresses, records)
     return with_acceptance(found, sweeps)
 
 
@@ -73,6 +75,7 @@ def _failing_again(progresses: list[Progress]) -> frozenset[Key]:
 
 def figures_of(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:
     """Return the figures of a report, or the one that `plot` describes."""
+    from hpcbench.report.charts.curves import figures_of_divergence
     from hpcbench.report.charts.figures import chosen
     from hpcbench.report.charts.operators import figures_of_operators
     from hpcbench.report.charts.resources import figures_of_resources
@@ -82,7 +85,12 @@ def figures_of(results: Results, plot: str | None, progresses: list[Progress], w
     if plot:
         return found
     observed = observe(workspace, progresses, results)
-    return [*found, *figures_of_operators(results, observed.peaks), *figures_of_resources(results, observed)]
+    return [
+        *found,
+        *figures_of_divergence(results),
+        *figures_of_operators(results, observed.peaks),
+        *figures_of_resources(results, observed),
+    ]
 
 
 def write_page_of(progress: Progress, workspace: Workspace, file: str) -> bool:

@@ -7,7 +7,7 @@ from ..record_field import described
 
 FOLDER = "trajectories"  # next to that of the records
 MOST_STEPS = 10_000
-MOST_STORED = 2**20  # weights in a file at each step; of larger models, a sample
+MOST_STORED = 2**19  # weights in a file at each step; of larger models, a sample
 RUNS = 2  # of each case that record it; the second one shows whether runs are equal
 OF_LAYERS = "layers"
 

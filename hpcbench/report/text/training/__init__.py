@@ -1,0 +1,1 @@
+"""Results of trainings as text."""
