@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import List, Optional, Sequence
 
+from ..frameworks import TIME_TO_ACCURACY, TRAINING
 from ..record_field import described
 
 FOLDER = "trajectories"  # next to that of the records
@@ -10,13 +11,16 @@ MOST_STEPS = 10_000
 MOST_STORED = 2**19  # weights in a file at each step; of larger models, a sample
 RUNS = 2  # of each case that record it; the second one shows whether runs are equal
 OF_LAYERS = "layers"
+TASKS = (TRAINING, TIME_TO_ACCURACY)  # that update weights
 
 
 @dataclass(frozen=True)
 class Trajectory:
     """A second training of a run, from the initial weights on the same batches as in all frameworks."""
 
-    reason: Optional[str] = described("why it was not recorded", "trajectory_reason", default=None)
+    reason: Optional[str] = described(
+        "why the trajectory of a training was not recorded", "trajectory_reason", default=None
+    )
     losses: Sequence[Optional[float]] = described(
         "mean training loss of each step, before its update; null if it is not finite", default=()
     )

@@ -19,7 +19,7 @@ import numpy
 from ...core.files import write_whole
 from ...core.frameworks import DYNAMIC
 from ...core.run_spec import PlannedRun
-from ...core.training.trajectory import MOST_STORED, OF_LAYERS, RUNS, Trajectory, recorded_steps
+from ...core.training.trajectory import MOST_STORED, OF_LAYERS, RUNS, TASKS, Trajectory, recorded_steps
 from ...models.initial_weights import InitialWeights, Numbers
 from ...models.network_reference import with_weights, without_dropout
 from ..errors import Unsupported
@@ -36,7 +36,7 @@ def record(adapter: Adapter, network: Network, planned: PlannedRun, path: str) -
 
     Return None if this run or rank has none to record.
     """
-    if not network.problem.training or planned.run > RUNS or network.problem.all_ranks.rank:
+    if planned.parameters["task"] not in TASKS or planned.run > RUNS or network.problem.all_ranks.rank:
         return None
     start = time.monotonic()
     try:
