@@ -20,6 +20,7 @@ from .exact import Exact
 from .outputs import synthetic_targets
 from .trace import Trace
 
+NO_REFERENCE = "a model of a library, your own model or an ONNX file has a reference only in framework: pytorch"
 _IMAGES = 3  # dimensions of an image
 
 
@@ -27,6 +28,7 @@ class ExternalNetwork(Network):
     """A model with its own inputs and loss. A subclass also inherits from the network of its framework."""
 
     channels_last = True  # whether an image is (height, width, channels)
+    has_reference = False  # whether `exact` returns one
     inputs: Inputs
     trace: Trace
 
@@ -64,7 +66,7 @@ class ExternalNetwork(Network):
         This changes the network: it loses its dropout, and constant weights become random. Raise Unsupported if there
         is no reference.
         """
-        raise Unsupported("models of libraries, and your own, have a reference in PyTorch only")
+        raise Unsupported(NO_REFERENCE)
 
     def named(self, arrays: Dict[str, Any]) -> Any:
         """Return the only array of a model with one unnamed input, otherwise the arrays by name."""

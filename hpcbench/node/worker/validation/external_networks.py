@@ -3,8 +3,8 @@
 No other reference exists. The errors of an array are judged by its L2 norm. The tolerance is the largest change of the
 array in float64, if weights and input numbers change at random by NOISE of the root mean square of their array: the
 algorithms are backward stable, so rounding to float32 acts like a small change of the data (Higham, 2002, "Accuracy and
-Stability of Numerical Algorithms", sections 1.5 and 3.5). NOISE is 64 units of rounding, which covers sums of some
-thousand terms, whose errors grow like the square root of their number (Higham and Mary, 2019, SIAM J. Sci. Comput. 41).
+Stability of Numerical Algorithms", sections 1.5 and 3.5). NOISE is 32 units of rounding, which covers sums of a thousand
+terms, whose errors grow like the square root of their number (Higham and Mary, 2019, SIAM J. Sci. Comput. 41).
 It is at least NOISE of the norm of all gradients, or of the output: some gradients are 0 but for rounding.
 
 The gradients in float64 are compared with central differences of the loss along random directions. The median decides,
@@ -24,12 +24,13 @@ from ....models.reference.variable import ROUNDINGS, Variable
 from ...errors import Unsupported
 from ...frameworks.adapter import Adapter, Network
 from ...frameworks.external.exact import LOSS, Arrays, Exact
+from ...frameworks.external.network import NO_REFERENCE
 from ...frameworks.operator_call import OUTPUT
 from .array_errors import array_error
 from .comparison import error_map, wrong_shape
 from .repeatability import checksum, repeated
 
-NOISE = 2.0**-18  # 64 units of rounding of float32
+NOISE = 2.0**-19  # 32 units of rounding of float32
 CHANGES = 4  # random changes of the data
 MOST_FLOPS = 40e9  # of a step whose reference is computed: a minute on one core
 MOST_WEIGHTS = 30e6  # of a model whose reference is computed: some GB
@@ -79,6 +80,8 @@ def validate_external(
 def _check(network: Network) -> None:
     """Raise Unsupported if a model cannot be validated."""
     problem = network.problem
+    if not getattr(network, "has_reference", False):
+        raise Unsupported(NO_REFERENCE)
     if problem.parallel:
         raise Unsupported("only the strategy single is validated")
     if problem.parameters["dtype"] != "float32":

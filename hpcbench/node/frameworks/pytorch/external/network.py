@@ -26,6 +26,7 @@ class ExternalPyTorchNetwork(ExternalNetwork, PyTorchNetwork):
     """A network that a library or the user's function builds, with its own inputs, loss and step."""
 
     channels_last = False
+    has_reference = True
     _remarks: Sequence[str] = ()
 
     def model_of(self, problem: Problem) -> nn.Module:
