@@ -3,9 +3,9 @@
 No other reference exists. The errors of an array are judged by its L2 norm. The tolerance is the largest change of the
 array in float64, if weights and input numbers change at random by NOISE of the root mean square of their array: the
 algorithms are backward stable, so rounding to float32 acts like a small change of the data (Higham, 2002, "Accuracy and
-Stability of Numerical Algorithms", sections 1.5 and 3.5). NOISE is 32 units of rounding, which covers sums of a thousand
-terms, whose errors grow like the square root of their number (Higham and Mary, 2019, SIAM J. Sci. Comput. 41).
-It is at least NOISE of the norm of all gradients, or of the output: some gradients are 0 but for rounding.
+Stability of Numerical Algorithms", sections 1.5 and 3.5). NOISE is 32 units of rounding, which covers sums of 1,000
+terms: their errors grow like the square root of their number (Higham and Mary, 2019, SIAM J. Sci. Comput. 41). The
+tolerance is at least NOISE of the norm of all gradients, or of the output: some gradients are 0 but for rounding.
 
 The gradients in float64 are compared with central differences of the loss along random directions. The median decides,
 because a direction may cross the kink of a ReLU.
