@@ -75,7 +75,8 @@ def clock_states(table: pd.DataFrame) -> list[ClockStates]:
     """Return the states of each case of a table of operators that has several, in the order of the table."""
     whole = table[table["kind"] == NETWORK]
     found = []
-    for (sweep, case, device), rows in whole.groupby(["sweep", "case", "device"], sort=False, observed=True):
+    cases: Any = whole.groupby(["sweep", "case", "device"], sort=False, observed=True)
+    for (sweep, case, device), rows in cases:
         grouped = rows.groupby(list(_REQUESTED), dropna=False, sort=False, observed=True)
         states = [_state(_number(clock), _number(limit), its) for (clock, limit), its in grouped]
         if len(states) > 1:

@@ -19,6 +19,8 @@ RULE = (
 )
 _CLOCK, _POWER, _METHOD = 2, 3, 4  # values of Column.gives_way
 _TIME = Quantity("time_median_s", "time", "s", better="shorter")
+_JOULES = Quantity("joules_per_step", "energy", "J", better="lower")
+_WATTS = Quantity("power_w", "power", "W", better="lower")
 _NAMED = 3  # states in a sentence
 _MOVED = "*"
 
@@ -26,20 +28,21 @@ _MOVED = "*"
 def columns_of(case: ClockStates) -> list[Column]:
     """Return the columns of the table of states: clock, time, power and energy per step."""
     times = [each.step_s for each in case.states]
-    limits = [value for time in times if time for value in time if value is not None]
-    unit, written = column_format(_TIME, pd.Series(limits, dtype="float64"))
+    unit, written = _format(_TIME, times)
+    powers = [each.power_w for each in case.states]
     columns = [
         Column("state", tuple(each.state for each in case.states), is_text=True),
         Column("method", tuple(each.clock_method or "-" for each in case.states), _METHOD, is_text=True),
         Column("clock (MHz)", tuple(map(_clock, case.states)), _CLOCK),
         Column(f"time per step ({unit})", _medians(times, written)),
         Column("95 % CI", _intervals(times, written), is_interval=True),
-        Column("power (W)", _medians([each.power_w for each in case.states], figure), _POWER),
+        Column("power (W)", _medians(powers, _format(_WATTS, powers)[1]), _POWER),
     ]
     energies = [each.joules_per_step for each in case.states]
     if any(energies):
-        columns.append(Column("J per step", _medians(energies, figure)))
-        columns.append(Column("95 % interval", _intervals(energies, figure), is_interval=True))
+        _, written = _format(_JOULES, energies)
+        columns.append(Column("J per step", _medians(energies, written)))
+        columns.append(Column("95 % CI", _intervals(energies, written), is_interval=True))
     return columns
 
 
@@ -60,6 +63,12 @@ def _clock(state: ClockState) -> str:
     return f"{state.clock_mhz:,.0f}{_MOVED if state.clock_moved else ''}"
 
 
+def _format(quantity: Quantity, values: Sequence[Value | None]) -> tuple[str, Callable[[float], str]]:
+    """Return the unit and the formatter of a column of values and their limits."""
+    numbers = [number for value in values if value for number in value if number is not None]
+    return column_format(quantity, pd.Series(numbers, dtype="float64"))
+
+
 def _medians(values: Sequence[Value | None], written: Callable[[float], str]) -> tuple[str, ...]:
     return tuple("-" if value is None else written(value.median) for value in values)
 
@@ -70,12 +79,12 @@ def _intervals(values: Sequence[Value | None], written: Callable[[float], str]) 
 
 def _best(title: str, states: Sequence[ClockState], value: Callable[[ClockState], str]) -> str:
     if not states:
-        return f"{title}: cannot tell (fewer than two states were measured)."
+        return f"{title}: inconclusive (fewer than two states were measured)."
     if len(states) == 1:
         return f"{title}: {states[0].state}, {value(states[0])}."
     named = ", ".join(state.state for state in states[:_NAMED])
     more = f" and {plural(len(states) - _NAMED, 'other')}" if len(states) > _NAMED else ""
-    return f"{title}: cannot tell {named}{more} apart (their intervals overlap)."
+    return f"{title}: inconclusive, since the intervals of {named}{more} overlap."
 
 
 def _joules(value: float) -> str:
