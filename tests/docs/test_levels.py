@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hpcbench.core.frameworks import FRAMEWORKS, STRATEGIES, TASKS
 from hpcbench.models import catalog
 from hpcbench.models.operators.catalog import OPERATORS
 from hpcbench.models.optimizers import OPTIMIZERS
+from tests.conftest import CommandLine
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -105,3 +107,32 @@ def test_commands_in_console_blocks_exist(page: Path) -> None:
     shipped = {file.stem for file in (ROOT / "configs" / "experiments").glob("*.yaml")}
     names = re.findall(r"^\$ hpcbench (?:sweep|profile) ([\w-]+)(?= |$)", text, re.MULTILINE)
     assert set(names) <= shipped
+
+
+def planned(invoke: CommandLine, experiment: str) -> list[dict[str, Any]]:
+    plan = json.loads(invoke("sweep", experiment, "--local", "--dry-run", "--json").stdout)
+    assert not plan["warnings"]
+    return [case["parameters"] for case in plan["cases"]]
+
+
+def test_the_experiment_levels_has_validated_cases_of_all_levels(invoke: CommandLine) -> None:
+    cases = planned(invoke, "levels")
+    alone = [case for case in cases if case["tasks_per_node"] == 1]
+    for task in TASKS:
+        assert [case for case in alone if case["task"] == task and case["validate"] == (task != "input_pipeline")], task
+    several = {case["strategy"] for case in cases if case["tasks_per_node"] > 1}
+    assert {"ddp", "fsdp", "local_sgd", "neighbors"} <= several
+
+
+def test_the_experiment_strategies_compares_each_strategy_with_one_task(invoke: CommandLine) -> None:
+    cases = planned(invoke, "strategies")
+    pairs = {(case["framework"], case["strategy"]) for case in cases}
+    assert pairs == {
+        (name, strategy)
+        for name, framework in FRAMEWORKS.items()
+        for strategy in framework.strategies
+        if framework.trains and (strategy != "horovod" or name == "pytorch")
+    }
+    assert {case["batch_size"] * case["tasks_per_node"] for case in cases} == {32}
+    assert len({case["seed"] for case in cases}) == 3
+    assert {case["tasks_per_node"] for case in cases if case["strategy"] != "single"} == {2}

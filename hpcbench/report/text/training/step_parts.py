@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.training import step_parts
 from hpcbench.analysis.training.step_parts import MEMORY, PARTS
@@ -24,8 +25,8 @@ def parts_of(results: Results) -> pd.DataFrame:
 
 
 def parts_columns(results: Results, parts: pd.DataFrame) -> list[Column]:
-    """Return the columns of the parts, with those that identify the cases of each row."""
+    """Return the columns of the parts, with those that tell the rows apart."""
     known = [part for part in (*PARTS, *MEMORY) if parts[part.column].notna().any()]
     measured = [column for part in known for column in measured_columns(parts, part)]
-    shown = [name for name in results.shown if name != "task" and name in parts] or ["model"]
+    shown = telling_apart(parts, identifying_columns(results.cases)) or ["model"]
     return [*columns_in_words(parts, shown, measured), *measured]
