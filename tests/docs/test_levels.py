@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,12 @@ def test_commands_in_console_blocks_exist(page: Path) -> None:
     assert set(names) <= shipped
 
 
-def planned(invoke: CommandLine, experiment: str) -> list[dict[str, Any]]:
-    plan = json.loads(invoke("sweep", experiment, "--local", "--dry-run", "--json").stdout)
-    assert not plan["warnings"]
+def planned(invoke: CommandLine, experiment: str, *where: str) -> list[dict[str, Any]]:
+    data = invoke.workspace / "configs" / "data"
+    data.mkdir(parents=True)
+    shutil.copy(ROOT / "configs" / "data" / "digits.npz", data)
+    plan = json.loads(invoke("sweep", experiment, *(where or ("--local",)), "--dry-run", "--json").stdout)
+    assert not [warning for warning in plan["warnings"] if "is not built" not in warning]  # an environment
     return [case["parameters"] for case in plan["cases"]]
 
 
@@ -136,3 +140,10 @@ def test_the_experiment_strategies_compares_each_strategy_with_one_task(invoke: 
     assert {case["batch_size"] * case["tasks_per_node"] for case in cases} == {32}
     assert len({case["seed"] for case in cases}) == 3
     assert {case["tasks_per_node"] for case in cases if case["strategy"] != "single"} == {2}
+
+
+def test_the_experiment_communication_has_each_strategy_on_two_and_four_tasks(invoke: CommandLine) -> None:
+    cases = planned(invoke, "communication", "--site", "cpu-cluster")
+    strategies = {strategy for framework in FRAMEWORKS.values() for strategy in framework.strategies} - {"single"}
+    for tasks in (2, 4):
+        assert {case["strategy"] for case in cases if case["nodes"] * case["tasks_per_node"] == tasks} == strategies

@@ -24,6 +24,7 @@ RULE = (
 )
 _ALWAYS = ("strategy", "ranks", "batch_size")
 _IN_NAMES = ("averaging_period", "nodes", "cpus_per_task", "gpus_per_task", "launch")  # if they differ
+_EQUAL, _N, _EPOCHS = 1, 2, 3  # Column.gives_way
 _BATCH = {equal_epochs.EQUAL_PER_RANK: "batch per rank", equal_epochs.EQUAL_GLOBAL: "global batch"}
 
 
@@ -36,16 +37,16 @@ def equal_epochs_columns(results: Results, rows: pd.DataFrame) -> list[Column]:
     """Return the columns of the comparisons, with those that tell the rows apart."""
     shown = _telling_apart(results, rows)
     measured = [
-        Column("equal", tuple(map(_BATCH.__getitem__, rows["equal_batch"])), is_text=True),
+        Column("equal", tuple(map(_BATCH.__getitem__, rows["equal_batch"])), _EQUAL, is_text=True),
         Column("epoch", tuple(map(str, rows["epoch"]))),
         Column("accuracy", _cells(rows["accuracy"], _accuracy)),
         Column("one rank", _cells(rows["base_accuracy"], _accuracy)),
         Column("difference", _cells(rows[DIFFERENCE.column], "{:+.4f}".format)),
         Column(INTERVAL, tuple(map(_limits, rows[DIFFERENCE.limits[0]], rows[DIFFERENCE.limits[1]])), is_interval=True),
-        Column("n", tuple(f"{n} {basis}" for n, basis in zip(rows["n"], rows["basis"], strict=True)), is_text=True),
+        Column("n", tuple(f"{n} {basis}" for n, basis in zip(rows["n"], rows["basis"], strict=True)), _N, is_text=True),
         Column("verdict", tuple(map(_verdict, rows["verdict"], rows["basis"])), is_text=True),
-        Column("epochs to target", tuple(map(_reached, rows["epochs_to_target"], rows["missed"]))),
-        Column("one rank", tuple(map(_reached, rows["base_epochs_to_target"], rows["base_missed"]))),
+        Column("epochs to target", tuple(map(_reached, rows["epochs_to_target"], rows["missed"])), _EPOCHS),
+        Column("one rank", tuple(map(_reached, rows["base_epochs_to_target"], rows["base_missed"])), _EPOCHS),
     ]
     return [*columns_in_words(rows, [*shown, *_ALWAYS], measured), *measured]
 
