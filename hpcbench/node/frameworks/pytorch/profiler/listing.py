@@ -72,13 +72,12 @@ class AtenCalls(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        is_composite = self._is_composite.get(function)
-        if is_composite is None:
-            is_composite = torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), _COMPOSITE)
-            self._is_composite[function] = is_composite
         if function.namespace in _NO_OPERATORS:
             return function(*args, **kwargs)
-        if is_composite:
+        if function not in self._is_composite:
+            has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+            self._is_composite[function] = has_kernel(function.name(), _COMPOSITE)
+        if self._is_composite[function]:
             with self:
                 return function._op_dk(_COMPOSITE, *args, **kwargs)
         return self.call(function, args, kwargs)
