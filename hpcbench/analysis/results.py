@@ -54,6 +54,7 @@ class Results:
     acceptance: Sequence[Check] = ()  # the conditions of `accept`, checked on the cases
     published_in: str = ""  # the file of published times, which are columns of the cases
     operators: pd.DataFrame = field(default_factory=pd.DataFrame)  # of profiled cases, as in operators.parquet
+    epochs: pd.DataFrame = field(default_factory=pd.DataFrame)  # accuracy after each epoch of each training
 
     @cached_property
     def workloads(self) -> list[Workload]:

@@ -20,10 +20,11 @@ from hpcbench.core.samples import TOO_MANY
 from hpcbench.report.charts import cases, over_time, trade_off
 from hpcbench.report.charts import roofline as roofs
 from hpcbench.report.charts.components import Figure, numbered
-from hpcbench.report.charts.curves import figures_of_curves
+from hpcbench.report.charts.curves import figures_of_curves, figures_of_equal_epochs
 from hpcbench.report.charts.descriptions import described, lacking
 from hpcbench.report.charts.encoding import choose
 from hpcbench.report.text.numbers import duration, percent
+from hpcbench.report.text.training.equal_epochs import curves_of, equal_epochs_of
 
 MAX_WORKS = 4  # workloads with their own figures
 MAX_TOLD = 10  # cases of a front in a description
@@ -40,7 +41,9 @@ def figures_of_resources(results: Results, observed: Observations) -> list[Figur
     workloads = enumerate(results.workloads[:MAX_WORKS], 1)
     each = [figure for number, work in workloads for figure in _of_work(work, number)]
     curves = figures_of_curves(observed.curves) if len(observed.curves) else ()
-    return [*each, *roofs, *curves, *_over_time(observed)]
+    equal = equal_epochs_of(results)
+    trained = figures_of_equal_epochs(curves_of(results, equal)) if len(equal) else ()
+    return [*each, *roofs, *trained, *curves, *_over_time(observed)]
 
 
 def _over_time(observed: Observations) -> Iterator[Figure]:

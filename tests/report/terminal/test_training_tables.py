@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from hpcbench.analysis.results import Results
-from hpcbench.report.html.step_parts import step_parts_of
-from hpcbench.report.terminal.step_parts import print_step_parts
+from hpcbench.report.html.training_tables import step_parts_of
+from hpcbench.report.terminal.training_tables import print_training_tables
 from tests.report.synthetic_results import case, results
 
 
@@ -20,7 +20,7 @@ def steps(*tasks: str) -> Results:
 
 
 def printed(found: Results, capsys: pytest.CaptureFixture[Any], top: int = 10) -> str:
-    print_step_parts(found, top, Console(width=200))
+    print_training_tables(found, top, Console(width=200))
     return str(capsys.readouterr().out)
 
 
