@@ -6,7 +6,7 @@ with few inputs are checked along each of them, which is the whole Jacobian for 
 """
 
 from dataclasses import replace
-from typing import Callable, Dict, List, NamedTuple, Optional
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy
 
@@ -78,7 +78,7 @@ def _slopes(exact: Request, forward: Forward, directions: List[Arrays]) -> List[
 
     def weighted(direction: Arrays, step: float) -> float:
         shifted = {name: exact.arrays[name] + step * each for name, each in direction.items()}
-        return float((forward({**exact.arrays, **shifted}) * exact.cotangent).sum())
+        return float(numpy.vdot(forward({**exact.arrays, **shifted}), exact.cotangent))
 
     return [(weighted(each, STEP) - weighted(each, -STEP)) / (2 * STEP) for each in directions]
 
@@ -107,7 +107,13 @@ def _directions(request: Request) -> List[Arrays]:
         cut = [numpy.split(unit, ends[:-1]) for unit in units]
         return [{name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())} for parts in cut]
     numbers = numpy.random.RandomState(0)
-    return [{name: 2.0 * numbers.randint(0, 2, shape) - 1 for name, shape in shapes.items()} for _ in range(DIRECTIONS)]
+    return [{name: _signs(numbers, shape) for name, shape in shapes.items()} for _ in range(DIRECTIONS)]
+
+
+def _signs(numbers: "numpy.random.RandomState", shape: Sequence[int]) -> "numpy.ndarray":
+    count = int(numpy.prod(shape))
+    bits = numpy.unpackbits(numpy.frombuffer(numbers.bytes(count // 8 + 1), numpy.uint8))[:count]
+    return 2 * bits.reshape(shape).astype(numpy.float64) - 1
 
 
 def _in_float64(array: "numpy.ndarray") -> "numpy.ndarray":
@@ -115,7 +121,9 @@ def _in_float64(array: "numpy.ndarray") -> "numpy.ndarray":
 
 
 def _product(first: Arrays, second: Arrays) -> float:
-    return float(sum((first[name].astype(numpy.float64) * array).sum() for name, array in second.items()))
+    return float(
+        sum(numpy.vdot(first[name].astype(numpy.float64, copy=False), array) for name, array in second.items())
+    )
 
 
 def _norm(arrays: Arrays) -> float:

@@ -1,5 +1,6 @@
 """Validate the results of an operator, after its measurement."""
 
+import math
 import time
 from dataclasses import replace
 from typing import Callable, Dict, Optional, Sequence
@@ -17,7 +18,7 @@ from .comparison import error_map, wrong_numbers, wrong_shape
 from .gradient_check import check_gradients
 from .heat_map import heat_map
 from .references import references_of
-from .repeatability import checksum, repeated
+from .repeatability import LIMIT_S, checksum, repeated
 
 MOST_FLOPS = 50e9  # of a case whose reference is computed: a minute on one core
 Arrays = Dict[str, "numpy.ndarray"]
@@ -41,10 +42,10 @@ def validate(
     validation = _random(computation, results) if request.operator.is_random else _compared(computation, results)
     if not request.operator.is_random:
         call = computation.call.results
-        # The ranks of a collective operator make the same calls, but may have different numbers of threads.
-        alone = with_threads and not request.operator.is_collective
+        # The ranks of a collective operator make the same calls, but may differ in speed and numbers of threads.
+        alone = not request.operator.is_collective
         changed = (lambda count: with_threads(count, call)) if with_threads and alone else None
-        repeats, variances = repeated(results, call, changed, threads)
+        repeats, variances = repeated(results, call, changed, threads, LIMIT_S if alone else math.inf)
         shown = variances and max(variances, key=lambda name: float(variances[name].max()))
         variance_map = heat_map(shown, variances[shown]) if variances and shown else None
         validation = replace(validation, repeatability=repeats, variance_map=variance_map, checksum=checksum(results))

@@ -31,6 +31,14 @@ def test_equal_calls_are_repeatable_bit_by_bit() -> None:
     assert (found.thread_counts, found.threads_bitwise, found.threads_difference) == ([], None, None)
 
 
+def test_a_slow_operator_is_called_twice() -> None:
+    calls = []
+    found, _ = repeated(FIRST, lambda: calls.append(True) or FIRST, None, [], limit_s=0)
+    assert (found.calls, len(calls), found.bitwise) == (2, 1, True)
+    found, _ = repeated(FIRST, lambda: moved(1.0), None, [], limit_s=0)
+    assert not found.bitwise
+
+
 def test_the_variance_shows_where_calls_differ() -> None:
     noise = itertools.cycle([0.5, 0.0])
     found, variances = repeated(FIRST, lambda: moved(next(noise)), None, [])
