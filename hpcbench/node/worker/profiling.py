@@ -17,7 +17,7 @@ from ..errors import Unsupported
 from ..frameworks.profile_request import ProfileRequest
 from ..host import hostname
 from ..monitor import power_window, timeline
-from . import stopping_rules
+from . import clock_states, stopping_rules
 
 if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation
@@ -41,6 +41,9 @@ def profile(
 
             request = _request(planned, facts, planned.measure["profile"]["power"], os.path.dirname(path))
             facts["warnings"] += adapter.profile(computation, request, keep)
+            clocks = planned.measure["profile"].get("clocks")
+            if clocks:
+                clock_states.profile(adapter, computation, request, clocks, keep, facts["warnings"])
     except Unsupported as error:
         facts["warnings"].append("profile: %s" % error)
     except Exception as error:

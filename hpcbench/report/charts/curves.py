@@ -19,6 +19,7 @@ from hpcbench.report.text.training.divergence import names_of
 from hpcbench.util.text import plural
 
 MAX_FIGURES = 6
+MAX_ARMS = 12  # lines of the figure of equal epochs
 MIN_POINTS = 3  # of a curve
 MAX_PAIRS = 8  # of trainings in a figure
 
@@ -73,6 +74,20 @@ def draw_divergence(rows: pd.DataFrame, place: PlotSize) -> Any:
     lines = alt.Chart(shown).mark_line(point=True).encode(x, y, colour("pair", shown["colour"]))
     dashed = alt.Chart(limit).mark_line(strokeDash=[4, 4], color="grey").encode(x, y)
     return sized(alt.layer(dashed, lines), place)
+
+
+def figures_of_equal_epochs(frame: pd.DataFrame) -> Iterator[Figure]:
+    """Yield the figure of the mean accuracies by epoch, one line per strategy and number of ranks, at most MAX_ARMS."""
+    arms = list(dict.fromkeys(frame["case"]))
+    if not arms or _longest(frame) < MIN_POINTS:
+        return
+    rows = frame[frame["case"].isin(arms[:MAX_ARMS])]
+    ends = rows.groupby("case", sort=False)["value"].last()
+    caption = "Accuracy on the validation split: means over runs and seeds, up to the last epoch that all runs have."
+    if len(arms) > MAX_ARMS:
+        caption += f" The figure shows the first {MAX_ARMS} of {len(arms)} trainings."
+    text = f"Last values: {'; '.join(f'{case}: {figure(value)}' for case, value in ends.items())}."
+    yield Figure("equal-epochs", "Accuracy by epoch, strategy and ranks", caption, text, partial(draw, rows))
 
 
 def draw(rows: pd.DataFrame, place: PlotSize) -> Any:

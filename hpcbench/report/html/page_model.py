@@ -198,6 +198,7 @@ class Page:
     acceptance: Aggregates | None = None
     step_parts: Aggregates | None = None
     divergences: Aggregates | None = None
+    equal_epochs: Aggregates | None = None
     failures: tuple[Failure, ...] = ()
     trust: DataQuality = field(default_factory=DataQuality)
     machines: tuple[System, ...] = ()

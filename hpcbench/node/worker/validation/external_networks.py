@@ -123,9 +123,9 @@ def _compared(found: Arrays, references: Arrays, tolerances: Dict[str, float]) -
     if wrong:
         return Validation(FAILED, wrong)
     errors = {name: _error(name, found[name], variables[name], tolerances[name]) for name in references}
-    worst = max(errors.values(), key=lambda error: error.bound_ratio)
+    worst = max(errors.values(), key=lambda error: error.bound_ratio or 0.0)
     reason, verdict = None, PASSED
-    if not worst.bound_ratio <= 1:
+    if worst.bound_ratio is not None and worst.bound_ratio > 1:
         what = worst.array if worst.array in (LOSS, OUTPUT) else "gradient of %s" % worst.array
         reason = "the L2 norm of the error of the %s is %.3g times its tolerance" % (what, worst.bound_ratio)
         verdict = FAILED

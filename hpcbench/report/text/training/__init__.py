@@ -1,1 +1,1 @@
-"""Results of trainings as text."""
+"""Tables of training as columns of text."""

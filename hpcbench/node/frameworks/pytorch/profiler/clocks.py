@@ -23,6 +23,7 @@ class Clock(ABC):
     """Measures rounds of calls on one kind of device."""
 
     cache_bytes: int  # of the last-level cache
+    runs_at_once: bool  # whether a call has run when it returns, so that calls can be timed in real steps
 
     @abstractmethod
     def times_s(self, calls: Round, settings: Settings) -> List[float]:
@@ -38,7 +39,9 @@ class Clock(ABC):
 
 
 class CpuClock(Clock):
-    """Calls run when they return: their time is that of the monotonic clock."""
+    """Calls have run when they return: their time is that of the monotonic clock."""
+
+    runs_at_once = True
 
     def __init__(self) -> None:
         self.cache_bytes = last_level_bytes(this_system())
@@ -59,6 +62,8 @@ class CudaClock(Clock):
 
     The time of the device is that between two events in the queue.
     """
+
+    runs_at_once = False
 
     def __init__(self, device: Any) -> None:
         properties = torch.cuda.get_device_properties(device)

@@ -11,6 +11,7 @@ from ..network import PyTorchNetwork
 from . import compiled_kernels, in_network, power_windows, rows
 from .clocks import Clock, CpuClock, CudaClock
 from .in_network import Profiled
+from .in_stream import streamed
 from .kinds import VIEW
 from .listing import Listed
 from .replay import Round, captured
@@ -56,14 +57,16 @@ def _measured(
     """Yield a row for each operator: first those that are not timed, then the others as they are timed."""
     inside = in_network.of_operators(profiled, listed)
     timed = {each.key: each for each in listed if each.kind != VIEW}
+    in_steps = streamed(step_of(observable(network)), request.settings) if clock.runs_at_once else {}
     for each in listed:
         if each.kind == VIEW:
-            yield rows.of_operator(each, inside.get(each.key), reason=rows.VIEW_REASON)
+            fields = in_steps[each.key]._asdict() if each.key in in_steps else {}
+            yield rows.of_operator(each, inside.get(each.key), reason=rows.VIEW_REASON, **fields)
     own_pace = _pace(request, listed)
     for operator in captured(step_of(observable(network)), list(timed)):
         each = timed.pop(operator.key)
         try:
-            fields = times(operator, clock, own_pace)
+            fields = times(operator, clock, own_pace, in_steps.get(operator.key))
         except RuntimeError as error:  # of the operator: the others are still measured
             yield rows.of_operator(each, inside.get(each.key), reason="it failed alone: %s" % str(error).split("\n")[0])
         else:

@@ -1,12 +1,13 @@
 """The times of one operator: with all arguments in the caches, with none, and as inside the network."""
 
 from statistics import median
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import torch
 
 from ....worker.stopping_rules import Settings, interval
 from .clocks import Clock
+from .in_stream import StreamTime
 from .replay import Captured, Round
 
 HOT, COLD, STREAM = "hot", "cold", "stream"
@@ -37,22 +38,22 @@ def pace(settings: Settings, operators: int, step_bytes: int) -> Pace:
     return Pace(own, step_bytes)
 
 
-def times(operator: Captured, clock: Clock, pace: Pace) -> Dict[str, Any]:
+def times(operator: Captured, clock: Clock, pace: Pace, in_steps: Optional[StreamTime] = None) -> Dict[str, Any]:
     """Return the times of an operator as fields of OperatorRow.
 
-    The copies of the weights take turns so that as much memory is used between two calls with one copy as in a step,
-    up to what evicts it from the caches. The cold time is left out if the arguments are so small that even 4,096 copies
-    fit into the cache.
+    The time in the stream is that in real steps, if given. Otherwise, the operator is timed with copies of its weights
+    that take turns, so that as much memory is used between two calls with one copy as in a step, up to what evicts it
+    from the caches. The cold time is left out if the arguments are so small that even 4,096 copies fit into the cache.
     """
     filled = _CACHES * clock.cache_bytes
+    wanted = [(COLD, operator.bytes, filled, False)]
+    if not in_steps:
+        wanted.append((STREAM, operator.weight_bytes, min(filled, pace.step_bytes), True))
     hot = operator.round(1)
     with torch.inference_mode():
         settings = _long_enough(hot, clock, pace.settings)
         found: Dict[str, List[float]] = {HOT: clock.times_s(hot, settings)}
-        for name, size, used, weights_only in (
-            (COLD, operator.bytes, filled, False),
-            (STREAM, operator.weight_bytes, min(filled, pace.step_bytes), True),
-        ):
+        for name, size, used, weights_only in wanted:
             copies = round(used / size) if size else 1
             if copies <= 1 or _LATENCY_S + size / _SLOWEST < settings.precision * median(found[HOT]):
                 found[name] = found[HOT]
@@ -60,7 +61,8 @@ def times(operator: Captured, clock: Clock, pace: Pace) -> Dict[str, Any]:
                 turns = operator.round(min(copies, _MOST_COPIES), weights_only=weights_only)
                 found[name] = clock.times_s(turns, settings)
         host_s = clock.host_s(hot)
-    return {**_fields(found), "host_s": host_s, "measurements": len(found[HOT])}
+    in_stream = in_steps._asdict() if in_steps else {}
+    return {**_fields(found), **in_stream, "host_s": host_s, "measurements": len(found[HOT])}
 
 
 def _long_enough(calls: Round, clock: Clock, settings: Settings) -> Settings:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
 
 from hpcbench.node.frameworks import load  # noqa: E402 - they need torch
-from hpcbench.node.frameworks.pytorch.profiler import power_windows, profile, rows  # noqa: E402
+from hpcbench.node.frameworks.pytorch.profiler import clocks, power_windows, profile, rows  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.compiled_kernels import kernels_of, members_of  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.in_network import Profiled  # noqa: E402
 
@@ -43,12 +43,22 @@ def test_each_operator_has_times_or_a_reason(build: Build) -> None:
         assert (row.hot_s is None) == (row.reason is not None)
         assert row.reason == rows.VIEW_REASON or row.hot_low_s is None or row.hot_low_s <= row.hot_s <= row.hot_high_s
         assert row.device == "cpu"
+        assert row.stream_s is not None  # also of views
     gemms = [row for row in operators if row.kind == "gemm" and row.phase == "forward"]
     assert [(row.calls_per_step, row.flops, row.in_network_calls) for row in gemms] == [
         (1, 2 * 2 * 8 * 16, gemms[0].in_network_calls),
         (1, 2 * 2 * 16 * 16, gemms[0].in_network_calls),
         (1, 2 * 2 * 16 * 3, gemms[0].in_network_calls),
     ]
+
+
+def test_without_real_steps_operators_are_replayed_for_the_stream(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clocks.CpuClock, "runs_at_once", False)
+    _, *operators = profiled(build("mlp"))
+    assert {row.kind == "view" for row in operators if row.stream_s is None} == {True}
+    assert all(row.stream_s is not None for row in operators if row.kind != "view")
 
 
 def test_an_operator_that_fails_alone_has_a_reason(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
