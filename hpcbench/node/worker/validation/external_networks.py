@@ -26,7 +26,7 @@ from ...frameworks.adapter import Adapter, Network
 from ...frameworks.external.exact import LOSS, Arrays, Exact
 from ...frameworks.external.network import NO_REFERENCE
 from ...frameworks.operator_call import OUTPUT
-from .array_errors import array_error
+from .array_errors import array_error, finite
 from .comparison import error_map, wrong_shape
 from .repeatability import checksum, repeated
 
@@ -123,11 +123,11 @@ def _compared(found: Arrays, references: Arrays, tolerances: Dict[str, float]) -
     if wrong:
         return Validation(FAILED, wrong)
     errors = {name: _error(name, found[name], variables[name], tolerances[name]) for name in references}
-    worst = max(errors.values(), key=lambda error: error.bound_ratio or 0.0)
+    worst = max(errors.values(), key=lambda error: error.ratio)
     reason, verdict = None, PASSED
-    if worst.bound_ratio is not None and worst.bound_ratio > 1:
+    if worst.ratio > 1:
         what = worst.array if worst.array in (LOSS, OUTPUT) else "gradient of %s" % worst.array
-        reason = "the L2 norm of the error of the %s is %.3g times its tolerance" % (what, worst.bound_ratio)
+        reason = "the L2 norm of the error of the %s is %.3g times its tolerance" % (what, worst.ratio)
         verdict = FAILED
     elif _looseness(references, tolerances) > LOOSE:
         reason = "float32 changes the results by %.2g, which would hide errors" % _looseness(references, tolerances)
@@ -142,8 +142,9 @@ def _error(name: str, found: "numpy.ndarray", reference: Variable, tolerance: fl
     norm = _norm(difference)
     ratio = norm / tolerance if tolerance else 0.0 if norm == 0 else float("inf")
     worst = [int(each) for each in numpy.unravel_index(int(difference.argmax()), difference.shape)]
-    finite = ratio if numpy.isfinite(ratio) else float("inf")
-    return replace(array_error(name, found, reference, "float32"), bound_ratio=finite, worst=worst)
+    error = array_error(name, found, reference, "float32")
+    reason = None if numpy.isfinite(norm) else error.reason
+    return replace(error, bound_ratio=finite(ratio), worst=worst, reason=reason)
 
 
 def _looseness(references: Arrays, tolerances: Dict[str, float]) -> float:
