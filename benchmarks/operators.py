@@ -1,4 +1,4 @@
-"""Whether the operator profiler is right: `make bench-operators`, about five minutes; run nothing else at the same time.
+"""The accuracy of the operator profiler: `make bench-operators`, five minutes; run nothing else at the same time.
 
 - The sum of the operators of a step, as a profile times them, is compared with whole steps, which alternate with timed
   ones. The networks are those of configs/experiments/profile.yaml. What is missing is framework overhead.
