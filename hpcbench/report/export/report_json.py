@@ -15,7 +15,7 @@ from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, not_appli
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
 from hpcbench.report.export.json_text import json_text
-from hpcbench.report.export.profiles_json import profiles_json
+from hpcbench.report.export.profiles_json import clock_states_json, profiles_json
 from hpcbench.report.load.tuning_results import TuningSummary
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.failures import failures_of
@@ -52,6 +52,7 @@ def report_json(results: Results, progresses: Sequence[Progress], searched: Sequ
         ],
         "insights": insights(results),
         "operators": profiles_json(results),
+        "clock_states": clock_states_json(results),
         "published": list(published_notes(results)),
         "rules": _rules(Evidence(results)),
     }

@@ -62,3 +62,12 @@ def test_json_has_the_comparisons() -> None:
     assert row["cases"] == ["case-2", "case-3"]
     assert row["difference"] == pytest.approx(-0.195)
     assert json.loads(report_json(trained((TWO, [[0.5]])), [], []))["equal_epochs"] == []
+
+
+def test_a_narrow_terminal_keeps_strategy_difference_and_verdict(capsys: pytest.CaptureFixture[Any]) -> None:
+    print_training_tables(two_seeds(), 10, Console(width=100))
+    _, *header, row = str(capsys.readouterr().out).splitlines()
+    text = " ".join(header)
+    assert all(name in text for name in ("strategy", "difference", "verdict"))
+    assert "target" not in text
+    assert row.split()[0] == "ddp"
