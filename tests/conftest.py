@@ -68,6 +68,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+def pytest_configure() -> None:
+    """Let idle OpenMP threads of this process sleep instead of spin: the other workers need the CPUs.
+
+    OpenMP runtimes read the variable when test modules import them. It is removed before the first test: the processes
+    that tests start do not have it.
+    """
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+
+
 # Fixtures of tests that start hpcbench, its node code, another Python, or what installs fonts.
 PROCESSES = {"command_line", "zipapp", "drive", "quick_python", "somebody_else", "fonts"}
 
@@ -93,9 +102,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported and collected stays: no collection of garbage has to look at it again."""
+    """Keep what has been imported and collected out of the garbage collection; remove the variable of OpenMP."""
     gc.collect()
     gc.freeze()
+    os.environ.pop("OMP_WAIT_POLICY", None)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -146,6 +156,7 @@ class CommandLine:
     within: list[str] = field(default_factory=list)  # a command that runs the rest of its words
     before: Callable[[], None] | None = None  # a function of a module, called first in the process of each command
     here: bool = False  # in the process of the test
+    limits: dict[str, Any] = field(default_factory=dict)  # of each site
     timeout_s: float = TIMEOUT_S
 
     def __call__(
@@ -195,7 +206,9 @@ class CommandLine:
         return f"{file}.yaml"
 
     def site(self, name: str = "here", **sections: Any) -> str:
-        content = {"name": name, "scheduler": "local", "environments": {"pytorch": OWN}, **sections}
+        content: dict[str, Any] = {"name": name, "scheduler": "local", "environments": {"pytorch": OWN}, **sections}
+        if self.limits:
+            content["limits"] = {**self.limits, **content.get("limits", {})}
         (self.workspace / f"{name}-site.yaml").write_text(json.dumps(content))
         return f"{name}-site.yaml"
 
