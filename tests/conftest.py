@@ -37,6 +37,7 @@ ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / 
 
 
 # Tests of one worker: they share a cluster, what each framework solves once, a sweep, or figures that are made once.
+# They begin in this order, before all others: tests on a cluster take longest, and mostly wait.
 TOGETHER = (
     *(("tests/cluster/damaged/",), ("tests/cluster/",)),
     *((f"tests/frameworks/test_{name}.py",) for name in ("equal_work", "real_data", "settings_in_effect")),
@@ -54,6 +55,7 @@ TOGETHER = (
     *(("tests/report/html/test_build_page.py",), ("tests/report/html/test_history.py",)),
     *(("tests/report/terminal/test_status.py",), ("tests/report/terminal/test_threads.py",)),
 )
+OTHERS = len(TOGETHER)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -65,6 +67,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return next((group[0] for group in TOGETHER if nodeid.startswith(group)), nodeid)
 
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            given = self.assigned_work[node]  # it keeps all that has ended, and is counted after each test
+            for scope in [scope for scope, tests in given.items() if all(tests.values())]:
+                del given[scope]
+            super().mark_test_complete(node, item_index, duration)
+
+    config.option.loadscopereorder = False  # the groups with most tests are not those that take longest
     return Scheduling(config, log)
 
 
@@ -99,6 +108,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.framework)
         if not PROCESSES.isdisjoint(fixtures):
             item.add_marker(pytest.mark.integration)
+    items.sort(
+        key=lambda item: next((at for at, group in enumerate(TOGETHER) if item.nodeid.startswith(group)), OTHERS)
+    )
 
 
 def pytest_collection_finish() -> None:
