@@ -196,6 +196,17 @@ def test_kernels_of_a_compiled_step() -> None:
     assert fused.reason == rows.KERNEL_REASON
 
 
+def test_compositions_and_views_of_a_compiled_step() -> None:
+    linear = Event("aten::linear", 30.0)
+    events = [linear, Event("aten::t", 5.0, linear), Event("aten::addmm", 20.0, linear), Event("aten::detach", 1.0)]
+    found = list(rows.of_kernels(kernels_of(Profiled(events, 1, 1e-4)), steps=1))
+    assert [(row.operator, row.kind, row.reason) for row in found] == [
+        ("aten.t", "view", rows.VIEW_REASON),
+        ("aten.addmm", "gemm", rows.KERNEL_REASON),
+        ("aten.detach", "view", rows.VIEW_REASON),
+    ]
+
+
 @pytest.mark.long  # half a minute: the compiler
 def test_a_compiled_network_has_fused_kernels(build: Build) -> None:
     network = build("mlp", execution="compiled")
@@ -204,3 +215,21 @@ def test_a_compiled_network_has_fused_kernels(build: Build) -> None:
     assert whole.kind == "network"
     assert any(row.kind == "fused" and "relu" in row.members and row.in_network_s for row in kernels)
     assert sum(row.kind == "gemm" for row in kernels) == 3
+
+
+@pytest.mark.long  # half a minute: the compiler
+def test_the_kernels_of_compiled_training_are_those_of_all_phases(build: Build) -> None:
+    network = build("mlp", execution="compiled", task="training")
+    network.train()
+    whole, *kernels = profiled(network)
+    fused = {row.phase: row.members for row in kernels if row.kind == "fused"}
+    assert "relu" in fused["forward"]
+    assert any("threshold_backward" in row.members for row in kernels if row.phase == "backward")
+    assert {"forward", "backward", "optimizer"} == {row.phase for row in kernels}
+    products = {
+        phase: sum(row.calls_per_step for row in kernels if (row.kind, row.phase) == ("gemm", phase)) for phase in fused
+    }
+    assert products == {"forward": 3, "backward": 5}  # not of the inputs of the network
+    assert all(row.in_network_s > 0 and row.in_network_calls > 0 and row.reason for row in kernels)
+    assert "other" not in {row.kind for row in kernels}
+    assert sum(row.in_network_s * row.calls_per_step for row in kernels) < whole.in_network_s
