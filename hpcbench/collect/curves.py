@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from hpcbench.core.metrics.logged import PHASE
 from hpcbench.core.record import MetricValue, Record
+from hpcbench.core.status import COMPLETED, MISSED
 
 COLUMNS = ["case", "name", "axis", "step", "value"]
+EPOCHS = ["sweep", "case", "run", "epoch", "accuracy"]
 _OF_EPOCHS = {"training loss": "loss", "training accuracy": "training_accuracy", "validation accuracy": "accuracy"}
 
 
@@ -31,6 +33,20 @@ def curves(records: Mapping[str, Record]) -> pd.DataFrame:
         for name, epochs, values in _of_epochs(record)
     ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
+
+
+def epoch_table(records: Iterable[Record]) -> pd.DataFrame:
+    """Return a row per epoch of each training that ended by itself: it reached its target, or missed it.
+
+    Runs that train several models are left out, since their ranks do not train together.
+    """
+    rows = [
+        (record.sweep, record.case_id, record.run, epoch.epoch, epoch.accuracy)
+        for record in records
+        if record.learning and not record.models and (record.status == COMPLETED or record.error_type == MISSED)
+        for epoch in record.learning.curve
+    ]
+    return pd.DataFrame(rows, columns=EPOCHS)
 
 
 def _logged(record: Record) -> dict[str, MetricValue]:

@@ -27,6 +27,7 @@ from hpcbench.config.validation.experiment_checks import (
 )
 from hpcbench.config.validation.findings import Findings
 from hpcbench.config.yaml_document import Document, Model
+from hpcbench.core.profiling.operator_row import MOST_CLOCKS
 from hpcbench.core.run_spec import COMMAND, MOST_RUNS
 from hpcbench.models import catalog
 
@@ -39,6 +40,13 @@ class Profile(Model):
         description="operators whose power is measured: `off` for none; a number; `auto` for 60 to 100 of different "
         "utilization, if the node has a power sensor",
         json_schema_extra={"anyOf": [{"enum": ["auto", "off", False]}, {"type": "integer", "minimum": 1}]},
+    )
+    clocks: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_CLOCKS,
+        description="also profile at so many clocks of the device, if the node permits to change them; unset: only at "
+        "its own clock",
     )
     unsupported: Literal["refuse", "skip"] = Field(
         default="refuse",

@@ -31,5 +31,6 @@ LAST_LINES = 30  # of a log or a traceback, in a record
 GAVE_UP = "hpcbench: gave up: "  # begins the line in which a job script or the node code prints why it cannot continue
 INTERNAL = "hpcbench"  # error type: hpcbench itself failed when it evaluated what a run had left
 UNEXPECTED = "expect"  # error type: the command ended without an error, but its output lacks a pattern of `expect`
+MISSED = "missed"  # error type: a training missed its target accuracy
 PARAMETERS = "parameters"  # error type: a library lacks the model or an option of the case
 SETUP = "setup"  # type of the error of a run whose job or rank gave up

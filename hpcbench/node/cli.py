@@ -78,6 +78,7 @@ def _add_tasks(commands: Any) -> None:
 
     guard = commands.add_parser("restore-clocks", help="wait for the end of standard input, then restore a clock")
     guard.add_argument("saved", help="the state as JSON, by the methods of clocks/")
+    guard.add_argument("folder", help="folder for a note, by which the next task restores the clock if this one cannot")
     guard.set_defaults(function=_calls(".clocks.guard", "restore_clocks"))
 
 

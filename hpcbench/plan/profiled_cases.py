@@ -93,12 +93,13 @@ class Estimate:
 
 
 def estimate(measure: Measure) -> Estimate | None:
-    """Return how long a profiled run takes by the settings of `measure`; None without a profile."""
+    """Return how long a profiled run takes, by the settings of `measure`, at all clocks; None without a profile."""
     profile = measure.profile
     if profile is None:
         return None
     windows = {"off": 0, "auto": WINDOWS}.get(str(profile.power), profile.power)
-    return Estimate(measure.max_warmup_s + measure.max_time_s * (1 + TIMING), WINDOW_S * float(windows))
+    once_s, states = measure.max_warmup_s + measure.max_time_s * (1 + TIMING), 1 + (profile.clocks or 0)
+    return Estimate(states * once_s, states * WINDOW_S * float(windows))
 
 
 def time_warnings(jobs: Sequence[Job], measure: Measure) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from hpcbench.collect.curves import curves
-from hpcbench.core.record import Epoch, Learning, MetricValue, Record
+from hpcbench.collect.curves import curves, epoch_table
+from hpcbench.core.record import Epoch, Error, Learning, MetricValue, Record
 
 
 def test_a_curve_has_the_logged_values_once_and_no_phases(make_record: Callable[..., Record]) -> None:
@@ -34,6 +34,19 @@ def test_a_training_has_curves_of_loss_and_both_accuracies(make_record: Callable
     }
     assert found[found["name"] == "training loss"]["step"].tolist() == [1, 2]
     assert set(found["axis"]) == {"epoch"}
+
+
+def test_the_epochs_are_those_of_trainings_that_ended_by_themselves(make_record: Callable[..., Record]) -> None:
+    learning = Learning(6.0, 6.0, 0.1, 2, 0.8, [Epoch(1, 2.0, 0.6, 1.9), Epoch(2, 4.0, 0.8, 3.9)], 0, 100, 0.0)
+    trained = replace(make_record(0), learning=learning)
+    missed = replace(make_record(1), learning=learning, status="failed", error=Error("missed", "no"))
+    broken = replace(make_record(2), learning=learning, status="failed", error=Error("weights", "no"))
+    several = replace(make_record(3), learning=learning, models=[learning, learning])
+    found = epoch_table([trained, missed, broken, several, make_record(4)])
+    assert found["run"].tolist() == [trained.run] * 2 + [missed.run] * 2
+    assert found["accuracy"].tolist() == [0.6, 0.8] * 2
+    assert found["epoch"].tolist() == [1, 2] * 2
+    assert epoch_table([]).empty
 
 
 def test_commands_that_log_nothing_have_no_curves(make_record: Callable[..., Record]) -> None:

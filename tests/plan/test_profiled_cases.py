@@ -26,7 +26,7 @@ def test_without_a_profile_all_cases_are_planned(plan: Planned) -> None:
 def test_the_setting_reaches_the_node_and_does_not_change_the_case(plan: Planned) -> None:
     (case,) = plan("measure: {profile: {power: 7}}\n").cases
     measure = plan(PROFILE).experiment.measure.model_dump()
-    assert measure["profile"] == {"power": "auto", "unsupported": "refuse"}
+    assert measure["profile"] == {"power": "auto", "clocks": None, "unsupported": "refuse"}
     assert case.planned_run(1, 0, measure).measure["profile"]["power"] == "auto"
     assert case.id == plan().cases[0].id
 

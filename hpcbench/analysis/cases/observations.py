@@ -9,6 +9,19 @@ import pandas as pd
 
 from hpcbench.analysis.cases.quantities import TIME
 from hpcbench.core.machine_peaks import MachinePeaks
+from hpcbench.core.validation.result import HeatMap
+
+
+@dataclass(frozen=True)
+class ValidationMaps:
+    """Where the errors of a validated case are, and where its repeated calls differ, if they do."""
+
+    case: str  # name
+    ratio: float  # largest ratio of an error to its bound
+    verdict: str
+    reason: str | None
+    error: HeatMap
+    variance: HeatMap | None
 
 
 @dataclass(frozen=True)
@@ -26,4 +39,5 @@ class Observations:
     power: pd.DataFrame = field(default_factory=pd.DataFrame)
     curves: pd.DataFrame = field(default_factory=pd.DataFrame)
     peaks: Sequence[MachinePeaks] = ()
+    validations: Sequence[ValidationMaps] = ()  # the largest ratio first
     title: str = TIME.title  # of the time of a measurement

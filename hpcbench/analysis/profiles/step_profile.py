@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from hpcbench.analysis.profiles.clock_states import state_in_words
 from hpcbench.core.profiling.operator_row import IDLE, NETWORK
 
 STREAM, IN_NETWORK, HOT, COLD, HOST = "stream", "in network", "hot", "cold", "host"
@@ -147,7 +148,7 @@ def _profiles(grouped: Any) -> Iterator[StepProfile]:
         whole = {kind: each[each["kind"] == kind] for kind in (NETWORK, IDLE)}
         network, idle = (dict(found.iloc[0]) if len(found) else {} for found in whole.values())
         operators = _with_shares(each[~each["kind"].isin([NETWORK, IDLE])], _known(network.get("hot_s")))
-        state = ", ".join(f"{value:g} {unit}" for value, unit in ((clock, "MHz"), (limit, "W")) if pd.notna(value))
+        state = state_in_words(*(None if pd.isna(value) else float(value) for value in (clock, limit)))
         runs = int(rows[["run", "attempt"]].drop_duplicates().shape[0])
         yield StepProfile(sweep, case, device, state, runs, operators, network, idle)
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from hpcbench.commands.options.sweep_options import sweep_options
+from hpcbench.core.profiling.operator_row import MOST_CLOCKS
 from hpcbench.util.exit_status import SUCCESS, exit_statuses
 
 EPILOG = """\b
@@ -14,6 +15,7 @@ Examples:
   hpcbench profile quickstart                    the networks of a shipped experiment
   hpcbench profile profile --dry-run             what would run, with an estimate of node-hours
   hpcbench profile my.yaml --local --power off   on this machine, without power
+  hpcbench profile my.yaml --clocks 5            also at five clocks of the device, if the node permits to change them
   hpcbench profile my.yaml --set measure.repetitions=3
   hpcbench report latest --operators operators.parquet    the rows as a table, with power and energy
 """ + exit_statuses("a case did not complete (local, or with --wait)")
@@ -36,9 +38,17 @@ def _power(_: click.Context, option: click.Parameter, value: str) -> str:
     callback=_power,
     help="Measure the power of N operators; auto: of 60 to 100 of different utilization, if a node has a power sensor.",
 )
+@click.option(
+    "--clocks",
+    metavar="N",
+    type=click.IntRange(1, MOST_CLOCKS),
+    help="Also profile at N clocks of the device, if the node permits changes; they are restored. [default: off]",
+)
 @sweep_options
 @click.pass_context
-def profile_command(context: click.Context, /, power: str, settings: tuple[str, ...], **_: Any) -> int:
+def profile_command(
+    context: click.Context, /, power: str, clocks: int | None, settings: tuple[str, ...], **_: Any
+) -> int:
     """Measure the cases of EXPERIMENT, and time each operator of their networks: forward, backward, optimizer.
 
     It is `hpcbench sweep` with `measure.profile` and one run per case (--set measure.repetitions=N for more). Only
@@ -47,6 +57,7 @@ def profile_command(context: click.Context, /, power: str, settings: tuple[str, 
     """
     from hpcbench.commands.run.sweep import sweep_command  # plans, and runs or submits
 
-    del context.params["power"]
-    context.params["settings"] = (*_SETTINGS, f"measure.profile.power={power}", *settings)
+    del context.params["power"], context.params["clocks"]
+    chosen = (f"measure.profile.clocks={clocks}",) if clocks else ()
+    context.params["settings"] = (*_SETTINGS, f"measure.profile.power={power}", *chosen, *settings)
     return int(sweep_command.invoke(context) or SUCCESS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hpcbench.analysis.cases.bootstrap_replicates import Key
 from hpcbench.analysis.results import Results
+from hpcbench.collect.curves import epoch_table
 from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError, nearest
@@ -45,7 +46,9 @@ def results_of_sweeps(
     same = _same_workload(same_workload, records, progresses)
     measured = with_required_metrics(sweeps, records)
     found = results_of(measured, metric, base or default_of_search(progresses), searches(progresses), same)
-    found = with_profiles(replace(found, fails_again=_failing_again(progresses)), progresses, records)
+    found = with_profiles(
+        replace(found, fails_again=_failing_again(progresses), epochs=epoch_table(records)), progresses, records
+    )
     return with_acceptance(found, sweeps)
 
 

@@ -1,5 +1,9 @@
-"""The result of the validation of an operator, or of the data of a training, as a part of records."""
+"""The result of the validation of an operator, or of the data of a training, as a part of records.
 
+JSON has no infinite numbers: numbers that are not finite are null, with a reason.
+"""
+
+import math
 from dataclasses import dataclass
 from typing import Mapping, Optional, Sequence
 
@@ -13,9 +17,9 @@ class ArrayError:
     """The difference between an array and its reference in float64. Relative norms are divided by the reference's."""
 
     array: str = described("array with this error: `output`, or the array whose gradient it is", "error_array")
-    l1: float = described("L1 norm of the difference", "error_l1")
-    l2: float = described("L2 norm of the difference", "error_l2")
-    max: float = described("largest absolute difference", "error_max")
+    l1: Optional[float] = described("L1 norm of the difference", "error_l1")
+    l2: Optional[float] = described("L2 norm of the difference", "error_l2")
+    max: Optional[float] = described("largest absolute difference", "error_max")
     relative_l1: Optional[float] = described(
         "L1 norm of the difference over that of the reference", "error_relative_l1"
     )
@@ -25,12 +29,18 @@ class ArrayError:
     relative_max: Optional[float] = described(
         "largest absolute difference over the largest absolute value of the reference", "error_relative_max"
     )
-    ulps: float = described("largest difference in units in the last place of the data type", "error_ulps")
-    bound_ratio: float = described(
+    ulps: Optional[float] = described("largest difference in units in the last place of the data type", "error_ulps")
+    bound_ratio: Optional[float] = described(
         "largest ratio of a difference to its bound of rounding errors; above 1, the result is wrong",
         "error_bound_ratio",
     )
     worst: Sequence[int] = described("indices of the element with the largest ratio to its bound", default=())
+    reason: Optional[str] = described("why errors are null: they are not finite", "error_reason", default=None)
+
+    @property
+    def ratio(self) -> float:
+        """Return the largest ratio to the bound, which is infinite if the record has none."""
+        return math.inf if self.bound_ratio is None else self.bound_ratio
 
 
 @dataclass(frozen=True)
@@ -39,8 +49,9 @@ class GradientCheck:
 
     dtype: str = described("data type of the check", "gradient_check_dtype")
     directions: int = described("number of directions")
-    error: float = described(
-        "largest difference between a directional derivative and the gradient, over the norm of the gradient",
+    error: Optional[float] = described(
+        "largest difference between a directional derivative and the gradient, over the norm of the gradient; null if "
+        "it is not finite",
         "gradient_check_error",
     )
     reason: Optional[str] = described("why the check is not in float64", default=None)
@@ -53,7 +64,9 @@ class Repeatability:
 
     calls: int = described("number of calls")
     bitwise: bool = described("whether all calls returned the same bits", "bitwise_repeatable")
-    largest_difference: float = described("largest difference between two calls", "repeat_difference")
+    largest_difference: Optional[float] = described(
+        "largest difference between two calls; null if it is not finite", "repeat_difference"
+    )
     thread_counts: Sequence[int] = described("numbers of intra-op threads whose results were compared", default=())
     threads_bitwise: Optional[bool] = described(
         "whether all thread counts returned the same bits; null if the framework cannot change the count",
@@ -61,6 +74,7 @@ class Repeatability:
         default=None,
     )
     threads_difference: Optional[float] = described("largest difference between thread counts", default=None)
+    reason: Optional[str] = described("why a difference is null", default=None)
 
 
 @dataclass(frozen=True)
@@ -69,7 +83,7 @@ class HeatMap:
 
     array: str = described("array of the map")
     shape: Sequence[int] = described("shape of the array as a matrix: all dimensions but the last are joined")
-    rows: Sequence[Sequence[float]] = described("values of the cells, row by row")
+    rows: Sequence[Sequence[Optional[float]]] = described("values of the cells, row by row; null if not finite")
 
 
 @dataclass(frozen=True)

@@ -241,25 +241,32 @@ def concatenate(parts: Sequence[Variable], axis: int) -> Variable:
 
 def _scattered(g: Variable, index: Any, shape: Tuple[int, ...]) -> Variable:
     """Return zeros of `shape` with the elements of `g` added at `index`."""
+    if not isinstance(index, numpy.ndarray):
+        error = None if g.error is None else _placed(g.error, index, shape)
+        return Variable(_placed(g.value, index, shape), g.rounding, error)
+    order = index.argsort(axis=None, kind="stable")
+    places, starts = numpy.unique(index.ravel()[order], return_index=True)
+    counts = numpy.diff(starts, append=index.size).max()
 
-    counts, (order, places, starts) = 1, numpy.empty((3, 0), numpy.intp)
-    if isinstance(index, numpy.ndarray):  # sums of sorted rows are ten times as fast as numpy.add.at
-        order = index.argsort(axis=None, kind="stable")
-        places, starts = numpy.unique(index.ravel()[order], return_index=True)
-        counts = numpy.diff(starts, append=index.size).max()
+    def sums(array: NDArray) -> NDArray:
+        """Return the sums of equal rows: sorted ones are ten times as fast as numpy.add.at."""
+        rows = array.reshape(index.size, *shape[1:])[order]
+        return numpy.add.reduceat(rows, starts, 0) if counts > 1 else rows
 
-    def scatter(array: NDArray) -> NDArray:
-        result = numpy.zeros(shape, array.dtype)
-        if isinstance(index, numpy.ndarray):
-            rows = array.reshape(index.size, *shape[1:])[order]
-            result[places] = numpy.add.reduceat(rows, starts, 0) if counts > 1 else rows
-        else:
-            result[index] = array
-        return result
+    value = sums(g.value)
+    error, rest = None if g.error is None else numpy.sqrt(sums(g.error**2)), 0.0
+    if counts > 1:
+        local = numpy.float32(g.rounding.results * math.sqrt(counts)) * sums(magnitude(g.value))
+        error, rest = quadrature(quadrature(error, local), stored(value, g.rounding)), g.rounding.tiny
+    spread = None if error is None else _placed(error, places, shape, rest)
+    return Variable(_placed(value, places, shape), g.rounding, spread)
 
-    local = numpy.float32(g.rounding.results * math.sqrt(counts)) * scatter(magnitude(g.value)) if counts > 1 else None
-    error = None if g.error is None else numpy.sqrt(scatter(g.error**2))
-    return rounded(scatter(g.value), g, quadrature(error, local), (), 1.0 if counts > 1 else 0.0)
+
+def _placed(array: NDArray, index: Any, shape: Tuple[int, ...], rest: float = 0.0) -> NDArray:
+    """Return an array of `shape` with elements at `index`; the others are `rest`."""
+    result: NDArray = numpy.full(shape, rest, array.dtype) if rest else numpy.zeros(shape, array.dtype)
+    result[index] = array
+    return result
 
 
 def _function(a: Variable, value: NDArray, slope: NDArray, pullback: Pullback) -> Variable:

@@ -2,7 +2,7 @@
 
 import math
 from functools import reduce
-from typing import Sequence
+from typing import Sequence, Tuple
 
 import numpy
 
@@ -46,28 +46,54 @@ def _sum_of_products(products: Sequence[Product]) -> Variable:
 
     The bound is that of `matmul` and `add`. It is computed for some rows at a time, whose numbers stay in the cache.
     """
-    (rows, _), (_, columns) = products[0].left.shape, products[0].right.shape
-    rounding, at_a_time = products[0].left.rounding, max(1, _IN_CACHE // columns)
-    value, error = numpy.empty((rows, columns)), numpy.empty((rows, columns), numpy.float32)
+    rounding, rows, columns = products[0].left.rounding, products[0].left.shape[0], products[0].right.shape[1]
+    unit, at_a_time = numpy.float32(rounding.products), max(1, _IN_CACHE // columns)
+    value = numpy.hstack([a.value for a, _ in products]) @ numpy.vstack([b.value for _, b in products])
+    # One product has the squares of all products, and those of the errors of the operands, in units roundoff.
+    left = numpy.hstack(
+        [a.shape[1] * a.squares + _in_units(a, unit) for a, _ in products] + [a.squares for a, _ in products]
+    )
+    right = numpy.vstack([b.squares for _, b in products] + [_in_units(b, unit) for _, b in products])
+    error = numpy.empty((rows, columns), numpy.float32)
+    factors = [[each.value.astype(numpy.float32) for each in product] for product in products]
+    ratio = numpy.float32(rounding.results / rounding.products)
     for first in range(0, rows, at_a_time):
         part = slice(first, first + at_a_time)
-        sums = numpy.zeros((min(at_a_time, rows - first), columns))
-        of_products, of_results = numpy.zeros((2, *sums.shape), numpy.float32)
-        propagated = numpy.zeros(sums.shape, numpy.float32)
-        for a, b in products:
-            product, left = a.value[part] @ b.value, a.squares[part]
-            is_rounded = (product != 0) & (sums != 0)  # a sum with 0 is exact
-            sums += product
-            square = product.astype(numpy.float32) ** 2
-            of_products += numpy.float32(a.shape[1]) * (left @ b.squares + square)
-            of_results += square + is_rounded * sums.astype(numpy.float32) ** 2
-            propagated += 0 if a.error is None else a.error[part] ** 2 @ b.squares
-            propagated += 0 if b.error is None else left @ b.error**2
-        value[part] = sums
-        own = numpy.float32(rounding.products) * numpy.sqrt(of_products)
-        own = numpy.hypot(own, numpy.float32(rounding.results) * numpy.sqrt(of_results))
-        error[part] = numpy.hypot(own, numpy.sqrt(propagated)) + numpy.float32(rounding.tiny)
+        squares = left[part] @ right
+        squares += _squares_of_stored([(a[part], b) for a, b in factors], ratio)
+        error[part] = unit * numpy.sqrt(squares) + numpy.float32(rounding.tiny)
     return Variable(value, rounding, error)
+
+
+def _in_units(a: Variable, unit: numpy.float32) -> NDArray:
+    """Return the squares of the errors in units roundoff."""
+    return numpy.zeros(a.shape, numpy.float32) if a.error is None else (a.error / unit) ** 2
+
+
+def _squares_of_stored(factors: Sequence[Tuple[NDArray, NDArray]], ratio: numpy.float32) -> NDArray:
+    """Return the sums of the squares of products, for each term of them, and of the products and sums that are stored.
+
+    `ratio` is the unit roundoff of stored results over that of products.
+    """
+    shape = (factors[0][0].shape[0], factors[0][1].shape[1])
+    sums, of_products, of_sums = numpy.zeros((3, *shape), numpy.float32)
+    has_zeros = True  # in the sums
+    for a, b in factors:
+        product = a @ b
+        is_dense = a.all() and b.all()
+        exact = None if is_dense and not has_zeros else (product == 0) | (sums == 0)  # a sum with 0 is exact
+        sums += product
+        product *= product
+        product *= numpy.float32(a.shape[1]) + ratio**2
+        of_products += product
+        square = sums * sums
+        if exact is not None:
+            square[exact] = 0
+        of_sums += square
+        has_zeros = has_zeros and not is_dense
+    of_sums *= ratio**2
+    of_products += of_sums
+    return of_products
 
 
 def _stored_between(a: Variable, b: Variable, parts: int) -> NDArray:

@@ -20,9 +20,6 @@ class DeviceState(NamedTuple):
     method: Optional[str] = None
 
 
-UNCHANGED = DeviceState()
-
-
 class Control(ABC):
     """One way to change the clock of one device. A guard process restores the state that `saved` describes."""
 

@@ -8,6 +8,7 @@ from ...core.files import make_folder
 from ...core.rank_command import RankTask
 from ...core.run_spec import read
 from ...core.status import SIGNALLED
+from ..clocks import leftovers
 from . import instances
 from .rank_files import OPERATORS
 from .ranks import from_environment
@@ -40,7 +41,8 @@ def run(task: RankTask, words: List[str]) -> int:
     if planned.measure.get("profile"):
         worker += ["--profile", os.path.abspath(os.path.join(task.scratch, OPERATORS))]
     workspace = os.path.abspath(os.path.join(task.job_file, "..", "..", ".."))  # contains jobs/SWEEP/JOB.jsonl
-    status = supervise(planned, ranks, worker, workspace, task)
+    warnings = leftovers.restore_left(leftovers.folder_of(workspace))
+    status = supervise(planned, ranks, worker, workspace, task, warnings)
     if task.packages and ranks.rank == 0 and status < SIGNALLED:
         _describe_packages(task.packages, task.scratch, planned.ranks)
     return status

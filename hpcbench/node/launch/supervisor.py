@@ -40,8 +40,13 @@ DRAIN_S = 2.0  # for the rest of a pipe after its writer has ended
 MOMENT_S = 0.001  # a timer of 0 s would never fire
 
 
-def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, task: RankTask) -> int:
-    """Run one rank, by `worker` or the case's own command, up to the limit of its task; return its exit status."""
+def supervise(
+    planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: str, task: RankTask, warnings: Sequence[str] = ()
+) -> int:
+    """Run one rank, by `worker` or the case's own command, up to the limit of its task; return its exit status.
+
+    `warnings` become warnings of the run.
+    """
     scratch = task.scratch
     before = hardware.oom_kills()
     started = time.time()
@@ -57,6 +62,8 @@ def supervise(planned: PlannedRun, ranks: Ranks, worker: List[str], workspace: s
         ending = _run_command(planned, ranks, workspace, task, environment, stopper)
     else:
         ending = _run_worker(worker, workspace, environment, stopper)
+    if ending["facts"]:
+        ending["facts"]["warnings"] += warnings
     ending["rank"] = ranks.rank
     ending["started_at"] = started
     ending["node"] = {**hardware.describe(), **_clock_settings()}

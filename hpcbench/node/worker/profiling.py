@@ -17,13 +17,14 @@ from ..errors import Unsupported
 from ..frameworks.profile_request import ProfileRequest
 from ..host import hostname
 from ..monitor import power_window, timeline
-from . import stopping_rules
+from . import clock_states, stopping_rules
 
 if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation
 
 _AUTO, _OFF = "auto", "off"  # values of `measure.profile.power`, which may also be a number of operators
-_WINDOWS = 80  # operators that get a power window with `auto`
+# Operators that get a power window with `auto`: at 2 s or more each, some three minutes.
+_WINDOWS = 80
 _TASKS = ("inference", "training")
 
 
@@ -41,6 +42,9 @@ def profile(
 
             request = _request(planned, facts, planned.measure["profile"]["power"], os.path.dirname(path))
             facts["warnings"] += adapter.profile(computation, request, keep)
+            clocks = planned.measure["profile"].get("clocks")
+            if clocks:
+                clock_states.profile(adapter, computation, request, clocks, keep, facts["warnings"])
     except Unsupported as error:
         facts["warnings"].append("profile: %s" % error)
     except Exception as error:

@@ -70,7 +70,7 @@ def _outcome(planned: PlannedRun, work: "Callable[[Adapter, Dict[str, Any]], Non
     except Missed as error:
         facts["status"] = status.FAILED
         facts["learning"] = error.learning
-        facts["error"] = {"type": "missed", "message": str(error)}
+        facts["error"] = {"type": status.MISSED, "message": str(error)}
     except Invalid as error:
         facts["status"] = status.FAILED
         facts["error"] = {"type": "validation", "message": str(error)}

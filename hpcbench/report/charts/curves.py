@@ -15,6 +15,7 @@ from hpcbench.report.text.numbers import figure
 from hpcbench.util.text import plural
 
 MAX_FIGURES = 6
+MAX_ARMS = 12  # lines of the figure of equal epochs
 MIN_POINTS = 3  # of a curve
 
 
@@ -34,6 +35,20 @@ def figures_of_curves(frame: pd.DataFrame) -> Iterator[Figure]:
         yield Figure(
             numbered(f"curve {name}", number), title[:1].upper() + title[1:], caption, text, partial(draw, rows)
         )
+
+
+def figures_of_equal_epochs(frame: pd.DataFrame) -> Iterator[Figure]:
+    """Yield the figure of the mean accuracies by epoch, one line per strategy and number of ranks, at most MAX_ARMS."""
+    arms = list(dict.fromkeys(frame["case"]))
+    if not arms or _longest(frame) < MIN_POINTS:
+        return
+    rows = frame[frame["case"].isin(arms[:MAX_ARMS])]
+    ends = rows.groupby("case", sort=False)["value"].last()
+    caption = "Accuracy on the validation split: means over runs and seeds, up to the last epoch that all runs have."
+    if len(arms) > MAX_ARMS:
+        caption += f" The figure shows the first {MAX_ARMS} of {len(arms)} trainings."
+    text = f"Last values: {'; '.join(f'{case}: {figure(value)}' for case, value in ends.items())}."
+    yield Figure("equal-epochs", "Accuracy by epoch, strategy and ranks", caption, text, partial(draw, rows))
 
 
 def draw(rows: pd.DataFrame, place: PlotSize) -> Any:

@@ -20,10 +20,12 @@ from hpcbench.core.samples import TOO_MANY
 from hpcbench.report.charts import cases, over_time, trade_off
 from hpcbench.report.charts import roofline as roofs
 from hpcbench.report.charts.components import Figure, numbered
-from hpcbench.report.charts.curves import figures_of_curves
+from hpcbench.report.charts.curves import figures_of_curves, figures_of_equal_epochs
 from hpcbench.report.charts.descriptions import described, lacking
 from hpcbench.report.charts.encoding import choose
+from hpcbench.report.charts.validation.heat_maps import figures_of_validation
 from hpcbench.report.text.numbers import duration, percent
+from hpcbench.report.text.training.equal_epochs import curves_of, equal_epochs_of
 
 MAX_WORKS = 4  # workloads with their own figures
 MAX_TOLD = 10  # cases of a front in a description
@@ -35,12 +37,14 @@ DELAY = Quantity(ENERGY_DELAY, "energy-delay product per item", "J s")
 
 
 def figures_of_resources(results: Results, observed: Observations) -> list[Figure]:
-    """Return the figures of cost, energy, rooflines, logged values, step time and power, as far as data exist."""
+    """Return the figures of cost, energy, rooflines, logged values, step time, power and errors, if data exist."""
     roofs = _of_roofline(results, roofline(results.cases, observed.peaks)) if observed.peaks else ()
     workloads = enumerate(results.workloads[:MAX_WORKS], 1)
     each = [figure for number, work in workloads for figure in _of_work(work, number)]
     curves = figures_of_curves(observed.curves) if len(observed.curves) else ()
-    return [*each, *roofs, *curves, *_over_time(observed)]
+    equal = equal_epochs_of(results)
+    trained = figures_of_equal_epochs(curves_of(results, equal)) if len(equal) else ()
+    return [*each, *roofs, *trained, *curves, *_over_time(observed), *figures_of_validation(observed.validations)]
 
 
 def _over_time(observed: Observations) -> Iterator[Figure]:

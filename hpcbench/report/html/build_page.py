@@ -23,9 +23,9 @@ from hpcbench.report.html.acceptance import acceptance_of
 from hpcbench.report.html.figure import on_page
 from hpcbench.report.html.large_sweeps import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.html.operators import operators_of
-from hpcbench.report.html.step_parts import step_parts_of
 from hpcbench.report.html.table import table_of
 from hpcbench.report.html.threads import threads_of
+from hpcbench.report.html.training_tables import equal_epochs_of, step_parts_of
 from hpcbench.report.terminal.threads import gains
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.case_warnings import case_warnings
@@ -87,6 +87,7 @@ def page_of(
         aggregates=aggregates_of(results) if cut else None,
         acceptance=acceptance_of(results),
         step_parts=step_parts_of(results),
+        equal_epochs=equal_epochs_of(results),
         table=table_of(best_of_each(results.cases) if cut else results.cases, results),
         failures=tuple(_failures(results)),
         trust=_trust(results, origin.use),

@@ -15,6 +15,7 @@ from hpcbench.collect.curves import curves
 from hpcbench.collect.power.over_time import power_over_time
 from hpcbench.collect.windows import interference_windows, samples_over_time
 from hpcbench.core.record import Record
+from hpcbench.report.load.validation_maps import validation_maps
 from hpcbench.status.progress import Progress
 from hpcbench.store.machine_peaks import read_peaks
 from hpcbench.store.workspace import Workspace
@@ -26,12 +27,15 @@ MAX_CURVES = 8  # cases whose logged values are drawn
 def observe(workspace: Workspace, progresses: Iterable[Progress], results: Results) -> Observations:
     """Return measurements, interference and power of the best case of the first workload, and all known machine peaks.
 
-    Logged values are those of the best MAX_CURVES cases of this workload, each from its first run.
+    Logged values are those of the best MAX_CURVES cases of this workload, each from its first run. Error maps are
+    those of all validated cases.
     Data that cannot be read are omitted, with a warning.
     """
     peaks = read_peaks(workspace, print_warning)
+    progresses = list(progresses)
+    maps = validation_maps(progresses, results)
     if not results.workloads:
-        return Observations(peaks=peaks)
+        return Observations(peaks=peaks, validations=maps)
     work = results.workloads[0]
     case = work.cases.iloc[0]
     sweeps = {progress.sweep.description["name"]: progress for progress in progresses}
@@ -45,6 +49,7 @@ def observe(workspace: Workspace, progresses: Iterable[Progress], results: Resul
         power_over_time(sweeps[case["sweep"]].sweep.paths, records),
         curves({name: found[0] for name, found in first.items() if found}),
         peaks,
+        maps,
         as_reported(TIME, work.cases).title,
     )
 

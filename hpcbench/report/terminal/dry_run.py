@@ -90,10 +90,12 @@ def _most(jobs: tuple[Job, ...], site: Site) -> None:
 
 def _profile(plan: Plan) -> None:
     """Print the estimated node-hours of a profile, and without Slurm also the maximum by the time limits."""
-    if not (found := estimate(plan.experiment.measure)):
+    profile, found = plan.experiment.measure.profile, estimate(plan.experiment.measure)
+    if not profile or not found:
         return
     timing, power = found.node_hours(plan.jobs)
-    text = f"Estimate from the settings for {OPERATORS} operators per network: {timing:,.2f} node-hours"
+    states = f", at the default clock and {profile.clocks} others" if profile.clocks else ""
+    text = f"Estimate from the settings for {OPERATORS} operators per network{states}: {timing:,.2f} node-hours"
     if power:
         text += f", and {power:,.2f} more on nodes with a power sensor"
     if plan.site.scheduler != "slurm":

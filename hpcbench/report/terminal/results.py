@@ -13,7 +13,7 @@ from hpcbench.analysis.results import Results, Workload
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE
 from hpcbench.analysis.studies.best_case import best_case, measured_workloads
 from hpcbench.report.terminal.acceptance import print_acceptance
-from hpcbench.report.terminal.step_parts import print_step_parts
+from hpcbench.report.terminal.training_tables import print_training_tables
 from hpcbench.report.text.bars import bar, shows_blocks
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.case_warnings import case_warnings
@@ -40,7 +40,7 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
         _print_table(results, work, top, console, with_bars=True)
     for work in alone:
         _print_table(results, work, top, console, with_bars=False)
-    print_step_parts(results, top, console)
+    print_training_tables(results, top, console)
     cases = results.cases
     for warning in case_warnings(cases, results.full_label):
         console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)

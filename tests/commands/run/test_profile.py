@@ -70,7 +70,9 @@ def test_a_sweep_without_a_profile_has_no_estimate(workspace: CommandLine) -> No
 def test_the_runs_have_a_profile_and_one_repetition(workspace: CommandLine) -> None:
     workspace("profile", "trial.yaml", *SITE, "--render-only", "--name", "p")
     measures = [run.measure for run in planned(workspace)]
-    assert [measure["profile"] for measure in measures] == [{"power": "auto", "unsupported": "skip"}] * 2
+    assert [measure["profile"] for measure in measures] == [
+        {"power": "auto", "clocks": None, "unsupported": "skip"}
+    ] * 2
     workspace("sweep", "--from", "p", *SITE, "--render-only", "--name", "again")
     assert [run.measure for run in planned(workspace, "again")] == measures
 
@@ -95,6 +97,46 @@ def test_power_and_repetitions_can_be_chosen(workspace: CommandLine, options: An
 def test_another_power_is_a_usage_error(workspace: CommandLine, power: str) -> None:
     done = workspace("profile", "trial.yaml", *SITE, f"--power={power}", expect=2)
     assert f"'{power}' is not auto, off or a number above 0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "clocks"),
+    [
+        ((), None),
+        (("--clocks", "5"), 5),
+        (("--clocks", "5", "--set", "measure.profile.clocks=2"), 2),
+        (("--set", "measure.profile.clocks=2"), 2),
+    ],
+)
+def test_clocks_can_be_chosen(workspace: CommandLine, options: Any, clocks: int | None) -> None:
+    workspace("profile", "trial.yaml", *SITE, "--render-only", "--name", "p", *options)
+    assert {run.measure["profile"]["clocks"] for run in planned(workspace)} == {clocks}
+
+
+def test_the_estimate_is_multiplied_by_the_clocks(workspace: CommandLine) -> None:
+    options = ("profile", "trial.yaml", *SITE, "--clocks", "4", "--dry-run")
+    done = workspace(*options)
+    expected = "60 operators per network, at the default clock and 4 others: 0.00 node-hours, and 0.44 more on nodes"
+    assert expected in done.stdout
+    plan = json.loads(workspace(*options, "--json").stdout)
+    expected_hours = {
+        "timing_node_hours": pytest.approx(2 * 5 * 1.1 / 3600),
+        "power_node_hours": pytest.approx(2 * 5 * 160 / 3600),
+    }
+    assert plan["profile_estimate"] == expected_hours
+    assert "the profile of a run may take 6 s, and 800 s more" in done.stderr
+
+
+@pytest.mark.parametrize("clocks", ["0", "33", "-1", "x", "1.5"])
+def test_another_number_of_clocks_is_a_usage_error(workspace: CommandLine, clocks: str) -> None:
+    assert "--clocks" in workspace("profile", "trial.yaml", *SITE, f"--clocks={clocks}", expect=2).stderr
+
+
+@pytest.mark.parametrize("clocks", [0, 33, "x", True])
+def test_an_experiment_with_another_number_of_clocks_is_refused(workspace: CommandLine, clocks: Any) -> None:
+    workspace.experiment(measure={"profile": {"clocks": clocks}}, matrix={"framework": ["pytorch"]})
+    done = workspace("sweep", "trial.yaml", *SITE, "--dry-run", expect=2)
+    assert "measure.profile.clocks" in done.stderr
 
 
 def test_if_no_case_can_be_profiled_nothing_is_planned(workspace: CommandLine) -> None:
@@ -150,6 +192,20 @@ def test_the_report_shows_operators(workspace: CommandLine, finished: SweepPaths
     assert "Energy by operator: not measured (the node was not monitored)." in text
     profiles = json.loads(workspace("report", "p", "--json").stdout)["operators"]
     assert [profile["framework_overhead"] for profile in profiles] == [pytest.approx(0.25)] * 2
+
+
+def test_the_report_shows_the_step_by_clock_state(workspace: CommandLine, finished: SweepPaths) -> None:
+    path = finished.operators / "job-001" / "local.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    steps = [line for line in lines if line["row"]["kind"] == "network"]
+    state = {"requested_clock_mhz": 1080, "clock_method": "governor", "hot_s": 0.5}
+    write_lines(path, [{**line, "row": {**line["row"], **state}} for line in steps])
+    text = workspace("report", "p").stdout
+    assert text.count("clock states of ") == text.count("1080 MHz  governor") == 2
+    assert "Fastest: inconclusive, since the intervals of default, 1080 MHz overlap." in text, "there are no CIs"
+    assert text.count("operators of ") == 2, "of the default state"
+    found = json.loads(workspace("report", "p", "--json").stdout)["clock_states"]
+    assert [[each["step_time_s"] for each in case["states"]] for case in found] == [[0.2, 0.5]] * 2
 
 
 def test_the_table_of_operators_is_written_as_parquet_and_csv(workspace: CommandLine, finished: SweepPaths) -> None:

@@ -17,7 +17,7 @@ def profiled(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     """A workspace with the finished sweep `p`: a profile of a small network in inference and training."""
     command_line = CommandLine(tmp_path_factory.mktemp("profiled"))
     experiment = command_line.experiment(matrix={"task": ["inference", "training"], "framework": ["pytorch", "jax"]})
-    done = command_line("profile", experiment, "--local", "--name", "p")
+    done = command_line("profile", experiment, "--local", "--name", "p", "--clocks", "2")
     assert "2 cases cannot be profiled and are left out" in done.stderr
     assert f"to {command_line.workspace / 'results' / 'p' / 'operators.parquet'}" in done.stderr
     assert "next: hpcbench report p" in done.stderr
@@ -36,6 +36,19 @@ def test_the_table_has_the_operators_of_all_phases(profiled: CommandLine) -> Non
     unknown = frame[frame["power_w"].isna()]
     assert unknown["power_reason"].notna().all()
     assert frame["environment"].map(json.loads).map(lambda found: "torch" in found["packages"]).all()
+
+
+def test_the_record_has_the_reason_if_no_clock_can_be_set(profiled: CommandLine) -> None:
+    """On virtual machines, and for users without the rights of root."""
+    records = [
+        json.loads(line) for file in profiled.workspace.glob("results/p/records/*/*.jsonl") for line in file.open()
+    ]
+    assert len(records) == 2
+    for record in records:
+        (reason,) = (warning for warning in record["warnings"] if "clock" in warning)
+        assert reason.startswith("profile: the clock was not changed, so that there is one state: ")
+    frame = pd.read_parquet(profiled.workspace / "results" / "p" / "operators.parquet")
+    assert frame["requested_clock_mhz"].isna().all()
 
 
 def test_every_operator_was_timed_or_has_the_reason(profiled: CommandLine) -> None:

@@ -217,6 +217,10 @@ def test_gradients_of_equal_indices_add_up_with_a_bound() -> None:
     (gradient,) = gradients(taken, Variable(np.array([[1.0], [2], [3], [4]]), SINGLE), [table])
     np.testing.assert_array_equal(gradient.value, [[0], [6], [4]])
     assert bound(gradient)[1, 0] == pytest.approx(UNIT * np.hypot(6 * math.sqrt(3), 6), rel=1e-6)
+    assert bound(gradient)[0, 0] == np.float32(SINGLE.tiny)
+    (gradient,) = gradients(f.take(table, np.array([2, 1])), Variable(np.array([[1.0], [2]]), SINGLE), [table])
+    np.testing.assert_array_equal(gradient.value, [[0], [2], [1]])
+    assert gradient.error is None
 
 
 def test_the_gradient_of_erf_has_the_error_of_its_slope() -> None:

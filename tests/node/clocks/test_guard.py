@@ -28,9 +28,9 @@ from hpcbench.node.clocks.control import DeviceState
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from hpcbench.node.clocks.guard import guarded
 from hpcbench.node.host.sysfs import System
-root, zipapp = sys.argv[1:]
+root, zipapp, notes = sys.argv[1:]
 control = FrequencyLimits(System([0], root))
-with guarded(control, [], zipapp):
+with guarded(control, [], notes, zipapp):
     control.apply(DeviceState(1560))
     print("changed", flush=True)
     time.sleep(600)
@@ -46,7 +46,7 @@ def control(tmp_path: Path) -> FrequencyLimits:
 def test_a_signal_to_the_whole_process_group_restores_the_clock(
     tmp_path: Path, zipapp: Path, control: FrequencyLimits, number: signal.Signals
 ) -> None:
-    words = [sys.executable, "-c", CHANGE, str(tmp_path), str(zipapp)]
+    words = [sys.executable, "-c", CHANGE, str(tmp_path), str(zipapp), str(tmp_path / "notes")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "changed\n"
@@ -58,7 +58,7 @@ def test_a_signal_to_the_whole_process_group_restores_the_clock(
 
 def test_the_clock_is_restored_when_the_context_ends(tmp_path: Path, zipapp: Path, control: FrequencyLimits) -> None:
     failures: list[str] = []
-    with guarded(control, failures, str(zipapp)):
+    with guarded(control, failures, str(tmp_path / "notes"), str(zipapp)):
         control.apply(DeviceState(1560))
         assert cpufreq_tree.limits(tmp_path, 0) == CHANGED
     assert cpufreq_tree.limits(tmp_path, 0) == BEFORE
@@ -67,7 +67,7 @@ def test_the_clock_is_restored_when_the_context_ends(tmp_path: Path, zipapp: Pat
 
 def test_the_clock_is_restored_after_an_exception(tmp_path: Path, zipapp: Path, control: FrequencyLimits) -> None:
     def fail() -> None:
-        with guarded(control, [], str(zipapp)):
+        with guarded(control, [], str(tmp_path / "notes"), str(zipapp)):
             control.apply(DeviceState(1560))
             raise ZeroDivisionError
 
@@ -78,7 +78,7 @@ def test_the_clock_is_restored_after_an_exception(tmp_path: Path, zipapp: Path, 
 
 def test_a_clock_that_cannot_be_restored_is_reported(tmp_path: Path, zipapp: Path, control: FrequencyLimits) -> None:
     failures: list[str] = []
-    with guarded(control, failures, str(zipapp)):
+    with guarded(control, failures, str(tmp_path / "notes"), str(zipapp)):
         path = tmp_path / (cpufreq_tree.FOLDER % 0) / "scaling_max_freq"
         path.unlink()
         path.mkdir()
@@ -88,7 +88,8 @@ def test_a_clock_that_cannot_be_restored_is_reported(tmp_path: Path, zipapp: Pat
 
 
 def test_without_a_guard_nothing_is_changed(tmp_path: Path, control: FrequencyLimits) -> None:
-    with pytest.raises(NotPermitted, match="could not be started"), guarded(control, [], str(tmp_path / "missing.pyz")):
+    missing = str(tmp_path / "missing.pyz")
+    with pytest.raises(NotPermitted, match="not be started"), guarded(control, [], str(tmp_path), missing):
         control.apply(DeviceState(1560))
     assert cpufreq_tree.limits(tmp_path, 0) == BEFORE
 

@@ -6,37 +6,86 @@ from typing import Optional, Tuple
 import numpy
 
 from ....core.validation.result import ArrayError
-from ....models.reference.variable import Variable
+from ....models.reference.variable import Errors, Variable
 
 # Rounding errors of correct kernels stay below this multiple of the probabilistic bound, measured on all frameworks.
 FACTOR = 4.0
 _DIGITS = {"float64": 53, "float32": 24, "bfloat16": 8, "float16": 11}
 _SMALLEST = {"float64": -1074, "float32": -149, "bfloat16": -133, "float16": -24}  # exponents of the smallest numbers
+_IN_CACHE = 2**15  # numbers of an array in float64, of which a few fit into a cache of the second level
 
 
 def array_error(name: str, found: "numpy.ndarray", reference: Variable, dtype: str) -> ArrayError:
-    """Return the error of an array of a data type. An array of another shape has infinite errors."""
+    """Return the error of an array of a data type. Errors that are not finite are None."""
     expected = reference.value
     if found.shape != expected.shape:
-        return ArrayError(name, math.inf, math.inf, math.inf, None, None, None, math.inf, math.inf)
-    difference = numpy.array(numpy.abs(found.astype(numpy.float64) - expected))
-    difference[~numpy.isfinite(difference)] = numpy.inf
-    ratios = _ratios(difference, reference.error)
-    norms, sizes = _norms(difference), _norms(expected)
-    relative = [norm / size if size > 0 else None for norm, size in zip(norms, sizes)]
-    worst = numpy.unravel_index(int(ratios.argmax()), ratios.shape)
-    return ArrayError(
-        array=name,
-        l1=norms[0],
-        l2=norms[1],
-        max=norms[2],
-        relative_l1=relative[0],
-        relative_l2=relative[1],
-        relative_max=relative[2],
-        ulps=float((difference / ulp(expected, dtype)).max()),
-        bound_ratio=float(ratios.max()),
-        worst=[int(index) for index in worst],
-    )
+        reason = "the shape is %s instead of %s" % (found.shape, expected.shape)
+        return ArrayError(name, None, None, None, None, None, None, None, None, [], reason)
+    errors, numbers, values = _Total(), found.reshape(-1), expected.reshape(-1)
+    bounds = None if reference.error is None else reference.error.reshape(-1)
+    for first in range(0, found.size, _IN_CACHE):
+        part = slice(first, first + _IN_CACHE)
+        bound = None if bounds is None else bounds[part]
+        errors.add(numbers[part].astype(numpy.float64), values[part], bound, dtype)
+    return errors.of(name, expected.shape)
+
+
+class _Total:
+    """The errors of an array, of which some elements are added at a time, which stay in the cache."""
+
+    def __init__(self) -> None:
+        self._sums = numpy.zeros((2, 2))  # of magnitudes and of squares: of the difference, and of the reference
+        self._largest = numpy.zeros(2)
+        self._ulps = self._ratio = 0.0
+        self._size = self._infinite = self._worst = 0
+
+    def add(self, found: "numpy.ndarray", expected: "numpy.ndarray", bound: Errors, dtype: str) -> None:
+        """Add consecutive elements."""
+        difference = numpy.abs(found - expected)
+        is_finite = numpy.isfinite(difference)
+        if not is_finite.all():
+            difference[~is_finite] = numpy.inf
+            self._infinite += int((~is_finite).sum())
+        for place, array in enumerate((difference, numpy.abs(expected))):
+            self._sums[place] += array.sum(), (array**2).sum()
+            self._largest[place] = max(self._largest[place], array.max(initial=0))
+        if difference.any():
+            self._ulps = max(self._ulps, float((difference / ulp(expected, dtype)).max()))
+            ratios = _ratios(difference, bound)
+            worst = int(ratios.argmax())
+            if ratios[worst] > self._ratio:
+                self._ratio, self._worst = float(ratios[worst]), self._size + worst
+        self._size += found.size
+
+    def of(self, name: str, shape: Tuple[int, ...]) -> ArrayError:
+        """Return the errors of all elements, which are an array of this shape."""
+        norms, sizes = ([sums[0], sums[1] ** 0.5, most] for sums, most in zip(self._sums, self._largest))
+        relative = [finite(float(norm / size)) if size > 0 else None for norm, size in zip(norms, sizes)]
+        l1, l2, largest = (finite(float(norm)) for norm in norms)
+        return ArrayError(
+            array=name,
+            l1=l1,
+            l2=l2,
+            max=largest,
+            relative_l1=relative[0],
+            relative_l2=relative[1],
+            relative_max=relative[2],
+            ulps=finite(self._ulps),
+            bound_ratio=finite(self._ratio),
+            worst=[int(index) for index in numpy.unravel_index(self._worst, shape)],
+            reason=self._reason(),
+        )
+
+    def _reason(self) -> Optional[str]:
+        """Return why errors are not finite; None if all are."""
+        if self._infinite:
+            return "%d of %d elements are not finite" % (self._infinite, self._size)
+        return "an element without rounding errors is wrong" if math.isinf(self._ratio) else None
+
+
+def finite(number: float) -> Optional[float]:
+    """Return a number for a record: None if it is not finite, which JSON does not have."""
+    return number if math.isfinite(number) else None
 
 
 def ulp(values: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
@@ -46,14 +95,8 @@ def ulp(values: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
     return distance
 
 
-def _ratios(difference: "numpy.ndarray", bound: "Optional[numpy.ndarray]") -> "numpy.ndarray":
+def _ratios(difference: "numpy.ndarray", bound: Errors) -> "numpy.ndarray":
     """Return the ratio of each difference to FACTOR times its bound: 0 if both are 0."""
     bounds = numpy.zeros(difference.shape) if bound is None else FACTOR * bound.astype(numpy.float64)
     with numpy.errstate(divide="ignore", invalid="ignore"):
         return numpy.where(difference == 0, 0.0, difference / bounds)
-
-
-def _norms(array: "numpy.ndarray") -> Tuple[float, float, float]:
-    """Return the L1, L2 and maximum norm."""
-    magnitudes = numpy.abs(array)
-    return float(magnitudes.sum()), float(numpy.sqrt((magnitudes**2).sum())), float(magnitudes.max())

@@ -1,6 +1,5 @@
 """The comparison of results with their references, in words and as a map."""
 
-import math
 from typing import Dict, Optional
 
 import numpy
@@ -26,13 +25,13 @@ def wrong_shape(results: Arrays, references: Dict[str, Variable]) -> Optional[st
 
 def wrong_numbers(worst: ArrayError, found: "numpy.ndarray") -> Optional[str]:
     """Return what is wrong with the array that has the largest ratio to its bound; None if nothing is."""
-    if worst.bound_ratio <= 1:
+    if worst.ratio <= 1:
         return None
     title, index = _title(worst.array), tuple(worst.worst)
     place = "at index %s" % list(index)
     if not numpy.isfinite(found[index]):
         return "%s is %s %s" % (title, found[index], place)
-    if math.isinf(worst.bound_ratio):
+    if worst.bound_ratio is None:
         return "%s has no rounding errors, but it is wrong %s" % (title, place)
     return "the error of %s is %.3g times the bound of rounding errors, %s" % (title, worst.bound_ratio, place)
 

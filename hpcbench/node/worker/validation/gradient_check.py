@@ -6,7 +6,7 @@ with few inputs are checked along each of them, which is the whole Jacobian for 
 """
 
 from dataclasses import replace
-from typing import Callable, Dict, List, NamedTuple, Optional
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy
 
@@ -15,6 +15,7 @@ from ....models.operators.operator import FORWARD
 from ....models.reference.variable import Variable
 from ...errors import Unsupported
 from ...frameworks.operator_call import OUTPUT, OperatorCall, Request
+from .array_errors import finite
 
 STEP = 1e-6
 DIRECTIONS = 2
@@ -77,7 +78,7 @@ def _slopes(exact: Request, forward: Forward, directions: List[Arrays]) -> List[
 
     def weighted(direction: Arrays, step: float) -> float:
         shifted = {name: exact.arrays[name] + step * each for name, each in direction.items()}
-        return float((forward({**exact.arrays, **shifted}) * exact.cotangent).sum())
+        return float(numpy.vdot(forward({**exact.arrays, **shifted}), exact.cotangent))
 
     return [(weighted(each, STEP) - weighted(each, -STEP)) / (2 * STEP) for each in directions]
 
@@ -92,8 +93,8 @@ def _checked(
     reason: Optional[str] = None,
 ) -> Checked:
     differences = [abs(_product(found, each) - slope) for each, slope in zip(directions, slopes)]
-    error = numpy.max(differences) / norm  # which is not a number if one is not
-    return Checked(GradientCheck(dtype, len(directions), float(error), reason), bool(error <= tolerance))
+    error = float(numpy.max(differences) / norm)  # which is not a number if one is not
+    return Checked(GradientCheck(dtype, len(directions), finite(error), reason), error <= tolerance)
 
 
 def _directions(request: Request) -> List[Arrays]:
@@ -106,7 +107,13 @@ def _directions(request: Request) -> List[Arrays]:
         cut = [numpy.split(unit, ends[:-1]) for unit in units]
         return [{name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())} for parts in cut]
     numbers = numpy.random.RandomState(0)
-    return [{name: 2.0 * numbers.randint(0, 2, shape) - 1 for name, shape in shapes.items()} for _ in range(DIRECTIONS)]
+    return [{name: _signs(numbers, shape) for name, shape in shapes.items()} for _ in range(DIRECTIONS)]
+
+
+def _signs(numbers: "numpy.random.RandomState", shape: Sequence[int]) -> "numpy.ndarray":
+    count = int(numpy.prod(shape))
+    bits = numpy.unpackbits(numpy.frombuffer(numbers.bytes(count // 8 + 1), numpy.uint8))[:count]
+    return 2 * bits.reshape(shape).astype(numpy.float64) - 1
 
 
 def _in_float64(array: "numpy.ndarray") -> "numpy.ndarray":
@@ -114,7 +121,9 @@ def _in_float64(array: "numpy.ndarray") -> "numpy.ndarray":
 
 
 def _product(first: Arrays, second: Arrays) -> float:
-    return float(sum((first[name].astype(numpy.float64) * array).sum() for name, array in second.items()))
+    return float(
+        sum(numpy.vdot(first[name].astype(numpy.float64, copy=False), array) for name, array in second.items())
+    )
 
 
 def _norm(arrays: Arrays) -> float:

@@ -158,7 +158,7 @@ def _copied(arrays: Any) -> List["numpy.ndarray"]:
 def _compared(found: Arrays, references: Dict[str, Variable]) -> Validation:
     reason = wrong_shape(found, references)
     errors = {name: array_error(name, found[name], reference, "float32") for name, reference in references.items()}
-    worst = max(errors.values(), key=lambda error: error.bound_ratio)
+    worst = max(errors.values(), key=lambda error: error.ratio)
     reason = reason or wrong_numbers(worst, found[worst.array])
     verdict = FAILED if reason else PASSED
     if not reason:

@@ -1,13 +1,17 @@
 """Whether repeated calls return the same bits, and calls with other numbers of threads."""
 
+import math
+import time
 import zlib
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy
 
 from ....core.validation.result import Repeatability
+from .array_errors import finite
 
 CALLS = 5
+LIMIT_S = 1.0  # after which slow operators are not called again
 Arrays = Dict[str, "numpy.ndarray"]
 
 
@@ -19,19 +23,31 @@ class Repeated(NamedTuple):
 
 
 def repeated(
-    first: Arrays, call: Callable[[], Arrays], with_threads: Optional[Callable[[int], Arrays]], threads: Sequence[int]
+    first: Arrays,
+    call: Callable[[], Arrays],
+    with_threads: Optional[Callable[[int], Arrays]],
+    threads: Sequence[int],
+    limit_s: float = math.inf,
 ) -> Repeated:
-    """Call again with the same input, and with each number of threads if the framework can change it in a process."""
-    calls = [first, *(call() for _ in range(CALLS - 1))]
+    """Call again with the same input, and with each number of threads if the framework can change it in a process.
+
+    There are two calls at least, and no further ones after `limit_s`.
+    """
+    start = time.monotonic()
+    calls = [first, call()]
+    while len(calls) < CALLS and time.monotonic() - start < limit_s:
+        calls.append(call())
     others = [with_threads(count) for count in threads] if with_threads else []
-    differences = [_difference(first, each) for each in others]
+    largest = max(_difference(first, each) for each in calls)
+    of_threads = max(_difference(first, each) for each in others) if len(others) > 1 else None
     repeatability = Repeatability(
-        calls=CALLS,
+        calls=len(calls),
         bitwise=_equal(calls),
-        largest_difference=max(_difference(first, each) for each in calls),
+        largest_difference=finite(largest),
         thread_counts=list(threads) if with_threads else [],
         threads_bitwise=_equal(others) if len(others) > 1 else None,
-        threads_difference=max(differences) if len(others) > 1 else None,
+        threads_difference=None if of_threads is None else finite(of_threads),
+        reason="a difference is not finite" if numpy.inf in (largest, of_threads) else None,
     )
     return Repeated(repeatability, None if repeatability.bitwise else _variances(calls))
 

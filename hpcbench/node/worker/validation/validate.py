@@ -1,12 +1,13 @@
 """Validate the results of an operator, after its measurement."""
 
+import math
 import time
 from dataclasses import replace
 from typing import Callable, Dict, Optional, Sequence
 
 import numpy
 
-from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
+from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, GradientCheck, Validation
 from ....models.operators.operator import FORWARD
 from ....models.reference.variable import Variable
 from ...frameworks.adapter import OperatorComputation
@@ -17,7 +18,7 @@ from .comparison import error_map, wrong_numbers, wrong_shape
 from .gradient_check import check_gradients
 from .heat_map import heat_map
 from .references import references_of
-from .repeatability import checksum, repeated
+from .repeatability import LIMIT_S, checksum, repeated
 
 MOST_FLOPS = 50e9  # of a case whose reference is computed: a minute on one core
 Arrays = Dict[str, "numpy.ndarray"]
@@ -41,10 +42,10 @@ def validate(
     validation = _random(computation, results) if request.operator.is_random else _compared(computation, results)
     if not request.operator.is_random:
         call = computation.call.results
-        # The ranks of a collective operator make the same calls, but may have different numbers of threads.
-        alone = with_threads and not request.operator.is_collective
+        # The ranks of a collective operator make the same calls, but may differ in speed and numbers of threads.
+        alone = not request.operator.is_collective
         changed = (lambda count: with_threads(count, call)) if with_threads and alone else None
-        repeats, variances = repeated(results, call, changed, threads)
+        repeats, variances = repeated(results, call, changed, threads, LIMIT_S if alone else math.inf)
         shown = variances and max(variances, key=lambda name: float(variances[name].max()))
         variance_map = heat_map(shown, variances[shown]) if variances and shown else None
         validation = replace(validation, repeatability=repeats, variance_map=variance_map, checksum=checksum(results))
@@ -58,14 +59,14 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
     reason, checked = wrong_shape(results, references), None
     compared = [name for name in results if name in references]
     errors = {name: array_error(name, results[name], references[name], request.dtype) for name in compared}
-    worst = max(errors.values(), key=lambda error: error.bound_ratio, default=None)
+    worst = max(errors.values(), key=lambda error: error.ratio, default=None)
     if request.phase != FORWARD and not reason:
         checked = check_gradients(
             request, computation.called_with, results, references, own_references.forward_of(request)
         )
     reason = reason or (wrong_numbers(worst, results[worst.array]) if worst else None)
     if not reason and checked and not checked.passed:
-        reason = "the gradients differ from central differences by %.2g of their norm" % checked.check.error
+        reason = _wrong_gradients(checked.check)
     return Validation(
         verdict=FAILED if reason else PASSED,
         reason=reason,
@@ -74,6 +75,12 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
         gradient_check=checked.check if checked else None,
         error_map=error_map(worst.array, results[worst.array], references[worst.array]) if worst else None,
     )
+
+
+def _wrong_gradients(check: GradientCheck) -> str:
+    if check.error is None:
+        return "the gradients, or the central differences, are not finite in %s" % check.dtype
+    return "the gradients differ from central differences by %.2g of their norm" % check.error
 
 
 def _references(computation: OperatorComputation) -> Dict[str, Variable]:

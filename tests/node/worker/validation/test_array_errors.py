@@ -24,6 +24,7 @@ def test_the_norms_are_those_of_the_difference() -> None:
     assert found.relative_l1 == 1.5 / 10
     assert found.relative_l2 == pytest.approx(math.sqrt(1.25 / 30))
     assert found.relative_max == 1 / 4
+    assert found.reason is None
     assert (found.bound_ratio, found.worst, found.array) == (1 / FACTOR, [1, 1], "output")
 
 
@@ -37,22 +38,24 @@ def test_the_worst_element_is_that_with_the_largest_ratio_to_its_bound() -> None
 def test_without_an_error_the_ratio_to_no_bound_is_0() -> None:
     for bound in (None, [0.0, 0.0]):
         assert error_of([1.0, 2.0], [1.0, 2.0], bound).bound_ratio == 0
-        assert math.isinf(error_of([1.0, 2.0], [1.0, 2.5], bound).bound_ratio)
+        wrong = error_of([1.0, 2.0], [1.0, 2.5], bound)
+        assert (wrong.bound_ratio, wrong.ratio, wrong.max) == (None, math.inf, 0.5)
+        assert wrong.reason == "an element without rounding errors is wrong"
     assert error_of([0.0], [0.0]).relative_l2 is None
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
-def test_a_value_that_is_not_finite_has_an_infinite_error(wrong: float) -> None:
+def test_a_value_that_is_not_finite_has_no_error_but_a_reason(wrong: float) -> None:
     found = error_of([1.0, wrong, 2.0], [1.0, 1.0, 2.0], [1.0, 1.0, 1.0])
-    assert {found.l1, found.l2, found.max, found.relative_max, found.ulps, found.bound_ratio} == {math.inf}
-    assert found.worst == [1]
+    assert {found.l1, found.l2, found.max, found.relative_max, found.ulps, found.bound_ratio} == {None}
+    assert (found.worst, found.ratio, found.reason) == ([1], math.inf, "1 of 3 elements are not finite")
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (6,), (2, 3, 1), (1, 3)])
-def test_another_shape_has_an_infinite_error(shape: tuple[int, ...]) -> None:
+def test_another_shape_has_no_error_but_a_reason(shape: tuple[int, ...]) -> None:
     found = error_of(np.zeros(shape), np.zeros((2, 3)))
-    assert {found.l1, found.l2, found.max, found.ulps, found.bound_ratio} == {math.inf}
-    assert found.relative_l2 is None
+    assert {found.l1, found.l2, found.max, found.relative_l2, found.ulps, found.bound_ratio} == {None}
+    assert (found.ratio, found.reason) == (math.inf, f"the shape is {shape} instead of (2, 3)")
 
 
 @pytest.mark.parametrize(

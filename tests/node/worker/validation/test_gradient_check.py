@@ -74,8 +74,10 @@ def test_a_value_that_is_not_a_number_fails(when: str) -> None:
     found = validated("linear", SMALL, BOTH, Faulty)
     assert (found.verdict, found.reason) == (
         FAILED,
-        "the gradients differ from central differences by nan of their norm",
+        "the gradients, or the central differences, are not finite in float64",
     )
+    assert found.gradient_check is not None
+    assert found.gradient_check.error is None
 
 
 class WithoutFloat64(NumPyOperator):

@@ -20,6 +20,10 @@ def test_all_dimensions_but_the_last_are_joined() -> None:
     assert (heat_map("x", np.array(7.0)).shape, heat_map("x", np.array(7.0)).rows) == ([1, 1], [[7]])
 
 
+def test_a_block_with_a_number_that_is_not_finite_has_no_value() -> None:
+    assert heat_map("x", np.array([[1.0, np.inf], [np.nan, 2.0]])).rows == [[1, None], [None, 2]]
+
+
 @pytest.mark.parametrize("shape", [(33, 100), (1000, 31), (5, 7, 11, 65), (64, 32)])
 def test_each_block_of_a_large_array_shows_its_largest_value(shape: tuple[int, ...]) -> None:
     values = np.random.default_rng(0).integers(0, 1000, shape).astype(float)

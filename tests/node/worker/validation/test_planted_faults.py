@@ -3,6 +3,7 @@ the validation finds each, and passes the same operators without the fault."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -10,7 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from hpcbench.core.validation.result import FAILED, PASSED
+from hpcbench.core.typed_json import from_json, to_json
+from hpcbench.core.validation.result import FAILED, PASSED, Validation
 from hpcbench.models.operators.operator import BOTH, FORWARD, OF_INPUTS, OF_WEIGHTS
 from hpcbench.models.operators.values import rounded
 from tests.node.worker.validation.numpy_call import NumPyOperator, validated, variant
@@ -215,6 +217,7 @@ def test_a_fault_that_is_planted_in_numpy_in_place_of_a_framework_is_found(name:
     assert found.verdict == FAILED
     assert re.search(fault.message, found.reason or ""), found.reason
     assert found.worst is not None
+    assert from_json(Validation, json.loads(json.dumps(to_json(found), allow_nan=False))) == found
     right = validated(fault.operator, fault.sizes, fault.phase)
     assert (right.verdict, right.reason) == (PASSED, None)
     assert right.worst is not None

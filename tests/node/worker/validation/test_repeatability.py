@@ -31,6 +31,14 @@ def test_equal_calls_are_repeatable_bit_by_bit() -> None:
     assert (found.thread_counts, found.threads_bitwise, found.threads_difference) == ([], None, None)
 
 
+def test_a_slow_operator_is_called_twice() -> None:
+    calls = []
+    found, _ = repeated(FIRST, lambda: calls.append(True) or FIRST, None, [], limit_s=0)
+    assert (found.calls, len(calls), found.bitwise) == (2, 1, True)
+    found, _ = repeated(FIRST, lambda: moved(1.0), None, [], limit_s=0)
+    assert not found.bitwise
+
+
 def test_the_variance_shows_where_calls_differ() -> None:
     noise = itertools.cycle([0.5, 0.0])
     found, variances = repeated(FIRST, lambda: moved(next(noise)), None, [])
@@ -52,7 +60,14 @@ def test_equal_values_that_are_not_finite_do_not_differ(value: float) -> None:
     found, _ = repeated(first, lambda: {"x": np.float32([1.0, value])}, None, [])
     assert (found.bitwise, found.largest_difference) == (True, 0.0)
     found, _ = repeated(first, lambda: {"x": np.float32([1.0, 2.0])}, None, [])
-    assert (found.bitwise, found.largest_difference) == (False, np.inf)
+    assert (found.bitwise, found.largest_difference, found.reason) == (False, None, "a difference is not finite")
+    found, _ = repeated(first, lambda: first, lambda count: {"x": np.float32([count, value])}, [1, 2])
+    assert (found.threads_bitwise, found.threads_difference, found.reason) == (False, 1.0, None)
+    found, _ = repeated(first, lambda: first, lambda count: {"x": np.float32([1.0, count])}, [1, 2])
+    assert (found.threads_bitwise, found.threads_difference, found.reason) == (
+        *(False, None),
+        "a difference is not finite",
+    )
 
 
 @pytest.mark.parametrize(("by", "bitwise"), [(0.0, True), (0.25, False)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +66,23 @@ def test_noise_of_a_planted_double_is_reported_and_is_no_failure() -> None:
     quiet = validated("linear", LINEAR)
     assert quiet.repeatability is not None
     assert (quiet.repeatability.bitwise, quiet.variance_map) == (True, None)
+
+
+class Overflowing(NumPyOperator):
+    """One element is infinite at each second call."""
+
+    def after(self, results: Arrays) -> Arrays:
+        results["output"][3, 2] += np.float32(np.inf if self.calls % 2 == 0 else 0)
+        return results
+
+
+def test_a_number_of_a_planted_double_that_is_sometimes_infinite_is_null_with_a_reason() -> None:
+    found = validated("linear", LINEAR, of=Overflowing)
+    assert found.repeatability is not None
+    assert (found.repeatability.largest_difference, found.repeatability.reason) == (None, "a difference is not finite")
+    assert found.variance_map is not None
+    assert sum(cell is None for row in found.variance_map.rows for cell in row) == 1
+    assert from_json(Validation, json.loads(json.dumps(to_json(found), allow_nan=False))) == found
 
 
 @pytest.mark.parametrize("depends", [False, True])

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from hpcbench.analysis.results import Results
-from hpcbench.report.html.step_parts import step_parts_of
-from hpcbench.report.terminal.step_parts import print_step_parts
+from hpcbench.report.html.training_tables import step_parts_of
+from hpcbench.report.terminal.training_tables import print_training_tables
 from tests.report.synthetic_results import case, results
 
 
@@ -20,7 +20,7 @@ def steps(*tasks: str) -> Results:
 
 
 def printed(found: Results, capsys: pytest.CaptureFixture[Any], top: int = 10) -> str:
-    print_step_parts(found, top, Console(width=200))
+    print_training_tables(found, top, Console(width=200))
     return str(capsys.readouterr().out)
 
 
@@ -50,3 +50,10 @@ def test_the_page_has_the_same_table() -> None:
     (table,) = found.tables
     assert table.title == "2 training steps"
     assert table.columns[0].title == "batch size"
+
+
+def test_a_narrow_terminal_drops_the_times_of_whole_tasks(capsys: pytest.CaptureFixture[Any]) -> None:
+    print_training_tables(steps("inference", "backward", "training"), 10, Console(width=80))
+    header = str(capsys.readouterr().out).partition("Parts of a training step")[2].split("8  ")[0]
+    assert "update" in header
+    assert header.count("95 % CI") < 5  # all five parts have one

@@ -1,0 +1,79 @@
+"""Profile a network again at several clocks of its device, which a guard restores in any case."""
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Callable, List, Optional
+
+from ...core.profiling.operator_row import OperatorRow
+from ..clocks import choose, guard, leftovers
+from ..clocks.control import DeviceState, NotPermitted
+from ..frameworks.profile_request import ProfileRequest
+from ..host.sysfs import this_system
+from . import timing
+
+if TYPE_CHECKING:
+    from ..frameworks.adapter import Adapter, Computation
+
+Keep = Callable[[OperatorRow], None]
+
+
+def profile(
+    adapter: "Adapter",
+    computation: "Computation",
+    request: ProfileRequest,
+    number: int,
+    keep: Keep,
+    warnings: List[str],
+) -> None:
+    """Measure the network and profile its operators at up to `number` clocks; pass each row with its state to `keep`.
+
+    Add a sentence to `warnings` if the clock cannot be changed, and for what each profile warns about.
+    """
+    try:
+        control = choose.control_of(this_system(), _gpu_index(adapter, computation))
+        with guard.guarded(control, warnings, leftovers.folder_of(os.getcwd())):  # a worker starts in its workspace
+            for state in control.states(number):
+                try:
+                    control.apply(state)
+                except NotPermitted as error:
+                    warnings.append("profile: %s was refused: %s" % (_in_words(state), error))
+                else:
+                    found = adapter.profile(computation, _measured(computation, request), _with_state(state, keep))
+                    warnings += [warning for warning in found if warning not in warnings]
+    except NotPermitted as error:
+        warnings.append("profile: the clock was not changed, so that there is one state: %s" % error)
+
+
+def _gpu_index(adapter: "Adapter", computation: "Computation") -> Optional[int]:
+    """Return the index of the GPU of this rank among the visible ones; None on CPUs."""
+    if not computation.problem.on_gpu:
+        return None
+    from ..frameworks import capabilities  # needs numpy
+
+    return capabilities.own_gpu(computation.problem, len(adapter.devices()))
+
+
+def _measured(computation: "Computation", request: ProfileRequest) -> ProfileRequest:
+    """Return the request with measurements of the whole step in the present state."""
+    from .tasks import STEPS
+
+    step = STEPS[computation.problem.parameters["task"]](computation)
+    samples = timing.measure(step, computation.synchronize, request.settings)
+    return request._replace(step_times_s=[time for time in samples.times_s if time is not None])
+
+
+def _with_state(state: DeviceState, keep: Keep) -> Keep:
+    """Return a function that adds a state to a row, and keeps it."""
+    return lambda row: keep(
+        replace(
+            row,
+            requested_clock_mhz=state.clock_mhz,
+            requested_power_limit_w=state.power_limit_w,
+            clock_method=state.method,
+        )
+    )
+
+
+def _in_words(state: DeviceState) -> str:
+    value = "%g W" % state.power_limit_w if state.power_limit_w is not None else "%d MHz" % (state.clock_mhz or 0)
+    return "%s (%s)" % (value, state.method)

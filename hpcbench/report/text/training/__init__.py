@@ -1,0 +1,1 @@
+"""Tables of training as columns of text."""

@@ -1,0 +1,73 @@
+"""Accuracy after equal epochs, on a terminal, on the page and as a figure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hpcbench.analysis.results import Results
+from hpcbench.report.charts.curves import MAX_ARMS, draw, figures_of_equal_epochs
+from hpcbench.report.charts.theme import ON_PAGE
+from hpcbench.report.export.report_json import report_json
+from hpcbench.report.html.training_tables import equal_epochs_of
+from hpcbench.report.terminal.training_tables import print_training_tables
+from hpcbench.report.text.training.equal_epochs import curves_of
+from hpcbench.report.text.training.equal_epochs import equal_epochs_of as rows_of
+from tests.analysis.training.test_equal_epochs import ONE, TWO, trained
+
+
+def two_seeds() -> Results:
+    return trained((ONE, [[0.5, 0.8, 0.9], [0.5, 0.8, 0.9]]), (TWO, [[0.4, 0.6, 0.7], [0.4, 0.6, 0.71]]))
+
+
+def test_the_terminal_has_a_row_per_comparison(capsys: pytest.CaptureFixture[Any]) -> None:
+    print_training_tables(two_seeds(), 10, Console(width=200))
+    title, header, row = str(capsys.readouterr().out).splitlines()
+    assert title == "Accuracy after equal epochs"
+    assert header.split()[:6] == ["strategy", "ranks", "batch", "size", "equal", "epoch"]
+    assert row.split()[:9] == ["ddp", "2", "32", "batch", "per", "rank", "3", "0.7050", "0.9000"]
+    assert "-0.1950" in row
+    assert "2 seeds" in row
+    assert "missed" in row.split()  # two ranks never reached 0.9
+
+
+def test_the_page_has_the_same_table() -> None:
+    found = equal_epochs_of(two_seeds())
+    assert found is not None
+    (table,) = found.tables
+    assert table.title == "1 comparison"
+    assert table.places[0].cells[0] == "ddp"
+    assert equal_epochs_of(trained((TWO, [[0.5]]))) is None
+
+
+def test_the_figure_has_a_line_per_arm() -> None:
+    found = two_seeds()
+    curves = curves_of(found, rows_of(found))
+    (figure,) = figures_of_equal_epochs(curves)
+    assert figure.description == "Last values: single, 1 rank x 32: 0.9; ddp, 2 ranks x 32: 0.705."
+    drawn = draw(curves, ON_PAGE).to_dict()
+    assert drawn["encoding"]["color"]["scale"]["domain"] == ["single, 1 rank x 32", "ddp, 2 ranks x 32"]
+    many = [({**TWO, "averaging_period": count}, [[0.1, 0.2, 0.3]]) for count in range(MAX_ARMS + 1)]
+    found = trained((ONE, [[0.5, 0.8, 0.9]]), *many)
+    (figure,) = figures_of_equal_epochs(curves_of(found, rows_of(found)))
+    assert figure.caption.endswith(f"The figure shows the first {MAX_ARMS} of {MAX_ARMS + 2} trainings.")
+
+
+def test_json_has_the_comparisons() -> None:
+    document = json.loads(report_json(two_seeds(), [], []))
+    (row,) = document["equal_epochs"]
+    assert row["cases"] == ["case-2", "case-3"]
+    assert row["difference"] == pytest.approx(-0.195)
+    assert json.loads(report_json(trained((TWO, [[0.5]])), [], []))["equal_epochs"] == []
+
+
+def test_a_narrow_terminal_keeps_strategy_difference_and_verdict(capsys: pytest.CaptureFixture[Any]) -> None:
+    print_training_tables(two_seeds(), 10, Console(width=100))
+    _, *header, row = str(capsys.readouterr().out).splitlines()
+    text = " ".join(header)
+    assert all(name in text for name in ("strategy", "difference", "verdict"))
+    assert "target" not in text
+    assert row.split()[0] == "ddp"
