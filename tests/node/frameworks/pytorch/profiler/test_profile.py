@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hpcbench.core.profiling.operator_row import OperatorRow
 from hpcbench.core.typed_json import from_json, to_json
+from hpcbench.node.clocks import choose
+from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from hpcbench.node.frameworks.profile_request import ProfileRequest
+from hpcbench.node.worker import clock_states
 from hpcbench.node.worker.stopping_rules import Settings
+from tests.node.clocks import cpufreq_tree
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
@@ -96,6 +102,29 @@ def test_an_error_in_a_power_window_keeps_all_rows(build: Build, monkeypatch: py
         profile.profile(network, REQUEST._replace(windows=2, window_s=0.01), found.append)
     assert [row.kind for row in found][:2] == ["idle", "network"]
     assert sum(row.kind == "gemm" for row in found) == 3
+
+
+def test_each_state_has_all_rows_with_a_copy_of_cpufreq(
+    build: Build, tmp_path: Path, zipapp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control = FrequencyLimits(cpufreq_tree.make(tmp_path, [0]))
+    monkeypatch.setattr(choose, "control_of", lambda system, gpu_index: control)
+    monkeypatch.setattr(sys, "argv", [str(zipapp)])
+    monkeypatch.chdir(tmp_path)
+    network, found, warnings = build("mlp", task="training"), list[OperatorRow](), list[str]()
+    request = REQUEST._replace(windows=1, window_s=0.01)
+    load("pytorch").profile(network, request, found.append)
+    clock_states.profile(load("pytorch"), network, request, 2, found.append, warnings)
+    assert not [warning for warning in warnings if "clock" in warning or "restored" in warning]
+    states = {mhz: [row for row in found if row.requested_clock_mhz == mhz] for mhz in (None, 1080, 3000)}
+    keys = [{(row.kind, *rows.key_of(row)) for row in its} for its in states.values()]
+    assert keys[0] == keys[1] == keys[2]
+    assert sum(len(its) for its in states.values()) == len(found)
+    steps = [row.hot_s for row in found if row.kind == "network"]
+    assert steps[0] == 2e-3, "as measured before"
+    assert len({*steps}) == 3, "measured again in each state"
+    assert sum(row.window_start_s is not None for row in found) == 3 * 3
+    assert cpufreq_tree.limits(tmp_path, 0) == ("800000", "2500000")
 
 
 def test_slow_steps_under_the_profiler_are_a_warning(build: Build) -> None:
