@@ -71,3 +71,11 @@ def test_a_narrow_terminal_keeps_strategy_difference_and_verdict(capsys: pytest.
     assert all(name in text for name in ("strategy", "difference", "verdict"))
     assert "target" not in text
     assert row.split()[0] == "ddp"
+
+
+def test_without_a_ci_there_is_no_column_of_it(capsys: pytest.CaptureFixture[Any]) -> None:
+    print_training_tables(trained((ONE, [[0.5, 0.9]]), (TWO, [[0.4, 0.7]])), 10, Console(width=200))
+    _, header, row = str(capsys.readouterr().out).splitlines()
+    assert "95 % CI" not in header
+    assert "1 run  " in row
+    assert "inconclusive (one seed)" in row
