@@ -18,8 +18,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 from ....worker.stopping_rules import Settings, Stopping
 from .listing import AtenCalls, Calls, Key, Step
 
-_WARMUP_STEPS = 2  # timed steps that do not count: the first ones allocate memory
-_MOST_UNLIKE = 3  # steps in a row with other operators than the first; then their times have no common order
+_WARMUP_STEPS = 2  # timed steps that do not count: in the first, the mode examines each operator
+_MOST_UNLIKE = 3  # steps in a row with other operators than the first: then a comparison call by call is hopeless
 # For the CI, consecutive steps form batches, whose means are nearly independent (Law, 2015, "Simulation Modeling and
 # Analysis", section 9.5.3). Student's t has one degree of freedom less than there are batches.
 _BATCHES, _STUDENT_T = 7, 2.447

@@ -18,8 +18,10 @@ from .replay import Round, captured
 from .step import compiled_again, observable, operators, step_of
 from .timing import Pace, pace, times
 
-_PROFILED = 0.2  # of `max_time_s`, for the steps under torch.profiler
-_UNLIKE = 1.5  # times the measured step time: then the profiler itself takes a large part of the step
+# The time under torch.profiler, as a fraction of `max_time_s`: its times are only compared with those of this profiler.
+_UNDER_TORCH_PROFILER = 0.2
+# A step under torch.profiler, relative to the measured one: from here, the profiler takes over a third of the step.
+_UNLIKE = 1.5
 
 Keep = Callable[[OperatorRow], None]
 
@@ -34,7 +36,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
     is_compiled = network.problem.parameters["execution"] == COMPILED
     with compiled_kernels.visible_kernels(is_compiled):
         profiled_network = compiled_again(network) if is_compiled else network
-        budget_s = _PROFILED * request.settings.max_time_s
+        budget_s = _UNDER_TORCH_PROFILER * request.settings.max_time_s
         profiled = in_network.profiled(step_of(profiled_network), clock.synchronize, budget_s)
     whole = rows.of_network(network, request.step_times_s, profiled)
     if is_compiled:

@@ -8,9 +8,9 @@ from typing import Any, Iterator, Optional, Sequence
 from .....core.profiling.operator_row import FORWARD, FUSED, IDLE, NETWORK, OperatorRow
 from ....worker.stopping_rules import interval
 from ..network import PyTorchNetwork
-from .compiled_kernels import Kernel
+from .compiled_kernels import Kernel, is_view
 from .in_network import InNetwork, Profiled
-from .kinds import kind_of
+from .kinds import VIEW, kind_of
 from .listing import Key, Listed
 
 VIEW_REASON = "view: it describes the same memory in another way, and launches nothing"
@@ -67,8 +67,9 @@ def of_kernels(kernels: Sequence[Kernel], steps: int) -> Iterator[OperatorRow]:
     for kernel in kernels:
         library, _, name = kernel.name.partition("::")
         dimensions = max(map(len, kernel.shapes), default=2) - 2
+        view = bool(name) and is_view(kernel.name)
         yield OperatorRow(
-            kind=kind_of(name, dimensions) if name else FUSED,
+            kind=VIEW if view else kind_of(name, dimensions) if name else FUSED,
             operator="%s.%s" % (library, name) if name else kernel.name,
             phase=kernel.phase,
             arguments=_json({"shapes": list(kernel.shapes)}),
@@ -76,7 +77,7 @@ def of_kernels(kernels: Sequence[Kernel], steps: int) -> Iterator[OperatorRow]:
             calls_per_step=max(1, round(kernel.in_network.calls / steps)),
             in_network_s=kernel.in_network.mean_s,
             in_network_calls=kernel.in_network.calls,
-            reason=KERNEL_REASON,
+            reason=VIEW_REASON if view else KERNEL_REASON,
         )
 
 
