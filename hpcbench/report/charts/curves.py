@@ -98,7 +98,7 @@ def draw(rows: pd.DataFrame, place: PlotSize) -> Any:
         alt.Chart(drawn)
         .mark_line(strokeWidth=1.5 if place.theme == "screen" else 1)
         .encode(
-            alt.X("step:Q", title=axis, scale=alt.Scale(nice=False)),
+            alt.X("step:Q", title=axis, axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False)),
             alt.Y("value:Q", title=title, scale=alt.Scale(zero=False)),
             colour("case", drawn["colour"]),
             tooltip=[

@@ -13,10 +13,12 @@ from ....worker import timing
 from ....worker.stopping_rules import Settings, Stopping
 from .replay import Round
 
-_SHORTEST_S = 1e-3  # of a measurement of a GPU, whose events have a resolution of 0.5 us
-_LONGEST_QUEUE = 500  # calls; the queue of CUDA takes about a thousand
-_AHEAD = 3.0  # times longer than its launches, the GPU sleeps first, so that it never waits for the host
-_TRIALS = 5
+_SHORTEST_S = 1e-3  # of a measurement of a GPU: its events have a resolution of 0.5 us, which is 0.05 %
+_LONGEST_QUEUE = 500  # calls; the queue of CUDA takes about a thousand, and then makes the host wait
+# The sleep of the GPU before a measurement, relative to the launch of its calls: the GPU must never wait for the host,
+# also if the host is interrupted.
+_AHEAD = 3.0
+_TRIALS = 5  # measurements of which a median is taken, so that one interrupted trial, or two, do not count
 
 
 class Clock(ABC):

@@ -18,10 +18,10 @@ from .arguments import Storages, by_name, bytes_of, described, dtype_name, is_we
 from .flops import Flops
 from .kinds import VIEW, kind_of
 
-_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _NO_OPERATORS = ("prim", "profiler")  # namespaces of calls that compute nothing
 # Views that the schemas do not mark: they return another tensor with the same memory.
-_VIEWS = ("_unsafe_view", "_reshape_alias", "lift_fresh", "detach_")
+VIEWS = ("_unsafe_view", "_reshape_alias", "lift_fresh", "detach_")
 # Of these tables, a call reads as many rows as it returns.
 _LOOKUPS = ("embedding",)
 
@@ -76,10 +76,10 @@ class AtenCalls(TorchDispatchMode):
             return function(*args, **kwargs)
         if function not in self._is_composite:
             has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-            self._is_composite[function] = has_kernel(function.name(), _COMPOSITE)
+            self._is_composite[function] = has_kernel(function.name(), COMPOSITE)
         if self._is_composite[function]:
             with self:
-                return function._op_dk(_COMPOSITE, *args, **kwargs)
+                return function._op_dk(COMPOSITE, *args, **kwargs)
         return self.call(function, args, kwargs)
 
 
@@ -137,7 +137,7 @@ class _Listing(Calls):
         if name in _LOOKUPS:
             sizes[id(inputs[0])] = output_bytes
         named = by_name(function, args, kwargs)
-        is_view = function.is_view or name in _VIEWS
+        is_view = function.is_view or name in VIEWS
         own = {id(tensor) for tensor in inputs if is_weight(tensor, self.weights)}
         return Listed(
             key=key,
