@@ -24,7 +24,8 @@ BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 
 .PHONY: help demo test test-all test-slurms checks soak audit environments environments-all lint house unit integration cluster \
   cluster-down docs site transcripts clean \
-  bench bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
+  bench bench-scale bench-sampling bench-operators bench-comparing bench-interference \
+  bench-threads bench-tuning
 .DEFAULT_GOAL := help
 
 help:
@@ -46,6 +47,7 @@ help:
 	@echo "make bench         performance of hpcbench itself, and all of the following; run nothing else at the same time"
 	@echo "make bench-scale         500 cases on 64 virtual nodes, compared with SbatchMan (ten minutes)"
 	@echo "make bench-sampling      medians compared with torch.utils.benchmark (three minutes)"
+	@echo "make bench-operators     sum of operators compared with whole networks, medians with torch's (five minutes)"
 	@echo "make bench-comparing     error rates of verdicts and CIs (simulated, three minutes)"
 	@echo "make bench-threads       per-layer threads on simulated nodes of 64 cores (half a minute)"
 	@echo "make bench-interference  detection of interference, and false alarms (half an hour)"
@@ -129,13 +131,16 @@ bench: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/history.py
 	$(BIN)/python benchmarks/probe.py
-	$(MAKE) bench-scale bench-sampling bench-comparing bench-interference bench-threads bench-tuning
+	$(MAKE) bench-scale bench-sampling bench-operators bench-comparing bench-interference bench-threads bench-tuning
 
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
 
 bench-sampling: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/sampling.py
+
+bench-operators: $(VENV)/.dev $(VENV)/.torch
+	$(BIN)/python benchmarks/operators.py
 
 bench-interference: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/interference.py

@@ -37,6 +37,7 @@ ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / 
 
 
 # Tests of one worker: they share a cluster, what each framework solves once, a sweep, or figures that are made once.
+# They begin in this order, before all others: tests on a cluster take longest, and mostly wait.
 TOGETHER = (
     *(("tests/cluster/damaged/",), ("tests/cluster/",)),
     *((f"tests/frameworks/test_{name}.py",) for name in ("equal_work", "real_data", "settings_in_effect")),
@@ -54,6 +55,7 @@ TOGETHER = (
     *(("tests/report/html/test_build_page.py",), ("tests/report/html/test_history.py",)),
     *(("tests/report/terminal/test_status.py",), ("tests/report/terminal/test_threads.py",)),
 )
+OTHERS = len(TOGETHER)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -65,7 +67,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return next((group[0] for group in TOGETHER if nodeid.startswith(group)), nodeid)
 
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            given = self.assigned_work[node]  # it keeps all that has ended, and is counted after each test
+            for scope in [scope for scope, tests in given.items() if all(tests.values())]:
+                del given[scope]
+            super().mark_test_complete(node, item_index, duration)
+
+    config.option.loadscopereorder = False  # the groups with most tests are not those that take longest
     return Scheduling(config, log)
+
+
+def pytest_configure() -> None:
+    """Let idle OpenMP threads of this process sleep instead of spin: the other workers need the CPUs.
+
+    OpenMP runtimes read the variable when test modules import them. It is removed before the first test: the processes
+    that tests start do not have it.
+    """
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 
 # Fixtures of tests that start hpcbench, its node code, another Python, or what installs fonts.
@@ -90,12 +108,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.framework)
         if not PROCESSES.isdisjoint(fixtures):
             item.add_marker(pytest.mark.integration)
+    items.sort(
+        key=lambda item: next((at for at, group in enumerate(TOGETHER) if item.nodeid.startswith(group)), OTHERS)
+    )
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported and collected stays: no collection of garbage has to look at it again."""
+    """Keep what has been imported and collected out of the garbage collection; remove the variable of OpenMP."""
     gc.collect()
     gc.freeze()
+    os.environ.pop("OMP_WAIT_POLICY", None)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -146,6 +168,7 @@ class CommandLine:
     within: list[str] = field(default_factory=list)  # a command that runs the rest of its words
     before: Callable[[], None] | None = None  # a function of a module, called first in the process of each command
     here: bool = False  # in the process of the test
+    limits: dict[str, Any] = field(default_factory=dict)  # of each site
     timeout_s: float = TIMEOUT_S
 
     def __call__(
@@ -195,7 +218,9 @@ class CommandLine:
         return f"{file}.yaml"
 
     def site(self, name: str = "here", **sections: Any) -> str:
-        content = {"name": name, "scheduler": "local", "environments": {"pytorch": OWN}, **sections}
+        content: dict[str, Any] = {"name": name, "scheduler": "local", "environments": {"pytorch": OWN}, **sections}
+        if self.limits:
+            content["limits"] = {**self.limits, **content.get("limits", {})}
         (self.workspace / f"{name}-site.yaml").write_text(json.dumps(content))
         return f"{name}-site.yaml"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -15,8 +15,12 @@ from hpcbench.analysis.cases.bootstrap_replicates import Key, Replicates
 from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.cases.ranking import ranked_by
 from hpcbench.analysis.cases.workloads import WORK, work_groups
+from hpcbench.analysis.profiles.clock_states import ClockStates, clock_states
 from hpcbench.analysis.profiles.step_profile import StepProfile, step_profiles
+from hpcbench.analysis.training.divergence import Divergence
 from hpcbench.core.status import COMPLETED
+
+_OfCase = TypeVar("_OfCase", StepProfile, ClockStates)
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Results:
     acceptance: Sequence[Check] = ()  # the conditions of `accept`, checked on the cases
     published_in: str = ""  # the file of published times, which are columns of the cases
     operators: pd.DataFrame = field(default_factory=pd.DataFrame)  # of profiled cases, as in operators.parquet
+    divergences: Sequence[Divergence] = ()  # of trainings whose trajectories were recorded
     epochs: pd.DataFrame = field(default_factory=pd.DataFrame)  # accuracy after each epoch of each training
 
     @cached_property
@@ -86,18 +91,30 @@ class Results:
         return [metric for metric in unknown if work.cases[metric.column].notna().any()]
 
     @cached_property
+    def profiles_of_states(self) -> list[StepProfile]:
+        """Return the profiles of operators in all states of devices, in the order of the ranking of their cases."""
+        return self._ranked(step_profiles(self.operators) if len(self.operators) else [])
+
+    @property
     def profiles(self) -> list[StepProfile]:
-        """Return the profiles of operators, in the order of the ranking of their cases."""
+        """Return the profiles of operators in the default state of the device, in the order of the ranking."""
+        return [profile for profile in self.profiles_of_states if not profile.state]
+
+    @cached_property
+    def clock_states(self) -> list[ClockStates]:
+        """Return the cases whose step was profiled in several states of the device, in the order of the ranking."""
+        return self._ranked(clock_states(self.operators) if len(self.operators) else [])
+
+    def _ranked(self, found: list[_OfCase]) -> list[_OfCase]:
         places = {key: place for place, key in enumerate(zip(self.cases["sweep"], self.cases["case"], strict=True))}
-        found = step_profiles(self.operators) if len(self.operators) else []
         return sorted(found, key=lambda each: places.get((each.sweep, each.case), len(places)))
 
-    def label_of_profile(self, profile: StepProfile) -> str:
-        """Return the label of the case of a profile, with the state of its device if that was changed."""
+    def label_of_profile(self, profile: StepProfile | ClockStates) -> str:
+        """Return the label of the case of a profile."""
         keys = zip(self.cases["sweep"], self.cases["case"], strict=True)
         place = next((place for place, key in enumerate(keys) if key == (profile.sweep, profile.case)), None)
         label = profile.case if place is None else self.full_label(self.cases.iloc[place])
-        return ", ".join(filter(None, (label or profile.case, profile.state)))
+        return label or profile.case
 
     @property
     def planned_cases(self) -> pd.DataFrame:

@@ -90,7 +90,8 @@ def on(command_line, variables):
         "vanishing": {"setup": ["kill -9 $$"]},
     }
     # Records are on a local disk here: they are visible at once.
-    file = command_line.site("cluster", scheduler="slurm", environments=environments, limits={"record_delay_s": 1})
+    command_line.limits = {"record_delay_s": 1}
+    file = command_line.site("cluster", scheduler="slurm", environments=environments)
     command_line.environment = {**variables, "HPCBENCH_SITE": str(command_line.workspace / file)}
     command_line.before = ask_often
     return command_line

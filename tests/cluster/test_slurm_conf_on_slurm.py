@@ -11,8 +11,7 @@ from tests.cluster.conftest import PROGRAM
 def new_shell(bare_cluster, plain_cluster):
     """The command line in processes of its own, without SLURM_CONF; the site file names the slurm.conf."""
     conf = plain_cluster["SLURM_CONF"]
-    limits = {"record_delay_s": 1}
-    bare_cluster.site("own", scheduler="slurm", slurm_conf=conf, limits=limits)
+    bare_cluster.site("own", scheduler="slurm", slurm_conf=conf)
     bare_cluster.environment = {}
     bare_cluster.within = ["env", "--unset=SLURM_CONF", "--unset=HPCBENCH_SITE"]
     return bare_cluster

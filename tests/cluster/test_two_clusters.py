@@ -39,7 +39,7 @@ def twin(slurm, other_cluster):
 
 @pytest.mark.versions("several clusters")
 def test_a_sweep_is_submitted_followed_cancelled_and_resumed_on_the_other_cluster(cluster, slurm, twin, wait_until):
-    site = cluster.site("far", scheduler="slurm", cluster="other", environments={}, limits={"record_delay_s": 1})
+    site = cluster.site("far", scheduler="slurm", cluster="other", environments={})
     parameters = {**PROGRAM, "command": "until [ -e {{ n }} ]; do sleep 0.1; done"}
     experiment = cluster.experiment(
         parameters=parameters,

@@ -14,9 +14,27 @@ import pytest
 from hpcbench.core.frameworks import SETTING_NAMES
 from hpcbench.core.variables.worker import for_worker
 from hpcbench.node.launch.preload import found
+from tests.conftest import ENVIRONMENTS
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 300
+
+# Compiling is most of the work of many scripts; what was compiled is kept beside the environments.
+KEPT = ENVIRONMENTS.parent / "compiled"
+COMPILED = {
+    "JAX_COMPILATION_CACHE_DIR": str(KEPT / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    "TORCHINDUCTOR_CACHE_DIR": str(KEPT / "torch"),
+    "TF_XLA_FLAGS": f"--tf_xla_persistent_cache_directory={KEPT / 'tensorflow'}",
+}
+
+
+def kept_by(environment: str) -> dict[str, str]:
+    """Return the variables by which the frameworks of an environment keep what they compile."""
+    if environment == "horovod-tensorflow":  # an older TensorFlow, which cannot keep what is compiled for CPUs
+        return {name: value for name, value in COMPILED.items() if name != "TF_XLA_FLAGS"}
+    return COMPILED
 
 
 @pytest.fixture
@@ -43,7 +61,11 @@ def start(zipapp: Path, environment_python: Callable[[str], Path]) -> Iterator[C
             started.append(
                 subprocess.Popen(
                     [environment_python(environment or framework), HERE / script, *map(str, words)],
-                    env={**for_worker(asked, os.environ, found(asked, os.environ)), **own},
+                    env={
+                        **for_worker(asked, os.environ, found(asked, os.environ)),
+                        **kept_by(environment or framework),
+                        **own,
+                    },
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,

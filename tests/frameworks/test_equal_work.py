@@ -20,23 +20,13 @@ import pytest
 from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES, TRAINING_FRAMEWORKS
 from hpcbench.core.variables.worker import for_worker
 from hpcbench.models import blocks, catalog
-from tests.conftest import ENVIRONMENTS
+from tests.frameworks.conftest import kept_by
 
 HERE = Path(__file__).parent
 NETWORKS = json.loads((HERE / "small_networks.json").read_text())
 WHOLE = [name for name, asked in NETWORKS.items() if "parts" not in asked]
 TOLERANCE = 5e-4  # of the largest value; the frameworks differ by 2e-4 at most
 TIMEOUT_S = 2000  # the slowest takes four minutes alone, and all else runs beside it
-
-# Compiling is four fifths of the work here; what was compiled is kept beside the environments.
-KEPT = ENVIRONMENTS.parent / "compiled"
-COMPILED = {
-    "JAX_COMPILATION_CACHE_DIR": str(KEPT / "jax"),
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    "TORCHINDUCTOR_CACHE_DIR": str(KEPT / "torch"),
-    "TF_XLA_FLAGS": f"--tf_xla_persistent_cache_directory={KEPT / 'tensorflow'}",
-}
 
 
 class Solver(NamedTuple):
@@ -85,9 +75,7 @@ def solution(
         unset = dict.fromkeys(SETTING_NAMES)
         given = {**unset, "framework": solver.framework, "device": "cpu", "intra_op_threads": 1}
         words = [environment_python(solver.environment), HERE / "solve.py", solver.framework, solver.execution, result]
-        environment = {**for_worker(given, os.environ), **COMPILED, "PYTHONPATH": str(zipapp)}
-        if solver.environment == "horovod-tensorflow":  # an older one, which cannot keep what is compiled for CPUs
-            del environment["TF_XLA_FLAGS"]
+        environment = {**for_worker(given, os.environ), **kept_by(solver.environment), "PYTHONPATH": str(zipapp)}
         if solver == Solver("tensorflow", "tensorflow", "compiled"):  # to optimize takes half of the time
             environment["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)

@@ -24,7 +24,10 @@ FULL = 20  # times the quick part
 PARAMETERS = {"framework": "command", "command": "true"}
 
 
-@pytest.fixture(params=[1, pytest.param(FULL, marks=pytest.mark.hostile)], ids=["quick", "full"])
+@pytest.fixture(
+    params=[1, pytest.param(FULL, marks=[pytest.mark.hostile, pytest.mark.long])],  # make test-all has both
+    ids=["quick", "full"],
+)
 def tries(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[[int], int]:
     """How many values to try, of which the quick part tries this many; they are counted for the summary."""
 

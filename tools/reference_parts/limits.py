@@ -14,6 +14,7 @@ from hpcbench.config.matrix import axes, csv_file, row_filter
 from hpcbench.config.retry import Retry
 from hpcbench.core import status
 from hpcbench.core.metrics import kept_output, value
+from hpcbench.core.profiling.operator_row import MOST_CLOCKS
 from hpcbench.doctor import each_node
 from hpcbench.environments import packages, wheel_cache
 from hpcbench.node.checks import peaks
@@ -114,6 +115,7 @@ def output_limits() -> list[str]:
         Limit("output that is searched for them", f"{_count(found_metrics.MOST_SEARCHED)} characters", "both ends"),
         Limit("size of a line of an operator profile", _bytes(profile_lines.MAX_LINE), "the line is left out"),
         Limit("lines of operator profiles of a sweep", _count(profile_lines.MAX_ROWS), "later ones are left out"),
+        Limit("clocks of a profile", _count(MOST_CLOCKS), "the experiment is refused"),
         Limit("last lines of the output of a failed run in its record", _count(status.LAST_LINES), "-"),
         Limit("log that `logs` and `show` read", _bytes(logs.MOST_BYTES), "only the end is read"),
         Limit("characters of a line that they print", _count(logs.LONGEST), "only the end is printed"),

@@ -2,7 +2,7 @@
 
 The node writes each row as one line of JSON. The login node adds power, energy and the environment, and builds the
 table `operators.parquet` from them. The fields are the only list of the columns that the node measures. Names have the
-unit: times are in seconds per call, and their CIs are 95 % CIs of the median.
+unit: times are in seconds per call, and their CIs are 95 % CIs of the median, or of the mean if the time is a mean.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,8 @@ class OperatorRow:
     cold_low_s: Optional[float] = described("lower end of its CI", default=None)
     cold_high_s: Optional[float] = described("upper end of its CI", default=None)
     stream_s: Optional[float] = described(
-        "median time as inside a network: weights not in the caches, other arguments as its predecessor left them",
+        "time as inside a step. On CPUs: mean in real steps, without the quarters of them with the shortest and "
+        "longest sums. On GPUs: median with weights not in the caches. Of a network: whole steps in turn with these",
         default=None,
     )
     stream_low_s: Optional[float] = described("lower end of its CI", default=None)

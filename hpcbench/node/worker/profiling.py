@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation
 
 _AUTO, _OFF = "auto", "off"  # values of `measure.profile.power`, which may also be a number of operators
-_WINDOWS = 80  # operators that get a power window with `auto`
+# Operators that get a power window with `auto`: at 2 s or more each, some three minutes.
+_WINDOWS = 80
 _TASKS = ("inference", "training")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from hpcbench.report.charts.roofline import MAX_ROOFS, drawn_roofs, rooflines
 from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.terminal.operators import short_name, tensors
 from hpcbench.report.text.numbers import duration
+from hpcbench.report.text.profiles.clock_states import DEFAULT_ONLY
 from hpcbench.util.text import plural
 
 MAX_BARS = 24  # profiles with a bar
@@ -37,9 +39,11 @@ def figures_of_operators(results: Results, peaks: Iterable[MachinePeaks] = ()) -
     timed = [profile for profile in results.profiles if profile.sum_s > 0]
     if not timed:
         return []
+    only = f" {DEFAULT_ONLY}" if results.clock_states else ""
     labels = names(pd.Series([results.label_of_profile(profile) for profile in timed]))
     named = list(zip(labels, timed, strict=True))
-    return [_of_shares(named), *_of_roofline(named, results, peaks)]
+    found = [_of_shares(named), *_of_roofline(named, results, peaks)]
+    return [replace(figure, caption=figure.caption + only) for figure in found]
 
 
 def _of_shares(named: Named) -> Figure:

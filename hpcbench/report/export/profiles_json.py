@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hpcbench.analysis.profiles.clock_states import ClockState, Value
 from hpcbench.analysis.profiles.step_profile import StepProfile
 from hpcbench.analysis.results import Results
 
@@ -15,8 +16,44 @@ _COLUMNS = (
 
 
 def profiles_json(results: Results) -> list[dict[str, Any]]:
-    """Return the profile of each case: sums, overhead, energy, and its operators, also by kind; null is unknown."""
-    return [_profile(profile) for profile in results.profiles]
+    """Return the profile of each case and state: sums, overhead, energy, operators, also by kind; null is unknown."""
+    return [_profile(profile) for profile in results.profiles_of_states]
+
+
+def clock_states_json(results: Results) -> list[dict[str, Any]]:
+    """Return the step of each case with several states of its device by state; null is unknown."""
+    return [
+        {
+            "sweep": case.sweep,
+            "case": case.case,
+            "device": case.device,
+            "fastest": [each.state for each in case.fastest],
+            "least_energy": [each.state for each in case.most_efficient],
+            "states": [_state(each) for each in case.states],
+        }
+        for case in results.clock_states
+    ]
+
+
+def _state(state: ClockState) -> dict[str, Any]:
+    return {
+        "state": state.state,
+        "requested_clock_mhz": state.requested_clock_mhz,
+        "requested_power_limit_w": state.requested_power_limit_w,
+        "clock_method": state.clock_method,
+        "runs": state.runs,
+        "clock_mhz": state.clock_mhz,
+        "clock_moved": state.clock_moved,
+        **_value("step_time_s", state.step_s),
+        **_value("power_w", state.power_w),
+        **_value("joules_per_step", state.joules_per_step),
+        "energy_unknown_because": state.no_energy,
+    }
+
+
+def _value(name: str, value: Value | None) -> dict[str, float | None]:
+    median, low, high = value or (None, None, None)
+    return {name: median, f"{name}_low": low, f"{name}_high": high}
 
 
 def _profile(profile: StepProfile) -> dict[str, Any]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hpcbench.analysis.profiles.clock_states import ClockStates
 from hpcbench.analysis.profiles.step_profile import StepProfile
 from hpcbench.analysis.results import Results
 from hpcbench.report.html import page_model
-from hpcbench.report.terminal.operators import kinds_of, longest_of, sentences, title_of
+from hpcbench.report.terminal.operators import kinds_of, longest_of, sentences, title_of, title_of_states
+from hpcbench.report.text.profiles.clock_states import DEFAULT_ONLY, columns_of, sentences_of
+from hpcbench.report.text.profiles.clock_states import RULE as CLOCK_RULE
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
@@ -19,14 +22,24 @@ _RULE = (
 
 
 def operators_of(results: Results) -> page_model.Aggregates | None:
-    """Return tables of the kinds of operators and of the longest operators of each case; None without a profile."""
-    profiles = results.profiles
-    if not profiles:
+    """Return tables of the clock states of each case, of its kinds of operators and of the longest operators.
+
+    Return None without a profile.
+    """
+    profiles, cases = results.profiles, results.clock_states
+    if not profiles and not cases:
         return None
-    tables = tuple(table for profile in profiles[:MAX_PROFILES] for table in _tables(profile, results))
-    left = len(profiles) - MAX_PROFILES
-    about = f"{_RULE} The first {MAX_PROFILES} of {plural(len(profiles), 'profile')}." if left > 0 else _RULE
-    return page_model.Aggregates("Time and energy by operator", about, tables, "Operators")
+    states = [_states(case, results) for case in cases[:MAX_PROFILES]]
+    operators = [table for profile in profiles[:MAX_PROFILES] for table in _tables(profile, results)]
+    about = f"{_RULE} {DEFAULT_ONLY} {CLOCK_RULE}" if cases else _RULE
+    if len(profiles) > MAX_PROFILES:
+        about += f" The first {MAX_PROFILES} of {plural(len(profiles), 'profile')}."
+    return page_model.Aggregates("Time and energy by operator", about, (*states, *operators), "Operators")
+
+
+def _states(case: ClockStates, results: Results) -> page_model.Ranking:
+    """Return the table of the step by state of the device."""
+    return _table(title_of_states(case, results), columns_of(case), " ".join(sentences_of(case)))
 
 
 def _tables(profile: StepProfile, results: Results) -> Iterator[page_model.Ranking]:

@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.profiles.clock_states import ClockStates
 from hpcbench.analysis.profiles.step_profile import STREAM, StepProfile
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.numbers import column_format, duration, factor, figure
+from hpcbench.report.text.profiles.clock_states import DEFAULT_ONLY, columns_of, sentences_of
 from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.text import plural, printable
@@ -26,7 +28,8 @@ _COUNTS, _SHAPES, _OTHER_TIMES, _ENERGY = 2, 1, 3, 4  # values of Column.gives_w
 
 
 def print_operators(results: Results, console: Console) -> None:
-    """Print the profile of each case: its operators by kind, the longest ones, and how well they add up."""
+    """Print the profile of each case: its clock states if there are several, and its operators and their sum."""
+    _print_clock_states(results, console)
     for profile in results.profiles[:MAX_PROFILES]:
         console.print(Text(printable(title_of(profile, results)), style="italic"), soft_wrap=True)
         for columns in (kinds_of(profile), longest_of(profile)):
@@ -36,6 +39,25 @@ def print_operators(results: Results, console: Console) -> None:
             console.print(Text(printable(sentence)), soft_wrap=True)
     if len(results.profiles) > MAX_PROFILES:
         console.print(f"... and {plural(len(results.profiles) - MAX_PROFILES, 'more profile')}: --html FILE, or --json")
+
+
+def _print_clock_states(results: Results, console: Console) -> None:
+    """Print the step by state of the device for each case with several states."""
+    for case in results.clock_states[:MAX_PROFILES]:
+        console.print(Text(printable(title_of_states(case, results)), style="italic"), soft_wrap=True)
+        console.print(as_table(fitting(columns_of(case), console.width)))
+        for sentence in sentences_of(case):
+            console.print(Text(printable(sentence)), soft_wrap=True)
+    if len(results.clock_states) > MAX_PROFILES:
+        left = plural(len(results.clock_states) - MAX_PROFILES, "more case")
+        console.print(f"... and {left} with clock states: --html FILE, or --json")
+    if results.clock_states:
+        console.print(DEFAULT_ONLY, soft_wrap=True)
+
+
+def title_of_states(case: ClockStates, results: Results) -> str:
+    """Return a title: `clock states of model=lstm`."""
+    return f"clock states of {results.label_of_profile(case)}"
 
 
 def title_of(profile: StepProfile, results: Results) -> str:

@@ -194,6 +194,20 @@ def test_the_report_shows_operators(workspace: CommandLine, finished: SweepPaths
     assert [profile["framework_overhead"] for profile in profiles] == [pytest.approx(0.25)] * 2
 
 
+def test_the_report_shows_the_step_by_clock_state(workspace: CommandLine, finished: SweepPaths) -> None:
+    path = finished.operators / "job-001" / "local.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    steps = [line for line in lines if line["row"]["kind"] == "network"]
+    state = {"requested_clock_mhz": 1080, "clock_method": "governor", "hot_s": 0.5}
+    write_lines(path, [{**line, "row": {**line["row"], **state}} for line in steps])
+    text = workspace("report", "p").stdout
+    assert text.count("clock states of ") == text.count("1080 MHz  governor") == 2
+    assert "Fastest: inconclusive, since the intervals of default, 1080 MHz overlap." in text, "there are no CIs"
+    assert text.count("operators of ") == 2, "of the default state"
+    found = json.loads(workspace("report", "p", "--json").stdout)["clock_states"]
+    assert [[each["step_time_s"] for each in case["states"]] for case in found] == [[0.2, 0.5]] * 2
+
+
 def test_the_table_of_operators_is_written_as_parquet_and_csv(workspace: CommandLine, finished: SweepPaths) -> None:
     done = workspace("report", "p", "--operators", "o.parquet")
     assert "wrote 6 rows to o.parquet" in done.stderr

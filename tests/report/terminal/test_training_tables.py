@@ -50,3 +50,10 @@ def test_the_page_has_the_same_table() -> None:
     (table,) = found.tables
     assert table.title == "2 training steps"
     assert table.columns[0].title == "batch size"
+
+
+def test_a_narrow_terminal_drops_the_times_of_whole_tasks(capsys: pytest.CaptureFixture[Any]) -> None:
+    print_training_tables(steps("inference", "backward", "training"), 10, Console(width=80))
+    header = str(capsys.readouterr().out).partition("Parts of a training step")[2].split("8  ")[0]
+    assert "update" in header
+    assert header.count("95 % CI") < 5  # all five parts have one

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.training import equal_epochs
 from hpcbench.analysis.training.equal_epochs import ARM, DIFFERENCE, MARGIN, RUNS, accuracy_by_epoch
@@ -14,6 +15,7 @@ from hpcbench.collect.table import identifying_columns
 from hpcbench.report.text.ranking import INTERVAL, columns_in_words
 from hpcbench.report.text.text_columns import Column
 from hpcbench.report.text.units import header_of
+from hpcbench.util.text import plural
 
 TITLE = "Accuracy after equal epochs"
 RULE = (
@@ -22,8 +24,8 @@ RULE = (
     "is over runs, does not describe other seeds, and gives no verdict."
 )
 _ALWAYS = ("strategy", "ranks", "batch_size")
-_COUNTED = ("ranks", "nodes", "tasks_per_node")
 _IN_NAMES = ("averaging_period", "nodes", "cpus_per_task", "gpus_per_task", "launch")  # if they differ
+_EQUAL, _N, _EPOCHS = 1, 2, 3  # Column.gives_way
 _BATCH = {equal_epochs.EQUAL_PER_RANK: "batch per rank", equal_epochs.EQUAL_GLOBAL: "global batch"}
 
 
@@ -33,20 +35,20 @@ def equal_epochs_of(results: Results) -> pd.DataFrame:
 
 
 def equal_epochs_columns(results: Results, rows: pd.DataFrame) -> list[Column]:
-    """Return the columns of the comparisons, with those that identify the cases of each row."""
-    own = [name for name in results.shown if name not in ("seed", *_ALWAYS, *_COUNTED)]
-    shown = [name for name in own if name in rows and (name not in ARM or rows[name].astype(str).nunique() > 1)]
+    """Return the columns of the comparisons, with those that tell the rows apart."""
+    shown = _telling_apart(results, rows)
+    limits = tuple(map(_limits, rows[DIFFERENCE.limits[0]], rows[DIFFERENCE.limits[1]]))
     measured = [
-        Column("equal", tuple(map(_BATCH.__getitem__, rows["equal_batch"])), is_text=True),
+        Column("equal", tuple(map(_BATCH.__getitem__, rows["equal_batch"])), _EQUAL, is_text=True),
         Column("epoch", tuple(map(str, rows["epoch"]))),
         Column("accuracy", _cells(rows["accuracy"], _accuracy)),
         Column("one rank", _cells(rows["base_accuracy"], _accuracy)),
         Column("difference", _cells(rows[DIFFERENCE.column], "{:+.4f}".format)),
-        Column(INTERVAL, tuple(map(_limits, rows[DIFFERENCE.limits[0]], rows[DIFFERENCE.limits[1]])), is_interval=True),
-        Column("n", tuple(f"{n} {basis}" for n, basis in zip(rows["n"], rows["basis"], strict=True)), is_text=True),
+        *([Column(INTERVAL, limits, is_interval=True)] if any(limits) else []),
+        Column("n", tuple(map(_counted, rows["n"], rows["basis"])), _N, is_text=True),
         Column("verdict", tuple(map(_verdict, rows["verdict"], rows["basis"])), is_text=True),
-        Column("epochs to target", tuple(map(_reached, rows["epochs_to_target"], rows["missed"]))),
-        Column("one rank", tuple(map(_reached, rows["base_epochs_to_target"], rows["base_missed"]))),
+        Column("epochs to target", tuple(map(_reached, rows["epochs_to_target"], rows["missed"])), _EPOCHS),
+        Column("epochs, one rank", tuple(map(_reached, rows["base_epochs_to_target"], rows["base_missed"])), _EPOCHS),
     ]
     return [*columns_in_words(rows, [*shown, *_ALWAYS], measured), *measured]
 
@@ -54,8 +56,8 @@ def equal_epochs_columns(results: Results, rows: pd.DataFrame) -> list[Column]:
 def curves_of(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the mean accuracy by epoch of each arm, in the form of `collect.curves`."""
     found: dict[str, pd.Series[float]] = {}
-    several = [name for name in results.shown if name in rows and name not in (*ARM, "seed")]
-    apart = [name for name in _IN_NAMES if name in rows and rows[name].astype(str).nunique() > 1]
+    shown = _telling_apart(results, rows)
+    several, apart = ([name for name in shown if (name in ARM) is of_arm] for of_arm in (False, True))
     for row in rows.to_dict("records"):
         of = "".join(f"{row[name]} " for name in several)
         others = "".join(f", {header_of(name)} {row[name]}" for name in apart if pd.notna(row[name]))
@@ -72,6 +74,12 @@ def curves_of(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+def _telling_apart(results: Results, rows: pd.DataFrame) -> list[str]:
+    """Return the columns that tell the rows apart, in addition to strategy, ranks and batch size."""
+    names = [name for name in identifying_columns(results.cases) if name not in ARM]
+    return telling_apart(rows, [*names, *(name for name in _IN_NAMES if name in rows)])
+
+
 def _cells(values: pd.Series[Any], written: Callable[[float], str]) -> tuple[str, ...]:
     return tuple(map(written, values))
 
@@ -82,6 +90,10 @@ def _accuracy(value: float) -> str:
 
 def _limits(low: Any, high: Any) -> str:
     return "" if pd.isna(low) or pd.isna(high) else f"{low:+.4f} - {high:+.4f}"
+
+
+def _counted(count: int, basis: str) -> str:
+    return plural(count, basis.removesuffix("s"))
 
 
 def _verdict(verdict: str, basis: str) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
+from hpcbench.analysis.cases.labels import telling_apart
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.training import step_parts
 from hpcbench.analysis.training.step_parts import MEMORY, PARTS
 from hpcbench.collect.table import identifying_columns
 from hpcbench.report.text.ranking import columns_in_words, measured_columns
-from hpcbench.report.text.text_columns import Column
+from hpcbench.report.text.text_columns import NEVER, Column
 
 TITLE = "Parts of a training step"
+_OF_TASKS = 1  # Column.gives_way of the times of whole tasks, which rankings have, too
 RULE = (
     "Differences between the median step times of otherwise equal cases, for the items of one training step. The task "
     "inference is not the forward pass of training: backward - inference is what gradients cost in addition."
@@ -24,8 +26,12 @@ def parts_of(results: Results) -> pd.DataFrame:
 
 
 def parts_columns(results: Results, parts: pd.DataFrame) -> list[Column]:
-    """Return the columns of the parts, with those that identify the cases of each row."""
+    """Return the columns of the parts, with those that tell the rows apart."""
     known = [part for part in (*PARTS, *MEMORY) if parts[part.column].notna().any()]
-    measured = [column for part in known for column in measured_columns(parts, part)]
-    shown = [name for name in results.shown if name != "task" and name in parts] or ["model"]
+    measured = [
+        column
+        for part in known
+        for column in measured_columns(parts, part, _OF_TASKS if len(PARTS.get(part, ())) == 1 else NEVER)
+    ]
+    shown = telling_apart(parts, identifying_columns(results.cases)) or ["model"]
     return [*columns_in_words(parts, shown, measured), *measured]

@@ -13,16 +13,19 @@ from ....worker import timing
 from ....worker.stopping_rules import Settings, Stopping
 from .replay import Round
 
-_SHORTEST_S = 1e-3  # of a measurement of a GPU, whose events have a resolution of 0.5 us
-_LONGEST_QUEUE = 500  # calls; the queue of CUDA takes about a thousand
-_AHEAD = 3.0  # times longer than its launches, the GPU sleeps first, so that it never waits for the host
-_TRIALS = 5
+_SHORTEST_S = 1e-3  # of a measurement of a GPU: its events have a resolution of 0.5 us, which is 0.05 %
+_LONGEST_QUEUE = 500  # calls; the queue of CUDA takes about a thousand, and then makes the host wait
+# The sleep of the GPU before a measurement, relative to the launch of its calls: the GPU must never wait for the host,
+# also if the host is interrupted.
+_AHEAD = 3.0
+_TRIALS = 5  # measurements of which a median is taken, so that one interrupted trial, or two, do not count
 
 
 class Clock(ABC):
     """Measures rounds of calls on one kind of device."""
 
     cache_bytes: int  # of the last-level cache
+    runs_at_once: bool  # whether a call has run when it returns, so that calls can be timed in real steps
 
     @abstractmethod
     def times_s(self, calls: Round, settings: Settings) -> List[float]:
@@ -38,7 +41,9 @@ class Clock(ABC):
 
 
 class CpuClock(Clock):
-    """Calls run when they return: their time is that of the monotonic clock."""
+    """Calls have run when they return: their time is that of the monotonic clock."""
+
+    runs_at_once = True
 
     def __init__(self) -> None:
         self.cache_bytes = last_level_bytes(this_system())
@@ -59,6 +64,8 @@ class CudaClock(Clock):
 
     The time of the device is that between two events in the queue.
     """
+
+    runs_at_once = False
 
     def __init__(self, device: Any) -> None:
         properties = torch.cuda.get_device_properties(device)

@@ -7,12 +7,13 @@ profiler only if they were compiled for it, so the step is compiled again.
 import re
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import torch
 
 from .....core.profiling.operator_row import BACKWARD, FORWARD, OPTIMIZER
 from .in_network import InNetwork, Profiled, parents, seconds
+from .listing import COMPOSITE, VIEWS
 
 _FUSED = re.compile(r"(?:graph_\d+_)?((?:cpp|triton_[a-z]+)_fused_(\w+?)(?:_\d+)?)\Z")
 
@@ -53,7 +54,34 @@ def kernels_of(profile: Profiled) -> List[Kernel]:
 
 
 def _is_kernel(event: Any) -> bool:
-    return bool(_FUSED.match(event.name)) or re.match(r"[a-z_]\w*::\w+\Z", event.name) is not None
+    if _FUSED.match(event.name):
+        return True
+    return re.match(r"[a-z_]\w*::\w+\Z", event.name) is not None and not _is_composite(event.name)
+
+
+@lru_cache(maxsize=None)
+def _is_composite(name: str) -> bool:
+    """Return whether an operator, such as `aten::linear`, only calls others, which are listed instead."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return any(has_kernel(each, COMPOSITE) for each in _overloads().get(name, ()))
+
+
+@lru_cache(maxsize=None)
+def is_view(name: str) -> bool:
+    """Return whether an operator, such as `aten::detach`, describes the same memory in another way."""
+    library, _, base = name.partition("::")
+    overloads = [each.partition(".")[2] or "default" for each in _overloads().get(name, ())]
+    packet = getattr(getattr(torch.ops, library), base) if overloads else None
+    return base in VIEWS or any(getattr(packet, overload).is_view for overload in overloads)
+
+
+@lru_cache(maxsize=None)
+def _overloads() -> Dict[str, List[str]]:
+    """Return the overloads of each operator by its name: `aten::add.Tensor` for `aten::add`."""
+    found: Dict[str, List[str]] = {}
+    for each in torch._C._dispatch_get_all_op_names():
+        found.setdefault(each.partition(".")[0], []).append(each)
+    return found
 
 
 def _kernel(event: Any, in_network: InNetwork) -> Kernel:
@@ -75,18 +103,11 @@ def members_of(joined: str) -> Sequence[str]:
 
     Names of operators contain underscores, too: the longest known name comes first.
     """
-    words, known, members = joined.split("_"), _operators(), []
+    words, known, members = joined.split("_"), _overloads(), []
     while words:
         ends = range(len(words), 0, -1)
-        end = next((end for end in ends if "_".join(words[:end]) in known), 1)
+        end = next((end for end in ends if "aten::" + "_".join(words[:end]) in known), 1)
         name = "_".join(words[:end])
         members += [name] if name else []
         words = words[end:]
     return members
-
-
-@lru_cache(maxsize=None)
-def _operators() -> FrozenSet[str]:
-    """Return the names of all operators of aten, without overloads."""
-    names = torch._C._dispatch_get_all_op_names()
-    return frozenset(name[len("aten::") :].partition(".")[0] for name in names if name.startswith("aten::"))

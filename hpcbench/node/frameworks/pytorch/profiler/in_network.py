@@ -10,8 +10,10 @@ from torch.profiler import ProfilerActivity
 
 from .listing import Key, Listed, Step
 
+# Steps under torch.profiler. It keeps each event in memory, about 1 kB, and a step has up to ten thousand; ten steps
+# suffice for a mean.
 _MAX_STEPS = 10
-_WARMUP_STEPS = 2
+_WARMUP_STEPS = 2  # steps before: after the first, memory is allocated, and the second shows how long a step takes
 _Shapes = Tuple[Tuple[int, ...], ...]
 
 

@@ -72,7 +72,7 @@ _NAMES: Dict[str, Tuple[str, ...]] = {
     "mul": ("mul", "mul_", "div", "div_", "neg", "addcmul", "addcmul_", "addcdiv", "addcdiv_"),
     "lerp": ("lerp", "lerp_"),
     "square_root": ("sqrt", "sqrt_", "rsqrt", "pow"),
-    "cross_entropy": ("nll_loss", "nll_loss_forward", "nll_loss2d_forward"),
+    "cross_entropy": ("cross_entropy_loss", "nll_loss", "nll_loss_forward", "nll_loss2d_forward"),
     "reduction": ("sum", "mean", "amax", "amin", "max", "min", "argmax", "linalg_vector_norm", "_foreach_norm"),
     "copy": (
         "clone",

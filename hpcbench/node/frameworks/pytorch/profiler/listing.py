@@ -18,9 +18,10 @@ from .arguments import Storages, by_name, bytes_of, described, dtype_name, is_we
 from .flops import Flops
 from .kinds import VIEW, kind_of
 
-_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+_NO_OPERATORS = ("prim", "profiler")  # namespaces of calls that compute nothing
 # Views that the schemas do not mark: they return another tensor with the same memory.
-_VIEWS = ("_unsafe_view", "_reshape_alias", "lift_fresh", "detach_")
+VIEWS = ("_unsafe_view", "_reshape_alias", "lift_fresh", "detach_")
 # Of these tables, a call reads as many rows as it returns.
 _LOOKUPS = ("embedding",)
 
@@ -54,12 +55,36 @@ class Step(NamedTuple):
     weights: Callable[[], Storages]
 
 
-class Calls(TorchDispatchMode):
-    """A mode that passes each call of an operator to `seen`, with its key and arguments, before it runs.
+class AtenCalls(TorchDispatchMode):
+    """A mode that passes each call of an operator of aten to `call`, which runs it.
 
     Compositions of operators are taken apart, as PyTorch does without a mode. One difference remains: with a mode, the
     autograd engine and linear layers add up results by `add`, otherwise sometimes by `add_`.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_composite: Dict[Any, bool] = {}
+
+    def call(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """Run an operator, and return its result."""
+        raise NotImplementedError
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if function.namespace in _NO_OPERATORS:
+            return function(*args, **kwargs)
+        if function not in self._is_composite:
+            has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+            self._is_composite[function] = has_kernel(function.name(), COMPOSITE)
+        if self._is_composite[function]:
+            with self:
+                return function._op_dk(COMPOSITE, *args, **kwargs)
+        return self.call(function, args, kwargs)
+
+
+class Calls(AtenCalls):
+    """A mode that passes each call of an operator to `seen`, with its key and arguments, before it runs."""
 
     def __init__(self, weights: Storages) -> None:
         super().__init__()
@@ -72,13 +97,8 @@ class Calls(TorchDispatchMode):
     def ran(self, key: Key, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], output: Any) -> None:
         """Take note of a call that has run."""
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if function.namespace in ("prim", "profiler"):
-            return function(*args, **kwargs)
-        if torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), _COMPOSITE):
-            with self:
-                return function._op_dk(_COMPOSITE, *args, **kwargs)
+    def call(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """Run an operator between `seen` and `ran`."""
         phase = self._phase()
         arguments = described(by_name(function, args, kwargs), self.weights, varying=phase == OPTIMIZER)
         key = Key(str(function), phase, arguments)
@@ -117,7 +137,7 @@ class _Listing(Calls):
         if name in _LOOKUPS:
             sizes[id(inputs[0])] = output_bytes
         named = by_name(function, args, kwargs)
-        is_view = function.is_view or name in _VIEWS
+        is_view = function.is_view or name in VIEWS
         own = {id(tensor) for tensor in inputs if is_weight(tensor, self.weights)}
         return Listed(
             key=key,

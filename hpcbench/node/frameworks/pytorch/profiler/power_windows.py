@@ -8,8 +8,8 @@ from .....core.profiling.operator_row import OperatorRow
 from .clocks import step_of
 from .replay import Round
 
-_BLOCK_S = 0.1  # of calls between two examines the clock
-_MAX_BLOCK = 100_000
+_BLOCK_S = 0.1  # of calls between two readings of the clock: a window of 2 s is at most 5 % longer than requested
+_MAX_BLOCK = 100_000  # rounds, in case the time of a call is unknown or far too short
 
 
 class Window(NamedTuple):

@@ -8,9 +8,10 @@ from typing import Any, Iterator, Optional, Sequence
 from .....core.profiling.operator_row import FORWARD, FUSED, IDLE, NETWORK, OperatorRow
 from ....worker.stopping_rules import interval
 from ..network import PyTorchNetwork
-from .compiled_kernels import Kernel
+from .compiled_kernels import Kernel, is_view
 from .in_network import InNetwork, Profiled
-from .kinds import kind_of
+from .in_stream import StreamTime
+from .kinds import VIEW, kind_of
 from .listing import Key, Listed
 
 VIEW_REASON = "view: it describes the same memory in another way, and launches nothing"
@@ -18,8 +19,13 @@ KERNEL_REASON = "a kernel of a compiled network is not measured alone"
 GONE_REASON = "later steps did not call it with these arguments"
 
 
-def of_network(network: PyTorchNetwork, step_times_s: Sequence[float], profiled: Profiled) -> OperatorRow:
-    """Return the row of the whole step: its median time as the case has measured it."""
+def of_network(
+    network: PyTorchNetwork, step_times_s: Sequence[float], profiled: Profiled, in_turn: Optional[StreamTime] = None
+) -> OperatorRow:
+    """Return the row of the whole step: its median time as the case has measured it.
+
+    `in_turn` is its time in turn with steps whose operators were timed.
+    """
     parameters, work = network.problem.parameters, network.work
     flops = work.flops_per_item * work.items_per_step if work.flops_per_item and work.items_per_step else None
     low_s, high_s = interval(step_times_s) or (None, None)
@@ -36,6 +42,7 @@ def of_network(network: PyTorchNetwork, step_times_s: Sequence[float], profiled:
         measurements=len(step_times_s),
         in_network_s=profiled.step_s,
         in_network_calls=profiled.steps,
+        **(in_turn._asdict() if in_turn else {}),
     )
 
 
@@ -67,8 +74,9 @@ def of_kernels(kernels: Sequence[Kernel], steps: int) -> Iterator[OperatorRow]:
     for kernel in kernels:
         library, _, name = kernel.name.partition("::")
         dimensions = max(map(len, kernel.shapes), default=2) - 2
+        view = bool(name) and is_view(kernel.name)
         yield OperatorRow(
-            kind=kind_of(name, dimensions) if name else FUSED,
+            kind=VIEW if view else kind_of(name, dimensions) if name else FUSED,
             operator="%s.%s" % (library, name) if name else kernel.name,
             phase=kernel.phase,
             arguments=_json({"shapes": list(kernel.shapes)}),
@@ -76,7 +84,7 @@ def of_kernels(kernels: Sequence[Kernel], steps: int) -> Iterator[OperatorRow]:
             calls_per_step=max(1, round(kernel.in_network.calls / steps)),
             in_network_s=kernel.in_network.mean_s,
             in_network_calls=kernel.in_network.calls,
-            reason=KERNEL_REASON,
+            reason=VIEW_REASON if view else KERNEL_REASON,
         )
 
 

@@ -1,25 +1,36 @@
 """The times of one operator: with all arguments in the caches, with none, and as inside the network."""
 
 from statistics import median
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import torch
 
 from ....worker.stopping_rules import Settings, interval
 from .clocks import Clock
+from .in_stream import StreamTime
 from .replay import Captured, Round
 
 HOT, COLD, STREAM = "hot", "cold", "stream"
-_CACHES = 2  # times the last-level cache is what copies must fill, so that none is in it when its turn comes
-# Of memory: bytes per second, and seconds. If even such memory makes no difference, the hot time is also the cold one.
-_SLOWEST, _LATENCY_S = 2e9, 1e-7
+TIMES = (HOT, COLD, STREAM)
+
+# Last-level caches that copies of arguments fill together. With one, a cache that does not replace exactly the least
+# recently used line would still have some of a copy when its turn comes; with two, it has next to nothing.
+_CACHES_FILLED = 2
+# Memory slower than any in use: one channel of DDR3 reads 6e9 bytes/s, and an access takes 1e-7 s. If even such memory
+# changes a time by less than the requested precision, the hot time is also the cold one.
+_SLOWEST_BYTES_PER_S, _LATENCY_S = 2e9, 1e-7
+# Copies of the arguments of an operator. Making one takes about 1e-5 s, so the most take less than 0.1 s.
 _MOST_COPIES = 4096
-_FEWEST = 6  # measurements that have a 95 % CI of the median
+# Measurements: the fewest of which the lowest and highest are a 95 % CI of the median, since 1 - 2 / 2**6 = 0.97.
+_FEWEST_MEASUREMENTS = 6
 
-
-_TOTAL = 4.0  # times `max_time_s`, for all operators together
-_LONGEST, _SHORTEST = 0.01, 0.001  # of `max_time_s`, for one time of an operator
-_WARMUP = 0.2  # of that
+# Limits of time, as multiples of `max_time_s`, the limit for the network itself.
+_ALL_OPERATORS = 4.0  # all times of all operators: a profile takes a few times as long as its measurement
+_LONGEST = 0.01  # one time of an operator in a small network: 100 ms of the default 10 s, thousands of short calls
+_SHORTEST = 0.001  # one time in a network of over a thousand operators: 10 ms, some tens of blocks of short calls
+# The fraction of one such time that is warm-up, and that has to pass before the precision may end it: the first calls
+# bring the caches and the clock of the CPU into their state.
+_WARMUP = 0.2
 
 
 class Pace(NamedTuple):
@@ -31,43 +42,44 @@ class Pace(NamedTuple):
 
 def pace(settings: Settings, operators: int, step_bytes: int) -> Pace:
     """Return the pace for a number of operators, in proportion to the time limit of the measurement of the network."""
-    each_s = _TOTAL / (3 * max(1, operators))
+    each_s = _ALL_OPERATORS / (len(TIMES) * max(1, operators))
     limit_s = settings.max_time_s * min(_LONGEST, max(_SHORTEST, each_s))
     own = settings._replace(max_time_s=limit_s, min_time_s=limit_s * _WARMUP, max_warmup_s=limit_s * _WARMUP)
     return Pace(own, step_bytes)
 
 
-def times(operator: Captured, clock: Clock, pace: Pace) -> Dict[str, Any]:
+def times(operator: Captured, clock: Clock, pace: Pace, in_steps: Optional[StreamTime] = None) -> Dict[str, Any]:
     """Return the times of an operator as fields of OperatorRow.
 
-    The copies of the weights take turns so that as much memory is used between two calls with one copy as in a step,
-    up to what evicts it from the caches. The cold time is left out if the arguments are so small that even 4,096 copies
-    fit into the cache.
+    The time in the stream is that in real steps, if given. Otherwise, the operator is timed with copies of its weights
+    that take turns, so that as much memory is used between two calls with one copy as in a step, up to what evicts it
+    from the caches. The cold time is left out if the arguments are so small that even 4,096 copies fit into the cache.
     """
-    filled = _CACHES * clock.cache_bytes
+    filled = _CACHES_FILLED * clock.cache_bytes
+    wanted = [(COLD, operator.bytes, filled, False)]
+    if not in_steps:
+        wanted.append((STREAM, operator.weight_bytes, min(filled, pace.step_bytes), True))
     hot = operator.round(1)
     with torch.inference_mode():
         settings = _long_enough(hot, clock, pace.settings)
         found: Dict[str, List[float]] = {HOT: clock.times_s(hot, settings)}
-        for name, size, used, weights_only in (
-            (COLD, operator.bytes, filled, False),
-            (STREAM, operator.weight_bytes, min(filled, pace.step_bytes), True),
-        ):
+        for name, size, used, weights_only in wanted:
             copies = round(used / size) if size else 1
-            if copies <= 1 or _LATENCY_S + size / _SLOWEST < settings.precision * median(found[HOT]):
+            if copies <= 1 or _LATENCY_S + size / _SLOWEST_BYTES_PER_S < settings.precision * median(found[HOT]):
                 found[name] = found[HOT]
             elif copies <= _MOST_COPIES or name == STREAM:
                 turns = operator.round(min(copies, _MOST_COPIES), weights_only=weights_only)
                 found[name] = clock.times_s(turns, settings)
         host_s = clock.host_s(hot)
-    return {**_fields(found), "host_s": host_s, "measurements": len(found[HOT])}
+    in_stream = in_steps._asdict() if in_steps else {}
+    return {**_fields(found), **in_stream, "host_s": host_s, "measurements": len(found[HOT])}
 
 
 def _long_enough(calls: Round, clock: Clock, settings: Settings) -> Settings:
     """Return settings that give slow operators the time for a CI."""
     quick = settings._replace(max_warmup_s=0.0, min_time_s=0.0, max_time_s=1e-9)
     once_s = clock.times_s(calls, quick)[0] * calls.size
-    return settings._replace(max_time_s=max(settings.max_time_s, _FEWEST * once_s))
+    return settings._replace(max_time_s=max(settings.max_time_s, _FEWEST_MEASUREMENTS * once_s))
 
 
 def _fields(found: Dict[str, List[float]]) -> Dict[str, Any]:

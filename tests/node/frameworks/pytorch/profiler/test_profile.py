@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hpcbench.core.profiling.operator_row import OperatorRow
 from hpcbench.core.typed_json import from_json, to_json
+from hpcbench.node.clocks import choose
+from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from hpcbench.node.frameworks.profile_request import ProfileRequest
+from hpcbench.node.worker import clock_states
 from hpcbench.node.worker.stopping_rules import Settings
+from tests.node.clocks import cpufreq_tree
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
 
 from hpcbench.node.frameworks import load  # noqa: E402 - they need torch
-from hpcbench.node.frameworks.pytorch.profiler import power_windows, profile, rows  # noqa: E402
+from hpcbench.node.frameworks.pytorch.profiler import clocks, power_windows, profile, rows  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.compiled_kernels import kernels_of, members_of  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.in_network import Profiled  # noqa: E402
 
@@ -37,18 +43,30 @@ def profiled(network: Any, request: ProfileRequest = REQUEST) -> list[OperatorRo
 def test_each_operator_has_times_or_a_reason(build: Build) -> None:
     whole, *operators = profiled(build("mlp", task="training"))
     assert (whole.kind, whole.hot_s, whole.measurements) == ("network", 2e-3, 7)
+    assert whole.stream_s  # measured again, in turn with the operators
     assert whole.flops == 3 * 2 * 2 * (8 * 16 + 16 * 16 + 16 * 3)
     assert {row.phase for row in operators} == {"forward", "backward", "optimizer"}
     for row in operators:
         assert (row.hot_s is None) == (row.reason is not None)
         assert row.reason == rows.VIEW_REASON or row.hot_low_s is None or row.hot_low_s <= row.hot_s <= row.hot_high_s
         assert row.device == "cpu"
+        assert row.stream_s is not None  # also of views
     gemms = [row for row in operators if row.kind == "gemm" and row.phase == "forward"]
     assert [(row.calls_per_step, row.flops, row.in_network_calls) for row in gemms] == [
         (1, 2 * 2 * 8 * 16, gemms[0].in_network_calls),
         (1, 2 * 2 * 16 * 16, gemms[0].in_network_calls),
         (1, 2 * 2 * 16 * 3, gemms[0].in_network_calls),
     ]
+
+
+def test_without_real_steps_operators_are_replayed_for_the_stream(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clocks.CpuClock, "runs_at_once", False)
+    whole, *operators = profiled(build("mlp"))
+    assert whole.stream_s is None
+    assert {row.kind == "view" for row in operators if row.stream_s is None} == {True}
+    assert all(row.stream_s is not None for row in operators if row.kind != "view")
 
 
 def test_an_operator_that_fails_alone_has_a_reason(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +102,29 @@ def test_an_error_in_a_power_window_keeps_all_rows(build: Build, monkeypatch: py
         profile.profile(network, REQUEST._replace(windows=2, window_s=0.01), found.append)
     assert [row.kind for row in found][:2] == ["idle", "network"]
     assert sum(row.kind == "gemm" for row in found) == 3
+
+
+def test_each_state_has_all_rows_with_a_copy_of_cpufreq(
+    build: Build, tmp_path: Path, zipapp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control = FrequencyLimits(cpufreq_tree.make(tmp_path, [0]))
+    monkeypatch.setattr(choose, "control_of", lambda system, gpu_index: control)
+    monkeypatch.setattr(sys, "argv", [str(zipapp)])
+    monkeypatch.chdir(tmp_path)
+    network, found, warnings = build("mlp", task="training"), list[OperatorRow](), list[str]()
+    request = REQUEST._replace(windows=1, window_s=0.01)
+    load("pytorch").profile(network, request, found.append)
+    clock_states.profile(load("pytorch"), network, request, 2, found.append, warnings)
+    assert not [warning for warning in warnings if "clock" in warning or "restored" in warning]
+    states = {mhz: [row for row in found if row.requested_clock_mhz == mhz] for mhz in (None, 1080, 3000)}
+    keys = [{(row.kind, *rows.key_of(row)) for row in its} for its in states.values()]
+    assert keys[0] == keys[1] == keys[2]
+    assert sum(len(its) for its in states.values()) == len(found)
+    steps = [row.hot_s for row in found if row.kind == "network"]
+    assert steps[0] == 2e-3, "as measured before"
+    assert len({*steps}) == 3, "measured again in each state"
+    assert sum(row.window_start_s is not None for row in found) == 3 * 3
+    assert cpufreq_tree.limits(tmp_path, 0) == ("800000", "2500000")
 
 
 def test_slow_steps_under_the_profiler_are_a_warning(build: Build) -> None:
@@ -157,6 +198,17 @@ def test_kernels_of_a_compiled_step() -> None:
     assert fused.reason == rows.KERNEL_REASON
 
 
+def test_compositions_and_views_of_a_compiled_step() -> None:
+    linear = Event("aten::linear", 30.0)
+    events = [linear, Event("aten::t", 5.0, linear), Event("aten::addmm", 20.0, linear), Event("aten::detach", 1.0)]
+    found = list(rows.of_kernels(kernels_of(Profiled(events, 1, 1e-4)), steps=1))
+    assert [(row.operator, row.kind, row.reason) for row in found] == [
+        ("aten.t", "view", rows.VIEW_REASON),
+        ("aten.addmm", "gemm", rows.KERNEL_REASON),
+        ("aten.detach", "view", rows.VIEW_REASON),
+    ]
+
+
 @pytest.mark.long  # half a minute: the compiler
 def test_a_compiled_network_has_fused_kernels(build: Build) -> None:
     network = build("mlp", execution="compiled")
@@ -165,3 +217,21 @@ def test_a_compiled_network_has_fused_kernels(build: Build) -> None:
     assert whole.kind == "network"
     assert any(row.kind == "fused" and "relu" in row.members and row.in_network_s for row in kernels)
     assert sum(row.kind == "gemm" for row in kernels) == 3
+
+
+@pytest.mark.long  # half a minute: the compiler
+def test_the_kernels_of_compiled_training_are_those_of_all_phases(build: Build) -> None:
+    network = build("mlp", execution="compiled", task="training")
+    network.train()
+    whole, *kernels = profiled(network)
+    fused = {row.phase: row.members for row in kernels if row.kind == "fused"}
+    assert "relu" in fused["forward"]
+    assert any("threshold_backward" in row.members for row in kernels if row.phase == "backward")
+    assert {"forward", "backward", "optimizer"} == {row.phase for row in kernels}
+    products = {
+        phase: sum(row.calls_per_step for row in kernels if (row.kind, row.phase) == ("gemm", phase)) for phase in fused
+    }
+    assert products == {"forward": 3, "backward": 5}  # not of the inputs of the network
+    assert all(row.in_network_s > 0 and row.in_network_calls > 0 and row.reason for row in kernels)
+    assert "other" not in {row.kind for row in kernels}
+    assert sum(row.in_network_s * row.calls_per_step for row in kernels) < whole.in_network_s

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
 
 from hpcbench.node.frameworks.pytorch.profiler import clocks, replay, timing  # noqa: E402 - they need torch
+from hpcbench.node.frameworks.pytorch.profiler.in_stream import StreamTime  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.listing import Key  # noqa: E402
 from hpcbench.node.worker.stopping_rules import Settings  # noqa: E402
 
@@ -136,3 +137,11 @@ def test_a_step_calls_the_whole_round() -> None:
     seen: list[int] = []
     clocks.step_of(replay.Round([lambda: seen.append(1), lambda: seen.append(2)], 2))()
     assert seen == [1, 2]
+
+
+def test_the_time_in_real_steps_is_the_time_in_the_stream() -> None:
+    clock, in_steps = FixedClock(), StreamTime(0.5, 0.4, 0.6)
+    pace = timing.Pace(SETTINGS._replace(precision=1e-9), 2**30)
+    found = timing.times(product(256, 256), clock, pace, in_steps)
+    assert [calls.size for calls in clock.rounds[1:]] == [1, 8]  # hot and cold only
+    assert (found["stream_s"], found["stream_low_s"], found["stream_high_s"]) == (0.5, 0.4, 0.6)

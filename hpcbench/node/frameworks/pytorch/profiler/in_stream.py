@@ -1,0 +1,158 @@
+"""The time of each operator in the stream of a step: real steps, with two readings of the clock around each call.
+
+An operator alone, called again and again, is faster than in its step: its inputs are in the caches of the core, and the
+allocator gives it the same memory for each output. In a step, predecessors have evicted weights, other cores hold the
+inputs, and outputs are in new pages. Real steps have all of this. Between calls, the mode takes some microseconds of
+Python, which are in no time.
+
+Times of operators must add up to the time of a step. Medians of skewed times do not: their sum is up to 10 % too low on
+a machine with other load. The time of an operator is therefore its mean over the middle half of the steps, in the order
+of the time that all operators of a step take together: an interquartile mean, robust and additive.
+
+Whole steps without the mode alternate with the timed ones. They are what the sum is compared with, since the state of a
+network changes: in training, weights become small, and numbers below the normal range make the same step much slower.
+"""
+
+import math
+import time
+from statistics import mean, stdev
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from .....core.profiling.operator_row import FORWARD, NETWORK
+from ....worker.stopping_rules import Settings, Stopping
+from .listing import AtenCalls, Calls, Key, Step
+
+_WARMUP_STEPS = 2  # timed steps that do not count: in the first, the mode examines each operator
+_MOST_UNLIKE = 3  # steps in a row with other operators than the first: then a comparison call by call is hopeless
+# For the CI, consecutive steps form batches, whose means are nearly independent (Law, 2015, "Simulation Modeling and
+# Analysis", section 9.5.3). Student's t has one degree of freedom less than there are batches.
+_BATCHES, _STUDENT_T = 7, 2.447
+WHOLE = Key(NETWORK, FORWARD, "{}")  # of the whole steps, among the keys of operators
+
+Clock = Callable[[], float]
+
+
+class StreamTime(NamedTuple):
+    """The time of one call of an operator in its step, with its 95 % CI, as fields of OperatorRow."""
+
+    stream_s: float
+    stream_low_s: Optional[float] = None  # None if there are too few steps
+    stream_high_s: Optional[float] = None
+
+
+class StreamTimer:
+    """Times the operators of steps, one step at a time. All steps must call the same operators in the same order."""
+
+    def __init__(self, step: Step, clock: Clock = time.perf_counter) -> None:
+        self._run, self._mode = step.run, _Timing(clock)
+        step.run()  # the first step creates gradients and the state of the optimizer, which other steps do not
+        with _Sequence(step) as sequence:
+            step.run()
+        self._functions = sequence.functions
+        self.keys: Sequence[Key] = sequence.keys
+
+    def once(self) -> Optional[List[float]]:
+        """Run a step, and return the time of each call in seconds, in the order of `keys`.
+
+        Return None if the step has called other operators.
+        """
+        self._mode.timed = []
+        with self._mode:
+            self._run()
+        timed, self._mode.timed = self._mode.timed, []
+        return [each_s for _, each_s in timed] if [function for function, _ in timed] == self._functions else None
+
+
+class _Sequence(Calls):
+    """A mode that notes all calls of a step."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(step.weights())
+        self.keys: List[Key] = []
+        self.functions: List[Any] = []
+
+    def seen(self, key: Key, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        """Note a call."""
+        self.keys.append(key)
+        self.functions.append(function)
+
+
+class _Timing(AtenCalls):
+    """A mode that times each call, and does as little else as possible."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.timed: List[Tuple[Any, float]] = []
+        self._clock = clock
+
+    def call(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """Run an operator, and note its time."""
+        operator, clock = function._op, self._clock  # OpOverload.__call__ takes 1 us more
+        start_s = clock()
+        output = operator(*args, **kwargs)
+        end_s = clock()
+        self.timed.append((function, end_s - start_s))
+        return output
+
+
+def streamed(step: Step, whole: Step, settings: Settings) -> Dict[Key, StreamTime]:
+    """Time the operators in steps until a stopping rule holds for their sum, as in the measurement of the network.
+
+    `step` can be observed; `whole` is the step of the case. They take turns, and WHOLE is the key of the latter. Return
+    nothing if the steps do not call the same operators.
+    """
+    timer = StreamTimer(step)
+    steps: List[List[float]] = []
+    sums_s: List[float] = []
+    stopping, unlike = Stopping(settings), 0
+    for _ in range(_WARMUP_STEPS):
+        timer.once()
+    start_s = time.monotonic()
+    while not stopping.reason(sums_s, time.monotonic() - start_s):
+        times_s = timer.once()
+        if times_s is None:
+            unlike += 1
+            if unlike == _MOST_UNLIKE:
+                return {}
+        else:
+            unlike = 0
+            sums_s.append(sum(times_s))
+            steps.append([*times_s, _seconds(whole.run)])
+    return stream_times([*timer.keys, WHOLE], steps)
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    start_s = time.perf_counter()
+    run()
+    return time.perf_counter() - start_s
+
+
+def stream_times(keys: Sequence[Key], steps: Sequence[Sequence[float]]) -> Dict[Key, StreamTime]:
+    """Return the time of each distinct operator, from the times of the calls, in the order of `keys`, in each step.
+
+    Each time is a mean over its calls in the middle half of the steps. Times calls per step add up to the mean time
+    that all operators of these steps take together.
+    """
+    chosen = _middle_half(steps)
+    places: Dict[Key, List[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
+    return {key: _time([mean(step[place] for place in own) for step in chosen]) for key, own in places.items()}
+
+
+def _middle_half(steps: Sequence[Sequence[float]]) -> List[Sequence[float]]:
+    """Return the steps without the quarter with the lowest sums and that with the highest, in their order."""
+    order = sorted(range(len(steps)), key=lambda number: sum(steps[number]))
+    cut = len(steps) // 4
+    return [steps[number] for number in sorted(order[cut : len(steps) - cut])]
+
+
+def _time(times_s: Sequence[float]) -> StreamTime:
+    """Return the mean of times in their order, with its CI from batch means if there are enough."""
+    middle_s, count = mean(times_s), len(times_s)
+    if count < _BATCHES:
+        return StreamTime(middle_s)
+    bounds = [count * number // _BATCHES for number in range(_BATCHES + 1)]
+    means = [mean(times_s[start:end]) for start, end in zip(bounds, bounds[1:])]
+    reach_s = _STUDENT_T * stdev(means) / math.sqrt(_BATCHES)
+    return StreamTime(middle_s, max(0.0, middle_s - reach_s), middle_s + reach_s)

@@ -1,0 +1,1 @@
+"""Profiles of operators in text columns and sentences."""
