@@ -69,6 +69,10 @@ class OperatorCall(ABC):
         """Return remarks on how the phase was computed, for the record."""
         return []
 
+    def forward_result(self) -> "Optional[numpy.ndarray]":
+        """Return the result of the forward pass that the gradients belong to; None if the framework did not keep it."""
+        return None
+
     def restore(self) -> None:
         """Set the arrays to those of the request, for an operator that replaces them."""
         return

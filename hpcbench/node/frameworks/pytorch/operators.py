@@ -42,6 +42,7 @@ class PyTorchOperator(OperatorCall):
         wanted = request.wanted if request.phase != FORWARD else ()
         function, tensors = self.built(tensors)
         self._tensors = tensors
+        self._output: Optional[torch.Tensor] = None  # of the forward pass before backward passes
         for name in tensors:
             tensors[name].requires_grad_(name in wanted and not own_operator.has_backward(request.operator))
         if self.execution == COMPILED:
@@ -75,6 +76,9 @@ class PyTorchOperator(OperatorCall):
     def peak_device_bytes(self) -> Optional[int]:
         return int(torch.cuda.max_memory_allocated(self.device)) if self.device.type == "cuda" else None
 
+    def forward_result(self) -> "Optional[numpy.ndarray]":
+        return None if self._output is None else self.to_numpy(self._output)
+
     def restore(self) -> None:
         if self.request.operator.is_collective:
             for name, array in self.request.arrays.items():
@@ -102,7 +106,7 @@ class PyTorchOperator(OperatorCall):
 
     def _backward(self, function: Function, tensors: Tensors) -> Callable[[], Tuple[torch.Tensor, ...]]:
         operator = self.request.operator
-        output = function(**tensors)
+        output = self._output = function(**tensors)
         sources = [tensors[name] for name in self.request.wanted]
         cotangent = self._on_device(operator.output(), self.request.cotangent)
         if isinstance(operator, OwnOperator) and own_operator.has_backward(operator):

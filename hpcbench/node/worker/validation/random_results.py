@@ -14,10 +14,13 @@ _DEVIATIONS = 6.0  # of a binomial distribution, which a correct operator exceed
 _ROUNDINGS = 8.0  # more than those of x, of 1 / (1 - rate) and of their product
 
 
-def what_is_wrong(request: Request, results: "Dict[str, numpy.ndarray]") -> Optional[str]:
+def what_is_wrong(
+    request: Request, results: "Dict[str, numpy.ndarray]", forward: "Optional[numpy.ndarray]" = None
+) -> Optional[str]:
     """Return what is wrong with the results of dropout: kept values are scaled, and the fraction of zeros is the rate.
 
-    Return None if nothing is.
+    A gradient must drop the same elements as `forward`, the result of its forward pass, if that is known. Return None
+    if nothing is wrong.
     """
     operator = request.operator
     assert isinstance(operator, Dropout)  # noqa: S101 - the only random operator
@@ -31,6 +34,11 @@ def what_is_wrong(request: Request, results: "Dict[str, numpy.ndarray]") -> Opti
     wrong = kept & ~(numpy.abs(found - expected) <= tolerance)  # also if it is not a number
     if wrong.any():
         return "%d kept elements are not x / (1 - rate)" % int(wrong.sum())
+    if request.phase != FORWARD and forward is not None:
+        visible = (source != 0) & (request.arrays["x"] != 0)
+        others = int((visible & (kept != (forward != 0))).sum())
+        if others:
+            return "the gradient and the forward pass drop different elements: %d of %d" % (others, found.size)
     share = 1 - float(kept.mean())
     deviation = math.sqrt(operator.rate * (1 - operator.rate) / found.size)
     if abs(share - operator.rate) > _DEVIATIONS * deviation + 1 / found.size:

@@ -93,5 +93,5 @@ def _references(computation: OperatorComputation) -> Dict[str, Variable]:
 
 
 def _random(computation: OperatorComputation, results: Arrays) -> Validation:
-    reason = random_results.what_is_wrong(computation.request, results)
+    reason = random_results.what_is_wrong(computation.request, results, computation.call.forward_result())
     return Validation(FAILED if reason else PASSED, reason)

@@ -34,6 +34,19 @@ def test_dropout_is_right(phase: str, seed: int) -> None:
     assert found(lambda source: dropped(source, seed=seed), phase) is None
 
 
+@pytest.mark.parametrize(("seed", "wrong"), [(3, None), (4, "the gradient and the forward pass drop different")])
+def test_the_gradient_has_the_mask_of_its_forward_pass_in_a_planted_double(seed: int, wrong: str | None) -> None:
+    class Dropout(NumPyOperator):
+        def call(self) -> Any:
+            return [dropped(self.request.cotangent, seed=3)]
+
+        def forward_result(self) -> Any:
+            return dropped(self.request.arrays["x"], seed=seed)
+
+    reason = validated("dropout", SIZES, OF_INPUTS, Dropout).reason
+    assert reason is None if wrong is None else (reason or "").startswith(wrong)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_dropout_in_16_bits_is_right(dtype: str) -> None:
     half = np.float16 if dtype == "float16" else np.float32
