@@ -77,7 +77,7 @@ def ratios(adapter, name, sizes, phase, execution, dtype):
         found = call.results()
         expected = references_of(request)
         computation.synchronize()
-        return max(array_error(each, found[each], expected[each], dtype).bound_ratio for each in expected)
+        return max(array_error(each, found[each], expected[each], dtype).ratio for each in expected)
     except NotImplementedError:
         return {each: list(array.shape) for each, array in found.items()}  # a random result
     except Exception as error:

@@ -43,7 +43,7 @@ def main(framework, execution, models, seeds):
                     asked["model_options"] = MODELS[model]
                 network = adapter.build(case(model, **asked))
                 found = validate_network(adapter, network, None, [])
-                worst = found.worst and [found.worst.array, found.worst.bound_ratio]
+                worst = found.worst and [found.worst.array, found.worst.ratio]
                 answers.append([model, task, seed, found.verdict, found.reason, worst])
     tell(answers)
     os._exit(0)

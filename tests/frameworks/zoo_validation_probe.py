@@ -21,7 +21,7 @@ def main(cases):
         adapter = frameworks.load(parameters["framework"])
         network = adapter.build(problem.of_case(parameters, Group(Ranks(0, 1))))
         found = validate_external(adapter, network, None, [])
-        ratio = found.worst and found.worst.bound_ratio
+        ratio = found.worst and found.worst.ratio
         error = found.gradient_check and found.gradient_check.error
         answers.append([parameters["model"], parameters["task"], found.verdict, found.reason, ratio, error])
     tell(answers)

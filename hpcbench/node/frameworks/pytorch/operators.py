@@ -141,6 +141,18 @@ def _gemm(operator: products.Gemm, tensors: Tensors) -> _Built:
     return function, tensors
 
 
+def _sparse_gemm(operator: products.SparseGemm, tensors: Tensors) -> _Built:
+    """Raise Unsupported if PyTorch does not have the product in this data type, for example in 16 bits on CPUs."""
+    try:
+        torch.mm(tensors["a"], tensors["b"])
+    except RuntimeError as error:  # of which NotImplementedError is one
+        if "not implemented for" not in str(error):
+            raise
+        dtype = str(tensors["b"].dtype).rpartition(".")[2]
+        raise Unsupported("PyTorch has no sparse product in %s on this device" % dtype) from None
+    return lambda a, b: torch.mm(a, b), tensors
+
+
 def _conv2d(operator: products.Conv2d, tensors: Tensors) -> _Built:
     stride, pad = (operator.stride_h, operator.stride_w), (operator.pad_h, operator.pad_w)
     return lambda x, kernel: functional.conv2d(x, kernel, stride=stride, padding=pad), tensors
@@ -239,7 +251,7 @@ def _dropout(operator: pointwise.Dropout, tensors: Tensors) -> _Built:
 
 _BUILDERS: Dict[Type[Operator], Callable[[Any, Tensors], _Built]] = {
     products.Gemm: _gemm,
-    products.SparseGemm: _of(lambda a, b: torch.mm(a, b)),
+    products.SparseGemm: _sparse_gemm,
     products.Bmm: _of(lambda a, b: torch.bmm(a, b)),
     products.Linear: _of(lambda x, weight, bias: functional.linear(x, weight, bias)),
     products.Conv2d: _conv2d,

@@ -57,6 +57,31 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_sparse_product_is_right_or_clearly_unsupported(dtype: str) -> None:
+    reason = None
+    try:
+        assert (
+            validated("sparse_gemm", {"m": 20, "n": 5, "k": 30}, of=OperatorOfAProcess, dtype=dtype).verdict == PASSED
+        )
+    except Unsupported as error:
+        reason = str(error)
+    assert reason in {None, f"PyTorch has no sparse product in {dtype} on this device"}
+    assert reason is None or dtype != "float32"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_the_gradient_of_dropout_has_the_mask_of_its_forward_pass(dtype: str) -> None:
+    class Other(OperatorOfAProcess):
+        def forward_result(self) -> Any:
+            return super().forward_result()[::-1].copy()
+
+    sizes = {"size": 1000, "rate": 0.25}
+    assert validated("dropout", sizes, "backward_inputs", OperatorOfAProcess, dtype=dtype).verdict == PASSED
+    wrong = validated("dropout", sizes, "backward_inputs", Other, dtype=dtype)
+    assert (wrong.reason or "").startswith("the gradient and the forward pass drop different elements: ")
+
+
 def drawn_sizes(operator: str, numbers: random.Random) -> dict[str, Any]:
     """Random sizes that fit together, most of them up to 20."""
     while True:
