@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import textwrap
 from collections import defaultdict
 from pathlib import Path
@@ -114,3 +116,18 @@ def test_models_of_keras_and_flax_of_the_guide_run(modules, with_environments):
     assert [record["error"] for record in records if record["status"] != "completed"] == []
     found = {record["parameters"]["model"]: record["work"]["parameter_count"] for record in records}
     assert found == {model: parameters_of(inputs) for model, (_, _, inputs) in OWN.items()}
+
+
+@pytest.mark.long
+def test_trainings_on_one_and_two_tasks_are_compared_after_equal_epochs(with_environments):
+    command_line = with_environments("pytorch")
+    data = command_line.workspace / "configs" / "data"
+    data.mkdir(parents=True)
+    shutil.copy(GUIDES.parents[1] / "configs" / "data" / "digits.npz", data)
+    (command_line.workspace / "equal.yaml").write_text(shown("multi-node", "name: equal-epochs"))
+    command_line("sweep", "equal.yaml", "--local", "--set", "exclude=[{strategy: local_sgd}, {seed: 2}]")
+    (row,) = json.loads(command_line("report", "--json").stdout)["equal_epochs"]
+    assert (row["strategy"], row["base_strategy"], row["equal_batch"]) == ("ddp", "single", "global")
+    assert (row["basis"], row["n"], len(row["cases"])) == ("seeds", 2, 2)
+    assert row["epoch"] == min(record["learning"]["epochs"] for record in command_line.records())
+    assert 0.5 < row["accuracy"] <= 1

@@ -57,6 +57,7 @@ def known(kind: str, name: str) -> bool:
         "parameter": reference("parameters"),
         "column": reference("columns"),
         "JSON": reference("report-json"),
+        "record": reference("record"),
         "experiment": {file.stem for file in (ROOT / "configs" / "experiments").glob("*.yaml")},
         "command": group.list_commands(click.Context(group)),
     }

@@ -35,3 +35,8 @@ def test_few_points_are_no_curve_and_many_names_are_counted() -> None:
     figures = list(curves.figures_of_curves(frame(*(f"m{number}" for number in range(curves.MAX_FIGURES + 1)))))
     assert len(figures) == curves.MAX_FIGURES
     assert figures[-1].caption.endswith("The table has the last values of 1 more name.")
+
+
+def test_an_epoch_is_a_whole_number() -> None:
+    drawn = curves.draw(frame("accuracy", axis="epoch"), ON_PAGE).to_dict()
+    assert drawn["encoding"]["x"]["axis"]["tickMinStep"] == 1

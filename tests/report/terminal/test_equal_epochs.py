@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from hpcbench.analysis.cases.observations import Observations
 from hpcbench.analysis.results import Results
 from hpcbench.report.charts.curves import MAX_ARMS, draw, figures_of_equal_epochs
+from hpcbench.report.charts.resources import figures_of_resources
 from hpcbench.report.charts.theme import ON_PAGE
 from hpcbench.report.export.report_json import report_json
 from hpcbench.report.html.training_tables import equal_epochs_of
@@ -71,3 +73,17 @@ def test_a_narrow_terminal_keeps_strategy_difference_and_verdict(capsys: pytest.
     assert all(name in text for name in ("strategy", "difference", "verdict"))
     assert "target" not in text
     assert row.split()[0] == "ddp"
+
+
+def test_without_a_ci_there_is_no_column_of_it(capsys: pytest.CaptureFixture[Any]) -> None:
+    print_training_tables(trained((ONE, [[0.5, 0.9]]), (TWO, [[0.4, 0.7]])), 10, Console(width=200))
+    _, header, row = str(capsys.readouterr().out).splitlines()
+    assert "95 % CI" not in header
+    assert "1 run  " in row
+    assert "inconclusive (one seed)" in row
+
+
+def test_the_figure_is_one_of_the_report() -> None:
+    assert "equal-epochs" in [figure.id for figure in figures_of_resources(two_seeds(), Observations())]
+    alone = figures_of_resources(trained((TWO, [[0.5, 0.6, 0.7]])), Observations())
+    assert "equal-epochs" not in [figure.id for figure in alone]

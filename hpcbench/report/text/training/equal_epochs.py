@@ -15,6 +15,7 @@ from hpcbench.collect.table import identifying_columns
 from hpcbench.report.text.ranking import INTERVAL, columns_in_words
 from hpcbench.report.text.text_columns import Column
 from hpcbench.report.text.units import header_of
+from hpcbench.util.text import plural
 
 TITLE = "Accuracy after equal epochs"
 RULE = (
@@ -36,17 +37,18 @@ def equal_epochs_of(results: Results) -> pd.DataFrame:
 def equal_epochs_columns(results: Results, rows: pd.DataFrame) -> list[Column]:
     """Return the columns of the comparisons, with those that tell the rows apart."""
     shown = _telling_apart(results, rows)
+    limits = tuple(map(_limits, rows[DIFFERENCE.limits[0]], rows[DIFFERENCE.limits[1]]))
     measured = [
         Column("equal", tuple(map(_BATCH.__getitem__, rows["equal_batch"])), _EQUAL, is_text=True),
         Column("epoch", tuple(map(str, rows["epoch"]))),
         Column("accuracy", _cells(rows["accuracy"], _accuracy)),
         Column("one rank", _cells(rows["base_accuracy"], _accuracy)),
         Column("difference", _cells(rows[DIFFERENCE.column], "{:+.4f}".format)),
-        Column(INTERVAL, tuple(map(_limits, rows[DIFFERENCE.limits[0]], rows[DIFFERENCE.limits[1]])), is_interval=True),
-        Column("n", tuple(f"{n} {basis}" for n, basis in zip(rows["n"], rows["basis"], strict=True)), _N, is_text=True),
+        *([Column(INTERVAL, limits, is_interval=True)] if any(limits) else []),
+        Column("n", tuple(map(_counted, rows["n"], rows["basis"])), _N, is_text=True),
         Column("verdict", tuple(map(_verdict, rows["verdict"], rows["basis"])), is_text=True),
         Column("epochs to target", tuple(map(_reached, rows["epochs_to_target"], rows["missed"])), _EPOCHS),
-        Column("one rank", tuple(map(_reached, rows["base_epochs_to_target"], rows["base_missed"])), _EPOCHS),
+        Column("epochs, one rank", tuple(map(_reached, rows["base_epochs_to_target"], rows["base_missed"])), _EPOCHS),
     ]
     return [*columns_in_words(rows, [*shown, *_ALWAYS], measured), *measured]
 
@@ -88,6 +90,10 @@ def _accuracy(value: float) -> str:
 
 def _limits(low: Any, high: Any) -> str:
     return "" if pd.isna(low) or pd.isna(high) else f"{low:+.4f} - {high:+.4f}"
+
+
+def _counted(count: int, basis: str) -> str:
+    return plural(count, basis.removesuffix("s"))
 
 
 def _verdict(verdict: str, basis: str) -> str:
