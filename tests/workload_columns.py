@@ -15,6 +15,7 @@ WORKLOAD: dict[str, Any] = {
     "sizes": None,
     "validate": None,
     "validation": None,
+    "result_crc32": None,
     "loss_function": None,
     "step": None,
     "graph_fingerprint": None,

@@ -17,6 +17,7 @@ from hpcbench.analysis.cases.ranking import ranked_by
 from hpcbench.analysis.cases.workloads import WORK, work_groups
 from hpcbench.analysis.profiles.clock_states import ClockStates, clock_states
 from hpcbench.analysis.profiles.step_profile import StepProfile, step_profiles
+from hpcbench.analysis.training.divergence import Divergence
 from hpcbench.core.status import COMPLETED
 
 _OfCase = TypeVar("_OfCase", StepProfile, ClockStates)
@@ -57,6 +58,7 @@ class Results:
     acceptance: Sequence[Check] = ()  # the conditions of `accept`, checked on the cases
     published_in: str = ""  # the file of published times, which are columns of the cases
     operators: pd.DataFrame = field(default_factory=pd.DataFrame)  # of profiled cases, as in operators.parquet
+    divergences: Sequence[Divergence] = ()  # of trainings whose trajectories were recorded
     epochs: pd.DataFrame = field(default_factory=pd.DataFrame)  # accuracy after each epoch of each training
 
     @cached_property

@@ -28,6 +28,11 @@ def curves(records: Mapping[str, Record]) -> pd.DataFrame:
         for name, metric in _logged(record).items()
     ]
     frames += [
+        pd.DataFrame({"case": case, "name": "training loss", "axis": "training step", "step": steps, "value": losses})
+        for case, record in records.items()
+        for steps, losses in _of_steps(record)
+    ]
+    frames += [
         pd.DataFrame({"case": case, "name": name, "axis": "epoch", "step": epochs, "value": values})
         for case, record in records.items()
         for name, epochs, values in _of_epochs(record)
@@ -55,6 +60,14 @@ def _logged(record: Record) -> dict[str, MetricValue]:
         if metric.steps and not name.startswith(PHASE):
             found.setdefault((tuple(metric.steps), tuple(metric.values)), (name, metric))
     return dict(found.values())
+
+
+def _of_steps(record: Record) -> Iterator[tuple[list[int], list[float]]]:
+    """Yield steps and losses of the trajectory of a training, numbered from 1, without losses that are not finite."""
+    losses = record.trajectory.losses if record.trajectory else ()
+    known = [(step, loss) for step, loss in enumerate(losses, 1) if loss is not None]
+    if known:
+        yield [step for step, _ in known], [loss for _, loss in known]
 
 
 def _of_epochs(record: Record) -> Iterator[tuple[str, list[int], list[float]]]:

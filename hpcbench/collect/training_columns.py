@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpcbench.core.record import Learning, Record
+from hpcbench.core.record import Record
 from hpcbench.core.status import COMPLETED
+from hpcbench.core.training.learning import Learning
 from hpcbench.models import catalog
 
 VALID_FLOPS, PER_WATT, REASON = "valid_flops", "valid_flops_per_w", "valid_flops_reason"

@@ -29,6 +29,7 @@ from hpcbench.config.validation.findings import Findings
 from hpcbench.config.yaml_document import Document, Model
 from hpcbench.core.profiling.operator_row import MOST_CLOCKS
 from hpcbench.core.run_spec import COMMAND, MOST_RUNS
+from hpcbench.core.training.trajectory import MOST_STEPS
 from hpcbench.models import catalog
 
 
@@ -64,6 +65,12 @@ class Profile(Model):
         raise ValueError(f"{value!r} is not valid: should be auto, off, or a number of operators, 1 or more")
 
 
+class Trajectory(Model):
+    """A second training of each case that trains, of which losses and weights are recorded."""
+
+    steps: int = Field(default=100, ge=1, le=MOST_STEPS, description="number of steps")
+
+
 class Measure(Model):
     """The measurement of each run: number of runs, warm-up, measurements and stopping rules."""
 
@@ -91,6 +98,11 @@ class Measure(Model):
     shuffle_seed: int = Field(default=0, ge=0, description="seed of the random order of the runs")
     profile: Profile | None = Field(
         default=None, description="also time each operator of the networks (PyTorch); unset: no profile"
+    )
+    trajectory: Trajectory | None = Field(
+        default=None,
+        description="also train each network again, from its initial weights on batches that are equal in all "
+        "frameworks, and record losses and weights, in the first two runs of each case; unset: no trajectory",
     )
 
     @field_validator("precision", mode="before")

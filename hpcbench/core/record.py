@@ -13,8 +13,10 @@ from .record_field import described
 from .samples import Samples
 from .status import COMPLETED, METRIC_NOT_FOUND
 from .training.communication import Communication
+from .training.learning import Learning
 from .training.page_cache import PageCache
 from .training.saved_activations import SavedActivations
+from .training.trajectory import Trajectory
 from .validation.result import Validation
 
 SCHEMA = 10
@@ -95,34 +97,6 @@ class MetricValue:
         "a group `unit`",
         default=None,
     )
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """The validation at the end of one epoch."""
-
-    epoch: int = described("number of the epoch, from 1")
-    elapsed_s: float = described("time since the training began")
-    accuracy: float = described("fraction of the validation split that is classified correctly")
-    trained_s: float = described("time from the beginning to the start of the validation")
-    loss: Optional[float] = described("mean training loss of its steps", default=None)
-    training_accuracy: Optional[float] = described("accuracy on a sample of the training items", default=None)
-
-
-@dataclass(frozen=True)
-class Learning:
-    """The progress of a training to a target accuracy."""
-
-    elapsed_s: Optional[float] = described("time to the target accuracy; null if it was missed")
-    ended_s: float = described("end of the training, on the clock of `measurements.windows`")
-    first_step_s: float = described("time of the first step, included in `elapsed_s`")
-    epochs: int = described("epochs until the target accuracy was reached", "epochs")
-    accuracy: float = described("accuracy after the last epoch", "accuracy")
-    curve: Sequence[Epoch] = described("the validation of each epoch")
-    seed: int = described("seed of the weights and of the order of the training data")
-    held_out_items: int = described("number of items in the validation split")
-    started_unix_s: float = described("start of the training, in seconds since 1970")
-    sampled_items: Optional[int] = described("number of training items in that sample", default=None)
 
 
 @dataclass(frozen=True)
@@ -292,6 +266,7 @@ class Record:
     )
     started_at: str = described("start of the first rank, ISO 8601", "started_at")
     ended_at: str = described("end of the run, ISO 8601", "ended_at")
+    trajectory: Optional[Trajectory] = described("second training, of which weights are recorded", default=None)
 
     @property
     def error_type(self) -> Optional[str]:

@@ -74,6 +74,7 @@ def _add_tasks(commands: Any) -> None:
     work.add_argument("--result-fd", type=int, required=True)
     work.add_argument("--found-fd", type=int, help="file with a per-layer thread plan that was found before")
     work.add_argument("--profile", metavar="FILE", help="profile the operators, and write their rows to FILE")
+    work.add_argument("--trajectory", metavar="FILE", help="train again, and write weights of this training to FILE")
     work.set_defaults(function=_calls(".worker.commands", "work"))
 
     guard = commands.add_parser("restore-clocks", help="wait for the end of standard input, then restore a clock")

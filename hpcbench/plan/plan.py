@@ -17,6 +17,7 @@ from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.case import Case, expand
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
 from hpcbench.plan.profiled_cases import profiled, time_warnings
+from hpcbench.plan.trajectories import check_trajectory
 from hpcbench.util.text import in_list
 
 # The options of `measure` that end the measurements of models; a command ends by itself.
@@ -56,6 +57,7 @@ class Budget:
 def make_plan(experiment: Experiment, document: Document, site: Site, limit: int | None = None) -> Plan:
     """Plan an experiment on a site, or its first `limit` cases. Raise UserError if it cannot run on the site."""
     expansion = expand(experiment, document, site.slurm, limit)
+    check_trajectory(expansion.cases, experiment, document)
     cases, left_out = profiled(expansion.cases, experiment, document)
     runs = shuffled_runs(cases, experiment.measure, experiment.same_workload)
     jobs = pack(runs, site.limits.max_array_size, lambda resources: sharing(resources, experiment, site, document))

@@ -19,7 +19,7 @@ from hpcbench.core.start_rules import oom_pruning
 from hpcbench.core.status import CANCELLED, FAILED, GAVE_UP, NEVER_STARTED, NODE_FAILURE, SETUP, TIMEOUT
 from hpcbench.errors import UserError
 from hpcbench.node import complaint
-from hpcbench.node.results import kept_output, monitor_summary, operator_rows
+from hpcbench.node.results import kept_output, monitor_summary, operator_rows, trajectory_file
 from hpcbench.node.results import record_writer as node_record
 from hpcbench.node.results.outcome import Outcome, of_ranks_alone, tail
 from hpcbench.slurm import states
@@ -257,6 +257,7 @@ def _put_away(sweep: Sweep, made: ConcludedRecord) -> None:
         ranks = node_record.read_ranks(folder)
         kept_output.keep(made.planned, made.record, experiment, ranks, folder, records)
         operator_rows.keep(made.record, ranks, folder, records)
+        trajectory_file.keep(made.record, folder, records)
     if scratch.may_delete(made.job, made.submitted_by, is_saved=True):
         scratch.delete(made.used)
 

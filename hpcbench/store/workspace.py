@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcbench.core.run_spec import OUTPUT
+from hpcbench.core.training.trajectory import FOLDER as TRAJECTORIES
 from hpcbench.errors import UserError, nearest
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
@@ -60,6 +61,11 @@ class SweepPaths:
     def operators(self) -> Path:
         """Return the folder of the profiles of operators; it exists only if there are any."""
         return self.results / OPERATORS
+
+    @property
+    def trajectories(self) -> Path:
+        """Return the folder of the weights of trainings; it exists only if there are any."""
+        return self.results / TRAJECTORIES
 
     @property
     def operator_table(self) -> Path:

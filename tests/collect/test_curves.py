@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hpcbench.collect.curves import curves, epoch_table
-from hpcbench.core.record import Epoch, Error, Learning, MetricValue, Record
+from hpcbench.core.record import Error, MetricValue, Record
+from hpcbench.core.training.learning import Epoch, Learning
+from hpcbench.core.training.trajectory import Trajectory
 
 
 def test_a_curve_has_the_logged_values_once_and_no_phases(make_record: Callable[..., Record]) -> None:
@@ -51,3 +53,12 @@ def test_the_epochs_are_those_of_trainings_that_ended_by_themselves(make_record:
 
 def test_commands_that_log_nothing_have_no_curves(make_record: Callable[..., Record]) -> None:
     assert curves({"a": make_record(0)}).empty
+
+
+def test_a_trajectory_has_the_curve_of_the_loss_of_each_step(make_record: Callable[..., Record]) -> None:
+    trajectory = Trajectory(losses=[2.0, None, 1.5])
+    found = curves({"a": replace(make_record(0), trajectory=trajectory)})
+    assert found["value"].tolist() == [2.0, 1.5]  # each its own, not a mean over the steps so far
+    assert found["step"].tolist() == [1, 3]
+    assert set(found["axis"]) == {"training step"}
+    assert curves({"a": replace(make_record(0), trajectory=Trajectory(reason="memory ran out"))}).empty

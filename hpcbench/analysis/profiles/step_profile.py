@@ -1,6 +1,7 @@
 """Where the time and the energy of a step go: its operators, by kind, and their sum compared with the whole step.
 
-The step time is that of the whole network in the same state. The time of an operator is that in the stream, if it was
+The step time is that of the whole network in the same state: on CPUs, of whole steps in turn with those whose operators
+were timed, otherwise as the case has measured it. The time of an operator is that in the stream, if it was
 timed alone; otherwise its time inside the network, and otherwise its hot time. Operators without any time, such as
 views, take no time here. The framework overhead is 1 - sum / network (Ben-Nun et al., "A modular benchmarking
 infrastructure for high-performance and reproducible deep learning", IPDPS 2019, section IV).
@@ -57,7 +58,7 @@ class StepProfile:
     @property
     def network_s(self) -> float | None:
         """Return the step time of the whole network in s; None if it was not measured."""
-        return _known(self.network.get("hot_s"))
+        return _step_s(self.network)
 
     @property
     def sum_s(self) -> float:
@@ -147,7 +148,7 @@ def _profiles(grouped: Any) -> Iterator[StepProfile]:
         each = _by_operator(rows)
         whole = {kind: each[each["kind"] == kind] for kind in (NETWORK, IDLE)}
         network, idle = (dict(found.iloc[0]) if len(found) else {} for found in whole.values())
-        operators = _with_shares(each[~each["kind"].isin([NETWORK, IDLE])], _known(network.get("hot_s")))
+        operators = _with_shares(each[~each["kind"].isin([NETWORK, IDLE])], _step_s(network))
         state = state_in_words(*(None if pd.isna(value) else float(value) for value in (clock, limit)))
         runs = int(rows[["run", "attempt"]].drop_duplicates().shape[0])
         yield StepProfile(sweep, case, device, state, runs, operators, network, idle)
@@ -179,6 +180,11 @@ def _with_shares(operators: pd.DataFrame, network_s: float | None) -> pd.DataFra
         flops_per_s=(operators["flops"] / call_s).where(call_s > 0),
         intensity_flops_per_byte=operators["flops"] / moved,
     ).sort_values("step_s", ascending=False, kind="stable", ignore_index=True, na_position="last")
+
+
+def _step_s(network: Mapping[str, Any]) -> float | None:
+    """Return the time of steps in turn with those whose operators were timed; without them, that of the case."""
+    return _known(network.get("stream_s")) or _known(network.get("hot_s"))
 
 
 def _known(value: Any) -> float | None:

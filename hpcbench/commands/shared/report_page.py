@@ -13,6 +13,7 @@ from hpcbench.core import status
 from hpcbench.core.record import Record
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.load.acceptance import with_acceptance, with_required_metrics
+from hpcbench.report.load.divergence import with_divergences
 from hpcbench.report.load.profiles import with_profiles
 from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of
@@ -49,6 +50,7 @@ def results_of_sweeps(
     found = with_profiles(
         replace(found, fails_again=_failing_again(progresses), epochs=epoch_table(records)), progresses, records
     )
+    found = with_divergences(found, progresses, records)
     return with_acceptance(found, sweeps)
 
 
@@ -76,6 +78,7 @@ def _failing_again(progresses: list[Progress]) -> frozenset[Key]:
 
 def figures_of(results: Results, plot: str | None, progresses: list[Progress], workspace: Workspace) -> list[Figure]:
     """Return the figures of a report, or the one that `plot` describes."""
+    from hpcbench.report.charts.curves import figures_of_divergence
     from hpcbench.report.charts.figures import chosen
     from hpcbench.report.charts.operators import figures_of_operators
     from hpcbench.report.charts.resources import figures_of_resources
@@ -85,7 +88,12 @@ def figures_of(results: Results, plot: str | None, progresses: list[Progress], w
     if plot:
         return found
     observed = observe(workspace, progresses, results)
-    return [*found, *figures_of_operators(results, observed.peaks), *figures_of_resources(results, observed)]
+    return [
+        *found,
+        *figures_of_divergence(results),
+        *figures_of_operators(results, observed.peaks),
+        *figures_of_resources(results, observed),
+    ]
 
 
 def write_page_of(progress: Progress, workspace: Workspace, file: str) -> bool:

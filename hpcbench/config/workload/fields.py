@@ -172,7 +172,7 @@ else:
     _VALIDATE = Field(
         default=False,
         description="after the measurement, compare the results with a reference in float64, and repeat the call. "
-        "The results are the output or gradients of an operator, the output of a shipped model in inference, otherwise "
+        "The results are the output or gradients of an operator, the output of a model in inference, otherwise "
         "its loss and the gradients of its weights. In a training with data, check instead that each item is delivered "
         "once per epoch",
     )

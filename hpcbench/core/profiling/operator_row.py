@@ -52,7 +52,7 @@ class OperatorRow:
     cold_high_s: Optional[float] = described("upper end of its CI", default=None)
     stream_s: Optional[float] = described(
         "time as inside a step. On CPUs: mean in real steps, without the quarters of them with the shortest and "
-        "longest sums. On GPUs: median with weights not in the caches",
+        "longest sums. On GPUs: median with weights not in the caches. Of a network: whole steps in turn with these",
         default=None,
     )
     stream_low_s: Optional[float] = described("lower end of its CI", default=None)

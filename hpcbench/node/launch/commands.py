@@ -10,7 +10,7 @@ from ...core.run_spec import read
 from ...core.status import SIGNALLED
 from ..clocks import leftovers
 from . import instances
-from .rank_files import OPERATORS
+from .rank_files import OPERATORS, TRAJECTORY
 from .ranks import from_environment
 from .supervisor import supervise
 
@@ -40,6 +40,8 @@ def run(task: RankTask, words: List[str]) -> int:
     worker = [sys.executable, task.zipapp, "work", task.job_file, str(task.element)]
     if planned.measure.get("profile"):
         worker += ["--profile", os.path.abspath(os.path.join(task.scratch, OPERATORS))]
+    if planned.measure.get("trajectory"):
+        worker += ["--trajectory", os.path.abspath(os.path.join(task.scratch, TRAJECTORY))]
     workspace = os.path.abspath(os.path.join(task.job_file, "..", "..", ".."))  # contains jobs/SWEEP/JOB.jsonl
     warnings = leftovers.restore_left(leftovers.folder_of(workspace))
     status = supervise(planned, ranks, worker, workspace, task, warnings)

@@ -2,12 +2,23 @@
 
 import os
 import time
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 FOLDER = "run"  # $HPCBENCH_RUN
 OPERATORS = "operators.jsonl"  # the rows of an operator profile
+TRAJECTORY = "trajectory.npy"  # the weights of the trajectory of a training
 PATIENCE_S = 5.0  # for the other ranks of a run, which may still be measuring
 _POLL_S = 0.05
+
+
+class Files(NamedTuple):
+    """The paths of files that a worker writes in addition to its result; None for those that the case does not have."""
+
+    profile: Optional[str] = None  # the operator profile
+    trajectory: Optional[str] = None  # the weights of a second training
+
+
+NO_FILES = Files()
 
 
 class Output(NamedTuple):

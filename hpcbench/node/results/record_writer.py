@@ -12,17 +12,19 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Type, TypeVar
 
 from ...core import redaction, status
 from ...core.files import append_lines
-from ...core.record import SCHEMA, Error, Git, Learning, MetricValue, Node, RankEnd, Record, RecordKey, Threads, Work
+from ...core.record import SCHEMA, Error, Git, MetricValue, Node, RankEnd, Record, RecordKey, Threads, Work
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples, harmonic_mean
 from ...core.start_rules import oom_pruning
 from ...core.training.communication import Communication
+from ...core.training.learning import Learning
 from ...core.training.page_cache import PageCache
 from ...core.training.saved_activations import SavedActivations
+from ...core.training.trajectory import Trajectory
 from ...core.typed_json import InvalidError, from_json, to_json
 from ...core.validation.result import Validation
 from ...core.variables import performance
-from . import kept_output, monitor_summary, operator_rows, trained_models
+from . import kept_output, monitor_summary, operator_rows, trained_models, trajectory_file
 from .outcome import Outcome, not_evaluated
 
 TIMELINES = "timelines"  # folder next to that of the records, with one file per file of records
@@ -38,6 +40,7 @@ _OF_FACTS: Dict[str, Any] = {
     "work": Work,
     "saved_activations": SavedActivations,
     "page_cache": PageCache,
+    "trajectory": Trajectory,
     "threads": Threads,
     "error": Error,
 }
@@ -66,6 +69,7 @@ def write(
     monitor_summary.keep(scratch, timelines_beside(path))
     kept_output.keep(planned, record, sweep["experiment"], ranks, scratch, path)
     operator_rows.keep(record, ranks, scratch, path)
+    trajectory_file.keep(record, scratch, path)
     shutil.rmtree(scratch, ignore_errors=True)
     return record
 
@@ -171,6 +175,7 @@ def _of_first_rank(facts: Dict[str, Any]) -> Dict[str, Any]:
         "saved_activations": _part(SavedActivations, facts.get("saved_activations")),
         "page_cache": _part(PageCache, facts.get("page_cache")),
         "threads": _part(Threads, facts.get("threads")),
+        "trajectory": _part(Trajectory, facts.get("trajectory")),
     }
 
 

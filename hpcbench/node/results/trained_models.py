@@ -2,8 +2,8 @@
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from ...core.record import Learning
 from ...core.run_spec import PlannedRun
+from ...core.training.learning import Learning
 from ...core.typed_json import from_json
 
 

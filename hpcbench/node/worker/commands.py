@@ -8,6 +8,7 @@ from typing import Any, Dict
 
 from ...core.run_spec import read
 from ...core.status import COMPLETED
+from ..launch.rank_files import Files
 from ..launch.ranks import from_environment
 from .worker import needs_thread_search, run, search_threads
 
@@ -16,15 +17,16 @@ def work(arguments: Any) -> int:
     """Run the workload of one rank, and write its result as JSON to a file descriptor. Do not return."""
     planned = read(arguments.job_file, arguments.element)
     ranks, environment = from_environment(os.environ), dict(os.environ)
+    files = Files(arguments.profile, arguments.trajectory)
     if arguments.found_fd is not None:
         with os.fdopen(arguments.found_fd, encoding="utf-8") as file:
-            facts = run(planned, ranks, json.load(file), arguments.profile)
+            facts = run(planned, ranks, json.load(file), files)
     elif needs_thread_search(planned):
         facts = search_threads(planned, ranks)
         if facts["status"] == COMPLETED:
             _start_again(facts["found"], environment)
     else:
-        facts = run(planned, ranks, profile=arguments.profile)
+        facts = run(planned, ranks, files=files)
     with os.fdopen(arguments.result_fd, "w", encoding="utf-8") as pipe:
         json.dump(facts, pipe, separators=(",", ":"))
     sys.stdout.flush()

@@ -21,6 +21,7 @@ from ..errors import BadData, BadModel, Invalid, Missed, Unsupported
 from ..host import hardware, topology
 from ..host.sysfs import System
 from ..launch import dynamic_linker, feasibility, preload
+from ..launch.rank_files import NO_FILES, Files
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
 from . import stopping_rules, timing
@@ -31,14 +32,13 @@ if TYPE_CHECKING:
 
 
 def run(
-    planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None, profile: Optional[str] = None
+    planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None, files: Files = NO_FILES
 ) -> Dict[str, Any]:
     """Run one rank of a run, and return its facts. An error of the framework is an outcome, and is not raised.
 
-    `found` is the result of `search_threads`, for a case that needs one. `profile` is the path of the file for an
-    operator profile, for a case that asks for one.
+    `found` is the result of `search_threads`, for a case that needs one.
     """
-    return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, profile, facts))
+    return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, files, facts))
 
 
 def needs_thread_search(planned: PlannedRun) -> bool:
@@ -160,7 +160,7 @@ def _measure(
     planned: PlannedRun,
     group: Group,
     found: Optional[Dict[str, Any]],
-    profile: Optional[str],
+    files: Files,
     facts: Dict[str, Any],
 ) -> None:
     from .tasks import STEPS, time_to_accuracy
@@ -192,11 +192,16 @@ def _measure(
         from .validation.of_run import validate_run  # needs numpy
 
         validate_run(adapter, network, facts)
-    if profile:
+    if any(files):
+        facts.setdefault("peak_memory_bytes", hardware.peak_resident_bytes())  # without what follows
+    if files.trajectory:
+        from . import trajectory  # needs numpy
+
+        facts["trajectory"] = to_json(trajectory.record(adapter, network, planned, files.trajectory))
+    if files.profile:
         from . import profiling
 
-        facts.setdefault("peak_memory_bytes", hardware.peak_resident_bytes())  # without the profile
-        profiling.profile(adapter, network, planned, facts, profile)
+        profiling.profile(adapter, network, planned, facts, files.profile)
     _close(network, group, facts)
 
 

@@ -12,7 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from hpcbench.core.record import Learning, Record
+from hpcbench.core.record import Record
+from hpcbench.core.training.learning import Learning
 from hpcbench.models import catalog, optimizers
 from hpcbench.report.export.atomic_files import made_folder, write_text
 

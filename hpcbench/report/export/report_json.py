@@ -21,6 +21,7 @@ from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.insights import insights
 from hpcbench.report.text.published import published_notes
+from hpcbench.report.text.training.divergence import divergence_rows
 from hpcbench.report.text.training.equal_epochs import equal_epochs_of
 from hpcbench.report.text.training.step_parts import parts_of
 from hpcbench.status.progress import Progress
@@ -45,6 +46,7 @@ def report_json(results: Results, progresses: Sequence[Progress], searched: Sequ
         ],
         "cases": results.cases.drop(columns=["case_index", USER_WORKLOAD]).to_dict("records"),
         "step_parts": parts_of(results).to_dict("records"),
+        "divergences": list(divergence_rows(results)),
         "equal_epochs": equal_epochs_of(results).to_dict("records"),
         "failures": [
             {"status": each.status, "cases": list(each.cases), "error": each.error, "log": each.log}

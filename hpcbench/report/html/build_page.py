@@ -20,6 +20,7 @@ from hpcbench.core.status import COMPLETED
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
 from hpcbench.report.html.acceptance import acceptance_of
+from hpcbench.report.html.divergence import divergences_of
 from hpcbench.report.html.figure import on_page
 from hpcbench.report.html.large_sweeps import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.html.operators import operators_of
@@ -87,6 +88,7 @@ def page_of(
         aggregates=aggregates_of(results) if cut else None,
         acceptance=acceptance_of(results),
         step_parts=step_parts_of(results),
+        divergences=divergences_of(results),
         equal_epochs=equal_epochs_of(results),
         table=table_of(best_of_each(results.cases) if cut else results.cases, results),
         failures=tuple(_failures(results)),

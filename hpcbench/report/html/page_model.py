@@ -197,6 +197,7 @@ class Page:
     aggregates: Aggregates | None = None
     acceptance: Aggregates | None = None
     step_parts: Aggregates | None = None
+    divergences: Aggregates | None = None
     equal_epochs: Aggregates | None = None
     failures: tuple[Failure, ...] = ()
     trust: DataQuality = field(default_factory=DataQuality)

@@ -1,4 +1,4 @@
-"""The tables of training on a terminal: parts of a step, and accuracy after equal epochs."""
+"""The tables of training on a terminal: parts of a step, accuracy after equal epochs, and divergence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.analysis.results import Results
+from hpcbench.report.terminal.divergence import print_divergences
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.text_columns import Column, as_table, fitting
 from hpcbench.report.text.training import equal_epochs, step_parts
@@ -19,6 +20,7 @@ def print_training_tables(results: Results, top: int, console: Console) -> None:
     parts, equal = step_parts.parts_of(results), equal_epochs.equal_epochs_of(results)
     _print(step_parts.TITLE, parts, lambda rows: step_parts.parts_columns(results, rows), top, console)
     _print(equal_epochs.TITLE, equal, lambda rows: equal_epochs.equal_epochs_columns(results, rows), top, console)
+    print_divergences(results, top, console)
 
 
 def _print(

@@ -1,4 +1,4 @@
-"""Sentences that explain why workloads are ranked separately, or by time, and where published times are from."""
+"""Sentences that explain rankings: separate workloads, ranking by time, published times, bitwise equal results."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from hpcbench.analysis.cases.user_workload import differing_user_parameters
 from hpcbench.analysis.cases.workloads import differing_work
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.published import published_notes
+from hpcbench.report.text.validation.bitwise import bitwise_notes
 
 
 def ranking_notes(results: Results) -> Iterator[str]:
     """Yield the differences between workloads, then the metrics that rank no case as their direction is unknown.
 
-    The last sentences are on published times.
+    The last sentences are on published times and bitwise equal results.
     """
     if len(results.workloads) > 1:
         differing = differing_work(results.cases)
@@ -35,3 +36,4 @@ def ranking_notes(results: Results) -> Iterator[str]:
             f"use --metric {names[0]}:higher or --metric {names[0]}:lower."
         )
     yield from published_notes(results)
+    yield from bitwise_notes(results)

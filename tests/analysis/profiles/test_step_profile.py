@@ -49,6 +49,13 @@ def test_the_sum_of_operators_against_the_whole_step_and_the_overhead() -> None:
     assert "cold" not in found.sums
 
 
+def test_the_step_is_the_one_in_turn_with_timed_steps() -> None:
+    found = profile({**NETWORK, "stream_s": 0.016}, GEMM, GEMM_BACK)
+    assert found.network_s == 0.016
+    assert found.overhead == pytest.approx(0.5)
+    assert found.kinds["share"].to_list() == pytest.approx([0.25, 0.25])
+
+
 def test_each_operator_has_rate_intensity_and_how_it_was_timed() -> None:
     operators = profile(NETWORK, GEMM, GEMM_BACK, LSTM, VIEW).operators
     assert operators["kind"].to_list() == ["gemm", "gemm", "lstm", "other"]

@@ -16,9 +16,11 @@ from ...workload.problem import Problem
 from ...workload.user_code import in_one_line, last_lines
 from ..adapter import Network
 from .building import check_ranks
+from .exact import Exact
 from .outputs import synthetic_targets
 from .trace import Trace
 
+NO_REFERENCE = "a model of a library, your own model or an ONNX file has a reference only in framework: pytorch"
 _IMAGES = 3  # dimensions of an image
 
 
@@ -26,6 +28,7 @@ class ExternalNetwork(Network):
     """A model with its own inputs and loss. A subclass also inherits from the network of its framework."""
 
     channels_last = True  # whether an image is (height, width, channels)
+    has_reference = False  # whether `exact` returns one
     inputs: Inputs
     trace: Trace
 
@@ -56,6 +59,14 @@ class ExternalNetwork(Network):
             return inputs, numpy.zeros(size, numpy.int64)  # inference does not use them
         shape = (size, *self.trace.output_shape[1:])
         return inputs, synthetic_targets(self.loss_name, shape, self.classes_dimension(len(shape)), numbers)
+
+    def exact(self, batch: Tuple[Any, Any]) -> Exact:
+        """Return the reference of this network in float64, for a batch on the device.
+
+        This changes the network: it loses its dropout, and constant weights become random. Raise Unsupported if there
+        is no reference.
+        """
+        raise Unsupported(NO_REFERENCE)
 
     def named(self, arrays: Dict[str, Any]) -> Any:
         """Return the only array of a model with one unnamed input, otherwise the arrays by name."""

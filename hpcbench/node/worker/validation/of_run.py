@@ -7,6 +7,7 @@ from ....core.validation.result import FAILED, NOT_VALIDATED, Validation
 from ...errors import Invalid
 from ...host import hardware
 from .data_check import check_data
+from .external_networks import validate_external
 from .networks import validate_network
 from .validate import validate
 
@@ -48,4 +49,6 @@ def _validation(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> 
     run = with_threads if adapter.changes_threads else None
     if problem.operator is not None:
         return validate(computation, run, counts)
+    if not problem.layers:
+        return validate_external(adapter, computation, run, counts)
     return validate_network(adapter, computation, run, counts)

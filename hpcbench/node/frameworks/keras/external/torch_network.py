@@ -20,6 +20,7 @@ class ExternalKerasTorchNetwork(ExternalPyTorchNetwork, KerasTorchNetwork):
     """A model of keras.applications or of the user's function in PyTorch's loop."""
 
     channels_last = True
+    has_reference = False  # layers of Keras convert numbers to float32
 
     def model_of(self, problem: Problem) -> nn.Module:
         model = model_of(self, problem, self._traced)

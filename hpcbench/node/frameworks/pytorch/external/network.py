@@ -13,10 +13,12 @@ from ....workload import user_code
 from ....workload.data import Items
 from ....workload.problem import Problem
 from ...adapter import Batch
+from ...external.exact import Exact
 from ...external.network import ExternalNetwork
 from ..network import PyTorchNetwork, set_arithmetic
 from . import outputs
 from .build import build
+from .exact import ExactModel, vary_constants, without_randomness
 from .trace import trace
 
 
@@ -24,6 +26,7 @@ class ExternalPyTorchNetwork(ExternalNetwork, PyTorchNetwork):
     """A network that a library or the user's function builds, with its own inputs, loss and step."""
 
     channels_last = False
+    has_reference = True
     _remarks: Sequence[str] = ()
 
     def model_of(self, problem: Problem) -> nn.Module:
@@ -84,6 +87,18 @@ class ExternalPyTorchNetwork(ExternalNetwork, PyTorchNetwork):
         """Return the loss of a batch on the device: the one of `loss_function`."""
         loss: torch.Tensor = self._loss(self.called(self.model, inputs), labels)
         return loss
+
+    def exact(self, batch: Batch) -> Exact:
+        module = getattr(self.model, "_orig_mod", self.model)  # of a compiled model
+        without_randomness(module)
+        if self.problem.parameters["weights"] is None:
+            vary_constants(module, self.problem.parameters["seed"])
+
+        def computed(copied: Any, inputs: Any, labels: torch.Tensor) -> torch.Tensor:
+            outputs_of = self.called(copied, inputs)
+            return self._loss(outputs_of, labels) if self.problem.training else outputs.main_output(outputs_of)
+
+        return ExactModel(module, batch, computed)
 
     def learn(self, batches: Sequence[Batch]) -> torch.Tensor:
         if self.problem.parameters["step"] is None:

@@ -8,6 +8,9 @@ Python, which are in no time.
 Times of operators must add up to the time of a step. Medians of skewed times do not: their sum is up to 10 % too low on
 a machine with other load. The time of an operator is therefore its mean over the middle half of the steps, in the order
 of the time that all operators of a step take together: an interquartile mean, robust and additive.
+
+Whole steps without the mode alternate with the timed ones. They are what the sum is compared with, since the state of a
+network changes: in training, weights become small, and numbers below the normal range make the same step much slower.
 """
 
 import math
@@ -15,6 +18,7 @@ import time
 from statistics import mean, stdev
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from .....core.profiling.operator_row import FORWARD, NETWORK
 from ....worker.stopping_rules import Settings, Stopping
 from .listing import AtenCalls, Calls, Key, Step
 
@@ -23,6 +27,7 @@ _MOST_UNLIKE = 3  # steps in a row with other operators than the first: then a c
 # For the CI, consecutive steps form batches, whose means are nearly independent (Law, 2015, "Simulation Modeling and
 # Analysis", section 9.5.3). Student's t has one degree of freedom less than there are batches.
 _BATCHES, _STUDENT_T = 7, 2.447
+WHOLE = Key(NETWORK, FORWARD, "{}")  # of the whole steps, among the keys of operators
 
 Clock = Callable[[], float]
 
@@ -90,10 +95,11 @@ class _Timing(AtenCalls):
         return output
 
 
-def streamed(step: Step, settings: Settings) -> Dict[Key, StreamTime]:
+def streamed(step: Step, whole: Step, settings: Settings) -> Dict[Key, StreamTime]:
     """Time the operators in steps until a stopping rule holds for their sum, as in the measurement of the network.
 
-    Return nothing if the steps do not call the same operators.
+    `step` can be observed; `whole` is the step of the case. They take turns, and WHOLE is the key of the latter. Return
+    nothing if the steps do not call the same operators.
     """
     timer = StreamTimer(step)
     steps: List[List[float]] = []
@@ -110,9 +116,15 @@ def streamed(step: Step, settings: Settings) -> Dict[Key, StreamTime]:
                 return {}
         else:
             unlike = 0
-            steps.append(times_s)
             sums_s.append(sum(times_s))
-    return stream_times(timer.keys, steps)
+            steps.append([*times_s, _seconds(whole.run)])
+    return stream_times([*timer.keys, WHOLE], steps)
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    start_s = time.perf_counter()
+    run()
+    return time.perf_counter() - start_s
 
 
 def stream_times(keys: Sequence[Key], steps: Sequence[Sequence[float]]) -> Dict[Key, StreamTime]:

@@ -1,6 +1,6 @@
 """Profile a network: a row for the whole step, and one for each operator."""
 
-from typing import Callable, Iterator, List, Sequence
+from typing import Callable, Iterator, List, Mapping, Sequence
 
 import torch
 
@@ -11,9 +11,9 @@ from ..network import PyTorchNetwork
 from . import compiled_kernels, in_network, power_windows, rows
 from .clocks import Clock, CpuClock, CudaClock
 from .in_network import Profiled
-from .in_stream import streamed
+from .in_stream import WHOLE, StreamTime, streamed
 from .kinds import VIEW
-from .listing import Listed
+from .listing import Key, Listed
 from .replay import Round, captured
 from .step import compiled_again, observable, operators, step_of
 from .timing import Pace, pace, times
@@ -38,11 +38,13 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
         profiled_network = compiled_again(network) if is_compiled else network
         budget_s = _UNDER_TORCH_PROFILER * request.settings.max_time_s
         profiled = in_network.profiled(step_of(profiled_network), clock.synchronize, budget_s)
-    whole = rows.of_network(network, request.step_times_s, profiled)
+    at_once = clock.runs_at_once and not is_compiled
+    in_steps = streamed(step_of(observable(network)), step_of(network), request.settings) if at_once else {}
+    whole = rows.of_network(network, request.step_times_s, profiled, in_steps.get(WHOLE))
     if is_compiled:
         measured = rows.of_kernels(compiled_kernels.kernels_of(profiled), profiled.steps)
     else:
-        measured = _measured(network, operators(network), clock, profiled, request)
+        measured = _measured(network, operators(network), clock, profiled, request, in_steps)
     found = (row for each in ([whole], measured) for row in each)
     on_device = (rows.on(device, row) for row in found)
     if request.windows:
@@ -54,12 +56,16 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
 
 
 def _measured(
-    network: PyTorchNetwork, listed: Sequence[Listed], clock: Clock, profiled: Profiled, request: ProfileRequest
+    network: PyTorchNetwork,
+    listed: Sequence[Listed],
+    clock: Clock,
+    profiled: Profiled,
+    request: ProfileRequest,
+    in_steps: Mapping[Key, StreamTime],
 ) -> Iterator[OperatorRow]:
     """Yield a row for each operator: first those that are not timed, then the others as they are timed."""
     inside = in_network.of_operators(profiled, listed)
     timed = {each.key: each for each in listed if each.kind != VIEW}
-    in_steps = streamed(step_of(observable(network)), request.settings) if clock.runs_at_once else {}
     for each in listed:
         if each.kind == VIEW:
             fields = in_steps[each.key]._asdict() if each.key in in_steps else {}

@@ -10,6 +10,7 @@ from ....worker.stopping_rules import interval
 from ..network import PyTorchNetwork
 from .compiled_kernels import Kernel, is_view
 from .in_network import InNetwork, Profiled
+from .in_stream import StreamTime
 from .kinds import VIEW, kind_of
 from .listing import Key, Listed
 
@@ -18,8 +19,13 @@ KERNEL_REASON = "a kernel of a compiled network is not measured alone"
 GONE_REASON = "later steps did not call it with these arguments"
 
 
-def of_network(network: PyTorchNetwork, step_times_s: Sequence[float], profiled: Profiled) -> OperatorRow:
-    """Return the row of the whole step: its median time as the case has measured it."""
+def of_network(
+    network: PyTorchNetwork, step_times_s: Sequence[float], profiled: Profiled, in_turn: Optional[StreamTime] = None
+) -> OperatorRow:
+    """Return the row of the whole step: its median time as the case has measured it.
+
+    `in_turn` is its time in turn with steps whose operators were timed.
+    """
     parameters, work = network.problem.parameters, network.work
     flops = work.flops_per_item * work.items_per_step if work.flops_per_item and work.items_per_step else None
     low_s, high_s = interval(step_times_s) or (None, None)
@@ -36,6 +42,7 @@ def of_network(network: PyTorchNetwork, step_times_s: Sequence[float], profiled:
         measurements=len(step_times_s),
         in_network_s=profiled.step_s,
         in_network_calls=profiled.steps,
+        **(in_turn._asdict() if in_turn else {}),
     )
 
 

@@ -79,11 +79,13 @@ def test_steps_with_other_operators_have_no_times() -> None:
     assert timer.once() is None  # exp instead of relu
     assert timer.once() is not None
     never = Step(lambda: [torch.ones(2).relu() for _ in range(next(numbers))], frozenset)
-    assert in_stream.streamed(never, SETTINGS) == {}
+    assert in_stream.streamed(never, never, SETTINGS) == {}
 
 
 def test_all_operators_of_a_step_are_streamed(build: Build) -> None:
     network = build("mlp", task="training")
-    found = in_stream.streamed(step.step_of(step.observable(network)), SETTINGS)
+    found = in_stream.streamed(step.step_of(step.observable(network)), step.step_of(network), SETTINGS)
+    whole = found.pop(in_stream.WHOLE)
+    assert whole.stream_s > 0
     assert set(found) == {each.key for each in step.operators(network)}
     assert min(each.stream_s for each in found.values()) > 0

@@ -43,6 +43,7 @@ def profiled(network: Any, request: ProfileRequest = REQUEST) -> list[OperatorRo
 def test_each_operator_has_times_or_a_reason(build: Build) -> None:
     whole, *operators = profiled(build("mlp", task="training"))
     assert (whole.kind, whole.hot_s, whole.measurements) == ("network", 2e-3, 7)
+    assert whole.stream_s  # measured again, in turn with the operators
     assert whole.flops == 3 * 2 * 2 * (8 * 16 + 16 * 16 + 16 * 3)
     assert {row.phase for row in operators} == {"forward", "backward", "optimizer"}
     for row in operators:
@@ -62,7 +63,8 @@ def test_without_real_steps_operators_are_replayed_for_the_stream(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clocks.CpuClock, "runs_at_once", False)
-    _, *operators = profiled(build("mlp"))
+    whole, *operators = profiled(build("mlp"))
+    assert whole.stream_s is None
     assert {row.kind == "view" for row in operators if row.stream_s is None} == {True}
     assert all(row.stream_s is not None for row in operators if row.kind != "view")
 

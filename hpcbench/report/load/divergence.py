@@ -1,0 +1,52 @@
+"""The divergence of the trainings of a report whose trajectories were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcbench.analysis.results import Results
+from hpcbench.analysis.training.divergence import MOST_PAIRS, Divergence, Key, Recorded, divergence, pairs_of
+from hpcbench.collect.table import identifying_columns
+from hpcbench.collect.trajectories import weights_of
+from hpcbench.core.record import Record
+from hpcbench.core.training.trajectory import RUNS
+from hpcbench.status.progress import Progress
+from hpcbench.util.console import print_warning
+
+_CACHED = 8  # files with weights, of at most 32 MiB
+
+
+def with_divergences(results: Results, progresses: Sequence[Progress], records: Sequence[Record]) -> Results:
+    """Return the results with the divergences of trajectories, at most MOST_PAIRS; print a warning about others."""
+    recorded: dict[Key, list[Recorded]] = {}
+    for record in sorted(records, key=lambda record: record.run):
+        if record.trajectory is not None:
+            found = recorded.setdefault((record.sweep, record.case_id), [])
+            found.append(Recorded(record.sweep, record.case_id, record.run, record.trajectory))
+    if not recorded:
+        return results
+    pairs = pairs_of(
+        results.cases, {key: runs[:RUNS] for key, runs in recorded.items()}, identifying_columns(results.cases)
+    )
+    if len(pairs) > MOST_PAIRS:
+        print_warning(f"the first {MOST_PAIRS} of {len(pairs):,} pairs of trainings are compared")
+    paths = {progress.sweep.paths.name: progress.sweep.paths for progress in progresses}
+
+    @lru_cache(maxsize=_CACHED)
+    def weights(sweep: str, case: str, run: int) -> NDArray[np.float32]:
+        (own,) = (each for each in recorded[sweep, case] if each.run == run)
+        return weights_of(paths[sweep], own.trajectory)
+
+    def compared(first: Recorded, second: Recorded) -> Divergence:
+        try:
+            one, other = (weights(each.sweep, each.case, each.run) for each in (first, second))
+        except ValueError as error:
+            return Divergence(first, second, str(error))
+        return divergence(first, second, one, other)
+
+    return replace(results, divergences=tuple(compared(*pair) for pair in pairs[:MOST_PAIRS]))

@@ -1,0 +1,80 @@
+"""Reading the weights of trajectories, which another user may have changed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcbench.collect.trajectories import weights_of
+from hpcbench.core.training.trajectory import Trajectory, file_of
+from hpcbench.store.workspace import SweepPaths
+
+WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture
+def written(paths: SweepPaths) -> Callable[..., Trajectory]:
+    """The trajectory of a run with these weights, which are in their file."""
+
+    def write(weights: Any = WEIGHTS) -> Trajectory:
+        file = io.BytesIO()
+        np.save(file, weights)
+        sha256 = hashlib.sha256(file.getvalue()).hexdigest()
+        path = paths.trajectories / file_of(sha256)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(file.getvalue())
+        return Trajectory(steps=[0, 1], weights=3, stored=3, order="layers", sha256=sha256)
+
+    return write
+
+
+def test_weights_come_back(paths: SweepPaths, written: Any) -> None:
+    assert np.array_equal(weights_of(paths, written()), WEIGHTS)
+
+
+def test_a_changed_or_missing_file_is_an_error(paths: SweepPaths, written: Any) -> None:
+    found = written()
+    path = paths.trajectories / file_of(found.sha256)
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(ValueError, match="does not have the checksum in its name"):
+        weights_of(paths, found)
+    path.unlink()
+    with pytest.raises(ValueError, match=r"cannot be read: No such file"):
+        weights_of(paths, found)
+
+
+class Pickled:
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path("/nonexistent/pickled"),)
+
+
+@pytest.mark.parametrize(
+    ("weights", "reason"),
+    [
+        (np.array([Pickled()]), "allow_pickle=False"),
+        (WEIGHTS.astype(np.float64), "float64 of shape"),
+        (WEIGHTS[:, :2], "unlike its record"),
+    ],
+)
+def test_other_content_with_a_right_checksum_is_an_error(
+    paths: SweepPaths, written: Any, weights: Any, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        weights_of(paths, written(weights))
+
+
+@pytest.mark.parametrize("sha256", [None, "../../../etc/passwd", "ab" * 31 + "/.", "AB" * 32])
+def test_a_record_does_not_lead_outside_the_folder(paths: SweepPaths, sha256: Any) -> None:
+    with pytest.raises(ValueError, match="no checksum"):
+        weights_of(paths, Trajectory(sha256=sha256))
+
+
+def test_the_reason_of_a_trajectory_without_weights_is_the_error(paths: SweepPaths) -> None:
+    with pytest.raises(ValueError, match="memory ran out"):
+        weights_of(paths, Trajectory(reason="memory ran out"))

@@ -1,0 +1,27 @@
+"""Trajectories are of trainings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hpcbench.errors import UserError
+from hpcbench.plan.plan import Plan
+
+TRAJECTORY = "measure: {trajectory: {}}\n"
+
+
+def test_the_setting_reaches_the_node_and_does_not_change_the_case(plan: Callable[..., Plan]) -> None:
+    training = "matrix:\n  task: [inference, training]\n"
+    planned = plan(training + TRAJECTORY)
+    assert planned.experiment.measure.model_dump()["trajectory"] == {"steps": 100}
+    assert [case.id for case in planned.cases] == [case.id for case in plan(training).cases]
+
+
+def test_without_a_training_it_is_an_error(plan: Callable[..., Plan]) -> None:
+    with pytest.raises(UserError, match="none has task: training or time_to_accuracy") as caught:
+        plan("matrix:\n  task: [inference, backward]\n" + TRAJECTORY)
+    assert "measure.trajectory" in caught.value.where
+    with pytest.raises(UserError, match="steps"):
+        plan("matrix:\n  task: [training]\nmeasure: {trajectory: {steps: 0}}\n")
