@@ -74,10 +74,15 @@ class Results:
         ]
 
     def _telling(self, alike: pd.DataFrame) -> list[str]:
-        """Return the columns that identify cases within a workload; for a single case, those that its title lacks."""
+        """Return the columns that identify cases within a workload; for a single case, those that its title lacks.
+
+        Of a single case, columns are left out that tell it only from cases of other tasks.
+        """
         if len(alike) > 1:
             return labels.varying(alike, list(self.shown))
-        return [name for name in self.shown if name not in WORK and alike[name].notna().all()]
+        same_task = self.cases[self.cases["task"].astype(str) == str(alike["task"].iat[0])]
+        shown = labels.varying(same_task, list(self.shown)) if len(same_task) > 1 else self.shown
+        return [name for name in shown if name not in WORK and alike[name].notna().all()]
 
     def ranked_by(self, work: Workload) -> Quantity:
         """Return the quantity that ranks a workload (see ranking.ranked_by)."""

@@ -61,10 +61,12 @@ class Three:
         path = f"{self.tools}:{os.environ['PATH']}"
         self.cluster.environment = {**self.cluster.environment, "PATH": path}
 
-    def sweep(self, *options: str, seconds: float = 0, **slurm: str) -> None:
+    def sweep(self, *options: str, waits: bool = False, **slurm: str) -> None:
+        """Submit the sweep. With `waits`, its commands run until `release`."""
+        rest = "; until [ -e released ]; do sleep 0.1; done" if waits else ""
         content = {
             "name": "three",
-            "parameters": {"framework": "command", "command": f"echo run >> ran-{{{{ n }}}}.txt; sleep {seconds}"},
+            "parameters": {"framework": "command", "command": f"echo run >> ran-{{{{ n }}}}.txt{rest}"},
             "user_parameters": ["n"],
             "matrix": {"n": list(range(CASES))},
             "measure": {"repetitions": 1, "retries": 0},
@@ -72,6 +74,9 @@ class Three:
         }
         (self.cluster.workspace / "three.yaml").write_text(json.dumps(content))
         self.cluster("sweep", "three.yaml", "--name", "three", *options)
+
+    def release(self) -> None:
+        (self.cluster.workspace / "released").touch()
 
     def await_states(self, **states: int) -> None:
         end = time.monotonic() + 60
@@ -101,10 +106,11 @@ def bare_three(bare_cluster, tmp_path):
 def test_jobs_that_squeue_lists_only_by_id_run_once_with_a_wrapper_of_squeue(request, accounting, wrapper):
     three = request.getfixturevalue(accounting)
     three.wrap(squeue=wrapper)
-    three.sweep(seconds=8)
+    three.sweep(waits=True)
     three.await_states(running=CASES)
     assert "0 runs to resume" in three.cluster("resume", "three").stderr
     three.cluster("status")
+    three.release()
     assert three.cluster("resume", "three", "--wait").returncode == 0
     assert three.ran == ["run\n"] * CASES
     assert three.cluster.states() == {"completed": CASES}
@@ -120,7 +126,7 @@ def test_pending_jobs_of_a_hidden_partition_are_cancelled_with_a_wrapper_of_sque
 
 
 def test_a_sweep_of_another_cluster_is_left_alone(three, plain_cluster):
-    three.sweep(seconds=6)
+    three.sweep(waits=True)
     there = three.cluster.environment
     three.await_states(running=CASES)
     three.cluster.environment = {**there, "SLURM_CONF": plain_cluster["SLURM_CONF"]}
@@ -132,6 +138,7 @@ def test_a_sweep_of_another_cluster_is_left_alone(three, plain_cluster):
         assert words in done.stderr
         assert "run hpcbench on a login node of 'accounting'" in done.stderr
     three.cluster.environment = there
+    three.release()
     assert three.cluster("resume", "three", "--wait").returncode == 0
     assert three.ran == ["run\n"] * CASES
 

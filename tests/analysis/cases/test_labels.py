@@ -9,6 +9,7 @@ import pytest
 
 from hpcbench.analysis.cases import labels
 from hpcbench.analysis.cases.labels import LONGEST, MAX_NAMED, cell, label, phrase, plain, telling_apart, varying
+from tests.report.synthetic_results import case, results
 from tests.workload_columns import WORKLOAD
 
 USUAL: dict[str, Any] = {
@@ -208,3 +209,11 @@ def test_work_of_one_name_is_told_apart_by_its_counts() -> None:
         cases({"model": model, "held_out": part}) for model, part in (("mlp", 0.2), ("mlp", 0.5), ("lstm", 0.2))
     ]
     assert short_titles(learning) == ["mlp with 0.2 of the data held out", "mlp with 0.5 of the data held out", "lstm"]
+
+
+def test_a_single_case_is_not_told_apart_from_cases_of_other_tasks() -> None:
+    inference = [case(0.1, task="inference", model=model, batch_size=size) for model, size in (("mlp", 8), ("lstm", 4))]
+    found = results(*inference, case(0.2, task="training", strategy="ddp", batch_size=2, tasks_per_node=2))
+    assert {"strategy", "batch_size", "tasks_per_node"} <= set(found.shown)
+    alone = next(work for work in found.workloads if work.cases["model"].iat[0] == "lstm")
+    assert alone.shown == ["batch_size"]
