@@ -42,7 +42,7 @@ def _power(_: click.Context, option: click.Parameter, value: str) -> str:
     "--clocks",
     metavar="N",
     type=click.IntRange(1, MOST_CLOCKS),
-    help="Also profile at N clocks of the device, and restore the clock. Requires permission on the node. [default: off]",
+    help="Also profile at N clocks of the device, then restore it. Requires permission on the node. [default: off]",
 )
 @sweep_options
 @click.pass_context
