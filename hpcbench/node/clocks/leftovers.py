@@ -59,8 +59,7 @@ def _restored(path: str) -> str:
     except FileNotFoundError:  # the guard, or another task, has restored it
         return ""
     except (NotPermitted, OSError, ValueError, LookupError, TypeError) as error:
-        what = "an earlier profile has changed a clock that could not be restored: %s" % error
-        return "%s; ask your administrator to restore it, then delete %s" % (what, path)
+        return "an earlier profile has changed a clock that could not be restored: %s (%s)" % (error, path)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     return ""

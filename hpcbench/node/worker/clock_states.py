@@ -41,7 +41,7 @@ def profile(
                     found = adapter.profile(computation, _measured(computation, request), _with_state(state, keep))
                     warnings += [warning for warning in found if warning not in warnings]
     except NotPermitted as error:
-        warnings.append("profile: the clock cannot be changed; only the default state was profiled (%s)" % error)
+        warnings.append("profile: the clock was not changed, so that there is one state: %s" % error)
 
 
 def _gpu_index(adapter: "Adapter", computation: "Computation") -> Optional[int]:

@@ -198,10 +198,10 @@ def test_the_report_shows_the_step_by_clock_state(workspace: CommandLine, finish
     path = finished.operators / "job-001" / "local.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     steps = [line for line in lines if line["row"]["kind"] == "network"]
-    state = {"requested_clock_mhz": 1080, "clock_method": "frequency limits", "hot_s": 0.5}
+    state = {"requested_clock_mhz": 1080, "clock_method": "governor", "hot_s": 0.5}
     write_lines(path, [{**line, "row": {**line["row"], **state}} for line in steps])
     text = workspace("report", "p").stdout
-    assert text.count("clock states of ") == text.count("1080 MHz  frequency limits") == 2
+    assert text.count("clock states of ") == text.count("1080 MHz  governor") == 2
     assert "Fastest: inconclusive, since the intervals of default, 1080 MHz overlap." in text, "there are no CIs"
     assert text.count("operators of ") == 2, "of the default state"
     found = json.loads(workspace("report", "p", "--json").stdout)["clock_states"]

@@ -62,7 +62,7 @@ def test_a_note_that_cannot_be_read_is_named(note: Path, text: str) -> None:
     note.write_text(text)
     (sentence,) = leftovers.restore_left(str(note.parent))
     assert sentence.startswith("an earlier profile has changed a clock that could not be restored: ")
-    assert sentence.endswith(f"; ask your administrator to restore it, then delete {note}")
+    assert str(note) in sentence
 
 
 def test_a_device_that_refuses_is_tried_again(tmp_path: Path, note: Path) -> None:

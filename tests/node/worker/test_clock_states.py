@@ -72,7 +72,7 @@ def run(profiled: Any, number: int = 3) -> tuple[list[OperatorRow], list[str]]:
 def test_three_states_are_three_sets_of_rows_and_the_clock_is_restored(profiled: Profiled) -> None:
     rows, warnings = run(profiled)
     states = [(row.kind, row.requested_clock_mhz, row.clock_method) for row in rows]
-    assert states == [(kind, mhz, "frequency limits") for mhz in (1080, 2040, 3000) for kind in ("network", "gemm")]
+    assert states == [(kind, mhz, "governor") for mhz in (1080, 2040, 3000) for kind in ("network", "gemm")]
     assert profiled.clocks == ["1080000", "2040000", "3000000"], "the clock during each profile, in kHz"
     assert all(row.requested_power_limit_w is None for row in rows)
     assert warnings == ["the same warning"]
@@ -99,7 +99,7 @@ def test_a_state_that_the_device_refuses_is_a_warning_and_the_others_are_profile
     monkeypatch.setattr(FrequencyLimits, "apply", refusing)
     rows, warnings = run(profiled)
     assert {row.requested_clock_mhz for row in rows} == {1080, 3000}
-    assert warnings == ["the same warning", "profile: 2040 MHz (frequency limits) was refused: busy"]
+    assert warnings == ["the same warning", "profile: 2040 MHz (governor) was refused: busy"]
 
 
 def test_a_clock_that_cannot_be_changed_is_a_warning_with_the_reason(
@@ -109,7 +109,7 @@ def test_a_clock_that_cannot_be_changed_is_a_warning_with_the_reason(
     rows, (warning,) = run(profiled)
     assert rows == []
     assert warning.startswith(
-        "profile: the clock cannot be changed; only the default state was profiled (cpufreq not found"
+        "profile: the clock was not changed, so that there is one state: cpufreq not found"
     )
 
 
