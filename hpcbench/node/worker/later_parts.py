@@ -1,7 +1,7 @@
 """What follows the measurement of a run: the validation, a second training, and the profile of operators.
 
-Before the first part, the result of the measurement leaves the worker, and again after each part: the end of the process
-in a part loses neither the measurement nor the earlier parts. A part that is missing from the result has a reason.
+The result leaves the worker before the first part, and again after each part: the end of the process in a part loses
+neither the measurement nor the earlier parts. A part that is missing from the result has a reason.
 """
 
 import traceback
@@ -33,7 +33,7 @@ class Outlet(NamedTuple):
 
 
 def follow(adapter: "Adapter", computation: Any, planned: PlannedRun, facts: Facts, outlet: Outlet) -> bool:
-    """Validate, train again and profile, as the case requires. Add the results, or the reasons without them, to `facts`.
+    """Validate, train again and profile, as the case requires. Add the results to `facts`, or why they are missing.
 
     Return whether this rank has done the same steps as the others. Raise Invalid if the validation failed.
     """

@@ -125,7 +125,7 @@ def test_each_run_restores_clocks_first_and_has_a_warning_if_that_fails(
     jobs.mkdir(parents=True)
     folder = SweepFolder(jobs, zipapp, make_planned())
     folder.rank({**fake_torch("raise ImportError('no torch')"), "SLURMD_NODENAME": "n7"})
-    warnings = folder.rank_file()["facts"]["warnings"]
+    warnings = folder.rank_file()["warnings"]
     if is_refused:
         assert "an earlier profile has changed a clock that could not be restored: " in " ".join(warnings)
     else:
