@@ -12,7 +12,6 @@ from ...workload.page_cache import DataFiles
 from .. import timing
 from ..stopping_rules import Settings
 
-
 AHEAD = 2  # batches per process or thread that decodes files, which PyTorch, Grain and MXNet keep ready
 
 
