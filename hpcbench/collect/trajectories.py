@@ -36,7 +36,7 @@ def weights_of(paths: SweepPaths, trajectory: Trajectory) -> NDArray[np.float32]
         raise ValueError(f"{path} does not have the checksum in its name")
     try:
         shape, dtype, start = _header(found)
-    except Exception as error:  # Python parses the header: besides ValueError, it can run out of memory or recursion
+    except Exception as error:  # Python parses the header, which can also exhaust memory or recursion
         raise ValueError(f"{path} is not an array of NumPy: {error or type(error).__name__}") from error
     if dtype != np.float32 or shape != (len(trajectory.steps), trajectory.stored):
         raise ValueError(f"{path} has {dtype} of shape {shape}, unlike its record")

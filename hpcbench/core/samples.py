@@ -44,8 +44,7 @@ class Samples:
 
 
 def of_whole(elapsed_s: float, start_s: float, end_s: float, first_step_s: Optional[float]) -> Samples:
-    """Return the measurements of a run with one measurement: `elapsed_s` seconds between `start_s` and `end_s`, of which
-    some may not count."""
+    """Return the measurements of a run with one measurement: its time, which may lack parts of its window."""
     return Samples([elapsed_s], [Window(start_s, end_s, 1)], 1, first_step_s=first_step_s)
 
 

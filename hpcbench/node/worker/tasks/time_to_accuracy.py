@@ -11,8 +11,8 @@ results may be pruned (MLPerf HPC training rules, "Weak scaling (throughput)"). 
 fails the run.
 
 The training loss of an epoch is the mean of the losses of its steps, before each update. The training accuracy is that
-of a sample of the training items, evaluated like the validation split. This evaluation is not part of the measured time,
-but it is inside the window of the run, and so in its energy.
+of a sample of the training items, evaluated like the validation split. This evaluation is not part of the measured
+time, but it is inside the window of the run, and so in its energy.
 """
 
 import time
@@ -55,9 +55,9 @@ def learn(network: Network) -> Dict[str, Any]:
     """Train epoch after epoch until the target accuracy; return the results with `elapsed_s` and the `curve` of
     accuracies.
 
-    `start_s` and `ended_s` are on the clock of windows. `elapsed_s` is between them, without the evaluation of the
-    training sample in earlier epochs. It includes `first_step_s`, in which the framework compiles and fills the input pipeline. Raise Missed if
-    the accuracy is below the target after the last epoch.
+    `start_s` and `ended_s` are on the clock of windows. `elapsed_s` is the time between them, without the evaluation of
+    the training sample in earlier epochs. It includes `first_step_s`, in which the framework compiles and fills the
+    input pipeline. Raise Missed if the accuracy is below the target after the last epoch.
     """
     problem = network.problem
     parameters, group = problem.parameters, problem.group
