@@ -43,7 +43,7 @@ def trained(paths: SweepPaths, make_record: MakeRecord) -> Callable[..., Record]
 
 def reasons(paths: SweepPaths, *records: Record) -> list[str]:
     progress: Any = SimpleNamespace(sweep=SimpleNamespace(paths=paths))
-    found = with_divergences(results_of(records), [progress], records)
+    found = with_divergences(results_of([*records]), [progress], records)
     return [each.reason for each in found.divergences]
 
 

@@ -86,7 +86,7 @@ def curves_of(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
 def _distinct(labels: Mapping[_Training, str], results: Results) -> dict[_Training, str]:
     """Return the labels, and with them the columns of ARM in which trainings with the same label differ."""
     cases = results.cases.set_index(["sweep", "case"])
-    firsts = {key: cases.loc[key[:2]] for key in labels}
+    firsts = {key: cases.loc[key[0], key[1]] for key in labels}
     told = {}
     for key, label in labels.items():
         alike = [firsts[other] for other, text in labels.items() if text == label]
