@@ -35,6 +35,19 @@ def test_a_right_operator_passes_with_its_evidence() -> None:
     assert from_json(Validation, to_json(found)) == found
 
 
+def test_bounds_above_which_zeros_would_pass_are_not_a_pass() -> None:
+    def halved(self: Any, results: Arrays) -> Arrays:
+        return {name: 0.5 * array for name, array in results.items()}
+
+    for of in (NumPyOperator, variant(after=halved)):
+        found = validated("mse", {"size": 100_000}, dtype="bfloat16", of=of)
+        assert found.verdict == NOT_VALIDATED
+        assert found.reason.startswith("the bounds of rounding errors are ")
+        assert found.reason.endswith(" of the results, which would hide errors")
+        assert found.worst is not None
+    assert validated("mse", {"size": 100}, dtype="bfloat16").verdict == PASSED
+
+
 def test_the_forward_pass_has_no_gradient_check() -> None:
     found = validated("linear", LINEAR, FORWARD)
     assert (found.gradient_check, list(found.arrays)) == (None, ["output"])
