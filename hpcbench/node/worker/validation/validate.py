@@ -21,6 +21,7 @@ from .references import references_of
 from .repeatability import LIMIT_S, checksum, repeated
 
 MOST_FLOPS = 50e9  # of a case whose reference is computed: a minute on one core
+MOST_NUMBERS = 100e6  # of a case whose reference is computed: some GB
 LOOSE = 1 / FACTOR  # bounds over references, as L2 norms, above which zeros could pass
 Arrays = Dict[str, "numpy.ndarray"]
 
@@ -39,6 +40,10 @@ def validate(
     if request.operator.flops(request.phase) > MOST_FLOPS:
         reason = "its reference in float64 would take more than %.0f GFLOP" % (MOST_FLOPS / 1e9)
         return Validation(NOT_VALIDATED, reason)
+    numbers = _numbers(computation)
+    if numbers > MOST_NUMBERS:
+        reason = "its arrays have %.3g million numbers, more than %.0f million" % (numbers / 1e6, MOST_NUMBERS / 1e6)
+        return Validation(NOT_VALIDATED, reason)
     results = computation.call.results()
     validation = _random(computation, results) if request.operator.is_random else _compared(computation, results)
     if not request.operator.is_random:
@@ -51,6 +56,13 @@ def validate(
         variance_map = heat_map(shown, variances[shown]) if variances and shown else None
         validation = replace(validation, repeatability=repeats, variance_map=variance_map, checksum=checksum(results))
     return replace(validation, duration_s=time.monotonic() - start)
+
+
+def _numbers(computation: OperatorComputation) -> int:
+    """Return how many numbers the reference has: of the arrays of an operator, on all ranks, and of its result."""
+    operator = computation.request.operator
+    ranks = computation.problem.group.size if operator.is_collective else 1
+    return ranks * sum(array.size for array in operator.arrays().values()) + operator.output().size
 
 
 def _compared(computation: OperatorComputation, results: Arrays) -> Validation:

@@ -184,9 +184,7 @@ def test_loose_bounds_are_not_a_pass(validated: Any, monkeypatch: pytest.MonkeyP
     assert "which would hide errors" in found.reason
 
 
-def test_a_gradient_that_a_framework_does_not_return_is_wrong(
-    validated: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gradient_that_a_framework_does_not_return_is_wrong(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     right = PyTorchNetwork.gradients
     monkeypatch.setattr(PyTorchNetwork, "gradients", lambda self: iter(list(right(self))[:-1]))
     found = validated("mlp")

@@ -123,6 +123,14 @@ def test_a_case_that_is_too_large_is_not_validated(monkeypatch: pytest.MonkeyPat
     assert validated("tanh", {"size": 5}).verdict == PASSED
 
 
+def test_a_case_with_too_many_numbers_is_not_validated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_NUMBERS", 40 * 9 + 6 * 9 + 6 + 40 * 6)
+    assert validated("linear", LINEAR).verdict == PASSED
+    assert validated("linear", {**LINEAR, "rows": 41}).verdict == NOT_VALIDATED
+    monkeypatch.setattr(module, "MOST_NUMBERS", 1e6)
+    assert validated("tanh", {"size": 10**6}).reason == "its arrays have 2 million numbers, more than 1 million"
+
+
 def test_the_error_map_shows_where_the_error_is() -> None:
     def change(self: NumPyOperator, results: Arrays) -> Arrays:
         results["output"][39, 5] += 1
