@@ -71,10 +71,9 @@ def check_validation(framework: str, case: str, validation: dict[str, Any]) -> N
     if operator == "dropout":
         assert validation["has_forward_result"], "the mask of the gradient was not compared"
     elif phase != "forward":
-        dtype = "float32" if operator in WITHOUT_FLOAT64.get(framework, set()) else "float64"
-        assert (validation["check"]["dtype"], validation["check"]["reason"] is None) == (dtype, dtype == "float64"), (
-            case
-        )
+        check, in_float64 = validation["check"], operator not in WITHOUT_FLOAT64.get(framework, set())
+        assert check["dtype"] == ("float64" if in_float64 else "float32"), case
+        assert (check["reason"] is None) == in_float64, case
 
 
 def is_within_the_bound(ratio: Any) -> bool:
