@@ -92,32 +92,28 @@ def _pace(request: ProfileRequest, listed: Sequence[Listed]) -> Pace:
 def _keep_with_windows(
     network: PyTorchNetwork, request: ProfileRequest, clock: Clock, found: Iterator[OperatorRow], keep: Keep
 ) -> None:
-    """Keep the rows after the power windows of the idle device, of the network and of chosen operators.
+    """Keep each row at once, and those of the network and of chosen operators again with their power windows.
 
-    If an error ends the windows, keep the rows without one.
+    The windows take minutes, in which the process may die: readers take the last row of an operator.
     """
-    left: List[OperatorRow] = []
+    kept: List[OperatorRow] = []
+    for row in found:
+        keep(row)
+        kept.append(row)
+    whole, *others = kept
 
     def window(row: OperatorRow, calls: Round) -> None:
-        """Keep a row with a window of these calls."""
+        """Keep a row again, with a window of these calls."""
         run = power_windows.run(calls, row.hot_s or 0.0, clock.synchronize, request.window_s)
         keep(power_windows.with_window(row, run))
-        left.remove(row)
 
-    try:
-        for row in found:
-            left.append(row)
-        whole, *others = left
-        idle = rows.on(whole.device, rows.of_idle())
-        keep(power_windows.with_window(idle, power_windows.idle(request.window_s)))
-        window(whole, Round([step_of(network).run], 1))
-        wanted = {rows.key_of(others[place]): others[place] for place in power_windows.chosen(others, request.windows)}
-        for operator in captured(step_of(observable(network)), list(wanted)):
-            with torch.inference_mode():
-                window(wanted[operator.key], operator.round(1))
-    finally:
-        for row in left:
-            keep(row)
+    idle = rows.on(whole.device, rows.of_idle())
+    keep(power_windows.with_window(idle, power_windows.idle(request.window_s)))
+    window(whole, Round([step_of(network).run], 1))
+    wanted = {rows.key_of(others[place]): others[place] for place in power_windows.chosen(others, request.windows)}
+    for operator in captured(step_of(observable(network)), list(wanted)):
+        with torch.inference_mode():
+            window(wanted[operator.key], operator.round(1))
 
 
 def _warnings(profiled: Profiled, whole: OperatorRow) -> List[str]:

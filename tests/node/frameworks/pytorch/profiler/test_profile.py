@@ -88,8 +88,11 @@ def test_power_windows_of_the_idle_device_the_network_and_operators(build: Build
     assert all(end - start >= 0.02 for start, end in ends)
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(ends))  # one after another
     assert all(row.window_calls > 0 for row in windows[1:])
-    keys = [rows.key_of(row) for row in found]
-    assert len(set(keys)) == len(keys)  # each row once
+    before, after = found[: found.index(windows[0])], found[found.index(windows[0]) :]
+    assert after == windows  # each row is kept at once, and those with a window again
+    keys = [rows.key_of(row) for row in before]
+    assert len(set(keys)) == len(keys)
+    assert {rows.key_of(row) for row in windows[1:]} < set(keys)
 
 
 def test_an_error_in_a_power_window_keeps_all_rows(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,8 +103,24 @@ def test_an_error_in_a_power_window_keeps_all_rows(build: Build, monkeypatch: py
     network, found = build("mlp"), list[OperatorRow]()
     with pytest.raises(ValueError, match="gone"):
         profile.profile(network, REQUEST._replace(windows=2, window_s=0.01), found.append)
-    assert [row.kind for row in found][:2] == ["idle", "network"]
+    assert [row.kind for row in found if row.kind in ("idle", "network")] == ["network", "idle"]
     assert sum(row.kind == "gemm" for row in found) == 3
+
+
+def test_a_process_that_dies_between_operators_has_kept_the_rows_before(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGKILL runs no `finally`: a row counts only if it is kept before the next operator is timed."""
+    found, kept_before = list[OperatorRow](), list[int]()
+
+    def times(*_: Any) -> dict[str, Any]:
+        kept_before.append(len(found))
+        return {"hot_s": 1e-3}
+
+    monkeypatch.setattr(profile, "times", times)
+    profile.profile(build("mlp"), REQUEST._replace(windows=1, window_s=0.01), found.append)
+    assert kept_before == list(range(kept_before[0], kept_before[0] + len(kept_before)))
+    assert kept_before[0] > 0  # the whole step, and views
 
 
 def test_each_state_has_all_rows_with_a_copy_of_cpufreq(
