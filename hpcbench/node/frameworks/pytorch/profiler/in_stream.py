@@ -25,10 +25,11 @@ from .listing import AtenCalls, Calls, Key, Step
 
 _WARMUP_STEPS = 2  # timed steps that do not count: in the first, the mode examines each operator
 _MOST_UNLIKE = 3  # steps in a row with other operators than the first: then a comparison call by call is hopeless
-# For the CI, consecutive steps form batches, which are nearly independent (Law, 2015, "Simulation Modeling and Analysis",
-# section 9.5.3). The mean without each batch, whose steps are chosen in the same way, shows how much the mean varies: the
-# jackknife with groups (Shao and Tu, 1995, "The Jackknife and Bootstrap", chapter 2). The steps of the middle half alone
-# would not show it, since their times were chosen to be alike. Student's t has a degree of freedom less than batches.
+# For the CI, consecutive steps form batches, which are nearly independent (Law, 2015, "Simulation Modeling and
+# Analysis", section 9.5.3). The mean without each batch, whose steps are chosen in the same way, shows how much the
+# mean varies: the jackknife with groups (Shao and Tu, 1995, "The Jackknife and Bootstrap", chapter 2). The steps of the
+# middle half alone would not show it, since their times were chosen to be alike. Student's t has one degree of freedom
+# less than there are batches.
 _BATCHES, _STUDENT_T = 7, 2.447
 _FEWEST_STEPS = 2 * _BATCHES  # for a CI
 WHOLE = Key(NETWORK, FORWARD, "{}")  # of the whole steps, among the keys of operators

@@ -182,6 +182,8 @@ def test_members_of_a_fused_kernel(name: str, members: list[str]) -> None:
 class Event:
     """An event of torch.profiler."""
 
+    device_type = torch.autograd.DeviceType.CPU
+
     def __init__(self, name: str, us: float, parent: Event | None = None, shapes: Any = ()) -> None:
         self.name, self.cpu_time_total, self.cpu_parent, self.input_shapes = name, us, parent, shapes
         self.device_time_total = 0.0
@@ -203,8 +205,8 @@ def test_kernels_of_a_compiled_step() -> None:
     found = kernels_of(Profiled(events, 1, 1e-4))
     assert [(each.name, each.phase, each.members, each.in_network.calls) for each in found] == [
         ("aten::addmm", "forward", (), 1),
-        ("cpp_fused_add_relu_1", "forward", ["add", "relu"], 2),
-        ("cpp_fused_threshold_backward_0", "backward", ["threshold_backward"], 1),
+        ("graph_0_cpp_fused_add_relu_1", "forward", ["add", "relu"], 2),
+        ("graph_1_cpp_fused_threshold_backward_0", "backward", ["threshold_backward"], 1),
     ]
     assert [each.in_network.mean_s for each in found] == pytest.approx([20e-6, 15e-6, 7e-6])
     (product_row, fused, _) = rows.of_kernels(found, steps=1)
@@ -215,6 +217,41 @@ def test_kernels_of_a_compiled_step() -> None:
         2,
     )
     assert fused.reason == rows.KERNEL_REASON
+
+
+@pytest.mark.parametrize(
+    "names", [("graph_4_cpp_fused_relu_0", "graph_6_cpp_fused_relu_0"), ("triton_poi_fused_relu_0",) * 2]
+)
+def test_kernels_of_two_graphs_with_one_name_are_two_rows(names: tuple[str, str]) -> None:
+    graphs = [Event(f"## Call CompiledFxGraph {code} ##", 90.0) for code in ("abc", "def")]
+    events = [Event(name, us, graph) for name, us, graph in zip(names, (10.0, 30.0), graphs, strict=True)]
+    found = list(rows.of_kernels(kernels_of(Profiled(events, 1, 1e-4)), steps=1))
+    name = names[0].partition("_")[2].partition("_")[2] if names[0].startswith("graph") else names[0]
+    assert [(row.operator, row.in_network_s) for row in found] == [
+        (f"graph_0_{name}", pytest.approx(10e-6)),
+        (f"graph_1_{name}", pytest.approx(30e-6)),
+    ]
+    assert len({rows.key_of(row) for row in found}) == 2
+
+
+def test_a_product_of_forward_and_backward_is_two_rows() -> None:
+    backward = Event("autograd::engine::evaluate_function: CompiledFunctionBackward", 80.0)
+    events = [Event("aten::mm", 20.0, None, [[8, 8], [8, 8]]), Event("aten::mm", 30.0, backward, [[8, 8], [8, 8]])]
+    found = kernels_of(Profiled(events, 1, 1e-4))
+    assert [(each.phase, each.in_network.calls) for each in found] == [("forward", 1), ("backward", 1)]
+
+
+def test_a_triton_kernel_counts_once_by_fake_events_of_host_and_device() -> None:
+    backward = Event("autograd::engine::evaluate_function: CompiledFunctionBackward", 80.0)
+    host, device = Event("triton_poi_fused_relu_0", 5.0, backward), Event("triton_poi_fused_relu_0", 0.0)
+    only = Event("triton_per_fused_sum_1", 0.0)  # as before PyTorch recorded the launch
+    host.device_time_total = device.device_time_total = only.device_time_total = 30.0
+    device.device_type = only.device_type = torch.autograd.DeviceType.CUDA
+    found = kernels_of(Profiled([host, device, only], 1, 1e-4))
+    assert [(each.phase, each.members, each.in_network.calls) for each in found] == [
+        ("backward", ["relu"], 1),
+        ("forward", ["sum"], 1),
+    ]
 
 
 def test_compositions_and_views_of_a_compiled_step() -> None:
