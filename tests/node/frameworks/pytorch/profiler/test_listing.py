@@ -88,6 +88,39 @@ def test_an_embedding_reads_as_many_rows_as_it_returns(build: Build) -> None:
     assert [each.bytes_moved for each in found] == [2 * 6 * 4 + 2 * 4 * 2 * 6 * 16, 6 * 8 + 2 * 4 * 6 * 16]
 
 
+def test_bytes_moved_are_those_read_and_those_written() -> None:
+    some, other, out = (torch.ones(100) for _ in range(3))
+
+    def run() -> None:
+        some.add_(other)
+        some.copy_(other)
+        some.fill_(1.0)
+        torch.add(some, other)
+        torch.add(some, other, out=out)
+        torch._foreach_mul_([some, other], 2.0)
+
+    found = listing.listed(listing.Step(run, frozenset))
+    arrays = {each.key.operator: each.bytes_moved / 400 for each in found}
+    assert arrays == {
+        "aten.add_.Tensor": 3,
+        "aten.copy_.default": 2,
+        "aten.fill_.Scalar": 1,
+        "aten.add.Tensor": 3,
+        "aten.add.out": 3,
+        "aten._foreach_mul_.Scalar": 4,
+    }
+
+
+def test_a_fused_adamw_reads_four_arrays_and_writes_three() -> None:
+    weight = torch.nn.Parameter(torch.ones(1000))
+    weight.grad = torch.ones(1000)
+    optimizer = torch.optim.AdamW([weight], fused=True)
+    optimizer.step()
+    found = listing.listed(listing.Step(optimizer.step, frozenset))
+    (fused,) = [each for each in found if each.key.operator == "aten._fused_adamw_.default"]
+    assert fused.bytes_moved == 7 * 4000 + 4  # and the number of the step
+
+
 def test_float16_training_is_listed_from_a_real_step_on_a_cpu_said_to_compute_in_float16(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
