@@ -34,6 +34,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
     clock: Clock = CudaClock(network.device) if network.problem.on_gpu else CpuClock()
     device = "gpu" if network.problem.on_gpu else "cpu"
     is_compiled = network.problem.parameters["execution"] == COMPILED
+    warnings: List[str] = []
     with compiled_kernels.visible_kernels(is_compiled):
         profiled_network = compiled_again(network) if is_compiled else network
         budget_s = _UNDER_TORCH_PROFILER * request.settings.max_time_s
@@ -44,7 +45,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
     if is_compiled:
         measured = rows.of_kernels(compiled_kernels.kernels_of(profiled), profiled.steps)
     else:
-        measured = _measured(network, operators(network), clock, profiled, request, in_steps)
+        measured = _measured(network, operators(network, warnings), clock, profiled, request, in_steps)
     found = (row for each in ([whole], measured) for row in each)
     on_device = (rows.on(device, row) for row in found)
     if request.windows:
@@ -52,7 +53,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
     else:
         for row in on_device:
             keep(row)
-    return _warnings(profiled, whole)
+    return warnings + _warnings(profiled, whole)
 
 
 def _measured(

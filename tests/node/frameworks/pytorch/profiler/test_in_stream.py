@@ -80,7 +80,7 @@ def test_whole_steps_do_not_choose_the_steps_of_operators_by_a_fake_of_their_tim
 def test_operators_in_the_stream_are_those_of_the_list(build: Build, model: str, task: str) -> None:
     network = build(model, task=task)
     timer = StreamTimer(step.step_of(step.observable(network)))
-    assert Counter(timer.keys) == {each.key: each.calls for each in step.operators(network)}
+    assert Counter(timer.keys) == {each.key: each.calls for each in step.operators(network, [])}
     times_s = timer.once()
     assert times_s is not None
     assert len(times_s) == len(timer.keys)
@@ -116,5 +116,5 @@ def test_all_operators_of_a_step_are_streamed(build: Build) -> None:
     found = in_stream.streamed(step.step_of(step.observable(network)), step.step_of(network), SETTINGS)
     whole = found.pop(in_stream.WHOLE)
     assert whole.stream_s > 0
-    assert set(found) == {each.key for each in step.operators(network)}
+    assert set(found) == {each.key for each in step.operators(network, [])}
     assert min(each.stream_s for each in found.values()) > 0
