@@ -9,7 +9,7 @@ from ..clocks import choose, guard, leftovers
 from ..clocks.control import DeviceState, NotPermitted
 from ..frameworks.profile_request import ProfileRequest
 from ..host.sysfs import this_system
-from . import timing
+from . import clock_order, timing
 
 if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation
@@ -32,7 +32,7 @@ def profile(
     try:
         control = choose.control_of(this_system(), _gpu_index(adapter, computation))
         with guard.guarded(control, warnings, leftovers.folder_of(os.getcwd())):  # a worker starts in its workspace
-            for state in control.states(number):
+            for state in clock_order.shuffled(control.states(number), computation.problem.parameters["seed"]):
                 try:
                     control.apply(state)
                 except NotPermitted as error:
@@ -42,6 +42,9 @@ def profile(
                     warnings += [warning for warning in found if warning not in warnings]
     except NotPermitted as error:
         warnings.append("profile: the clock was not changed, so that there is one state: %s" % error)
+    else:
+        again = _measured(computation, request)
+        warnings += clock_order.changed(request.step_times_s, again.step_times_s)
 
 
 def _gpu_index(adapter: "Adapter", computation: "Computation") -> Optional[int]:
