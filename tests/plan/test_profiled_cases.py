@@ -34,11 +34,12 @@ def test_the_setting_reaches_the_node_and_does_not_change_the_case(plan: Planned
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("  framework: jax\n", "framework: jax has no operator profiler"),
-        ("  task: time_to_accuracy\n  target_accuracy: 0.9\n  data: {npz: d.npz}\n", "task: time_to_accuracy has no"),
+        ("  framework: jax\n", "framework: jax is not supported, only pytorch"),
+        ("  task: time_to_accuracy\n  target_accuracy: 0.9\n  data: {npz: d.npz}\n", "task: time_to_accuracy is not"),
         ("  strategy: ddp\n  tasks_per_node: 2\n", "it runs in several processes"),
         ("  strategy: ddp\n", "it runs in several processes"),
         ("  instances: 2\n  cpus_per_task: 2\n", "it runs in several processes"),
+        ("  threads: dynamic\n  cpus_per_task: 2\n", "threads: dynamic is not supported"),
     ],
 )
 def test_a_case_that_cannot_be_profiled_is_refused_by_name(plan: Planned, text: str, reason: str) -> None:
@@ -61,7 +62,7 @@ def test_if_skipped_other_cases_are_left_out_with_the_reason(plan: Planned) -> N
     assert [case.index for case in planned.cases] == list(range(6))
     jax, tensorflow = (text for text in planned.warnings if "left out" in text)
     assert jax.startswith("6 cases cannot be profiled and are left out: c")
-    assert "(framework=jax, batch_size=5) and 1 more: framework: jax has no operator profiler" in jax
+    assert "(framework=jax, batch_size=5) and 1 more: framework: jax is not supported, only pytorch" in jax
     assert "framework: tensorflow" in tensorflow
 
 

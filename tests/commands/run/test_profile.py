@@ -42,7 +42,7 @@ def test_a_dry_run_shows_the_estimate_and_which_cases_are_left_out(workspace: Co
     done = workspace("profile", "trial.yaml", *SITE, "--dry-run")
     assert "2 cases cannot be profiled and are left out: c" in done.stderr
     assert "(framework=jax, task=inference)" in done.stderr
-    assert "framework: jax has no operator profiler; only pytorch has one" in done.stderr
+    assert "framework: jax is not supported, only pytorch" in done.stderr
     assert "Estimate from the settings for 60 operators per network: 0.00 node-hours, and 0.09 more" in done.stdout
     assert "at most 0.07 by the time limits" in done.stdout
     assert not list(workspace.workspace.glob("jobs/*"))
