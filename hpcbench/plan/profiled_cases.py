@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hpcbench.config.workload.nested import shown_value
+from hpcbench.core.profiling.which_cases import AUTO_WINDOWS, FRAMEWORK, SHORTEST_WINDOW_S, refusal
 from hpcbench.errors import UserError
 from hpcbench.util.text import plural
 
@@ -17,13 +18,10 @@ if TYPE_CHECKING:
     from hpcbench.plan.case import Case
     from hpcbench.plan.packing import Job
 
-FRAMEWORK = "pytorch"
-TASKS = ("inference", "training")
 _PATH = ("measure", "profile")
 _MOST_NAMED = 5  # cases in a warning
-# For estimates: the distinct operators of a network, the time for all of them as a multiple of `max_time_s`, and the
-# number of power windows, with the length that an energy counter requires.
-OPERATORS, TIMING, WINDOWS, WINDOW_S = 60, 10.0, 80, 2.0
+# For estimates: the distinct operators of a network, and the time for all of them as a multiple of `max_time_s`.
+OPERATORS, TIMING = 60, 10.0
 
 
 def profiled(
@@ -66,13 +64,7 @@ def _left_out(reason: str, names: list[str]) -> str:
 def unsupported(parameters: Parameters) -> str:
     """Return why the operators of a case cannot be profiled; an empty text if they can."""
     p = parameters
-    if p.framework != FRAMEWORK:
-        return f"framework: {p.framework} is not supported, only {FRAMEWORK}"
-    if p.task not in TASKS:
-        return f"task: {p.task} is not supported, only {' and '.join(TASKS)}"
-    if p.strategy != "single" or p.tasks * p.instances > 1:
-        return "it runs in several processes; a profile requires strategy: single, one task and one instance"
-    return ""
+    return refusal(p.framework, p.task, p.strategy, p.tasks * p.instances, p.threads)
 
 
 def _values(case: Case, experiment: Experiment) -> str:
@@ -100,9 +92,9 @@ def estimate(measure: Measure) -> Estimate | None:
     profile = measure.profile
     if profile is None:
         return None
-    windows = {"off": 0, "auto": WINDOWS}.get(str(profile.power), profile.power)
+    windows = {"off": 0, "auto": AUTO_WINDOWS}.get(str(profile.power), profile.power)
     once_s, states = measure.max_warmup_s + measure.max_time_s * (1 + TIMING), 1 + (profile.clocks or 0)
-    return Estimate(states * once_s, states * WINDOW_S * float(windows))
+    return Estimate(states * once_s, states * SHORTEST_WINDOW_S * float(windows))
 
 
 def time_warnings(jobs: Sequence[Job], measure: Measure) -> list[str]:

@@ -39,6 +39,7 @@ def test_the_setting_reaches_the_node_and_does_not_change_the_case(plan: Planned
         ("  strategy: ddp\n  tasks_per_node: 2\n", "it runs in several processes"),
         ("  strategy: ddp\n", "it runs in several processes"),
         ("  instances: 2\n  cpus_per_task: 2\n", "it runs in several processes"),
+        ("  threads: dynamic\n  cpus_per_task: 2\n", "threads: dynamic is not supported"),
     ],
 )
 def test_a_case_that_cannot_be_profiled_is_refused_by_name(plan: Planned, text: str, reason: str) -> None:

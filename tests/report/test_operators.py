@@ -91,7 +91,7 @@ def test_the_terminal_shows_kinds_the_longest_operators_and_how_they_add_up() ->
 
 
 def test_energy_is_shown_where_it_was_measured() -> None:
-    measured = {"energy_per_call_j": 0.5, "power_w": 100.0, "power_reason": None}
+    measured = {"energy_per_call_j": 0.4, "power_w": 125.0, "power_reason": None}
     text = printed(profiled({**NETWORK, "energy_per_call_j": 3.0}, {**CONV_ROW, **measured}, RELU))
     assert "J per step" in text
     expected = "Energy of the operators: 1.5 J per step, measured for 85.7 % of their time; the whole step: 3 J."

@@ -1,7 +1,10 @@
 """The step of a case at several clocks of its device: time, power and energy, and which state is the best.
 
+Times are those of whole steps in turn with steps whose operators were timed, if all states have them. Otherwise, they
+are medians of the measurement, which for the default state lies long before the others: in training, steps change.
+
 The interval of a value is the widest of its runs: for times from the lowest to the highest limit of the 95 % CIs of the
-medians, for power and energy from the expanded uncertainties (about 95 %). A state is the best if its interval overlaps
+times, for power and energy from the expanded uncertainties (about 95 %). A state is the best if its interval overlaps
 with no other; this criterion is conservative (Schenker and Gentleman, "On judging the significance of differences by
 examining the overlap between confidence intervals", The American Statistician 55(3), 2001).
 """
@@ -78,7 +81,8 @@ def clock_states(table: pd.DataFrame) -> list[ClockStates]:
     cases: Any = whole.groupby(["sweep", "case", "device"], sort=False, observed=True)
     for (sweep, case, device), rows in cases:
         grouped = rows.groupby(list(_REQUESTED), dropna=False, sort=False, observed=True)
-        states = [_state(_number(clock), _number(limit), its) for (clock, limit), its in grouped]
+        time = "stream" if rows["stream_s"].notna().all() else "hot"
+        states = [_state(_number(clock), _number(limit), its, time) for (clock, limit), its in grouped]
         if len(states) > 1:
             states.sort(key=lambda each: (each.requested_clock_mhz or 0.0, each.requested_power_limit_w or 0.0))
             found.append(ClockStates(sweep, case, device, tuple(states)))
@@ -91,7 +95,7 @@ def state_in_words(clock_mhz: float | None, power_limit_w: float | None) -> str:
     return ", ".join(f"{value:g} {unit}" for value, unit in values if value is not None)
 
 
-def _state(clock_mhz: float | None, power_limit_w: float | None, rows: pd.DataFrame) -> ClockState:
+def _state(clock_mhz: float | None, power_limit_w: float | None, rows: pd.DataFrame, time: str) -> ClockState:
     clocks = rows["sm_clock_mhz"].fillna(rows["cpu_clock_mhz"])
     reasons = rows["power_reason"].dropna()
     energy = _with_uncertainty(rows["energy_per_call_j"], rows["energy_uncertainty_j"])
@@ -103,7 +107,7 @@ def _state(clock_mhz: float | None, power_limit_w: float | None, rows: pd.DataFr
         runs=int(rows[["run", "attempt"]].drop_duplicates().shape[0]),
         clock_mhz=_number(clocks.median()),
         clock_moved=bool(rows["clock_moved"].fillna(value=False).any()),
-        step_s=_value(rows["hot_s"], rows["hot_low_s"], rows["hot_high_s"]),
+        step_s=_value(rows[f"{time}_s"], rows[f"{time}_low_s"], rows[f"{time}_high_s"]),
         power_w=_with_uncertainty(rows["power_w"], rows["power_uncertainty_w"]),
         joules_per_step=energy,
         no_energy=None if energy else str(reasons.iloc[0]) if len(reasons) else "not measured",

@@ -1,10 +1,11 @@
 """Where the time and the energy of a step go: its operators, by kind, and their sum compared with the whole step.
 
 The step time is that of the whole network in the same state: on CPUs, of whole steps in turn with those whose operators
-were timed, otherwise as the case has measured it. The time of an operator is that in the stream, if it was
-timed alone; otherwise its time inside the network, and otherwise its hot time. Operators without any time, such as
-views, take no time here. The framework overhead is 1 - sum / network (Ben-Nun et al., "A modular benchmarking
-infrastructure for high-performance and reproducible deep learning", IPDPS 2019, section IV).
+were timed, otherwise as the case has measured it. The time of an operator is that in the stream; without it, its time
+inside the network, and otherwise its hot time. Operators without any time take none here. The energy of an operator is
+its power, measured in a window of hot calls, times this time: hot calls are shorter. The framework overhead is
+1 - sum / network (Ben-Nun et al., "A modular benchmarking infrastructure for high-performance and reproducible deep
+learning", IPDPS 2019, section IV).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PREFERRED = (STREAM, IN_NETWORK, HOT)
 _STATE = ("device", "requested_clock_mhz", "requested_power_limit_w")
 _CASE = ("sweep", "case", *_STATE)
 _OPERATOR = ("kind", "operator", "phase", "arguments", "members")
-_MEDIANS = (*TIMES.values(), "power_w", "energy_per_call_j", "energy_uncertainty_j")
+_MEDIANS = (*TIMES.values(), "power_w", "power_uncertainty_w", "energy_per_call_j", "energy_uncertainty_j")
 _FIRSTS = ("dtype", "calls_per_step", "flops", "bytes_moved", "reason", "power_reason")
 
 
@@ -42,8 +43,9 @@ class StepProfile:
     """The operators of one step of a case in one device state; medians over its runs.
 
     `operators` has a row per distinct operator, the longest in a step first: KEY columns, times of one call in s, and
-    `call_s`, `timed`, `step_s`, `share`, `joules_per_step`, `flops_per_s` and `intensity_flops_per_byte`. `network` and
-    `idle` are the rows of the whole step and of the device without work, by column; empty if there are none.
+    `call_s`, `timed`, `step_s`, `share`, `joules_per_step`, `joules_uncertainty`, `clock_moved`, `flops_per_s` and
+    `intensity_flops_per_byte`. `network` and `idle` are the rows of the whole step and of the device without work, by
+    column; empty if there are none.
     """
 
     sweep: str
@@ -67,7 +69,7 @@ class StepProfile:
 
     @property
     def overhead(self) -> float | None:
-        """Return the fraction of the step that is in no operator; negative if the operators take longer when alone."""
+        """Return the fraction of the step that is in no operator; negative if the operators take longer than it."""
         return 1 - self.sum_s / self.network_s if self.network_s else None
 
     @cached_property
@@ -107,7 +109,7 @@ class StepProfile:
     def not_alone(self) -> pd.DataFrame:
         """Return a row per reason why operators were not timed alone: reason, operators, calls, step_s and share.
 
-        The time is that inside the network; it is 0 if they were not seen there either.
+        The time is as in `operators`; it is 0 if they have none.
         """
         named = self.operators[self.operators["reason"].notna()]
         frame = named.groupby("reason", as_index=False).agg(
@@ -157,7 +159,9 @@ def _profiles(grouped: Any) -> Iterator[StepProfile]:
 def _by_operator(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row per operator: medians of times and energies over the runs, and the first of other values."""
     spread = {name: (name, "median") for name in _MEDIANS} | {name: (name, "first") for name in _FIRSTS}
-    frame = rows.groupby(list(_OPERATOR), as_index=False, sort=False, dropna=False).agg(**spread)
+    marked = rows.assign(clock_moved=rows["clock_moved"].fillna(value=False).astype(bool))
+    spread["clock_moved"] = ("clock_moved", "any")
+    frame = marked.groupby(list(_OPERATOR), as_index=False, sort=False, dropna=False).agg(**spread)
     numbers = [*_MEDIANS, "calls_per_step", "flops", "bytes_moved"]
     return frame.astype(dict.fromkeys(numbers, "float64"))
 
@@ -176,7 +180,8 @@ def _with_shares(operators: pd.DataFrame, network_s: float | None) -> pd.DataFra
         timed=pd.Series(names, index=operators.index, dtype="string"),
         step_s=step_s,
         share=step_s / whole,
-        joules_per_step=operators["energy_per_call_j"] * operators["calls_per_step"],
+        joules_per_step=operators["power_w"] * step_s,
+        joules_uncertainty=operators["power_uncertainty_w"] * step_s,
         flops_per_s=(operators["flops"] / call_s).where(call_s > 0),
         intensity_flops_per_byte=operators["flops"] / moved,
     ).sort_values("step_s", ascending=False, kind="stable", ignore_index=True, na_position="last")

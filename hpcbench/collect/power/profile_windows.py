@@ -9,12 +9,13 @@ from statistics import fmean
 
 from hpcbench.collect.energy import parts_of
 from hpcbench.core.energy import Energy
-from hpcbench.core.profiling.operator_row import OperatorRow
+from hpcbench.core.profiling.operator_row import NETWORK, OperatorRow
 from hpcbench.core.record import MonitorSummary, Record
 from hpcbench.core.record_field import described
 from hpcbench.node.monitor import energy, throttle_reasons
 from hpcbench.node.monitor.timeline import Timeline
 
+WAITED = 1.1  # time of a call in the window of a GPU, relative to its hot time: above it, the GPU waited for launches
 MOVED = 0.02  # range of a clock, as a fraction of its mean, above which a row is marked
 _KINDS = {"cpu": ("cpu", "memory"), "gpu": ("gpu",)}  # by device; the first one must be measured
 _THROTTLED = {
@@ -85,6 +86,9 @@ def readings(record: Record, timeline: Timeline, row: OperatorRow) -> WindowRead
         seen = _clocks(timeline, row.device, start_s, end_s)
     except (LookupError, TypeError, ValueError, AttributeError):  # the timeline may have any content
         return without_power("the timeline of the monitor is damaged")
+    waited = _waited(row, end_s - start_s)
+    if waited:
+        return replace(seen, power_reason=waited)
     measured = [part for part in parts if part and all(each.joules is not None for each in part)]
     if not measured or measured[0] is not parts[0]:
         return replace(seen, power_reason=_reason(parts[0] if parts else [], row.device))
@@ -99,6 +103,19 @@ def readings(record: Record, timeline: Timeline, row: OperatorRow) -> WindowRead
         energy_per_call_j=joules / calls if calls else None,
         energy_uncertainty_j=uncertainty_j / calls if calls else None,
     )
+
+
+def _waited(row: OperatorRow, window_s: float) -> str | None:
+    """Return why the power of a window is not that of its operator; None if it is.
+
+    Python launches short kernels of a GPU more slowly than the GPU runs them. A whole step is like this in reality.
+    """
+    if row.device != "gpu" or row.kind == NETWORK or not row.window_calls or not row.hot_s:
+        return None
+    ratio = window_s / row.window_calls / row.hot_s
+    if ratio <= WAITED:
+        return None
+    return f"the GPU waited for launches: a call in the power window took {ratio:.2g} times as long as its hot time"
 
 
 def _reason(parts: Sequence[Energy], device: str) -> str:

@@ -34,7 +34,9 @@ class OperatorRow:
     dtype: Optional[str] = described("dtype of the first output", default=None)
     calls_per_step: int = described("calls with these arguments in one step", default=1)
     flops: Optional[int] = described("FLOPs of one call (1 MAC = 2 FLOPs); null if no formula is known", default=None)
-    bytes_moved: Optional[int] = described("bytes of all inputs and outputs of one call, each once", default=None)
+    bytes_moved: Optional[int] = described(
+        "bytes that one call reads and writes; an array that it changes counts twice", default=None
+    )
     weight_bytes: Optional[int] = described("bytes of those inputs that are weights", default=None)
 
     device: str = described("`cpu` or `gpu`", default="cpu")

@@ -3,11 +3,11 @@
 from typing import Optional
 
 from ...core.energy import KIND_SOURCES
+from ...core.profiling.which_cases import SHORTEST_WINDOW_S
 from .energy import NEEDED
 from .power_sensors import SENSORS, Meter
 from .timeline import Timeline
 
-SHORTEST_S = 2.0
 _INTERVAL_S = 0.1  # of the monitor; a value lies up to one interval from each end of a window
 _CPU, _GPU = "cpu", "gpu"
 
@@ -28,4 +28,4 @@ def _needed_s(meter: Meter) -> Optional[float]:
     sensor = SENSORS.get(meter.counter_sensor if meter.counter else meter.power_sensor)
     if sensor is None:
         return None
-    return max(SHORTEST_S, NEEDED * (sensor.period_s + sensor.window_s + 2 * _INTERVAL_S))
+    return max(SHORTEST_WINDOW_S, NEEDED * (sensor.period_s + sensor.window_s + 2 * _INTERVAL_S))

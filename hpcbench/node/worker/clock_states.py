@@ -10,7 +10,7 @@ from ..clocks import choose, guard, leftovers
 from ..clocks.control import Control, DeviceState, NotPermitted
 from ..frameworks.profile_request import ProfileRequest
 from ..host.sysfs import this_system
-from . import timing
+from . import clock_order, timing
 
 if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation
@@ -37,7 +37,7 @@ def profile(
         if control.remark:
             warnings.append("profile: %s" % control.remark)
         with guard.guarded(control, warnings, leftovers.folder_of(os.getcwd())):  # a worker starts in its workspace
-            for state in control.states(number):
+            for state in clock_order.shuffled(control.states(number), computation.problem.parameters["seed"]):
                 try:
                     control.apply(state)
                 except NotPermitted as error:
@@ -49,6 +49,9 @@ def profile(
                     warnings += [warning for warning in found if warning not in warnings]
     except NotPermitted as error:
         warnings.append("profile: the clock was not changed, so that there is one state: %s" % error)
+    else:
+        again = _measured(computation, request)
+        warnings += clock_order.changed(request.step_times_s, again.step_times_s)
 
 
 def _gpu_index(adapter: "Adapter", computation: "Computation") -> Optional[int]:

@@ -10,7 +10,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, Dict
 
 from ...core.files import no_link
-from ...core.frameworks import DYNAMIC
+from ...core.profiling import which_cases
 from ...core.profiling.operator_row import OperatorRow
 from ...core.run_spec import PlannedRun
 from ...core.typed_json import to_json
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation
 
 _AUTO, _OFF = "auto", "off"  # values of `measure.profile.power`, which may also be a number of operators
-# Operators that get a power window with `auto`: at 2 s or more each, some three minutes.
-_WINDOWS = 80
-_TASKS = ("inference", "training")
 
 
 def profile(
@@ -57,13 +54,10 @@ def profile(
 
 def _check(planned: PlannedRun) -> None:
     """Raise Unsupported if the case cannot be profiled."""
-    parameters = planned.parameters
-    if parameters["task"] not in _TASKS:
-        raise Unsupported("task %s cannot be profiled; %s can" % (parameters["task"], " and ".join(_TASKS)))
-    if planned.ranks > 1 or parameters["strategy"] != "single":
-        raise Unsupported("only cases with one rank and strategy single can be profiled")
-    if parameters["threads"] == DYNAMIC:
-        raise Unsupported("cases with a per-layer thread plan cannot be profiled")
+    p = planned.parameters
+    reason = which_cases.refusal(p["framework"], p["task"], p["strategy"], planned.ranks, p["threads"])
+    if reason:
+        raise Unsupported(reason)
 
 
 def _request(planned: PlannedRun, facts: Dict[str, Any], power: Any, scratch: str) -> ProfileRequest:
@@ -76,5 +70,5 @@ def _request(planned: PlannedRun, facts: Dict[str, Any], power: Any, scratch: st
     seen = timeline.read(path) if os.path.exists(path) else None
     needed_s = power_window.length_s(seen, planned.on_gpus) if seen else None
     if power == _AUTO:
-        return request if needed_s is None else request._replace(windows=_WINDOWS, window_s=needed_s)
-    return request._replace(windows=int(power), window_s=needed_s or power_window.SHORTEST_S)
+        return request if needed_s is None else request._replace(windows=which_cases.AUTO_WINDOWS, window_s=needed_s)
+    return request._replace(windows=int(power), window_s=needed_s or which_cases.SHORTEST_WINDOW_S)

@@ -48,7 +48,8 @@ def figures_of_operators(results: Results, peaks: Iterable[MachinePeaks] = ()) -
 
 def _of_shares(named: Named) -> Figure:
     caption = "Time of the operators of one step by kind, as a fraction of the time of the whole step."
-    caption += f" Above 100 %, operators take longer alone. {_NOTHING.capitalize()}: framework overhead."
+    caption += " Above 100 %, the operators take longer than the whole step."
+    caption += f" {_NOTHING.capitalize()}: framework overhead."
     if len(named) > MAX_BARS:
         caption += f" The figure shows the first {MAX_BARS} of {len(named):,} profiles."
     text = " ".join(f"{name}: {_told(profile)}." for name, profile in named[:MAX_BARS])

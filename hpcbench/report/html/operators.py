@@ -16,8 +16,8 @@ from hpcbench.util.text import plural
 
 MAX_PROFILES = 24
 _RULE = (
-    "The time of an operator is that of calls in a stream, if it was timed alone, and otherwise its time inside the "
-    "network."
+    "The time of an operator is that in the stream: on CPUs in real steps, on GPUs with weights not in the caches. "
+    "Without it, the tables have its time inside the network."
 )
 
 

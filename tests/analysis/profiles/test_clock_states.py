@@ -59,6 +59,20 @@ def test_the_interval_is_the_widest_of_the_runs() -> None:
     assert found.states[1].runs == 3
 
 
+def test_the_time_is_that_of_whole_steps_in_turn_if_all_states_have_it() -> None:
+    """A training step became three times as slow after the case had measured it, whatever the clock."""
+    rows = [step(None, 0.010), step(1080, 0.031), step(2040, 0.029)]
+    in_turn = [
+        {**row, "stream_s": time_s, "stream_low_s": 0.9 * time_s, "stream_high_s": 1.1 * time_s}
+        for row, time_s in zip(rows, (0.030, 0.031, 0.029), strict=True)
+    ]
+    assert names(states(*rows).fastest) == ["default"]
+    assert names(states(*in_turn[:2], rows[2]).fastest) == ["default"]  # not comparable
+    found = states(*in_turn)
+    assert names(found.fastest) == ["2040 MHz", "default", "1080 MHz"]
+    assert found.states[0].step_s == pytest.approx((0.030, 0.027, 0.033))
+
+
 def test_power_limits_are_states_and_clocks_are_those_measured() -> None:
     limited = {"requested_power_limit_w": 250.0, "clock_method": "power limit"}
     clocks = [{"sm_clock_mhz": 1980.0, "clock_moved": False}, {"sm_clock_mhz": 1200.0, "clock_moved": True}]

@@ -22,7 +22,7 @@ GEMM = {
 GEMM_BACK = {"kind": "gemm", "phase": "backward", "calls_per_step": 2, "stream_s": 0.002, "hot_s": 0.002}
 LSTM = {"kind": "lstm", "calls_per_step": 1, "in_network_s": 0.0005, "reason": "no replay"}
 VIEW = {"kind": "other", "operator": "aten.view.default", "calls_per_step": 7, "reason": "view"}
-ENERGY = {"energy_per_call_j": 0.25, "power_w": 250.0, "power_reason": None}
+ENERGY = {"energy_per_call_j": 0.2, "power_w": 250.0, "power_uncertainty_w": 5.0, "power_reason": None}
 
 
 def profile(*rows: dict[str, Any], **changes: Any) -> Any:
@@ -75,7 +75,8 @@ def test_operators_that_were_not_timed_alone_by_reason() -> None:
 
 def test_energy_by_kind_of_the_operators_that_have_one() -> None:
     found = profile(NETWORK, {**GEMM, **ENERGY}, {**GEMM, "arguments": "[2]"}, GEMM_BACK)
-    assert found.joules_per_step == pytest.approx(1.0)
+    assert found.joules_per_step == pytest.approx(1.0)  # 250 W in 4 ms; the energy of hot calls would be 0.8 J
+    assert found.operators["joules_uncertainty"].to_list()[0] == pytest.approx(0.02)
     assert found.energy_covers == pytest.approx(4 / 12)
     kinds = found.kinds
     assert kinds["joules_per_step"].to_list()[0] == pytest.approx(1.0)

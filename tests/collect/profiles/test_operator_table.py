@@ -141,6 +141,21 @@ def test_clock_temperature_and_throttling_with_a_mock_sensor_of_a_gpu(
     assert json.loads(frame["environment"][0])["driver"] == "570.1"
 
 
+def test_a_gpu_that_waited_for_launches_has_no_power_with_a_mock_sensor(
+    profiled: MakeRecord, table: Write, kept: Path
+) -> None:
+    """Windows of 10 s with 1,000 calls of hot times of 10 ms and 9 ms; a whole step waits in reality, too."""
+    mock_timeline.write(kept, {GPU: lambda _: 300.0, CPU: lambda _: 100.0})
+    times = [("gemm", "gpu", 0.01), ("relu", "gpu", 0.009), ("network", "gpu", 0.009)]
+    rows = [an_operator(kind, device=device, hot_s=hot_s, **WINDOW) for kind, device, hot_s in times]
+    frame = table(profiled(parameters=ON_GPU), *rows)
+    assert frame["power_w"].fillna(0).to_list() == pytest.approx([300, 0, 300], rel=0.01)
+    assert frame["energy_per_call_j"].isna().to_list() == [False, True, False]
+    assert frame["power_reason"][1] == (
+        "the GPU waited for launches: a call in the power window took 1.1 times as long as its hot time"
+    )
+
+
 def test_a_cpu_whose_clock_moved_by_more_than_2_percent_is_marked_with_a_mock_sensor(
     profiled: MakeRecord, table: Write, kept: Path
 ) -> None:

@@ -28,6 +28,8 @@ from tests.node.clocks import cpufreq_tree
 pytestmark = pytest.mark.integration
 
 BEFORE = ("800000", "2500000")
+SEED = 3  # of the order 1080, 3000, 2040 MHz
+DRIFT = "profile: at the default clock, a step took 9 s before the other clocks, and "
 SETTINGS = Settings(precision=0.01, min_measurements=3, min_time_s=0.0, max_time_s=0.01, max_warmup_s=0.0)
 REQUEST = ProfileRequest(SETTINGS, [9.0], windows=2, window_s=0.01)
 ROW = OperatorRow("gemm", "aten.mm.default", "forward", "{}", hot_s=1e-3)
@@ -37,7 +39,7 @@ class Profiled:
     """A network, and the framework that profiles it: a row of the whole step, and one of an operator."""
 
     def __init__(self, root: Path) -> None:
-        self.problem = SimpleNamespace(on_gpu=False, parameters={"task": "inference"})
+        self.problem = SimpleNamespace(on_gpu=False, parameters={"task": "inference", "seed": SEED})
         self.root, self.clocks, self.requests = root, list[str](), list[ProfileRequest]()
 
     def infer(self) -> None: ...
@@ -72,10 +74,11 @@ def run(profiled: Any, number: int = 3) -> tuple[list[OperatorRow], list[str]]:
 def test_three_states_are_three_sets_of_rows_and_the_clock_is_restored(profiled: Profiled) -> None:
     rows, warnings = run(profiled)
     states = [(row.kind, row.requested_clock_mhz, row.clock_method) for row in rows]
-    assert states == [(kind, mhz, "governor") for mhz in (1080, 2040, 3000) for kind in ("network", "gemm")]
-    assert profiled.clocks == ["1080000", "2040000", "3000000"], "the clock during each profile, in kHz"
+    assert states == [(kind, mhz, "governor") for mhz in (1080, 3000, 2040) for kind in ("network", "gemm")]
+    assert profiled.clocks == ["1080000", "3000000", "2040000"], "the clock during each profile, in kHz"
     assert all(row.requested_power_limit_w is None for row in rows)
-    assert warnings == ["the same warning"]
+    assert warnings[0] == "the same warning"
+    assert [warning.startswith(DRIFT) for warning in warnings[1:]] == [True], "a step of 9 s became one of nothing"
     assert cpufreq_tree.limits(profiled.root, 0) == BEFORE
     assert list(profiled.root.glob("results/.clocks/*/*")) == []
 
@@ -84,6 +87,23 @@ def test_the_whole_step_is_measured_again_in_each_state(profiled: Profiled) -> N
     run(profiled)
     assert all(0 < max(request.step_times_s) < 9.0 for request in profiled.requests)
     assert {(request.windows, request.window_s) for request in profiled.requests} == {(2, 0.01)}
+
+
+def test_the_default_clock_is_measured_again_after_the_others_by_fake_measurements(
+    profiled: Profiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By fake measurements, the step takes as long as before, or 6 % longer."""
+    for factor, count in ((1.0, 0), (1.06, 1)):
+        clocks = list[str]()
+
+        def measured(_: Any, request: ProfileRequest, factor: float = factor, clocks: Any = clocks) -> ProfileRequest:
+            clocks.append(cpufreq_tree.limits(profiled.root, 0)[1])
+            return request._replace(step_times_s=[9.0 * factor])
+
+        monkeypatch.setattr(clock_states, "_measured", measured)
+        _, warnings = run(profiled)
+        assert clocks == ["1080000", "3000000", "2040000", BEFORE[1]]
+        assert sum(warning.startswith(DRIFT) for warning in warnings) == count
 
 
 def test_a_state_that_the_device_refuses_is_a_warning_and_the_others_are_profiled(
@@ -99,7 +119,7 @@ def test_a_state_that_the_device_refuses_is_a_warning_and_the_others_are_profile
     monkeypatch.setattr(FrequencyLimits, "apply", refusing)
     rows, warnings = run(profiled)
     assert {row.requested_clock_mhz for row in rows} == {1080, 3000}
-    assert warnings == ["the same warning", "profile: 2040 MHz (governor) was refused: busy"]
+    assert warnings[:2] == ["the same warning", "profile: 2040 MHz (governor) was refused: busy"]
 
 
 @pytest.mark.parametrize(("seen_khz", "count"), [("2550000", 2), ("3050000", 2), ("", 0)])

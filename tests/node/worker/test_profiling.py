@@ -88,9 +88,10 @@ def test_exhausted_memory_is_named(profile: Callable[..., list[str]]) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"task": "operator", **OPERATOR}, "task operator cannot be profiled; inference and training can"),
-        ({"task": "training", "strategy": "ddp", "tasks_per_node": 2}, "only cases with one rank and strategy single"),
-        ({"instances": 2}, "only cases with one rank"),
+        ({"task": "operator", **OPERATOR}, "task: operator is not supported, only inference and training"),
+        ({"task": "training", "strategy": "ddp", "tasks_per_node": 2}, "it runs in several processes"),
+        ({"instances": 2}, "it runs in several processes"),
+        ({"threads": "dynamic", "cpus_per_task": 2}, "threads: dynamic is not supported"),
     ],
 )
 def test_other_cases_are_refused(profile: Callable[..., list[str]], changes: dict[str, Any], reason: str) -> None:

@@ -53,6 +53,12 @@ def tensors(values: Any) -> Iterator[Tensor]:
     return (leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, Tensor))
 
 
+def written(function: Any, arguments: Dict[str, Any]) -> List[Tensor]:
+    """Return the tensors that a call with these arguments by name writes to, by the schema of the operator."""
+    changed = [each.name for each in function._schema.arguments if each.alias_info and each.alias_info.is_write]
+    return list(tensors([arguments.get(name) for name in changed]))
+
+
 def storage(tensor: Tensor) -> int:
     """Return a number that tensors with a common storage have in common; 0 without a storage."""
     return int(tensor.untyped_storage()._cdata) if tensor.layout is torch.strided else 0

@@ -1,21 +1,26 @@
 """The kernels of a compiled step: those that the compiler made of several operators, and calls of libraries.
 
-TorchInductor names a kernel after its operators: `cpp_fused_add_relu_0`. On CPUs, its kernels are visible to the
-profiler only if they were compiled for it, so the step is compiled again.
+TorchInductor names a kernel after its operators: `cpp_fused_add_relu_0`. Kernels of several graphs may have one name,
+so that of their graph comes first: `graph_0_cpp_fused_add_relu_0`. On CPUs, kernels are visible to the profiler only
+if they were compiled for it, so the step is compiled again.
 """
 
+import json
 import re
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 
 import torch
+from torch.autograd import DeviceType
 
 from .....core.profiling.operator_row import BACKWARD, FORWARD, OPTIMIZER
 from .in_network import InNetwork, Profiled, parents, seconds
 from .listing import COMPOSITE, VIEWS
 
-_FUSED = re.compile(r"(?:graph_\d+_)?((?:cpp|triton_[a-z]+)_fused_(\w+?)(?:_\d+)?)\Z")
+_FUSED = re.compile(r"(graph_\d+_)?((?:cpp|triton_[a-z]+)_fused_(\w+?)(?:_\d+)?)\Z")
+
+_GRAPH = re.compile(r"## Call CompiledFxGraph (\w+) ##\Z")
 
 
 class Kernel(NamedTuple):
@@ -43,14 +48,41 @@ def visible_kernels(is_compiled: bool) -> Iterator[None]:
 
 def kernels_of(profile: Profiled) -> List[Kernel]:
     """Return the kernels of compiled steps with their mean times, in the order of their first calls."""
-    times: Dict[Tuple[str, str], List[float]] = {}
-    shown: Dict[Tuple[str, str], Any] = {}
-    for event in profile.events:
+    times: Dict[_Place, List[float]] = {}
+    graphs: Dict[str, int] = {}
+    for event in _on_host(profile.events):
         if _is_kernel(event) and not any(map(_is_kernel, parents(event))):
-            place = (event.name, str(event.input_shapes))
-            times.setdefault(place, []).append(seconds(event))
-            shown[place] = event
-    return [_kernel(shown[place], InNetwork(sum(each) / len(each), len(each))) for place, each in times.items()]
+            times.setdefault(_place(event, graphs), []).append(seconds(event))
+    return [_kernel(place, InNetwork(sum(each) / len(each), len(each))) for place, each in times.items()]
+
+
+class _Place(NamedTuple):
+    """What distinguishes kernels."""
+
+    name: str
+    phase: str
+    members: str  # joined by underscores; empty for a call of a library
+    shapes: str  # JSON
+
+
+def _on_host(events: Sequence[Any]) -> Iterator[Any]:
+    """Yield the events of the host, which have the times of what they launched, and others only if these lack them.
+
+    A kernel of Triton is there twice: on the host and, without parents, on the device.
+    """
+    on_host = {event.name for event in events if event.device_type == DeviceType.CPU}
+    return (event for event in events if event.device_type == DeviceType.CPU or event.name not in on_host)
+
+
+def _place(event: Any, graphs: Dict[str, int]) -> _Place:
+    """Return the place of a kernel. `graphs` has the numbers of the graphs so far, in the order of the steps."""
+    fused = _FUSED.match(event.name)
+    if not fused:
+        return _Place(event.name, _phase(event), "", json.dumps(event.input_shapes))
+    prefix, name, members = fused.groups()
+    around = (_GRAPH.match(parent.name) for parent in parents(event))
+    graph = prefix or next((match.group(1) for match in around if match), "")
+    return _Place("graph_%d_%s" % (graphs.setdefault(graph, len(graphs)), name), _phase(event), members, "[]")
 
 
 def _is_kernel(event: Any) -> bool:
@@ -84,11 +116,9 @@ def _overloads() -> Dict[str, List[str]]:
     return found
 
 
-def _kernel(event: Any, in_network: InNetwork) -> Kernel:
-    fused = _FUSED.match(event.name)
-    if not fused:
-        return Kernel(event.name, _phase(event), (), event.input_shapes, in_network)
-    return Kernel(fused.group(1), _phase(event), members_of(fused.group(2)), (), in_network)
+def _kernel(place: _Place, in_network: InNetwork) -> Kernel:
+    members = members_of(place.members) if place.members else ()
+    return Kernel(place.name, place.phase, members, json.loads(place.shapes), in_network)
 
 
 def _phase(event: Any) -> str:

@@ -7,7 +7,8 @@ Python, which are in no time.
 
 Times of operators must add up to the time of a step. Medians of skewed times do not: their sum is up to 10 % too low on
 a machine with other load. The time of an operator is therefore its mean over the middle half of the steps, in the order
-of the time that all operators of a step take together: an interquartile mean, robust and additive.
+of the time that all operators of a step take together: an interquartile mean, robust and additive. That of whole steps
+is in the order of their own times.
 
 Whole steps without the mode alternate with the timed ones. They are what the sum is compared with, since the state of a
 network changes: in training, weights become small, and numbers below the normal range make the same step much slower.
@@ -15,7 +16,7 @@ network changes: in training, weights become small, and numbers below the normal
 
 import math
 import time
-from statistics import mean, stdev
+from statistics import stdev
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .....core.profiling.operator_row import FORWARD, NETWORK
@@ -24,9 +25,13 @@ from .listing import AtenCalls, Calls, Key, Step
 
 _WARMUP_STEPS = 2  # timed steps that do not count: in the first, the mode examines each operator
 _MOST_UNLIKE = 3  # steps in a row with other operators than the first: then a comparison call by call is hopeless
-# For the CI, consecutive steps form batches, whose means are nearly independent (Law, 2015, "Simulation Modeling and
-# Analysis", section 9.5.3). Student's t has one degree of freedom less than there are batches.
+# For the CI, consecutive steps form batches, which are nearly independent (Law, 2015, "Simulation Modeling and
+# Analysis", section 9.5.3). The mean without each batch, whose steps are chosen in the same way, shows how much the
+# mean varies: the jackknife with groups (Shao and Tu, 1995, "The Jackknife and Bootstrap", chapter 2). The steps of the
+# middle half alone would not show it, since their times were chosen to be alike. Student's t has one degree of freedom
+# less than there are batches.
 _BATCHES, _STUDENT_T = 7, 2.447
+_FEWEST_STEPS = 2 * _BATCHES  # for a CI
 WHOLE = Key(NETWORK, FORWARD, "{}")  # of the whole steps, among the keys of operators
 
 Clock = Callable[[], float]
@@ -104,6 +109,7 @@ def streamed(step: Step, whole: Step, settings: Settings) -> Dict[Key, StreamTim
     timer = StreamTimer(step)
     steps: List[List[float]] = []
     sums_s: List[float] = []
+    wholes_s: List[float] = []
     stopping, unlike = Stopping(settings), 0
     for _ in range(_WARMUP_STEPS):
         timer.once()
@@ -117,8 +123,9 @@ def streamed(step: Step, whole: Step, settings: Settings) -> Dict[Key, StreamTim
         else:
             unlike = 0
             sums_s.append(sum(times_s))
-            steps.append([*times_s, _seconds(whole.run)])
-    return stream_times([*timer.keys, WHOLE], steps)
+            steps.append(times_s)
+            wholes_s.append(_seconds(whole.run))
+    return {**stream_times(timer.keys, steps), **stream_times([WHOLE], [[each_s] for each_s in wholes_s])}
 
 
 def _seconds(run: Callable[[], Any]) -> float:
@@ -133,26 +140,46 @@ def stream_times(keys: Sequence[Key], steps: Sequence[Sequence[float]]) -> Dict[
     Each time is a mean over its calls in the middle half of the steps. Times calls per step add up to the mean time
     that all operators of these steps take together.
     """
-    chosen = _middle_half(steps)
+    kept = _middle_half([sum(step) for step in steps])
     places: Dict[Key, List[int]] = {}
     for place, key in enumerate(keys):
         places.setdefault(key, []).append(place)
-    return {key: _time([mean(step[place] for place in own) for step in chosen]) for key, own in places.items()}
+    return {key: _time([_mean([step[place] for place in own]) for step in steps], kept) for key, own in places.items()}
 
 
-def _middle_half(steps: Sequence[Sequence[float]]) -> List[Sequence[float]]:
-    """Return the steps without the quarter with the lowest sums and that with the highest, in their order."""
-    order = sorted(range(len(steps)), key=lambda number: sum(steps[number]))
-    cut = len(steps) // 4
-    return [steps[number] for number in sorted(order[cut : len(steps) - cut])]
+class _Kept(NamedTuple):
+    """The numbers of the steps that count: of all steps, and of all steps without one of the batches."""
+
+    of_all: Sequence[int]
+    without_a_batch: Sequence[Sequence[int]]  # none if there are too few steps for a CI
 
 
-def _time(times_s: Sequence[float]) -> StreamTime:
-    """Return the mean of times in their order, with its CI from batch means if there are enough."""
-    middle_s, count = mean(times_s), len(times_s)
-    if count < _BATCHES:
-        return StreamTime(middle_s)
+def _middle_half(sums_s: Sequence[float]) -> _Kept:
+    """Leave out the quarter of the steps with the lowest sums and that with the highest."""
+    count = len(sums_s)
+    order = sorted(range(count), key=lambda number: sums_s[number])
+    if count < _FEWEST_STEPS:
+        return _Kept(_without_quarters(order), ())
     bounds = [count * number // _BATCHES for number in range(_BATCHES + 1)]
-    means = [mean(times_s[start:end]) for start, end in zip(bounds, bounds[1:])]
-    reach_s = _STUDENT_T * stdev(means) / math.sqrt(_BATCHES)
+    left = [[number for number in order if not start <= number < end] for start, end in zip(bounds, bounds[1:])]
+    return _Kept(_without_quarters(order), [_without_quarters(each) for each in left])
+
+
+def _without_quarters(order: Sequence[int]) -> Sequence[int]:
+    cut = len(order) // 4
+    return order[cut : len(order) - cut]
+
+
+def _time(times_s: Sequence[float], kept: _Kept) -> StreamTime:
+    """Return the mean of the times of the kept steps, with its CI from the jackknife if there are enough."""
+    middle_s = _mean([times_s[number] for number in kept.of_all])
+    if not kept.without_a_batch:
+        return StreamTime(middle_s)
+    means_s = [_mean([times_s[number] for number in numbers]) for numbers in kept.without_a_batch]
+    pseudo_s = [_BATCHES * middle_s - (_BATCHES - 1) * each_s for each_s in means_s]
+    reach_s = _STUDENT_T * stdev(pseudo_s) / math.sqrt(_BATCHES)
     return StreamTime(middle_s, max(0.0, middle_s - reach_s), middle_s + reach_s)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

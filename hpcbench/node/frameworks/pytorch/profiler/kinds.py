@@ -4,7 +4,7 @@ from typing import Dict, Tuple
 
 from .....core.profiling.operator_row import OTHER
 
-VIEW = "view"  # another description of the same memory; it launches nothing
+VIEW = "view"  # another description of the same memory; it computes nothing
 _CONVOLUTIONS = (
     *("convolution", "convolution_overrideable"),
     *("cudnn_convolution", "miopen_convolution", "mkldnn_convolution", "_convolution_pointwise"),

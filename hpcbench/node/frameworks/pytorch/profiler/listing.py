@@ -5,7 +5,7 @@ therefore needs neither the time nor the memory of the step. A kernel without a 
 """
 
 import copy
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .....core.profiling.operator_row import BACKWARD, FORWARD, OPTIMIZER
-from .arguments import Storages, by_name, bytes_of, described, dtype_name, is_weight, storages, tensors
+from .arguments import Storages, by_name, bytes_of, described, dtype_name, is_weight, storages, tensors, written
 from .flops import Flops
 from .kinds import VIEW, kind_of
 
@@ -24,6 +24,11 @@ _NO_OPERATORS = ("prim", "profiler")  # namespaces of calls that compute nothing
 VIEWS = ("_unsafe_view", "_reshape_alias", "lift_fresh", "detach_")
 # Of these tables, a call reads as many rows as it returns.
 _LOOKUPS = ("embedding",)
+# These overwrite their first argument without reading it.
+_OVERWRITING = (
+    *("copy_", "fill_", "zero_", "_foreach_copy_", "_foreach_zero_"),
+    *("bernoulli_", "normal_", "uniform_", "random_", "exponential_"),
+)
 
 
 class Key(NamedTuple):
@@ -145,11 +150,29 @@ class _Listing(Calls):
             calls=1,
             dtype=dtype_name(outputs[0].dtype) if outputs else None,
             flops=self._flops.of_call(function, args, kwargs, output),
-            bytes_moved=sum(sizes.values()) + output_bytes,
+            bytes_moved=_bytes_moved(function, named, sizes, outputs),
             weight_bytes=sum(size for place, size in sizes.items() if place in own),
             output_bytes=output_bytes,
             is_view=is_view,
         )
+
+
+def _bytes_moved(
+    function: Any, arguments: Dict[str, Any], read: Dict[int, int], outputs: Sequence[torch.Tensor]
+) -> int:
+    """Return the bytes that a call reads and writes; an array that it changes counts twice.
+
+    `read` has the bytes to read of each input, by its ID.
+    """
+    name = function._overloadpacket.__name__
+    if name.startswith("_fused_") and arguments.get("grad_scale") is None:  # by the schema, it writes gradients, too
+        arguments = {**arguments, "grads": None}
+    changed = {id(tensor): tensor for tensor in written(function, arguments)}
+    overwritten = tensors(arguments.get("self") if name in _OVERWRITING else arguments.get("out"))
+    not_read = sum(read.get(place, 0) for place in {id(tensor) for tensor in overwritten})
+    own = storages(iter(changed.values()))
+    new = [tensor for tensor in outputs if id(tensor) not in changed and not is_weight(tensor, own)]
+    return sum(read.values()) - not_read + sum(map(bytes_of, [*changed.values(), *new]))
 
 
 def _dimensions(arguments: Dict[str, Any]) -> int:

@@ -34,6 +34,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
     clock: Clock = CudaClock(network.device) if network.problem.on_gpu else CpuClock()
     device = "gpu" if network.problem.on_gpu else "cpu"
     is_compiled = network.problem.parameters["execution"] == COMPILED
+    warnings: List[str] = []
     with compiled_kernels.visible_kernels(is_compiled):
         profiled_network = compiled_again(network) if is_compiled else network
         budget_s = _UNDER_TORCH_PROFILER * request.settings.max_time_s
@@ -44,7 +45,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
     if is_compiled:
         measured = rows.of_kernels(compiled_kernels.kernels_of(profiled), profiled.steps)
     else:
-        measured = _measured(network, operators(network), clock, profiled, request, in_steps)
+        measured = _measured(network, operators(network, warnings), clock, profiled, request, in_steps)
     found = (row for each in ([whole], measured) for row in each)
     on_device = (rows.on(device, row) for row in found)
     if request.windows:
@@ -52,7 +53,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
     else:
         for row in on_device:
             keep(row)
-    return _warnings(profiled, whole)
+    return warnings + _warnings(profiled, whole)
 
 
 def _measured(
@@ -94,32 +95,28 @@ def _pace(request: ProfileRequest, listed: Sequence[Listed]) -> Pace:
 def _keep_with_windows(
     network: PyTorchNetwork, request: ProfileRequest, clock: Clock, found: Iterator[OperatorRow], keep: Keep
 ) -> None:
-    """Keep the rows after the power windows of the idle device, of the network and of chosen operators.
+    """Keep each row at once, and those of the network and of chosen operators again with their power windows.
 
-    If an error ends the windows, keep the rows without one.
+    The windows take minutes, in which the process may die: readers take the last row of an operator.
     """
-    left: List[OperatorRow] = []
+    kept: List[OperatorRow] = []
+    for row in found:
+        keep(row)
+        kept.append(row)
+    whole, *others = kept
 
     def window(row: OperatorRow, calls: Round) -> None:
-        """Keep a row with a window of these calls."""
+        """Keep a row again, with a window of these calls."""
         run = power_windows.run(calls, row.hot_s or 0.0, clock.synchronize, request.window_s)
         keep(power_windows.with_window(row, run))
-        left.remove(row)
 
-    try:
-        for row in found:
-            left.append(row)
-        whole, *others = left
-        idle = rows.on(whole.device, rows.of_idle())
-        keep(power_windows.with_window(idle, power_windows.idle(request.window_s)))
-        window(whole, Round([step_of(network).run], 1))
-        wanted = {rows.key_of(others[place]): others[place] for place in power_windows.chosen(others, request.windows)}
-        for operator in captured(step_of(observable(network)), list(wanted)):
-            with torch.inference_mode():
-                window(wanted[operator.key], operator.round(1))
-    finally:
-        for row in left:
-            keep(row)
+    idle = rows.on(whole.device, rows.of_idle())
+    keep(power_windows.with_window(idle, power_windows.idle(request.window_s)))
+    window(whole, Round([step_of(network).run], 1))
+    wanted = {rows.key_of(others[place]): others[place] for place in power_windows.chosen(others, request.windows)}
+    for operator in captured(step_of(observable(network)), list(wanted)):
+        with torch.inference_mode():
+            window(wanted[operator.key], operator.round(1))
 
 
 def _warnings(profiled: Profiled, whole: OperatorRow) -> List[str]:

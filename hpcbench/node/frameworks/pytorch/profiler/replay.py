@@ -7,7 +7,7 @@ of all operators together may need more memory than the step, so they are captur
 import functools
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Sequence, Set, Tuple
 
-from .arguments import Storages, bytes_of, copied, is_weight, tensors
+from .arguments import Storages, by_name, bytes_of, copied, is_weight, tensors, written
 from .listing import Calls, Key, Step
 
 # Bytes of arguments that are copied in one step; beyond them, the next step continues. 1 GiB is small compared
@@ -47,10 +47,10 @@ class Captured(NamedTuple):
 
     def round(self, copies: int, *, weights_only: bool = False) -> Round:
         """Return calls that take turns on copies of all arguments, or with `weights_only` on copies of the weights."""
-        written = self._written()
-        wanted = [not weights_only or weight or id(tensor) in written for tensor, weight in self._tensors()]
+        changed = self._written()
+        wanted = [not weights_only or weight or id(tensor) in changed for tensor, weight in self._tensors()]
         made = [self._call(wanted) for _ in range(copies)]
-        if not written:
+        if not changed:
             return Round([call for call, _ in made], copies)
         times = max(1, _RESTORED_AFTER // copies)
         return Round([call for call, _ in made] * times + [restore for _, restore in made], copies * times)
@@ -62,8 +62,8 @@ class Captured(NamedTuple):
         """Return a call with copies of the wanted tensors, and what gives those that it changes their values again."""
         by_id = {id(tensor): want for (tensor, _), want in zip(self._tensors(), wanted)}
         args, kwargs = arguments = copied(self.arguments, lambda tensor: by_id[id(tensor)])
-        written = self._written()
-        pairs = [(copy, own) for copy, own in zip(tensors(arguments), tensors(self.arguments)) if id(own) in written]
+        changed = self._written()
+        pairs = [(copy, own) for copy, own in zip(tensors(arguments), tensors(self.arguments)) if id(own) in changed]
 
         def restore() -> None:
             for copy, own in pairs:
@@ -73,11 +73,7 @@ class Captured(NamedTuple):
 
     def _written(self) -> Set[int]:
         """Return the IDs of the tensors that a call writes to."""
-        args, kwargs = self.arguments
-        schema = self.function._schema.arguments
-        values = [args[place] if place < len(args) else kwargs.get(each.name) for place, each in enumerate(schema)]
-        changed = [value for value, each in zip(values, schema) if each.alias_info and each.alias_info.is_write]
-        return {id(tensor) for tensor in tensors(changed)}
+        return set(map(id, written(self.function, by_name(self.function, *self.arguments))))
 
 
 class _Capture(Calls):

@@ -6,6 +6,7 @@ from typing import Any, List
 
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
 from ..network import PyTorchNetwork
 from .listing import Listed, Step, listed, operators_of, weights_of
@@ -42,11 +43,11 @@ def observable(network: PyTorchNetwork) -> PyTorchNetwork:
     return other
 
 
-def operators(network: PyTorchNetwork) -> List[Listed]:
+def operators(network: PyTorchNetwork, warnings: List[str]) -> List[Listed]:
     """Return the operators of the eager step of a case.
 
     They are listed without running it, except if the step depends on values: float16 training tests the gradients for
-    infinities, and models of users may branch.
+    infinities, and models of users may branch. If the list fails for another reason, run the step, and add a warning.
     """
 
     def prepare(module: nn.Module, batch: Any) -> Step:
@@ -58,5 +59,10 @@ def operators(network: PyTorchNetwork) -> List[Listed]:
 
     try:
         return operators_of(eager_module(network), next(network._batches), prepare)
-    except Exception:
-        return listed(step_of(observable(network)))
+    except (DataDependentOutputException, DynamicOutputShapeException):
+        pass
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        cause = "%s: %s" % (type(error).__name__, first)
+        warnings.append("profile: the operators are those of a step that ran; without running it: %s" % cause)
+    return listed(step_of(observable(network)))

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 import torch
 
 from ....worker.stopping_rules import Settings, interval
-from .clocks import Clock
+from .clocks import FEWEST_MEASUREMENTS, Clock
 from .in_stream import StreamTime
 from .replay import Captured, Round
 
@@ -19,10 +19,6 @@ _CACHES_FILLED = 2
 # Memory slower than any in use: one channel of DDR3 reads 6e9 bytes/s, and an access takes 1e-7 s. If even such memory
 # changes a time by less than the requested precision, the hot time is also the cold one.
 _SLOWEST_BYTES_PER_S, _LATENCY_S = 2e9, 1e-7
-# Copies of the arguments of an operator. Making one takes about 1e-5 s, so the most take less than 0.1 s.
-_MOST_COPIES = 4096
-# Measurements: the fewest of which the lowest and highest are a 95 % CI of the median, since 1 - 2 / 2**6 = 0.97.
-_FEWEST_MEASUREMENTS = 6
 
 # Limits of time, as multiples of `max_time_s`, the limit for the network itself.
 _ALL_OPERATORS = 4.0  # all times of all operators: a profile takes a few times as long as its measurement
@@ -53,7 +49,7 @@ def times(operator: Captured, clock: Clock, pace: Pace, in_steps: Optional[Strea
 
     The time in the stream is that in real steps, if given. Otherwise, the operator is timed with copies of its weights
     that take turns, so that as much memory is used between two calls with one copy as in a step, up to what evicts it
-    from the caches. The cold time is left out if the arguments are so small that even 4,096 copies fit into the cache.
+    from the caches. The cold time is left out if the arguments are so small that the most copies fit into the cache.
     """
     filled = _CACHES_FILLED * clock.cache_bytes
     wanted = [(COLD, operator.bytes, filled, False)]
@@ -67,8 +63,8 @@ def times(operator: Captured, clock: Clock, pace: Pace, in_steps: Optional[Strea
             copies = round(used / size) if size else 1
             if copies <= 1 or _LATENCY_S + size / _SLOWEST_BYTES_PER_S < settings.precision * median(found[HOT]):
                 found[name] = found[HOT]
-            elif copies <= _MOST_COPIES or name == STREAM:
-                turns = operator.round(min(copies, _MOST_COPIES), weights_only=weights_only)
+            elif copies <= clock.most_copies or name == STREAM:
+                turns = operator.round(min(copies, clock.most_copies), weights_only=weights_only)
                 found[name] = clock.times_s(turns, settings)
         host_s = clock.host_s(hot)
     in_stream = in_steps._asdict() if in_steps else {}
@@ -77,9 +73,9 @@ def times(operator: Captured, clock: Clock, pace: Pace, in_steps: Optional[Strea
 
 def _long_enough(calls: Round, clock: Clock, settings: Settings) -> Settings:
     """Return settings that give slow operators the time for a CI."""
-    quick = settings._replace(max_warmup_s=0.0, min_time_s=0.0, max_time_s=1e-9)
+    quick = settings._replace(min_measurements=1, max_warmup_s=0.0, min_time_s=0.0, max_time_s=1e-9)
     once_s = clock.times_s(calls, quick)[0] * calls.size
-    return settings._replace(max_time_s=max(settings.max_time_s, _FEWEST_MEASUREMENTS * once_s))
+    return settings._replace(max_time_s=max(settings.max_time_s, FEWEST_MEASUREMENTS * once_s))
 
 
 def _fields(found: Dict[str, List[float]]) -> Dict[str, Any]:

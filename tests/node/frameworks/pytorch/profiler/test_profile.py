@@ -88,8 +88,11 @@ def test_power_windows_of_the_idle_device_the_network_and_operators(build: Build
     assert all(end - start >= 0.02 for start, end in ends)
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(ends))  # one after another
     assert all(row.window_calls > 0 for row in windows[1:])
-    keys = [rows.key_of(row) for row in found]
-    assert len(set(keys)) == len(keys)  # each row once
+    before, after = found[: found.index(windows[0])], found[found.index(windows[0]) :]
+    assert after == windows  # each row is kept at once, and those with a window again
+    keys = [rows.key_of(row) for row in before]
+    assert len(set(keys)) == len(keys)
+    assert {rows.key_of(row) for row in windows[1:]} < set(keys)
 
 
 def test_an_error_in_a_power_window_keeps_all_rows(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,8 +103,24 @@ def test_an_error_in_a_power_window_keeps_all_rows(build: Build, monkeypatch: py
     network, found = build("mlp"), list[OperatorRow]()
     with pytest.raises(ValueError, match="gone"):
         profile.profile(network, REQUEST._replace(windows=2, window_s=0.01), found.append)
-    assert [row.kind for row in found][:2] == ["idle", "network"]
+    assert [row.kind for row in found if row.kind in ("idle", "network")] == ["network", "idle"]
     assert sum(row.kind == "gemm" for row in found) == 3
+
+
+def test_a_process_that_dies_between_operators_has_kept_the_rows_before(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGKILL runs no `finally`: a row counts only if it is kept before the next operator is timed."""
+    found, kept_before = list[OperatorRow](), list[int]()
+
+    def times(*_: Any) -> dict[str, Any]:
+        kept_before.append(len(found))
+        return {"hot_s": 1e-3}
+
+    monkeypatch.setattr(profile, "times", times)
+    profile.profile(build("mlp"), REQUEST._replace(windows=1, window_s=0.01), found.append)
+    assert kept_before == list(range(kept_before[0], kept_before[0] + len(kept_before)))
+    assert kept_before[0] > 0  # the whole step, and views
 
 
 def test_each_state_has_all_rows_with_a_copy_of_cpufreq(
@@ -115,7 +134,7 @@ def test_each_state_has_all_rows_with_a_copy_of_cpufreq(
     request = REQUEST._replace(windows=1, window_s=0.01)
     load("pytorch").profile(network, request, found.append)
     clock_states.profile(load("pytorch"), network, request, 2, found.append, warnings)
-    assert not [warning for warning in warnings if "clock" in warning or "restored" in warning]
+    assert not [warning for warning in warnings if "state" in warning or "restored" in warning]
     states = {mhz: [row for row in found if row.requested_clock_mhz == mhz] for mhz in (None, 1080, 3000)}
     keys = [{(row.kind, *rows.key_of(row)) for row in its} for its in states.values()]
     assert keys[0] == keys[1] == keys[2]
@@ -163,6 +182,8 @@ def test_members_of_a_fused_kernel(name: str, members: list[str]) -> None:
 class Event:
     """An event of torch.profiler."""
 
+    device_type = torch.autograd.DeviceType.CPU
+
     def __init__(self, name: str, us: float, parent: Event | None = None, shapes: Any = ()) -> None:
         self.name, self.cpu_time_total, self.cpu_parent, self.input_shapes = name, us, parent, shapes
         self.device_time_total = 0.0
@@ -184,8 +205,8 @@ def test_kernels_of_a_compiled_step() -> None:
     found = kernels_of(Profiled(events, 1, 1e-4))
     assert [(each.name, each.phase, each.members, each.in_network.calls) for each in found] == [
         ("aten::addmm", "forward", (), 1),
-        ("cpp_fused_add_relu_1", "forward", ["add", "relu"], 2),
-        ("cpp_fused_threshold_backward_0", "backward", ["threshold_backward"], 1),
+        ("graph_0_cpp_fused_add_relu_1", "forward", ["add", "relu"], 2),
+        ("graph_1_cpp_fused_threshold_backward_0", "backward", ["threshold_backward"], 1),
     ]
     assert [each.in_network.mean_s for each in found] == pytest.approx([20e-6, 15e-6, 7e-6])
     (product_row, fused, _) = rows.of_kernels(found, steps=1)
@@ -196,6 +217,41 @@ def test_kernels_of_a_compiled_step() -> None:
         2,
     )
     assert fused.reason == rows.KERNEL_REASON
+
+
+@pytest.mark.parametrize(
+    "names", [("graph_4_cpp_fused_relu_0", "graph_6_cpp_fused_relu_0"), ("triton_poi_fused_relu_0",) * 2]
+)
+def test_kernels_of_two_graphs_with_one_name_are_two_rows(names: tuple[str, str]) -> None:
+    graphs = [Event(f"## Call CompiledFxGraph {code} ##", 90.0) for code in ("abc", "def")]
+    events = [Event(name, us, graph) for name, us, graph in zip(names, (10.0, 30.0), graphs, strict=True)]
+    found = list(rows.of_kernels(kernels_of(Profiled(events, 1, 1e-4)), steps=1))
+    name = names[0].partition("_")[2].partition("_")[2] if names[0].startswith("graph") else names[0]
+    assert [(row.operator, row.in_network_s) for row in found] == [
+        (f"graph_0_{name}", pytest.approx(10e-6)),
+        (f"graph_1_{name}", pytest.approx(30e-6)),
+    ]
+    assert len({rows.key_of(row) for row in found}) == 2
+
+
+def test_a_product_of_forward_and_backward_is_two_rows() -> None:
+    backward = Event("autograd::engine::evaluate_function: CompiledFunctionBackward", 80.0)
+    events = [Event("aten::mm", 20.0, None, [[8, 8], [8, 8]]), Event("aten::mm", 30.0, backward, [[8, 8], [8, 8]])]
+    found = kernels_of(Profiled(events, 1, 1e-4))
+    assert [(each.phase, each.in_network.calls) for each in found] == [("forward", 1), ("backward", 1)]
+
+
+def test_a_triton_kernel_counts_once_by_fake_events_of_host_and_device() -> None:
+    backward = Event("autograd::engine::evaluate_function: CompiledFunctionBackward", 80.0)
+    host, device = Event("triton_poi_fused_relu_0", 5.0, backward), Event("triton_poi_fused_relu_0", 0.0)
+    only = Event("triton_per_fused_sum_1", 0.0)  # as before PyTorch recorded the launch
+    host.device_time_total = device.device_time_total = only.device_time_total = 30.0
+    device.device_type = only.device_type = torch.autograd.DeviceType.CUDA
+    found = kernels_of(Profiled([host, device, only], 1, 1e-4))
+    assert [(each.phase, each.members, each.in_network.calls) for each in found] == [
+        ("backward", ["relu"], 1),
+        ("forward", ["sum"], 1),
+    ]
 
 
 def test_compositions_and_views_of_a_compiled_step() -> None:

@@ -31,7 +31,7 @@ def captured(network: Any, keys: list[Key]) -> list[replay.Captured]:
 @pytest.mark.parametrize("model", MODELS)
 def test_every_operator_can_be_called_again(build: Build, model: str, task: dict[str, Any]) -> None:
     network = build(model, **task)
-    keys = [each.key for each in step.operators(network) if each.kind != VIEW]
+    keys = [each.key for each in step.operators(network, []) if each.kind != VIEW]
     found = captured(network, keys)
     assert {each.key for each in found} == set(keys)
     with torch.inference_mode():
@@ -44,7 +44,7 @@ def test_the_memory_limit_takes_several_steps_to_the_same_operators(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network = build("mlp")
-    keys = [each.key for each in step.operators(network) if each.kind != VIEW]
+    keys = [each.key for each in step.operators(network, []) if each.kind != VIEW]
     monkeypatch.setattr(replay, "_CAPTURED_BYTES", 0)
     steps = []
     real = step.step_of(step.observable(network))
@@ -56,7 +56,7 @@ def test_the_memory_limit_takes_several_steps_to_the_same_operators(
 def test_an_operator_that_changes_its_arguments_gets_their_values_again(build: Build) -> None:
     """A decay by 0.9 for some thousand calls would otherwise end in denormals."""
     network = build("mlp", task="training", optimizer={"name": "momentum"})
-    keys = [each.key for each in step.operators(network) if each.key.operator == "aten.mul_.Tensor"]
+    keys = [each.key for each in step.operators(network, []) if each.key.operator == "aten.mul_.Tensor"]
     step.step_of(network).run()  # creates the momentum
     (first, *_) = captured(network, keys)
     calls = first.round(1)
@@ -74,7 +74,7 @@ def test_an_operator_that_changes_its_arguments_gets_their_values_again(build: B
 
 def test_only_weights_take_turns_in_the_stream(build: Build) -> None:
     network = build("mlp")
-    (key, *_) = [each.key for each in step.operators(network) if each.kind == "gemm"]
+    (key, *_) = [each.key for each in step.operators(network, []) if each.kind == "gemm"]
     (gemm,) = captured(network, [key])
     stream, cold = gemm.round(3, weights_only=True).calls, gemm.round(3).calls
     assert len({call.args[1].data_ptr() for call in stream}) == 1  # the input

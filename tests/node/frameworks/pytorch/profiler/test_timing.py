@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ SETTINGS = Settings(precision=0.01, min_measurements=7, min_time_s=0.0, max_time
 class FixedClock(clocks.Clock):
     """A clock on which each round takes longer than the one before, and that keeps the rounds."""
 
-    cache_bytes = 2**20
+    cache_bytes, most_copies = 2**20, 4096
 
     def __init__(self) -> None:
         self.rounds: list[replay.Round] = []
@@ -91,46 +92,99 @@ def test_the_pace_shares_the_time_among_the_operators() -> None:
 
 
 class FakeEvent:
-    """An event of a fake GPU, on which each call takes 2 us."""
+    """An event of a fake GPU of 1 GHz, on which each call takes 2 us."""
 
     def __init__(self, gpu: dict[str, int], **_: Any) -> None:
-        self.gpu, self.calls = gpu, 0
+        self.gpu, self.time_us = gpu, 0.0
 
     def record(self) -> None:
-        self.calls = self.gpu["calls"]
+        self.time_us = 2.0 * self.gpu["calls"] + 1e-3 * self.gpu["cycles"]
 
     def synchronize(self) -> None: ...
 
     def elapsed_time(self, end: FakeEvent) -> float:
-        return 2e-3 * (end.calls - self.calls)
+        return 1e-3 * (end.time_us - self.time_us)
 
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    state = {"calls": 0, "slept": 0}
-    properties = type("Properties", (), {"L2_cache_size": 50 * 2**20, "clock_rate": 1_000_000})
+    state = {"calls": 0, "cycles": 0, "slept": 0}
+
+    def sleep(cycles: int) -> None:
+        state["slept"] = cycles
+        state["cycles"] += cycles
+
+    properties = type("Properties", (), {"L2_cache_size": 50 * 2**20})  # without clock_rate, as in older versions
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
     monkeypatch.setattr(torch.cuda, "Event", lambda **options: FakeEvent(state, **options))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: state.__setitem__("slept", cycles))
+    monkeypatch.setattr(torch.cuda, "_sleep", sleep)
     return state
 
 
-def test_a_fake_gpu_is_timed_by_its_events(gpu: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = clocks.CudaClock(None)
+@pytest.fixture
+def call(gpu: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """A call on the fake GPU. A fake clock of the host takes 10 us between two readings."""
     ticks = itertools.count()
-    monkeypatch.setattr(clocks.time, "monotonic", lambda: next(ticks) * 10e-6)  # a round is launched in 10 us
+    monkeypatch.setattr(clocks.time, "monotonic", lambda: next(ticks) * 10e-6)
 
-    def call() -> None:
+    def called() -> None:
         gpu["calls"] += 1
 
+    return called
+
+
+def test_a_fake_gpu_is_timed_by_its_events(gpu: dict[str, int], call: Callable[[], None]) -> None:
+    clock = clocks.CudaClock(None)
     calls = replay.Round([call] * 4, 4)
     found = clock.times_s(calls, SETTINGS)
     assert found == pytest.approx([2e-6] * len(found))
     assert len(found) >= SETTINGS.min_measurements
-    assert gpu["slept"] >= 3 * 100 * 10e-6 * 1e9  # cycles, until the queue has its 125 rounds
+    assert gpu["slept"] == pytest.approx(3 * 125 * 10e-6 * 1e9)  # cycles, until the queue has its 125 rounds
     assert clock.host_s(calls) == pytest.approx(10e-6 / 4)
     assert clock.cache_bytes == 50 * 2**20
+
+
+def test_rounds_on_a_fake_gpu_fit_into_its_queue(gpu: dict[str, int], call: Callable[[], None]) -> None:
+    """Also those of an operator that changes its arguments, with a call to restore each copy."""
+    clock = clocks.CudaClock(None)
+    kept = list[replay.Round]()
+
+    def times_s(calls: replay.Round, settings: Settings) -> list[float]:
+        kept.append(calls)
+        return [2e-6] * 7
+
+    clock.times_s = times_s
+    arguments = (torch.ones(64), torch.ones(64))
+    for name, copies in (("add_", 250), ("add", 250)):
+        operator = replay.Captured(
+            Key(name, "forward", "{}"), getattr(torch.ops.aten, name).Tensor, (arguments, {}), [True, True]
+        )
+        pace = timing.Pace(SETTINGS._replace(precision=1e-9), 2**30)
+        found = timing.times(operator, clock, pace)
+        assert "cold_s" not in found  # the caches hold all copies
+        assert kept[-1].size == copies
+        assert len(kept[-1].calls) <= 500
+
+
+def test_the_time_limit_on_a_fake_gpu_includes_the_sleep_and_launches(
+    gpu: dict[str, int], call: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, ticks = clocks.CudaClock(None), itertools.count()
+    monkeypatch.setattr(clocks.time, "monotonic", lambda: next(ticks) * 1e-3)  # a round is launched in 1 ms
+    settings = SETTINGS._replace(precision=0.0, max_time_s=20e-3)
+    found = clock.times_s(replay.Round([call], 1), settings)
+    assert 6 <= len(found) < 15  # 20, if only the 1 ms of the device in each counted
+    short = clock.times_s(replay.Round([call], 1), settings._replace(max_time_s=1e-9))
+    assert len(short) == 6  # enough for a CI
+    assert len(clock.times_s(replay.Round([call], 1), settings._replace(max_time_s=1e-9, min_measurements=1))) == 1
+
+
+def test_an_unknown_cache_of_a_fake_gpu_counts_as_the_largest(
+    gpu: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: object())
+    assert clocks.CudaClock(None).cache_bytes == 128 * 2**20
 
 
 def test_a_step_calls_the_whole_round() -> None:
