@@ -29,7 +29,7 @@ def step(mhz: int | None, time_s: float, joules: float | None = None, **changes:
     """The row of the whole step at a clock, with a CI of 1 % and an uncertainty of 2 %."""
     measured = {"hot_s": time_s, "hot_low_s": 0.99 * time_s, "hot_high_s": 1.01 * time_s}
     energy = {} if joules is None else {"energy_per_call_j": joules, "energy_uncertainty_j": 0.02 * joules, **POWER}
-    state = {"requested_clock_mhz": mhz, "clock_method": "governor" if mhz else None}
+    state = {"requested_clock_mhz": mhz, "clock_method": "frequency limits" if mhz else None}
     clock = {"cpu_clock_mhz": float(mhz or 2500), "clock_moved": mhz == 1080}
     return {"kind": "network", "operator": "network", **state, **measured, **energy, **clock, **changes}
 
@@ -58,7 +58,7 @@ def test_the_terminal_shows_time_power_and_energy_by_state_and_the_best_ones() -
     lines = [line.split() for line in text.splitlines()]
     assert text.startswith("clock states of ")
     assert ["default", "-", "2,500", "10.00", "9.90", "-", "10.10", "100.0", "1.000", "0.980", "-", "1.020"] in lines
-    assert lines[3][:4] == ["1080", "MHz", "governor", "1,080*"]
+    assert lines[3][:5] == ["1080", "MHz", "frequency", "limits", "1,080*"]
     assert "Fastest: default, 10 ms per step (95 % CI 9.9 ms - 10.1 ms, n = 1)." in text
     assert "Least energy: 2040 MHz, 0.9 J per step (95 % CI 0.882 J - 0.918 J, n = 1)." in text
     assert "*: the clock moved by more than 2 % in the power window." in text
@@ -111,7 +111,7 @@ def test_json_has_the_states_and_the_best_ones() -> None:
     slow = case["states"][1]
     assert [slow[f"step_time_s{end}"] for end in ("", "_low", "_high")] == pytest.approx([0.03, 0.0297, 0.0303])
     assert [slow[f"power_w{end}"] for end in ("", "_low", "_high")] == [100, 98, 102]
-    assert (slow["clock_mhz"], slow["clock_moved"], slow["clock_method"]) == (1080, True, "governor")
+    assert (slow["clock_mhz"], slow["clock_moved"], slow["clock_method"]) == (1080, True, "frequency limits")
     json.loads(json_text({"clock_states": [case]}))
 
 

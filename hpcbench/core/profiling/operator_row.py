@@ -43,7 +43,7 @@ class OperatorRow:
     requested_clock_mhz: Optional[int] = described("clock that was requested; null if it was not changed", default=None)
     requested_power_limit_w: Optional[float] = described("power limit that was requested", default=None)
     clock_method: Optional[str] = described(
-        "how the clock was set: `locked clocks`, `power limit` or `governor`", default=None
+        "how the clock was set: `locked clocks`, `power limit` or `frequency limits`", default=None
     )
 
     hot_s: Optional[float] = described("median time with all arguments in the caches", default=None)

@@ -14,7 +14,7 @@ _LIMITS = ("scaling_min_freq", "scaling_max_freq")
 class FrequencyLimits(Control):
     """The lower and the upper limit of the frequency of all CPUs that this process may use, both at one frequency."""
 
-    method: ClassVar[str] = "governor"
+    method: ClassVar[str] = "frequency limits"
 
     def __init__(self, system: System) -> None:
         """Find the limits. Raise NotPermitted if they cannot be changed, or also apply to other CPUs."""

@@ -90,7 +90,8 @@ def _restored(path: str, root: str) -> str:
     except (FileNotFoundError, BlockingIOError):  # it is restored, or will be restored by the guard or another task
         return ""
     except Exception as error:  # a note may have any content, and must not end the task
-        return "an earlier profile has changed a clock that could not be restored: %s (%s)" % (error, path)
+        what = "an earlier profile has changed a clock that could not be restored: %s" % error
+        return "%s; ask your administrator to restore it, then delete %s" % (what, path)
     return ""
 
 

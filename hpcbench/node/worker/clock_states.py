@@ -48,7 +48,7 @@ def profile(
                     found = adapter.profile(computation, measured, _with_state(state, keep))
                     warnings += [warning for warning in found if warning not in warnings]
     except NotPermitted as error:
-        warnings.append("profile: the clock was not changed, so that there is one state: %s" % error)
+        warnings.append("profile: the clock cannot be changed; only the default state was profiled (%s)" % error)
     else:
         again = _measured(computation, request)
         warnings += clock_order.changed(request.step_times_s, again.step_times_s)

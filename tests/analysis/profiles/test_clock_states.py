@@ -17,7 +17,7 @@ def step(mhz: int | None, time_s: float, joules: float | None = None, **changes:
     """The row of the whole step at a clock, with a CI of 1 % and an uncertainty of 2 %."""
     measured = {"hot_s": time_s, "hot_low_s": 0.99 * time_s, "hot_high_s": 1.01 * time_s}
     energy = {} if joules is None else {"energy_per_call_j": joules, "energy_uncertainty_j": 0.02 * joules}
-    state = {"requested_clock_mhz": mhz, "clock_method": "governor" if mhz else None}
+    state = {"requested_clock_mhz": mhz, "clock_method": "frequency limits" if mhz else None}
     return {"kind": "network", "operator": "network", **state, **measured, **energy, **changes}
 
 
@@ -33,7 +33,7 @@ def names(found: Any) -> list[str]:
 def test_the_default_state_is_first_and_the_others_follow_by_clock() -> None:
     found = states(step(None, 0.010), step(2040, 0.015), step(1080, 0.030), GEMM)
     assert names(found.states) == ["default", "1080 MHz", "2040 MHz"]
-    assert [each.clock_method for each in found.states] == [None, "governor", "governor"]
+    assert [each.clock_method for each in found.states] == [None, "frequency limits", "frequency limits"]
     assert found.states[1].step_s == pytest.approx((0.030, 0.0297, 0.0303))
 
 

@@ -103,7 +103,7 @@ def test_three_states_are_three_sets_of_rows_with_a_mock_sensor(profiled: MakeRe
     rows = [
         each
         for place, mhz in enumerate((None, 1080, 3000))
-        for state in [{"requested_clock_mhz": mhz, "clock_method": "governor" if mhz else None}]
+        for state in [{"requested_clock_mhz": mhz, "clock_method": "frequency limits" if mhz else None}]
         for each in (
             an_operator(**state, window_start_s=20.0 * place, window_end_s=20.0 * place + 9, window_calls=100),
             an_operator("idle", **state, window_start_s=20.0 * place + 11, window_end_s=20.0 * place + 19),
@@ -111,7 +111,7 @@ def test_three_states_are_three_sets_of_rows_with_a_mock_sensor(profiled: MakeRe
     ]
     frame = table(profiled(), *rows)
     assert frame["requested_clock_mhz"].fillna(0).to_list() == [0, 0, 1080, 1080, 3000, 3000]
-    assert frame["clock_method"].fillna("").to_list() == ["", "", *["governor"] * 4]
+    assert frame["clock_method"].fillna("").to_list() == ["", "", *["frequency limits"] * 4]
     assert frame["power_w"].to_list() == pytest.approx([60, 40, 100, 40, 140, 40], rel=0.02)
     assert frame["energy_per_call_j"].to_list()[::2] == pytest.approx([5.4, 9.0, 12.6], rel=0.02)
     assert frame["idle_power_w"].to_list() == pytest.approx([40] * 6, rel=0.02)

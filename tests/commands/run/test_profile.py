@@ -43,7 +43,9 @@ def test_a_dry_run_shows_the_estimate_and_which_cases_are_left_out(workspace: Co
     assert "2 cases cannot be profiled and are left out: c" in done.stderr
     assert "(framework=jax, task=inference)" in done.stderr
     assert "framework: jax is not supported, only pytorch" in done.stderr
-    assert "Estimated cost: 0.00 node-hours (with power sensor: 0.09), assuming 60 operators per network." in done.stdout
+    assert (
+        "Estimated cost: 0.00 node-hours (with power sensor: 0.09), assuming 60 operators per network." in done.stdout
+    )
     assert "Limit: 0.07 node-hours (time limits of the jobs)." in done.stdout
     assert not list(workspace.workspace.glob("jobs/*"))
     plan = json.loads(workspace("profile", "trial.yaml", *SITE, "--dry-run", "--json").stdout)
@@ -198,10 +200,10 @@ def test_the_report_shows_the_step_by_clock_state(workspace: CommandLine, finish
     path = finished.operators / "job-001" / "local.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     steps = [line for line in lines if line["row"]["kind"] == "network"]
-    state = {"requested_clock_mhz": 1080, "clock_method": "governor", "hot_s": 0.5}
+    state = {"requested_clock_mhz": 1080, "clock_method": "frequency limits", "hot_s": 0.5}
     write_lines(path, [{**line, "row": {**line["row"], **state}} for line in steps])
     text = workspace("report", "p").stdout
-    assert text.count("clock states of ") == text.count("1080 MHz  governor") == 2
+    assert text.count("clock states of ") == text.count("1080 MHz  frequency limits") == 2
     assert "Fastest: inconclusive, since the intervals of default, 1080 MHz overlap." in text, "there are no CIs"
     assert text.count("operators of ") == 2, "of the default state"
     found = json.loads(workspace("report", "p", "--json").stdout)["clock_states"]

@@ -46,7 +46,7 @@ def test_the_record_has_the_reason_if_no_clock_can_be_set(profiled: CommandLine)
     assert len(records) == 2
     for record in records:
         (reason,) = (warning for warning in record["warnings"] if "clock" in warning)
-        assert reason.startswith("profile: the clock was not changed, so that there is one state: ")
+        assert reason.startswith("profile: the clock cannot be changed; only the default state was profiled (")
     frame = pd.read_parquet(profiled.workspace / "results" / "p" / "operators.parquet")
     assert frame["requested_clock_mhz"].isna().all()
 

@@ -83,7 +83,7 @@ def test_a_clock_that_cannot_be_restored_is_reported(tmp_path: Path, zipapp: Pat
         path.unlink()
         path.mkdir()
     assert len(failures) == 1
-    assert failures[0].startswith("the governor could not be restored: ")
+    assert failures[0].startswith("the frequency limits could not be restored: ")
     assert failures[0].endswith("scaling_max_freq: Is a directory")
 
 

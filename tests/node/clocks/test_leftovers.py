@@ -122,7 +122,7 @@ def test_a_note_that_cannot_be_read_is_named(tmp_path: Path, note: Path, text: s
 def test_a_planted_note_writes_numbers_to_limits_of_cpus_only(tmp_path: Path, note: Path, limits: object) -> None:
     (tmp_path / "planted").write_text("as before")
     (tmp_path / "planted/../sys/devices/system/cpu").resolve().mkdir(exist_ok=True, parents=True)
-    change(note, saved={"method": "governor", "root": str(tmp_path / "elsewhere"), "limits": limits})
+    change(note, saved={"method": "frequency limits", "root": str(tmp_path / "elsewhere"), "limits": limits})
     (sentence,) = restore_left(tmp_path)
     assert "could not be restored" in sentence
     assert (tmp_path / "planted").read_text() == "as before"
@@ -208,7 +208,7 @@ def test_each_run_restores_clocks_first_and_has_a_warning_if_that_fails(
     is_refused: bool,
 ) -> None:
     folder = tmp_path / "results" / ".clocks" / "n7"
-    leftovers.write(str(folder), {"method": "governor", "limits": {"99999": [1, 2]}})  # there is no such CPU
+    leftovers.write(str(folder), {"method": "frequency limits", "limits": {"99999": [1, 2]}})  # there is no such CPU
     (path,) = folder.iterdir()
     left = path.with_name("left.json")
     left.write_text(path.read_text())

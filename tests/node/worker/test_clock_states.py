@@ -74,7 +74,7 @@ def run(profiled: Any, number: int = 3) -> tuple[list[OperatorRow], list[str]]:
 def test_three_states_are_three_sets_of_rows_and_the_clock_is_restored(profiled: Profiled) -> None:
     rows, warnings = run(profiled)
     states = [(row.kind, row.requested_clock_mhz, row.clock_method) for row in rows]
-    assert states == [(kind, mhz, "governor") for mhz in (1080, 3000, 2040) for kind in ("network", "gemm")]
+    assert states == [(kind, mhz, "frequency limits") for mhz in (1080, 3000, 2040) for kind in ("network", "gemm")]
     assert profiled.clocks == ["1080000", "3000000", "2040000"], "the clock during each profile, in kHz"
     assert all(row.requested_power_limit_w is None for row in rows)
     assert warnings[0] == "the same warning"
@@ -119,7 +119,7 @@ def test_a_state_that_the_device_refuses_is_a_warning_and_the_others_are_profile
     monkeypatch.setattr(FrequencyLimits, "apply", refusing)
     rows, warnings = run(profiled)
     assert {row.requested_clock_mhz for row in rows} == {1080, 3000}
-    assert warnings[:2] == ["the same warning", "profile: 2040 MHz (governor) was refused: busy"]
+    assert warnings[:2] == ["the same warning", "profile: 2040 MHz (frequency limits) was refused: busy"]
 
 
 @pytest.mark.parametrize(("seen_khz", "count"), [("2550000", 2), ("3050000", 2), ("", 0)])
@@ -130,7 +130,7 @@ def test_a_clock_that_is_not_in_effect_is_a_warning(profiled: Profiled, seen_khz
     assert len(found) == count
     if count:
         mhz = int(seen_khz) // 1000
-        assert found[0] == f"profile: 1080 MHz (governor) was requested, but the clock was {mhz} MHz"
+        assert found[0] == f"profile: 1080 MHz (frequency limits) was requested, but the clock was {mhz} MHz"
 
 
 def test_what_a_control_cannot_restore_is_a_warning(profiled: Profiled, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_a_clock_that_cannot_be_changed_is_a_warning_with_the_reason(
     rows, (warning,) = run(profiled)
     assert rows == []
     assert warning.startswith(
-        "profile: the clock was not changed, so that there is one state: cpufreq not found"
+        "profile: the clock cannot be changed; only the default state was profiled (cpufreq not found"
     )
 
 

@@ -60,4 +60,4 @@ def too_loose(references: Dict[str, Variable], loose: float) -> Optional[str]:
     if bounds <= loose**2 * squares:
         return None
     share = (bounds / squares) ** 0.5 if squares else float("inf")
-    return "the bounds of rounding errors are %.2g of the results, which would hide errors" % share
+    return "the error bound is %.2g times the norm of the results, too large to detect errors" % share

@@ -61,7 +61,9 @@ def validate_external(
     except Unsupported as error:
         return Validation(NOT_VALIDATED, str(error))
     if checksum(references) != checksum(others):
-        return Validation(NOT_VALIDATED, "the model returns random results, for example because a function calls dropout")
+        return Validation(
+            NOT_VALIDATED, "the model returns random results, for example because a function calls dropout"
+        )
 
     def call() -> Arrays:
         if not validated.problem.training:
@@ -88,7 +90,7 @@ def _check(network: Network) -> None:
     if problem.parameters["dtype"] != "float32":
         raise Unsupported("networks are validated in float32 only")
     if problem.parameters["step"] is not None:
-        raise Unsupported("your function for `step` contains the update, so its gradients are not visible")
+        raise Unsupported("cases with `step` are not validated, because your function also updates the weights")
     if network.work.flops_per_item is None:
         raise Unsupported("the FLOPs of the model are unknown, so the reference could take hours")
     flops = network.work.flops_per_item * problem.parameters["batch_size"]

@@ -37,13 +37,15 @@ def validate(
     """
     start = time.monotonic()
     request = computation.request
-    if request.operator.flops(request.phase) > MOST_FLOPS:
-        reason = "its reference in float64 would take more than %.0f GFLOP" % (MOST_FLOPS / 1e9)
-        return Validation(NOT_VALIDATED, reason)
+    flops = request.operator.flops(request.phase)
+    if flops > MOST_FLOPS:
+        values = (flops / 1e9, MOST_FLOPS / 1e9)
+        return Validation(NOT_VALIDATED, "too large for the reference: one call has %.3g GFLOP, more than %g" % values)
     numbers = _numbers(computation)
     if numbers > MOST_NUMBERS:
-        reason = "its arrays have %.3g million numbers, more than %.0f million" % (numbers / 1e6, MOST_NUMBERS / 1e6)
-        return Validation(NOT_VALIDATED, reason)
+        values = (numbers / 1e6, MOST_NUMBERS / 1e6)
+        what = "too large for the reference: the arrays have %.3g million numbers, more than %g million" % values
+        return Validation(NOT_VALIDATED, what)
     results = computation.call.results()
     validation = _random(computation, results) if request.operator.is_random else _compared(computation, results)
     if not request.operator.is_random:

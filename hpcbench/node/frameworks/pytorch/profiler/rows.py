@@ -14,7 +14,7 @@ from .in_stream import StreamTime
 from .kinds import VIEW, kind_of
 from .listing import Key, Listed
 
-VIEW_REASON = "view: it describes the same memory in another way, and computes nothing"
+VIEW_REASON = "view: it shares the storage of its input, and computes nothing"
 KERNEL_REASON = "a kernel of a compiled network is not measured alone"
 GONE_REASON = "later steps did not call it with these arguments"
 
