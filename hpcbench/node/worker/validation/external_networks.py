@@ -60,7 +60,9 @@ def validate_external(
     except Unsupported as error:
         return Validation(NOT_VALIDATED, str(error))
     if checksum(references) != checksum(others):
-        return Validation(NOT_VALIDATED, "the model returns random results, for example because a function calls dropout")
+        return Validation(
+            NOT_VALIDATED, "the model returns random results, for example because a function calls dropout"
+        )
 
     def call() -> Arrays:
         if not validated.problem.training:
