@@ -54,8 +54,8 @@ class OperatorRow:
     cold_high_s: Optional[float] = described("upper end of its CI", default=None)
     stream_s: Optional[float] = described(
         "time as inside a step. On CPUs: interquartile mean over real steps, ordered by the sum of their operators. "
-        "On GPUs: median, with weights that are not in the caches. Row `network`, on CPUs: whole steps that alternate with "
-        "the timed steps",
+        "On GPUs: median, with weights that are not in the caches. Row `network`, on CPUs: whole steps that alternate "
+        "with the timed steps",
         default=None,
     )
     stream_low_s: Optional[float] = described("lower end of its CI", default=None)

@@ -47,7 +47,7 @@ def test_cpus_that_share_their_frequency_with_cpus_of_others_are_refused(tmp_pat
 def test_a_limit_that_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = cpufreq_tree.make(tmp_path, [0])
     monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("scaling_max_freq"))
-    with pytest.raises(NotPermitted, match="cannot write to .*scaling_max_freq; ask your administrator"):
+    with pytest.raises(NotPermitted, match=r"cannot write to .*scaling_max_freq; ask your administrator"):
         FrequencyLimits(system)
 
 

@@ -15,8 +15,9 @@ from hpcbench.util.text import plural
 DEFAULT_ONLY = "Tables and figures of operators show the default state of the device only."
 SENSORS = "To list the sensors of a node, run `hpcbench doctor`."
 RULE = (
-    "Time: the CI covers the CIs of all runs. Energy: the interval is the expanded uncertainty (about 95 %). A state is "
-    "reported as the fastest, or as the one with the least energy, only if its interval does not overlap with any other."
+    "Time: the CI covers the CIs of all runs. Energy: the interval is the expanded uncertainty (about 95 %). A state "
+    "is reported as the fastest, or as the one with the least energy, only if its interval does not overlap with any "
+    "other."
 )
 _CLOCK, _POWER, _METHOD = 2, 3, 4  # values of Column.gives_way
 _TIME = Quantity("time_median_s", "time", "s", better="shorter")

@@ -149,9 +149,7 @@ FAULTS = {
         "rnn_cell", CELL, reading(lambda name, array: array * (name == "x"))
     ),
     "a tail is not written": Fault("tanh", {"size": 1003}, returning(without_tail)),
-    "padding of max pooling is 0": Fault(
-        "pooling", POOLING, with_options(fill=0.0), "the output must be exact, "
-    ),
+    "padding of max pooling is 0": Fault("pooling", POOLING, with_options(fill=0.0), "the output must be exact, "),
     "rows of a table are exchanged": Fault(
         "embedding",
         EMBEDDING,
