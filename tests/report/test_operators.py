@@ -98,6 +98,19 @@ def test_energy_is_shown_where_it_was_measured() -> None:
     assert expected in text
 
 
+def test_the_longest_operators_have_energy_with_uncertainty_and_a_mark_if_the_clock_moved() -> None:
+    measured = {"power_w": 125.0, "power_uncertainty_w": 5.0, "power_reason": None, "clock_moved": True}
+    found = profiled(NETWORK, {**CONV_ROW, **measured}, RELU)
+    text = printed(found)
+    (longest,) = (line for line in text.splitlines() if line.startswith("convolution"))
+    assert longest.split()[-2:] == ["0.5*", "0.02"], "125 W +- 5 W in 4 ms"
+    assert "*: the clock moved by more than 2 % in the power window." in text
+    (operators,) = (each["operators"] for each in profiles_json(found))
+    assert (operators[0]["power_w"], operators[0]["clock_moved"], operators[1]["clock_moved"]) == (125, True, False)
+    assert operators[0]["joules_uncertainty"] == pytest.approx(0.06)
+    assert "J per call" not in printed(profiled(NETWORK, CONV_ROW, RELU))
+
+
 def test_operators_that_take_longer_alone_are_no_negative_overhead() -> None:
     text = printed(profiled({**NETWORK, "hot_s": 0.010}, CONV_ROW))
     assert "The operators take 20.0 % longer than the whole step; framework overhead: not measurable." in text

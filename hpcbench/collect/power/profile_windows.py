@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import NamedTuple
 
 from hpcbench.collect.energy import parts_of
 from hpcbench.core.energy import Energy
@@ -66,13 +67,26 @@ def reason_of_run(record: Record, device: str) -> str:
     return "no power windows: no readable power sensor was found" if record.monitors else "the node was not monitored"
 
 
-def driver_of(timeline: Timeline) -> str | None:
-    """Return the version of the driver of the GPUs, as the monitor read it; None without GPUs."""
+class GpuFacts(NamedTuple):
+    """What the monitor read from the first GPU at the start of a run; None is unknown."""
+
+    driver: str | None = None
+    power_limit_w: float | None = None
+
+
+def gpu_facts(timeline: Timeline) -> GpuFacts:
+    """Return the driver and the power limit of the first GPU that the monitor read; nothing without GPUs."""
     facts: object = timeline.facts  # any content
     sources = facts.values() if isinstance(facts, dict) else ()
     listed = [source.get("gpus") for source in sources if isinstance(source, dict)]
     gpus = [gpu for each in listed if isinstance(each, list) for gpu in each if isinstance(gpu, dict)]
-    return next((str(gpu["driver"]) for gpu in gpus if gpu.get("driver")), None)
+    driver = next((str(gpu["driver"]) for gpu in gpus if gpu.get("driver")), None)
+    limits = [gpu.get("power_limit_w") for gpu in gpus[:1]]
+    return GpuFacts(driver, next((float(each) for each in limits if _is_power(each)), None))
+
+
+def _is_power(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def readings(record: Record, timeline: Timeline, row: OperatorRow) -> WindowReadings:

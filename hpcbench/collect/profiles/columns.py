@@ -40,6 +40,9 @@ class Surroundings:
     """What else may explain the times of an operator."""
 
     idle_power_w: float | None = described("power of the device without work, in the same run and device state")
+    power_limit_w: float | None = described(
+        "power limit of the GPU: the requested one, otherwise that at the start of the run"
+    )
     environment: str = described("packages, nodes, driver, settings and variables of the run, as JSON")
 
 

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from hpcbench.collect.power.profile_windows import WindowReadings, driver_of, readings, reason_of_run, without_power
+from hpcbench.collect.power.profile_windows import (
+    GpuFacts,
+    WindowReadings,
+    gpu_facts,
+    readings,
+    reason_of_run,
+    without_power,
+)
 from hpcbench.collect.power.timelines import timelines_of
 from hpcbench.collect.profiles.columns import columns
 from hpcbench.collect.profiles.lines import read_profiles
@@ -30,12 +37,12 @@ class OperatorTable(NamedTuple):
 
 
 class _Profile(NamedTuple):
-    """The operators of a run with the readings in their power windows, and the driver of its GPU."""
+    """The operators of a run with the readings in their power windows, and facts of its GPU."""
 
     record: Record
     lines: Sequence[OperatorLine]
     windows: Sequence[WindowReadings]
-    driver: str | None = None
+    gpu: GpuFacts = GpuFacts()
 
 
 def operator_table(paths: SweepPaths, records: Sequence[Record]) -> OperatorTable:
@@ -51,7 +58,7 @@ def operator_table(paths: SweepPaths, records: Sequence[Record]) -> OperatorTabl
         own, timeline = lines[id(record)], run[record.ranks[0].host]
         if any(line.row.window_start_s is not None for line in own):
             windows = [readings(record, timeline, line.row) for line in own]
-            profiles[id(record)] = _Profile(record, own, windows, driver_of(timeline))
+            profiles[id(record)] = _Profile(record, own, windows, gpu_facts(timeline))
     return OperatorTable(_frame(row for profile in profiles.values() for row in _rows(profile)), found.damaged)
 
 
@@ -86,7 +93,9 @@ def _rows(profile: _Profile) -> Iterator[dict[str, Any]]:
     }
     for line, seen in zip(profile.lines, profile.windows, strict=True):
         measured = {**vars(line.row), "members": json.dumps(list(line.row.members))}
-        around = {"host": line.host, "idle_power_w": idle.get(_state(line)), "environment": environment}
+        limit_w = (line.row.requested_power_limit_w or profile.gpu.power_limit_w) if line.row.device == "gpu" else None
+        around = {"host": line.host, "idle_power_w": idle.get(_state(line)), "power_limit_w": limit_w}
+        around["environment"] = environment
         yield {**origin, **measured, **vars(seen), **around}
 
 
@@ -123,7 +132,7 @@ def _environment(profile: _Profile) -> dict[str, Any]:
     return {
         "python": record.python,
         "packages": record.packages,
-        "driver": profile.driver,
+        "driver": profile.gpu.driver,
         "nodes": [to_json(node) for node in record.nodes],
         "gpus": record.gpus,
         "settings": record.settings,

@@ -11,7 +11,7 @@ from hpcbench.analysis.results import Results
 _COLUMNS = (
     *("kind", "operator", "phase", "arguments", "calls_per_step", "call_s", "timed", "step_s", "share", "hot_s"),
     *("cold_s", "stream_s", "in_network_s", "host_s", "flops_per_s", "intensity_flops_per_byte", "joules_per_step"),
-    "reason",
+    *("joules_uncertainty", "power_w", "power_uncertainty_w", "clock_moved", "reason", "power_reason"),
 )
 
 

@@ -14,7 +14,7 @@ from hpcbench.analysis.profiles.clock_states import ClockStates
 from hpcbench.analysis.profiles.step_profile import STREAM, StepProfile
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.numbers import column_format, duration, factor, figure
-from hpcbench.report.text.profiles.clock_states import DEFAULT_ONLY, SENSORS, columns_of, sentences_of
+from hpcbench.report.text.profiles.clock_states import CLOCK_MOVED, DEFAULT_ONLY, MOVED, SENSORS, columns_of, sentences_of
 from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.text import plural, printable
@@ -106,7 +106,21 @@ def longest_of(profile: StepProfile) -> list[Column]:
     if rows["flops_per_s"].notna().any():
         rates = tuple(figure(rate / 1e9) for rate in rows["flops_per_s"])
         columns.append(Column("GFLOP/s", rates, _OTHER_TIMES))
+    if rows["joules_per_step"].notna().any():
+        columns += _joules(rows)
     return columns
+
+
+def _joules(rows: pd.DataFrame) -> Iterator[Column]:
+    """Yield the energy of a call in its step, marked if the clock moved, and its expanded uncertainty."""
+    marks = [MOVED if moved else "" for moved in rows["clock_moved"]]
+    joules, uncertainties = (
+        [figure(value) for value in rows[name] / rows["calls_per_step"]]
+        for name in ("joules_per_step", "joules_uncertainty")
+    )
+    cells = tuple(f"{value}{mark}" for value, mark in zip(joules, marks, strict=True))
+    yield Column("J per call", cells, _ENERGY)
+    yield Column("+- (95 %)", tuple(uncertainties), is_interval=True)
 
 
 _TIME = Quantity("time_median_s", "time", "s", better="shorter")
@@ -122,6 +136,8 @@ def sentences(profile: StepProfile) -> Iterator[str]:
     if len(profile.not_alone):
         yield f"Not timed alone: {'; '.join(_not_alone(profile.not_alone.to_dict('records')))}."
     yield _energy(profile)
+    if profile.operators["clock_moved"].any():
+        yield CLOCK_MOVED
 
 
 def _sums(profile: StepProfile) -> list[tuple[str, Any]]:

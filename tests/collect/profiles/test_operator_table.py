@@ -126,9 +126,9 @@ def test_clock_temperature_and_throttling_with_a_mock_sensor_of_a_gpu(
         "gpu0.temperature_c": lambda at: at,
         "gpu0.throttle_reasons": lambda at: float(0x4 | 0x1 if 12 < at < 14 else 0x1),
     }
-    facts = {"nvidia": {"gpus": [{"driver": "570.1"}]}}
+    facts = {"nvidia": {"gpus": [{"driver": "570.1", "power_limit_w": 700.0}]}}
     mock_timeline.write(kept, {GPU: lambda _: 300.0}, gauges, facts=facts)
-    steady = {"window_start_s": 41.0, "window_end_s": 51.0, "window_calls": 10}
+    steady = {"window_start_s": 41.0, "window_end_s": 51.0, "window_calls": 10, "requested_power_limit_w": 350.0}
     rows = an_operator(device="gpu", **WINDOW), an_operator("conv2d", device="gpu", **steady)
     frame = table(profiled(parameters=ON_GPU), *rows)
     assert frame["power_w"].to_list() == pytest.approx([300, 300], rel=0.01)
@@ -139,6 +139,7 @@ def test_clock_temperature_and_throttling_with_a_mock_sensor_of_a_gpu(
     assert frame["temperature_c"][0] == pytest.approx(20, abs=0.2)
     assert frame["throttle_reasons"].to_list() == ["power cap", ""]
     assert json.loads(frame["environment"][0])["driver"] == "570.1"
+    assert frame["power_limit_w"].to_list() == [700, 350]
 
 
 def test_a_gpu_that_waited_for_launches_has_no_power_with_a_mock_sensor(
@@ -217,6 +218,7 @@ def test_a_missing_or_damaged_timeline_is_the_reason(
 
 def test_a_hostile_timeline_is_the_reason_with_a_mock_sensor(profiled: MakeRecord, table: Write, kept: Path) -> None:
     bad = {"rapl": {"meters": [{"domain": "cpu0", "no such": 1}]}, "nvidia": {"gpus": 5}, "x": 3}
+    bad["amd"] = {"gpus": [{"power_limit_w": "1 kW"}]}
     mock_timeline.write(kept, {CPU: lambda _: 1.0}, facts=bad)
     (row,) = table(profiled(), an_operator(**WINDOW)).to_dict("records")
     assert row["power_reason"] == "the timeline of the monitor is damaged"

@@ -24,7 +24,8 @@ _TIME = Quantity("time_median_s", "time", "s", better="shorter")
 _JOULES = Quantity("joules_per_step", "energy", "J", better="lower")
 _WATTS = Quantity("power_w", "power", "W", better="lower")
 _NAMED = 3  # states in a sentence
-_MOVED = "*"
+MOVED = "*"
+CLOCK_MOVED = f"{MOVED}: the clock moved by more than 2 % in the power window."
 
 
 def columns_of(case: ClockStates) -> list[Column]:
@@ -56,13 +57,13 @@ def sentences_of(case: ClockStates) -> Iterator[str]:
     else:
         yield f"Energy by state: not measured ({case.states[0].no_energy}). {SENSORS}"
     if any(each.clock_moved for each in case.states):
-        yield f"{_MOVED}: the clock moved by more than 2 % in the power window."
+        yield CLOCK_MOVED
 
 
 def _clock(state: ClockState) -> str:
     if state.clock_mhz is None:
         return "-"
-    return f"{state.clock_mhz:,.0f}{_MOVED if state.clock_moved else ''}"
+    return f"{state.clock_mhz:,.0f}{MOVED if state.clock_moved else ''}"
 
 
 def _format(quantity: Quantity, values: Sequence[Value | None]) -> tuple[str, Callable[[float], str]]:
