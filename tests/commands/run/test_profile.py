@@ -43,9 +43,7 @@ def test_a_dry_run_shows_the_estimate_and_which_cases_are_left_out(workspace: Co
     assert "2 cases cannot be profiled and are left out: c" in done.stderr
     assert "(framework=jax, task=inference)" in done.stderr
     assert "framework: jax is not supported, only pytorch" in done.stderr
-    assert (
-        "Estimated cost: 0.00 node-hours (with power sensor: 0.09), assuming 60 operators per network" in done.stdout
-    )
+    assert "Estimated cost: 0.00 node-hours (with power sensor: 0.09), assuming 60 operators per network" in done.stdout
     assert "Limit: 0.07 node-hours (time limits of the jobs)." in done.stdout
     assert not list(workspace.workspace.glob("jobs/*"))
     plan = json.loads(workspace("profile", "trial.yaml", *SITE, "--dry-run", "--json").stdout)
