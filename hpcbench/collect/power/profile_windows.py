@@ -81,12 +81,13 @@ def gpu_facts(timeline: Timeline) -> GpuFacts:
     listed = [source.get("gpus") for source in sources if isinstance(source, dict)]
     gpus = [gpu for each in listed if isinstance(each, list) for gpu in each if isinstance(gpu, dict)]
     driver = next((str(gpu["driver"]) for gpu in gpus if gpu.get("driver")), None)
-    limits = [gpu.get("power_limit_w") for gpu in gpus[:1]]
-    return GpuFacts(driver, next((float(each) for each in limits if _is_power(each)), None))
+    return GpuFacts(driver, _positive(gpus[0].get("power_limit_w")) if gpus else None)
 
 
-def _is_power(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+def _positive(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 < value < math.inf else None
 
 
 def readings(record: Record, timeline: Timeline, row: OperatorRow) -> WindowReadings:

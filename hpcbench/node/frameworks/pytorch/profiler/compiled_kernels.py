@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 
 import torch
-from torch.autograd import DeviceType
+from torch._C._autograd import DeviceType
 
 from .....core.profiling.operator_row import BACKWARD, FORWARD, OPTIMIZER
 from .in_network import InNetwork, Profiled, parents, seconds
