@@ -208,6 +208,8 @@ def test_the_experiment_levels_has_validated_cases_of_all_levels(invoke: Command
         assert [case for case in alone if case["task"] == task and case["validate"] == (task != "input_pipeline")], task
     several = {case["strategy"] for case in cases if case["tasks_per_node"] > 1}
     assert {"ddp", "fsdp", "local_sgd", "neighbors"} <= several
+    threads = [case["intra_op_threads"] for case in cases if case["intra_op_threads"]]
+    assert threads == [1, 2], "the trajectories of these two cases are compared"
 
 
 def test_the_experiment_strategies_compares_each_strategy_with_one_task(invoke: CommandLine) -> None:
@@ -220,7 +222,7 @@ def test_the_experiment_strategies_compares_each_strategy_with_one_task(invoke: 
         if framework.trains and (strategy != "horovod" or name == "pytorch")
     }
     assert {case["batch_size"] * case["tasks_per_node"] for case in cases} == {32}
-    assert len({case["seed"] for case in cases}) == 3
+    assert len({case["seed"] for case in cases}) == 8
     assert {case["tasks_per_node"] for case in cases if case["strategy"] != "single"} == {2}
 
 

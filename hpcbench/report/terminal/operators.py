@@ -14,7 +14,14 @@ from hpcbench.analysis.profiles.clock_states import ClockStates
 from hpcbench.analysis.profiles.step_profile import STREAM, StepProfile
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.numbers import column_format, duration, factor, figure
-from hpcbench.report.text.profiles.clock_states import CLOCK_MOVED, DEFAULT_ONLY, MOVED, SENSORS, columns_of, sentences_of
+from hpcbench.report.text.profiles.clock_states import (
+    CLOCK_MOVED,
+    DEFAULT_ONLY,
+    MOVED,
+    SENSORS,
+    columns_of,
+    sentences_of,
+)
 from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.text import plural, printable

@@ -21,8 +21,8 @@ TITLE = "Accuracy after equal epochs"
 RULE = (
     "Trainings on several ranks, compared with the same training on one rank that has the same batch size per rank, or "
     "the same global batch size, after the last epoch before any of these runs reached the target. "
-    f"The verdict is equal if the 95 % CI of the difference is within +-{MARGIN:g}. The CI is over seeds. With one seed, "
-    "it is over runs and does not describe other seeds; the verdict is always inconclusive."
+    f"The verdict is equal if the 95 % CI of the difference is within +-{MARGIN:g}. The CI is over seeds. With one "
+    "seed, it is over runs and does not describe other seeds; the verdict is always inconclusive."
 )
 _Training = tuple[str, ...]  # sweep and cases
 _ALWAYS = ("strategy", "ranks", "batch_size")
