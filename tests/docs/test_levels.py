@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted((DOCS / "levels").glob("*.md"))
 NAMED = re.compile(r"(\w+) `([^`]+)`")
 VALIDATION = "tests/node/worker/validation"
-OPERATOR = "tests/frameworks/test_operators.py::test_all_phases_of_operators_are_within_the_bound"
+OPERATOR = "tests/frameworks/test_operators.py::test_all_phases_of_operators_are_within_the_bound_and_the_last_one_is_validated"
 ON_SLURM = "tests/cluster/test_frameworks_on_slurm.py::test_every_strategy_trains_equal_weights_across_two_nodes"
 CURVES = "tests/collect/test_curves.py::test_a_training_has_curves_of_loss_and_both_accuracies"
 # For each part of Deep500, in the words of the table, a test that fails if hpcbench does not have it.

@@ -130,7 +130,9 @@ def test_a_case_with_too_many_numbers_is_not_validated(monkeypatch: pytest.Monke
     assert validated("linear", LINEAR).verdict == PASSED
     assert validated("linear", {**LINEAR, "rows": 41}).verdict == NOT_VALIDATED
     monkeypatch.setattr(module, "MOST_NUMBERS", 1e6)
-    assert validated("tanh", {"size": 10**6}).reason == "its arrays have 2 million numbers, more than 1 million"
+    assert validated("tanh", {"size": 10**6}).reason == (
+        "too large for the reference: the arrays have 2 million numbers, more than 1 million"
+    )
 
 
 def test_the_error_map_shows_where_the_error_is() -> None:
