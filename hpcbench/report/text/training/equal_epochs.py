@@ -85,12 +85,12 @@ def curves_of(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _distinct(labels: Mapping[_Training, str], results: Results) -> dict[_Training, str]:
     """Return the labels, and with them the columns of ARM in which trainings with the same label differ."""
-    cases = results.cases.set_index(["sweep", "case"])
-    firsts = {key: cases.loc[key[0], key[1]] for key in labels}
+    cases = {(case["sweep"], case["case"]): case for case in results.cases.to_dict("records")}
+    firsts = {key: cases[key[0], key[1]] for key in labels}
     told = {}
     for key, label in labels.items():
         alike = [firsts[other] for other, text in labels.items() if text == label]
-        differing = [name for name in ARM if name in cases and len({str(case[name]) for case in alike}) > 1]
+        differing = [name for name in ARM if name in results.cases and len({str(case[name]) for case in alike}) > 1]
         told[key] = label + "".join(f", {header_of(name)} {firsts[key][name]}" for name in differing)
     return told
 
