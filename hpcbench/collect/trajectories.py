@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import re
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +34,24 @@ def weights_of(paths: SweepPaths, trajectory: Trajectory) -> NDArray[np.float32]
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     if hashlib.sha256(found).hexdigest() != trajectory.sha256:
         raise ValueError(f"{path} does not have the checksum in its name")
-    weights = np.load(io.BytesIO(found), allow_pickle=False)  # a pickle could run any code
-    if weights.dtype != np.float32 or weights.shape != (len(trajectory.steps), trajectory.stored):
-        raise ValueError(f"{path} has {weights.dtype} of shape {weights.shape}, unlike its record")
-    return np.asarray(weights)
+    try:
+        shape, dtype, start = _header(found)
+    except Exception as error:  # Python parses the header, which can also exhaust memory or recursion
+        raise ValueError(f"{path} is not an array of NumPy: {error or type(error).__name__}") from error
+    if dtype != np.float32 or shape != (len(trajectory.steps), trajectory.stored):
+        raise ValueError(f"{path} has {dtype} of shape {shape}, unlike its record")
+    if len(found) - start != dtype.itemsize * math.prod(shape):
+        raise ValueError(f"{path} has {len(found) - start:,} bytes of weights, unlike its header")
+    return np.frombuffer(found, np.float32, offset=start).reshape(shape)
+
+
+def _header(found: bytes) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Return shape, data type, and the position of the first value. It allocates nothing, and unpickles nothing."""
+    file = io.BytesIO(found)
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):  # of all short headers
+        raise ValueError(f"format {version} instead of (1, 0)")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if is_fortran:
+        raise ValueError("its order is that of Fortran")
+    return shape, dtype, file.tell()

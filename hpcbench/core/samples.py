@@ -43,9 +43,9 @@ class Samples:
     )
 
 
-def of_whole(elapsed_s: float, end_s: float, first_step_s: Optional[float]) -> Samples:
-    """Return the measurements of a run with one measurement: its total time, `elapsed_s` seconds until `end_s`."""
-    return Samples([elapsed_s], [Window(end_s - elapsed_s, end_s, 1)], 1, first_step_s=first_step_s)
+def of_whole(elapsed_s: float, start_s: float, end_s: float, first_step_s: Optional[float]) -> Samples:
+    """Return the measurements of a run with one measurement: its time, which may lack parts of its window."""
+    return Samples([elapsed_s], [Window(start_s, end_s, 1)], 1, first_step_s=first_step_s)
 
 
 def harmonic_mean(times_s: Sequence[float]) -> float:

@@ -35,7 +35,7 @@ def make_command(make_record: MakeRecord) -> MakeRecord:
         changes.setdefault("metrics", found if completed else None)
         facts = {
             **nothing,
-            "measurements": to_json(of_whole(2.0, 2.0, None)),
+            "measurements": to_json(of_whole(2.0, 0.0, 2.0, None)),
         }
         return make_record(case, repetition, parameters=parameters, facts=facts, **changes)
 

@@ -15,20 +15,38 @@ from hpcbench.collect.trajectories import weights_of
 from hpcbench.core.training.trajectory import Trajectory, file_of
 from hpcbench.store.workspace import SweepPaths
 
+
+def saved(weights: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, weights)
+    return file.getvalue()
+
+
+def zipped() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, weights=WEIGHTS)
+    return file.getvalue()
+
+
+def with_header(text: str) -> bytes:
+    """Return a file with this header in the format of np.save, and no values."""
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+HUGE = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 3), }"
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 @pytest.fixture
 def written(paths: SweepPaths) -> Callable[..., Trajectory]:
-    """The trajectory of a run with these weights, which are in their file."""
+    """The trajectory of a run with these weights, or bytes, which are in their file."""
 
     def write(weights: Any = WEIGHTS) -> Trajectory:
-        file = io.BytesIO()
-        np.save(file, weights)
-        sha256 = hashlib.sha256(file.getvalue()).hexdigest()
+        content = weights if isinstance(weights, bytes) else saved(weights)
+        sha256 = hashlib.sha256(content).hexdigest()
         path = paths.trajectories / file_of(sha256)
         path.parent.mkdir(parents=True)
-        path.write_bytes(file.getvalue())
+        path.write_bytes(content)
         return Trajectory(steps=[0, 1], weights=3, stored=3, order="layers", sha256=sha256)
 
     return write
@@ -57,7 +75,15 @@ class Pickled:
 @pytest.mark.parametrize(
     ("weights", "reason"),
     [
-        (np.array([Pickled()]), "allow_pickle=False"),
+        (np.array([Pickled()]), "has object of shape"),
+        (np.asfortranarray(WEIGHTS), "order is that of Fortran"),
+        (b"", "is not an array of NumPy"),
+        (zipped(), "is not an array of NumPy"),
+        (saved(WEIGHTS)[:-1], "has 23 bytes of weights, unlike its header"),
+        (with_header(HUGE % 2), "has 0 bytes of weights, unlike its header"),
+        (with_header(HUGE % 2**44), "unlike its record"),
+        (with_header("(" * 5000), "is not an array of NumPy"),
+        (with_header("{'descr': '<f4'"), "is not an array of NumPy"),
         (WEIGHTS.astype(np.float64), "float64 of shape"),
         (WEIGHTS[:, :2], "unlike its record"),
     ],

@@ -129,5 +129,5 @@ def test_trainings_on_one_and_two_tasks_are_compared_after_equal_epochs(with_env
     (row,) = json.loads(command_line("report", "--json").stdout)["equal_epochs"]
     assert (row["strategy"], row["base_strategy"], row["equal_batch"]) == ("ddp", "single", "global")
     assert (row["basis"], row["n"], len(row["cases"])) == ("seeds", 2, 2)
-    assert row["epoch"] == min(record["learning"]["epochs"] for record in command_line.records())
+    assert row["epoch"] == min(record["learning"]["epochs"] for record in command_line.records()) - 1  # all reached it
     assert 0.5 < row["accuracy"] <= 1

@@ -22,10 +22,81 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted((DOCS / "levels").glob("*.md"))
 NAMED = re.compile(r"(\w+) `([^`]+)`")
+VALIDATION = "tests/node/worker/validation"
+OPERATOR = "tests/frameworks/test_operators.py::test_all_phases_of_operators_are_within_the_bound"
+ON_SLURM = "tests/cluster/test_frameworks_on_slurm.py::test_every_strategy_trains_equal_weights_across_two_nodes"
+CURVES = "tests/collect/test_curves.py::test_a_training_has_curves_of_loss_and_both_accuracies"
+# For each part of Deep500, in the words of the table, a test that fails if hpcbench does not have it.
+TESTS = {
+    "`test_op_forward`, `test_nativeop_forward`": OPERATOR,
+    "`test_op_gradient`, `numerical_jacobian`": f"{VALIDATION}/test_gradient_check.py::"
+    "test_a_gradient_that_is_wrong_by_1e_5_fails",
+    "`L1Error`, `L2Error`, `MaxError`": f"{VALIDATION}/test_array_errors.py::"
+    "test_the_norms_are_those_of_the_difference",
+    "`NormDifference`": f"{VALIDATION}/test_array_errors.py::test_errors_in_units_in_the_last_place",
+    "`DiffHeatmap`": "tests/report/charts/validation/test_heat_maps.py::test_each_case_has_a_figure_of_its_errors",
+    "`VarHeatmap`": f"{VALIDATION}/test_repeatability.py::test_the_variance_shows_where_calls_differ",
+    "`WallclockTime`": "tests/node/worker/test_timing.py::test_a_sample_includes_the_wait_for_the_device",
+    "reference operators: add": OPERATOR,
+    "average, max and global pooling": OPERATOR,
+    "batch normalization, training and inference": OPERATOR,
+    "convolution": OPERATOR,
+    "gemm, matmul": OPERATOR,
+    "relu, softmax, sum": OPERATOR,
+    "reshape": OPERATOR,
+    "cross entropy, softmax cross entropy, mean squared error": OPERATOR,
+    "custom operators in Python and C++": f"{VALIDATION}/test_own_operator.py::"
+    "test_the_shipped_operator_in_cpp_is_built_and_passes",
+    "samples of DeepBench": "tests/packaging/test_deepbench_data.py::test_the_experiments_plan_all_rows",
+    "networks from ONNX files": "tests/frameworks/test_onnxruntime.py::test_outputs_are_those_of_numpy",
+    "`create_model`: ResNet": "tests/frameworks/test_equal_work.py::test_a_framework_does_the_same_work_as_pytorch",
+    "`test_executor_inference`": f"{VALIDATION}/test_networks.py::test_a_wrong_output_is_found_in_inference",
+    "`test_executor_backprop`": f"{VALIDATION}/test_networks.py::test_each_planted_fault_is_found",
+    "framework overhead": "tests/analysis/profiles/test_step_profile.py::"
+    "test_the_sum_of_operators_against_the_whole_step_and_the_overhead",
+    "memory": "tests/node/frameworks/pytorch/test_backward.py::"
+    "test_saved_activations_are_the_arrays_of_the_backward_pass_alone",
+    "`ExecutorEvent`": "tests/probe/test_callbacks.py::test_a_trainer_of_a_framework_records_its_steps",
+    "`test_training`": "tests/frameworks/test_real_data.py::test_every_framework_learns_to_read_digits",
+    "`TrainingAccuracy`": CURVES,
+    "`TestAccuracy`, `DatasetAccuracy`": CURVES,
+    "`SummaryGeneratorEvent`": "tests/node/worker/tasks/test_time_to_accuracy.py::"
+    "test_an_epoch_has_the_mean_loss_of_its_steps_and_the_accuracy_on_training_items",
+    "divergence of trainings in two frameworks (study of Adam)": "tests/frameworks/test_trajectories.py::"
+    "test_trainings_in_two_frameworks_diverge_by_rounding_alone",
+    "optimizers: gradient descent, momentum, Adam, AdaGrad, RMSProp": "tests/frameworks/test_optimizers.py::"
+    "test_all_optimizers_agree_with_the_reference",
+    "`test_optimizer`": "tests/frameworks/test_optimizers.py::test_all_optimizers_agree_with_the_reference",
+    "samplers: ordered and shuffled": f"{VALIDATION}/test_data_check.py::"
+    "test_an_epoch_in_the_order_of_the_last_one_is_found",
+    "`test_sampler`, `SamplerEventMetric`": "tests/frameworks/test_real_data.py::"
+    "test_the_task_input_pipeline_brings_an_epoch_of_training_without_a_network",
+    "`DatasetBias`": "tests/collect/test_class_bias.py::test_the_p_value_is_that_of_scipy",
+    "learning rate schedules by epoch or step": "tests/models/test_schedules.py::"
+    "test_milestones_set_the_rate_from_their_step_on",
+    "`AccuracyAbort`": "tests/node/worker/tasks/test_time_to_accuracy.py::"
+    "test_an_epoch_is_as_many_steps_as_there_are_batches_and_the_first_one_is_timed",
+    "CSV files, plots of loss and times, progress bar": "tests/commands/analyse/test_report_files.py::"
+    "test_tables_and_figures_and_csv_go_together",
+    "recipes with acceptable values": "tests/commands/run/test_recipe_of_pytorch.py::"
+    "test_the_recipe_is_rejected_with_a_learning_rate_near_0",
+    "`CommunicationVolume`": "tests/frameworks/test_communication.py::test_ranks_exchange_the_bytes_of_their_strategy",
+    "distributed and partitioned samplers": "tests/frameworks/test_real_data.py::test_two_ranks_deliver_each_item_once",
+    "synchronous SGD by all-reduce (DSGD)": ON_SLURM,
+    "consistent parameter server (PSSGD)": ON_SLURM,
+    "inconsistent parameter server (ASGD)": ON_SLURM,
+    "model averaging (MAVG)": "tests/node/frameworks/pytorch/test_averaging.py::"
+    "test_ranks_average_their_weights_as_in_numpy",
+    "decentralized SGD with neighbors (DPSGD)": "tests/node/frameworks/pytorch/test_averaging.py::"
+    "test_ranks_average_their_weights_as_in_numpy",
+    "Horovod": ON_SLURM,
+    "accuracy of each scheme": "tests/analysis/training/test_equal_epochs.py::"
+    "test_the_epoch_in_which_a_run_ends_by_reaching_the_target_does_not_count",
+}
 
 
 def rows() -> list[list[str]]:
-    """Return the cells of the table of the parts of Deep500: level, name, what hpcbench has, page."""
+    """Return the cells of the table of the parts of Deep500: level, name, what hpcbench has, where, page."""
     text = (DOCS / "levels" / "index.md").read_text(encoding="utf-8")
     table = text.partition("<!-- parts")[2].partition("<!-- end of parts -->")[0]
     lines = [line for line in table.splitlines() if line.startswith("|")][2:]
@@ -59,6 +130,7 @@ def known(kind: str, name: str) -> bool:
         "JSON": reference("report-json"),
         "record": reference("record"),
         "experiment": {file.stem for file in (ROOT / "configs" / "experiments").glob("*.yaml")},
+        "test": {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py")},
         "command": group.list_commands(click.Context(group)),
     }
     return has_option(name) if kind == "option" else name in kinds[kind]
@@ -66,8 +138,10 @@ def known(kind: str, name: str) -> bool:
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[1])
 def test_each_part_of_deep500_names_what_exists(row: list[str]) -> None:
-    level, _, ours, page = row
+    level, _, ours, where, page = row
     assert level in "0123"
+    assert where.startswith(("all", "`"))
+    assert set(re.findall(r"`([^`]+)`", where)) <= set(FRAMEWORKS)
     named = NAMED.findall(ours)
     assert named
     assert [f"{kind} `{name}`" for kind, name in named] == ours.split(", ")
@@ -75,8 +149,15 @@ def test_each_part_of_deep500_names_what_exists(row: list[str]) -> None:
     assert page.startswith("[")
 
 
+def test_each_part_of_deep500_has_a_test() -> None:
+    assert [row[1] for row in rows()] == list(TESTS)
+    for test in TESTS.values():
+        file, function = test.split("::")
+        assert f"\ndef {function}(" in (ROOT / file).read_text(encoding="utf-8"), test
+
+
 def test_a_name_that_does_not_exist_would_be_found() -> None:
-    for kind in ("task", "operator", "optimizer", "column", "JSON", "experiment", "command"):
+    for kind in ("task", "operator", "optimizer", "column", "JSON", "experiment", "command", "test"):
         assert not known(kind, "unheard_of")
     assert not known("option", "report --unheard-of")
 
@@ -127,6 +208,8 @@ def test_the_experiment_levels_has_validated_cases_of_all_levels(invoke: Command
         assert [case for case in alone if case["task"] == task and case["validate"] == (task != "input_pipeline")], task
     several = {case["strategy"] for case in cases if case["tasks_per_node"] > 1}
     assert {"ddp", "fsdp", "local_sgd", "neighbors"} <= several
+    threads = [case["intra_op_threads"] for case in cases if case["intra_op_threads"]]
+    assert threads == [1, 2], "the trajectories of these two cases are compared"
 
 
 def test_the_experiment_strategies_compares_each_strategy_with_one_task(invoke: CommandLine) -> None:
@@ -139,7 +222,7 @@ def test_the_experiment_strategies_compares_each_strategy_with_one_task(invoke: 
         if framework.trains and (strategy != "horovod" or name == "pytorch")
     }
     assert {case["batch_size"] * case["tasks_per_node"] for case in cases} == {32}
-    assert len({case["seed"] for case in cases}) == 3
+    assert len({case["seed"] for case in cases}) == 8
     assert {case["tasks_per_node"] for case in cases if case["strategy"] != "single"} == {2}
 
 

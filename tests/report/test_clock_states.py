@@ -14,6 +14,7 @@ from hpcbench.analysis.results import Results
 from hpcbench.report.charts.operators import figures_of_operators
 from hpcbench.report.export.json_text import json_text
 from hpcbench.report.export.profiles_json import clock_states_json, profiles_json
+from hpcbench.report.html import operators as page
 from hpcbench.report.html.operators import operators_of
 from hpcbench.report.terminal.operators import MAX_PROFILES, print_operators
 from hpcbench.report.text.profiles.clock_states import DEFAULT_ONLY
@@ -114,8 +115,12 @@ def test_json_has_the_states_and_the_best_ones() -> None:
     json.loads(json_text({"clock_states": [case]}))
 
 
-def test_many_cases_are_counted() -> None:
+def test_many_cases_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "and 2 more cases with clock states" in printed(profiled(*STATES, of=MAX_PROFILES + 2))
+    monkeypatch.setattr(page, "MAX_PROFILES", 2)
+    section = page.operators_of(profiled(*STATES, of=3))
+    assert section is not None
+    assert section.about.endswith(" The first 2 of 3 profiles. The first 2 of 3 cases with clock states.")
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text)[:30])

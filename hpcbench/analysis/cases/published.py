@@ -1,4 +1,4 @@
-"""Published times of operators next to the measured ones, matched by operator, sizes and phase."""
+"""Published times of operators next to the measured ones, matched by operator, sizes, phase and number of tasks."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from hpcbench.models.operators.operator import Operator
 
 PREFIX = "published_ms_"  # of the columns, before device and precision
 
-Problem = tuple[Operator, str]  # an operator with its sizes, and the phase
+Problem = tuple[Operator, str, int]  # operator with sizes, phase, and tasks (1 unless it is collective)
 Times = Mapping[str, Mapping[Problem, float]]  # in ms, by column and problem
 
 
 def with_published_times(cases: pd.DataFrame, times: Times) -> pd.DataFrame:
     """Return the cases with a column for each column of published times that has a time for one of them."""
-    problems = [_problem(*each) for each in zip(cases["operator"], cases["sizes"], cases["phase"], strict=True)]
+    names = ("operator", "sizes", "phase", "nodes", "tasks_per_node")
+    problems = [_problem(*each) for each in zip(*(cases[name] for name in names), strict=True)]
     found = {
         column: [math.nan if problem is None else known.get(problem, math.nan) for problem in problems]
         for column, known in times.items()
@@ -33,8 +34,9 @@ def published_columns(cases: pd.DataFrame) -> list[str]:
     return [name for name in map(str, cases) if name.startswith(PREFIX) and cases[name].notna().any()]
 
 
-def _problem(operator: Any, sizes: Any, phase: Any) -> Problem | None:
+def _problem(name: Any, sizes: Any, phase: Any, nodes: Any, tasks_per_node: Any) -> Problem | None:
     """Return the problem of a case; None for a network, and for an operator of the user."""
-    if operator not in OPERATORS:
+    if name not in OPERATORS:
         return None
-    return operator_of(operator, json.loads(sizes)), str(phase)
+    operator = operator_of(name, json.loads(sizes))
+    return operator, str(phase), int(nodes * tasks_per_node) if operator.is_collective else 1

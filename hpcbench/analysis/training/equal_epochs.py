@@ -1,7 +1,9 @@
 """Accuracy after equal epochs: trainings on several ranks compared with the same training on one rank.
 
 A faster strategy may learn worse. So each arm, the cases that differ only in the seed, is compared with the arm of one
-rank after the same number of epochs: the largest that all runs of the comparison have.
+rank after the same number of epochs: the largest after which all runs of both arms continue, or that they all have
+without reaching the target. A run ends when it reaches the target. In its last epoch, its accuracy is above the target
+by this selection, and those of the others are not: a comparison there would favor the arm that is first.
 
 The difference is paired over seeds, since equal seeds have equal initial weights and data (Student's t on the
 differences). With a single seed, its CI is over the runs (Welch, 1947, "The generalization of 'Student's' problem when
@@ -31,6 +33,7 @@ ARM = (
     *("strategy", "averaging_period", "nodes", "tasks_per_node", "batch_size"),
     *("cpus_per_task", "gpus_per_task", "launch", "environment", "framework_version"),
 )
+_CONTEXT = ("environment", "cpus_per_task", "gpus_per_task", "launch")  # of equal arms of one rank, the closest
 EQUAL_PER_RANK, EQUAL_GLOBAL = "per rank", "global"  # which batch size is that of the arm of one rank
 MARGIN = 0.01  # accuracies that differ by less are regarded as equal
 EQUAL, HIGHER, LOWER, INCONCLUSIVE = "equal", "higher", "lower", "inconclusive"
@@ -58,6 +61,11 @@ class Arm:
         """Return the batch size of a rank."""
         return int(self.values["batch_size"])
 
+    @property
+    def last_epoch(self) -> int:
+        """Return the last epoch before any run ended by reaching the target; 0 if one did so in the first epoch."""
+        return min(max(curve) - (curve[max(curve)] >= self.target) for _, curve in self.runs)
+
     def by_seed(self, epoch: int) -> dict[Any, float]:
         """Return the median accuracy after an epoch over the runs of each seed."""
         seeds = dict.fromkeys(seed for seed, _ in self.runs)
@@ -71,7 +79,8 @@ class Arm:
 
 
 def equal_epochs(results: Results, identifying: Sequence[str]) -> pd.DataFrame:
-    """Return a row per arm of several ranks and batch size that it shares with an arm of one rank.
+    """Return a row per arm of several ranks and batch size that it shares with an arm of one rank of the same version
+    of the framework, if both have an epoch before the first run ended.
 
     The cases of a comparison agree in the `identifying` columns other than ARM and the seed. A row has these columns,
     `sweep`, the columns of ARM, and the figures of both arms; those of the arm of one rank begin with `base_`.
@@ -79,8 +88,7 @@ def equal_epochs(results: Results, identifying: Sequence[str]) -> pd.DataFrame:
     names = [name for name in ("sweep", *identifying) if name in results.cases and name not in (*ARM, "seed", "task")]
     rows = []
     for key, arms in _comparisons(results, names).items():
-        epoch = _common_epoch(arms)
-        rows += [dict(zip(names, key[1], strict=True)) | row for row in _rows(arms, epoch)]
+        rows += [dict(zip(names, key[1], strict=True)) | row for row in _rows(arms)]
     return pd.DataFrame(rows)
 
 
@@ -100,6 +108,9 @@ def _comparisons(results: Results, names: Sequence[str]) -> dict[tuple[Any, ...]
     for row in results.epochs.to_dict("records"):
         run = curves.setdefault((row["sweep"], row["case"]), {}).setdefault(row["run"], {})
         run[row["epoch"]] = row["accuracy"]
+    for own in curves.values():
+        for number in [number for number, curve in own.items() if set(curve) != set(range(1, len(curve) + 1))]:
+            del own[number]  # a damaged record lacks an epoch
     texts: dict[tuple[str, ...], tuple[Any, ...]] = {}
     found: dict[tuple[str, ...], dict[tuple[str, ...], Arm]] = {}
     for case in cases.sort_values("case_index").to_dict("records"):
@@ -116,17 +127,27 @@ def _comparisons(results: Results, names: Sequence[str]) -> dict[tuple[Any, ...]
     return {(key, texts[key]): list(arms.values()) for key, arms in found.items()}
 
 
-def _common_epoch(arms: Sequence[Arm]) -> int:
-    return min(max(curve) for arm in arms for _, curve in arm.runs)
-
-
-def _rows(arms: Sequence[Arm], epoch: int) -> Iterator[dict[str, Any]]:
-    alone = sorted((arm for arm in arms if arm.ranks == 1), key=lambda arm: arm.values["strategy"] != "single")
+def _rows(arms: Sequence[Arm]) -> Iterator[dict[str, Any]]:
+    alone = [arm for arm in arms if arm.ranks == 1]
     for arm in arms:
         for equal, batch in ((EQUAL_PER_RANK, arm.batch), (EQUAL_GLOBAL, arm.batch * arm.ranks)):
-            base = next((each for each in alone if each.batch == batch), None)
-            if arm.ranks > 1 and base is not None:
+            base = _base(arm, [each for each in alone if each.batch == batch]) if arm.ranks > 1 else None
+            epoch = min(arm.last_epoch, base.last_epoch) if base else 0
+            if base and epoch:
                 yield {**arm.values, "ranks": arm.ranks, "equal_batch": equal, "epoch": epoch} | _row(arm, base, epoch)
+
+
+def _base(arm: Arm, alone: Sequence[Arm]) -> Arm | None:
+    """Return the arm of one rank that agrees with an arm in most of _CONTEXT, of these preferably the strategy
+    `single`; None if there is none with the same version of the framework."""
+
+    def agreement(base: Arm) -> tuple[int, bool]:
+        agreed = sum(str(base.values[name]) == str(arm.values[name]) for name in _CONTEXT)
+        return agreed, base.values["strategy"] == "single"
+
+    version = str(arm.values["framework_version"])
+    same = [base for base in alone if str(base.values["framework_version"]) == version]
+    return max(same, key=agreement, default=None)
 
 
 def _row(arm: Arm, base: Arm, epoch: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ class Epoch:
     """The validation at the end of one epoch."""
 
     epoch: int = described("number of the epoch, from 1")
-    elapsed_s: float = described("time since the training began")
+    elapsed_s: float = described("time since the training began, without `training_accuracy` of earlier epochs")
     accuracy: float = described("fraction of the validation split that is classified correctly")
     trained_s: float = described("time from the beginning to the start of the validation")
     loss: Optional[float] = described("mean training loss of its steps", default=None)

@@ -83,7 +83,7 @@ def figures_of_equal_epochs(frame: pd.DataFrame) -> Iterator[Figure]:
         return
     rows = frame[frame["case"].isin(arms[:MAX_ARMS])]
     ends = rows.groupby("case", sort=False)["value"].last()
-    caption = "Accuracy on the validation split: means over runs and seeds, up to the last epoch that all runs have."
+    caption = "Accuracy on the validation split: means over runs and seeds, before the first run ends."
     if len(arms) > MAX_ARMS:
         caption += f" The figure shows the first {MAX_ARMS} of {len(arms)} trainings."
     text = f"Last values: {'; '.join(f'{case}: {figure(value)}' for case, value in ends.items())}."

@@ -34,6 +34,8 @@ def operators_of(results: Results) -> page_model.Aggregates | None:
     about = f"{_RULE} {DEFAULT_ONLY} {CLOCK_RULE}" if cases else _RULE
     if len(profiles) > MAX_PROFILES:
         about += f" The first {MAX_PROFILES} of {plural(len(profiles), 'profile')}."
+    if len(cases) > MAX_PROFILES:
+        about += f" The first {MAX_PROFILES} of {plural(len(cases), 'case')} with clock states."
     return page_model.Aggregates("Time and energy by operator", about, (*states, *operators), "Operators")
 
 

@@ -23,24 +23,22 @@ _CACHED = 8  # files with weights, of at most 32 MiB
 
 def with_divergences(results: Results, progresses: Sequence[Progress], records: Sequence[Record]) -> Results:
     """Return the results with the divergences of trajectories, at most MOST_PAIRS; print a warning about others."""
-    recorded: dict[Key, list[Recorded]] = {}
+    paths = {progress.sweep.paths.name: progress.sweep.paths for progress in progresses}
+    recorded: dict[Key, dict[int, Recorded]] = {}
     for record in sorted(records, key=lambda record: record.run):
-        if record.trajectory is not None:
-            found = recorded.setdefault((record.sweep, record.case_id), [])
-            found.append(Recorded(record.sweep, record.case_id, record.run, record.trajectory))
+        if record.trajectory is not None and record.sweep in paths:  # records are untrusted
+            found = recorded.setdefault((record.sweep, record.case_id), {})
+            found[record.run] = Recorded(record.sweep, record.case_id, record.run, record.trajectory)
     if not recorded:
         return results
-    pairs = pairs_of(
-        results.cases, {key: runs[:RUNS] for key, runs in recorded.items()}, identifying_columns(results.cases)
-    )
+    first = {key: [*runs.values()][:RUNS] for key, runs in recorded.items()}
+    pairs = pairs_of(results.cases, first, identifying_columns(results.cases))
     if len(pairs) > MOST_PAIRS:
         print_warning(f"the first {MOST_PAIRS} of {len(pairs):,} pairs of trainings are compared")
-    paths = {progress.sweep.paths.name: progress.sweep.paths for progress in progresses}
 
     @lru_cache(maxsize=_CACHED)
     def weights(sweep: str, case: str, run: int) -> NDArray[np.float32]:
-        (own,) = (each for each in recorded[sweep, case] if each.run == run)
-        return weights_of(paths[sweep], own.trajectory)
+        return weights_of(paths[sweep], recorded[sweep, case][run].trajectory)
 
     def compared(first: Recorded, second: Recorded) -> Divergence:
         try:

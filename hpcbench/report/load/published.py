@@ -22,7 +22,7 @@ from hpcbench.models.operators.operator import BOTH, FORWARD, OF_INPUTS, OF_WEIG
 
 _GUIDE = "see docs/guides/operators.md#deepbench for the columns"
 _NAMES = ("device", "precision", "op", "phase", "time_ms")
-_PHASES = {phase: phase for phase in (FORWARD, OF_INPUTS, OF_WEIGHTS)} | {"backward": BOTH}
+_PHASES = {phase: phase for phase in (FORWARD, OF_INPUTS, OF_WEIGHTS)} | {"backward": BOTH, "all_reduce": FORWARD}
 _TRANSPOSED = {"N": False, "T": True}
 
 
@@ -47,8 +47,9 @@ _OPERATORS = {
     "rnn_vanilla": _cell("rnn_cell"),
     "lstm": _cell("lstm_cell"),
     "gru": _cell("gru_cell"),
+    "all_reduce": _named("all_reduce", "floats"),
 }
-_SKIPPED = ("all_reduce",)
+_RANKS = "ranks"  # the column of the number of tasks
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,7 @@ def read_published(file: str) -> Published:
     for index, (_, line) in enumerate(table.lines):
         row = table.row(index, table.columns)
         try:
-            if row["op"] not in _SKIPPED:
-                times[_column(row)][_problem(row)].append(_time(row["time_ms"]))
+            times[_column(row)][_problem(row)].append(_time(row["time_ms"]))
         except ValueError as error:
             raise UserError(str(error), where=f"{file}:{line}", hint=_GUIDE) from error
     return Published(
@@ -93,7 +93,7 @@ def with_published(results: Results, published: Published | None) -> Results:
 def _check_columns(table: CsvTable) -> None:
     file, line = next(iter(table.headers.values()))
     sizes = (column for operator in _OPERATORS.values() for column in operator.sizes.values())
-    for name in (*_NAMES, *sizes):
+    for name in (*_NAMES, *sizes, _RANKS):
         if name not in table.columns:
             raise UserError(f"column '{name}' not found", where=f"{file}:{line}", hint=_GUIDE)
 
@@ -112,7 +112,11 @@ def _problem(row: Mapping[str, Any]) -> Problem:
     if phase is None:
         raise ValueError(f"unknown phase '{row['phase']}'; {nearest(str(row['phase']), _PHASES)}")
     sizes = {size: _TRANSPOSED.get(row[column], row[column]) for size, column in operator.sizes.items()}
-    return operator_of(operator.name, sizes), phase
+    found = operator_of(operator.name, sizes)
+    ranks = row[_RANKS] if found.is_collective else 1
+    if type(ranks) is not int or ranks < 1:
+        raise ValueError(f"{_RANKS} must be a positive integer, not {ranks!r}")
+    return found, phase, ranks
 
 
 def _time(value: Any) -> float:

@@ -44,11 +44,40 @@ TWO = {"strategy": "ddp", "batch_size": 32, "tasks_per_node": 2}
 
 
 def test_accuracies_are_those_after_the_last_epoch_that_all_runs_have() -> None:
-    (row,) = rows_of((ONE, [[0.5, 0.8, 0.9]]), (TWO, [[0.4, 0.7]]))
+    (row,) = rows_of((ONE, [[0.5, 0.8, 0.85]]), (TWO, [[0.4, 0.7]]))
     assert (row["epoch"], row["accuracy"], row["base_accuracy"]) == (2, 0.7, 0.8)
     assert row["difference"] == pytest.approx(-0.1)
     assert (row["strategy"], row["ranks"], row["base_strategy"]) == ("ddp", 2, "single")
     assert (row["cases"], row["base_cases"]) == (["case-1"], ["case-0"])
+
+
+def test_the_epoch_in_which_a_run_ends_by_reaching_the_target_does_not_count() -> None:
+    (row,) = rows_of((ONE, [[0.5, 0.7, 0.8, 0.9]]), (TWO, [[0.5, 0.7, 0.91], [0.5, 0.7, 0.8, 0.89]]))
+    assert (row["epoch"], row["difference"]) == (2, 0), "the first run of two ranks is higher at 3 by selection"
+    assert rows_of((ONE, [[0.9]]), (TWO, [[0.5, 0.9]])) == []
+
+
+def test_a_quick_arm_does_not_shorten_the_comparisons_of_others() -> None:
+    quick = {**TWO, "strategy": "local_sgd"}
+    rows = rows_of((ONE, [[0.5, 0.6, 0.7, 0.9]]), (quick, [[0.6, 0.9]]), (TWO, [[0.5, 0.6, 0.7, 0.8]]))
+    assert [(row["strategy"], row["epoch"]) for row in rows] == [("local_sgd", 1), ("ddp", 3)]
+
+
+def test_a_run_whose_record_lacks_an_epoch_is_left_out() -> None:
+    made = trained((ONE, [[0.5, 0.7]]), (TWO, [[0.4, 0.6, 0.7], [0.5, 0.7]]))
+    epochs = made.epochs[~(made.epochs["case"].eq("case-1") & made.epochs["epoch"].eq(2))]
+    (row,) = equal_epochs(replace(made, epochs=epochs), NAMES).to_dict("records")
+    assert (row["cases"], row["epoch"], row["accuracy"]) == (["case-2"], 2, 0.7)
+
+
+def test_the_arm_of_one_rank_agrees_in_the_version_and_in_most_of_the_context() -> None:
+    other = {**ONE, "environment": "other", "cpus_per_task": 4}
+    arm = {**TWO, "environment": "other", "cpus_per_task": 4}
+    (row,) = rows_of((ONE, [[0.5]]), ({**other, "strategy": "ddp"}, [[0.6]]), (other, [[0.7]]), (arm, [[0.4]]))
+    assert (row["base_accuracy"], row["base_strategy"]) == (0.7, "single")
+    (row,) = rows_of((ONE, [[0.5]]), ({**other, "strategy": "ddp"}, [[0.6]]), (arm, [[0.4]]))
+    assert (row["base_accuracy"], row["base_strategy"]) == (0.6, "ddp")
+    assert rows_of((ONE, [[0.5]]), ({**TWO, "framework_version": "2.14.0"}, [[0.4]])) == []
 
 
 def test_the_arm_of_one_rank_has_the_same_batch_per_rank_or_the_same_global_batch() -> None:
@@ -111,9 +140,9 @@ def test_a_ci_that_contains_zero_and_more_than_the_margin_gives_no_verdict(
 
 
 def test_epochs_to_the_target_are_of_the_runs_that_reached_it() -> None:
-    (row,) = rows_of((ONE, [[0.5, 0.9], [0.9]]), (TWO, [[0.4, 0.5], [0.91]]))
-    assert (row["base_epochs_to_target"], row["base_missed"]) == (1.5, 0)
-    assert (row["epochs_to_target"], row["missed"]) == (1, 1)
+    (row,) = rows_of((ONE, [[0.5, 0.6, 0.9], [0.6, 0.9]]), (TWO, [[0.4, 0.5], [0.5, 0.91]]))
+    assert (row["base_epochs_to_target"], row["base_missed"]) == (2.5, 0)
+    assert (row["epochs_to_target"], row["missed"]) == (2, 1)
 
 
 def test_the_curve_of_an_arm_is_the_mean_over_its_runs() -> None:

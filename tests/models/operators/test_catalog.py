@@ -6,12 +6,46 @@ from typing import Any
 
 import pytest
 
+from hpcbench.models import blocks, layers
+from hpcbench.models.layers import Layer
 from hpcbench.models.operators.catalog import OPERATORS, description_of, operator_of, sizes_of
+
+# The operators that a layer of the shipped models consists of, without the additions of biases.
+OF_LAYERS: dict[type[Layer], tuple[str, ...]] = {
+    layers.Dense: ("linear",),
+    layers.Conv: ("conv2d",),
+    layers.BatchNorm: ("batch_norm",),
+    layers.LayerNorm: ("layer_norm",),
+    layers.Relu: ("relu",),
+    layers.Gelu: ("gelu",),
+    layers.Tanh: ("tanh",),
+    layers.Dropout: ("dropout",),
+    **dict.fromkeys((layers.MaxPool, layers.AvgPool, layers.GlobalAvgPool), ("pooling",)),
+    layers.Flatten: ("flatten",),
+    layers.Lstm: ("lstm",),
+    layers.Embedding: ("embedding", "add"),
+    layers.Attention: ("linear", "attention", "transpose", "dropout"),
+    layers.TakeStep: (),  # a view, which moves no data
+    blocks.Residual: ("add",),
+    blocks.Branches: ("concat",),
+    blocks.EncoderLayer: (),  # consists of other layers
+}
 
 
 def test_there_are_more_operators_than_in_deep500() -> None:
     assert len(OPERATORS) == 27
     assert {"conv2d", "gemm", "lstm_cell", "layer_norm", "cross_entropy", "embedding"} <= set(OPERATORS)
+
+
+def kinds_of(base: type[Any]) -> set[type[Any]]:
+    """Return the kinds of layers of hpcbench, without those of tests."""
+    own = {kind for kind in base.__subclasses__() if kind.__module__.startswith("hpcbench.models.")}
+    return own.union(*map(kinds_of, own))
+
+
+def test_each_kind_of_layer_of_the_shipped_models_has_its_operators() -> None:
+    assert kinds_of(Layer) == set(OF_LAYERS)
+    assert {operator for operators in OF_LAYERS.values() for operator in operators} <= set(OPERATORS)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

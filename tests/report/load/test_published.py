@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
+from hpcbench.analysis.cases.published import with_published_times
 from hpcbench.analysis.results import Results
 from hpcbench.core.record import Record
 from hpcbench.models.operators.catalog import operator_of
@@ -25,12 +27,12 @@ MakeResults = Callable[..., Results]
 GEMM = {"m": 8, "n": 4, "k": 2, "b_trans": True}
 CELL = {"hidden": 16, "batch": 2, "timesteps": 3}
 TIMES = {
-    "published_ms_NV_1_Float": {(operator_of("gemm", GEMM), "forward"): 1234.5},
+    "published_ms_NV_1_Float": {(operator_of("gemm", GEMM), "forward", 1): 1234.5},
     "published_ms_B_16_bit": {
-        (operator_of("gemm", GEMM), "backward_inputs"): 1.5,
-        (operator_of("lstm_cell", CELL), "both"): 2.5,
+        (operator_of("gemm", GEMM), "backward_inputs", 1): 1.5,
+        (operator_of("lstm_cell", CELL), "both", 1): 2.5,
     },
-    "published_ms_C_Float": {(operator_of("gru_cell", CELL), "both"): 3.5},
+    "published_ms_C_Float": {(operator_of("gru_cell", CELL), "both", 1): 3.5},
 }
 
 
@@ -77,6 +79,14 @@ def test_times_are_matched_by_operator_phase_and_sizes(with_times: MakeResults) 
         "published_ms_NV_1_Float": [1234.5, None, None, None, 1234.5, None, None, None],
         "published_ms_B_16_bit": [None, 1.5, None, None, None, 2.5, None, None],
     }
+
+
+def test_times_of_all_reduce_are_those_of_the_same_number_of_tasks() -> None:
+    operator = {"operator": "all_reduce", "sizes": '{"floats": 9}', "phase": "forward"}
+    tasks = [{**operator, "nodes": nodes, "tasks_per_node": each} for nodes, each in ((1, 2), (2, 1), (2, 2))]
+    times = {"published_ms_A": {(operator_of("all_reduce", {"floats": 9}), "forward", 2): 0.5}}
+    found = with_published_times(pd.DataFrame(tasks), times)["published_ms_A"]
+    assert found.astype(object).where(found.notna(), None).tolist() == [0.5, 0.5, None]
 
 
 def test_the_report_has_a_column_per_device_and_precision_and_their_source(with_times: MakeResults) -> None:

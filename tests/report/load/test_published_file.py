@@ -35,13 +35,14 @@ def test_each_device_and_precision_is_a_column(tmp_path: Path) -> None:
     conv = {"n": 4, "w": 7, "h": 9, "c_in": 3, "c_out": 16, "filter_w": 5, "filter_h": 3, "pad_w": 2, "pad_h": 0}
     assert times_of(GEMM + CONV + CELLS + ALL_REDUCE, tmp_path) == {
         "published_ms_A_1_Float": {
-            (operator_of("gemm", {"m": 8, "n": 4, "k": 2, "b_trans": True}), "forward"): 0.5,
-            (operator_of("conv2d", {**conv, "stride_w": 2, "stride_h": 1}), "backward_inputs"): 1.5,
+            (operator_of("gemm", {"m": 8, "n": 4, "k": 2, "b_trans": True}), "forward", 1): 0.5,
+            (operator_of("conv2d", {**conv, "stride_w": 2, "stride_h": 1}), "backward_inputs", 1): 1.5,
         },
-        "published_ms_A_1_16_bit_inputs_32_bit_addition": {(operator_of("lstm_cell", cell), "both"): 2.0},
+        "published_ms_A_1_16_bit_inputs_32_bit_addition": {(operator_of("lstm_cell", cell), "both", 1): 2.0},
         "published_ms_B_Float": {
-            (operator_of("rnn_cell", cell), "backward_weights"): 3.0,
-            (operator_of("gru_cell", cell), "forward"): 4.0,
+            (operator_of("rnn_cell", cell), "backward_weights", 1): 3.0,
+            (operator_of("gru_cell", cell), "forward", 1): 4.0,
+            (operator_of("all_reduce", {"floats": 100000}), "forward", 2): 0.1,
         },
     }
 
@@ -60,6 +61,7 @@ def test_several_times_of_a_problem_become_their_median(tmp_path: Path) -> None:
         (HEADER + GEMM.replace("forward", "forwards"), "unknown phase 'forwards'; did you mean 'forward'?", 2),
         (HEADER + CONV + GEMM.replace(",N,", ",X,"), "the size 'a_trans' of gemm must be true or false, not 'X'", 3),
         (HEADER + GEMM.replace(",8,", ",,"), "the size 'm' of gemm must be an integer", 2),
+        (HEADER + ALL_REDUCE.replace(",2,", ",,"), "ranks must be a positive integer, not ", 2),
         (HEADER + GEMM.replace("0.5", "0"), "time_ms must be a positive number, not 0", 2),
         (HEADER + GEMM.replace("0.5", "fast"), "time_ms must be a positive number, not 'fast'", 2),
         (HEADER + "A,B\n", "the row has 2 cells", 2),

@@ -22,7 +22,7 @@ from tests.analysis.training.test_equal_epochs import ONE, TWO, trained
 
 
 def two_seeds() -> Results:
-    return trained((ONE, [[0.5, 0.8, 0.9], [0.5, 0.8, 0.9]]), (TWO, [[0.4, 0.6, 0.7], [0.4, 0.6, 0.71]]))
+    return trained((ONE, [[0.5, 0.8, 0.89], [0.5, 0.8, 0.89]]), (TWO, [[0.4, 0.6, 0.7], [0.4, 0.6, 0.71]]))
 
 
 def test_the_terminal_has_a_row_per_comparison(capsys: pytest.CaptureFixture[Any]) -> None:
@@ -30,8 +30,8 @@ def test_the_terminal_has_a_row_per_comparison(capsys: pytest.CaptureFixture[Any
     title, header, row = str(capsys.readouterr().out).splitlines()
     assert title == "Accuracy after equal epochs"
     assert header.split()[:6] == ["strategy", "ranks", "batch", "size", "equal", "epoch"]
-    assert row.split()[:9] == ["ddp", "2", "32", "batch", "per", "rank", "3", "0.7050", "0.9000"]
-    assert "-0.1950" in row
+    assert row.split()[:9] == ["ddp", "2", "32", "batch", "per", "rank", "3", "0.7050", "0.8900"]
+    assert "-0.1850" in row
     assert "2 seeds" in row
     assert "missed" in row.split()  # two ranks never reached 0.9
 
@@ -49,20 +49,44 @@ def test_the_figure_has_a_line_per_arm() -> None:
     found = two_seeds()
     curves = curves_of(found, rows_of(found))
     (figure,) = figures_of_equal_epochs(curves)
-    assert figure.description == "Last values: single, 1 rank x 32: 0.9; ddp, 2 ranks x 32: 0.705."
+    assert figure.description == "Last values: single, 1 rank x 32: 0.89; ddp, 2 ranks x 32: 0.705."
     drawn = draw(curves, ON_PAGE).to_dict()
     assert drawn["encoding"]["color"]["scale"]["domain"] == ["single, 1 rank x 32", "ddp, 2 ranks x 32"]
     many = [({**TWO, "averaging_period": count}, [[0.1, 0.2, 0.3]]) for count in range(MAX_ARMS + 1)]
-    found = trained((ONE, [[0.5, 0.8, 0.9]]), *many)
+    found = trained((ONE, [[0.5, 0.8, 0.85]]), *many)
     (figure,) = figures_of_equal_epochs(curves_of(found, rows_of(found)))
     assert figure.caption.endswith(f"The figure shows the first {MAX_ARMS} of {MAX_ARMS + 2} trainings.")
+
+
+def test_trainings_with_the_same_label_are_lines_of_their_own_with_what_tells_them_apart() -> None:
+    arms = [({**each, "environment": name}, [[0.5, accuracy, 0.8]]) for name, accuracy in (("a", 0.6), ("b", 0.7))
+            for each in (ONE, TWO)]  # fmt: skip
+    found = trained(*arms)
+    curves = curves_of(found, rows_of(found))
+    assert curves[curves["step"].eq(2)].set_index("case")["value"].to_dict() == {
+        "single, 1 rank x 32, environment a": 0.6,
+        "ddp, 2 ranks x 32, environment a": 0.6,
+        "single, 1 rank x 32, environment b": 0.7,
+        "ddp, 2 ranks x 32, environment b": 0.7,
+    }
+
+
+def test_the_line_of_one_rank_is_that_of_the_longest_comparison() -> None:
+    quick = {**TWO, "strategy": "local_sgd"}
+    found = trained((ONE, [[0.5, 0.6, 0.7]]), (quick, [[0.6, 0.9]]), (TWO, [[0.5, 0.6, 0.7]]))
+    curves = curves_of(found, rows_of(found))
+    assert curves.groupby("case", sort=False)["step"].max().to_dict() == {
+        "single, 1 rank x 32": 3,
+        "local_sgd, 2 ranks x 32": 1,
+        "ddp, 2 ranks x 32": 3,
+    }
 
 
 def test_json_has_the_comparisons() -> None:
     document = json.loads(report_json(two_seeds(), [], []))
     (row,) = document["equal_epochs"]
     assert row["cases"] == ["case-2", "case-3"]
-    assert row["difference"] == pytest.approx(-0.195)
+    assert row["difference"] == pytest.approx(-0.185)
     assert json.loads(report_json(trained((TWO, [[0.5]])), [], []))["equal_epochs"] == []
 
 

@@ -11,7 +11,8 @@ results may be pruned (MLPerf HPC training rules, "Weak scaling (throughput)"). 
 fails the run.
 
 The training loss of an epoch is the mean of the losses of its steps, before each update. The training accuracy is that
-of a sample of the training items, evaluated like the validation split. Both are part of the measured time.
+of a sample of the training items, evaluated like the validation split. This evaluation is not part of the measured
+time, but it is inside the window of the run, and so in its energy.
 """
 
 import time
@@ -42,19 +43,21 @@ def measure(network: Network) -> Tuple[Dict[str, Any], Samples]:
         learned = learn(network)
     except Missed as error:
         learned, missed = error.learning, error
+    start_s = learned.pop("start_s")
     reached = [elapsed_s for elapsed_s in all_ranks.gather(learned["elapsed_s"]) if elapsed_s is not None]
     if missed and not reached:
         raise missed
     after_s = max(reached) - learned["curve"][-1]["elapsed_s"]  # from the end of this model to the last that counts
-    return learned, of_whole(max(reached), learned["ended_s"] + after_s, learned["first_step_s"])
+    return learned, of_whole(max(reached), start_s, learned["ended_s"] + after_s, learned["first_step_s"])
 
 
 def learn(network: Network) -> Dict[str, Any]:
     """Train epoch after epoch until the target accuracy; return the results with `elapsed_s` and the `curve` of
     accuracies.
 
-    `elapsed_s` includes `first_step_s`, in which the framework compiles and fills the input pipeline. Raise Missed if
-    the accuracy is below the target after the last epoch.
+    `start_s` and `ended_s` are on the clock of windows. `elapsed_s` is the time between them, without the evaluation of
+    the training sample in earlier epochs. It includes `first_step_s`, in which the framework compiles and fills the
+    input pipeline. Raise Missed if the accuracy is below the target after the last epoch.
     """
     problem = network.problem
     parameters, group = problem.parameters, problem.group
@@ -67,7 +70,8 @@ def learn(network: Network) -> Dict[str, Any]:
         accuracy = curve[-1]["accuracy"]
         return {
             "elapsed_s": seconds,
-            "ended_s": time.monotonic(),
+            "start_s": start,
+            "ended_s": ended_s,
             "first_step_s": first_step_s,
             "epochs": len(curve),
             "accuracy": accuracy,
@@ -81,19 +85,22 @@ def learn(network: Network) -> Dict[str, Any]:
     held_out_items, sampled_items = (sum(group.gather(count)) for count in (split.counted, len(sample.labels)))
     network.synchronize()
     started_unix_s, start = time.time(), time.monotonic()
+    untimed_s = 0.0
     losses = _train(network, 1)
     first_step_s = time.monotonic() - start
     for epoch in range(1, parameters["max_epochs"] + 1):
         losses += _train(network, steps - len(losses))
-        trained = time.monotonic() - start
+        trained = time.monotonic() - start - untimed_s
         with network.common_weights():
-            correct = _correct(network, sample), _correct(network, split.held_out, split.counted)
-        found = (float(numpy.mean(losses)), *correct)
-        loss, sampled, held_out = numpy.array(group.gather(found)).sum(0).tolist()
-        accuracy = held_out / held_out_items
-        elapsed, trained = group.agree([time.monotonic() - start, trained])
+            found = (float(numpy.mean(losses)), _correct(network, split.held_out, split.counted))
+            loss, held_out = numpy.array(group.gather(found)).sum(0).tolist()
+            accuracy = held_out / held_out_items
+            ended_s = time.monotonic()
+            elapsed, trained = group.agree([ended_s - start - untimed_s, trained])
+            sampled = sum(group.gather(_correct(network, sample))) / sampled_items
+        untimed_s += time.monotonic() - ended_s
         point = {"epoch": epoch, "elapsed_s": elapsed, "accuracy": accuracy, "trained_s": trained}
-        curve.append({**point, "loss": loss / group.size, "training_accuracy": sampled / sampled_items})
+        curve.append({**point, "loss": loss / group.size, "training_accuracy": sampled})
         losses = []
         if accuracy >= parameters["target_accuracy"]:
             return summary(elapsed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -20,9 +20,11 @@ from hpcbench.util.text import plural
 TITLE = "Accuracy after equal epochs"
 RULE = (
     "Trainings on several ranks, compared with the same training on one rank that has the same batch size per rank, or "
-    f"the same global batch size. Differences below {MARGIN:g} count as equal. The CI is over seeds. With one seed, it "
+    "the same global batch size, after the last epoch before any of these runs reached the target. "
+    f"Differences below {MARGIN:g} count as equal. The CI is over seeds. With one seed, it "
     "is over runs, does not describe other seeds, and gives no verdict."
 )
+_Training = tuple[str, ...]  # sweep and cases
 _ALWAYS = ("strategy", "ranks", "batch_size")
 _IN_NAMES = ("averaging_period", "nodes", "cpus_per_task", "gpus_per_task", "launch")  # if they differ
 _EQUAL, _N, _EPOCHS = 1, 2, 3  # Column.gives_way
@@ -55,7 +57,8 @@ def equal_epochs_columns(results: Results, rows: pd.DataFrame) -> list[Column]:
 
 def curves_of(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the mean accuracy by epoch of each arm, in the form of `collect.curves`."""
-    found: dict[str, pd.Series[float]] = {}
+    found: dict[_Training, pd.Series[float]] = {}
+    labels: dict[_Training, str] = {}
     shown = _telling_apart(results, rows)
     several, apart = ([name for name in shown if (name in ARM) is of_arm] for of_arm in (False, True))
     for row in rows.to_dict("records"):
@@ -65,13 +68,31 @@ def curves_of(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
         ranks = row["ranks"] if row["equal_batch"] == equal_epochs.EQUAL_GLOBAL else 1
         base = f"{of}{row['base_strategy']}, 1 rank x {row['batch_size'] * ranks}"
         for label, cases in ((base, "base_cases"), (name, "cases")):
-            if label not in found:
-                found[label] = accuracy_by_epoch(results, row, cases)
+            key = (row["sweep"], *row[cases])
+            curve = accuracy_by_epoch(results, row, cases)
+            if key not in found or len(curve) > len(found[key]):  # comparisons can end after different epochs
+                found[key] = curve
+            labels[key] = label
+    names = _distinct(labels, results)
     frames = [
-        pd.DataFrame({"case": name, "name": "accuracy", "axis": "epoch", "step": curve.index, "value": curve.values})
-        for name, curve in found.items()
+        pd.DataFrame(
+            {"case": names[key], "name": "accuracy", "axis": "epoch", "step": curve.index, "value": curve.values}
+        )
+        for key, curve in found.items()
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def _distinct(labels: Mapping[_Training, str], results: Results) -> dict[_Training, str]:
+    """Return the labels, and with them the columns of ARM in which trainings with the same label differ."""
+    cases = {(case["sweep"], case["case"]): case for case in results.cases.to_dict("records")}
+    firsts = {key: cases[key[0], key[1]] for key in labels}
+    told = {}
+    for key, label in labels.items():
+        alike = [firsts[other] for other, text in labels.items() if text == label]
+        differing = [name for name in ARM if name in results.cases and len({str(case[name]) for case in alike}) > 1]
+        told[key] = label + "".join(f", {header_of(name)} {firsts[key][name]}" for name in differing)
+    return told
 
 
 def _telling_apart(results: Results, rows: pd.DataFrame) -> list[str]:

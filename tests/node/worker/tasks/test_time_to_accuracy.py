@@ -35,11 +35,14 @@ class Counting:
         self.learned = learned
         self.steps = self.queued = self.longest = 0
         self.common = False
+        self.now_s = 0  # on a clock of its own
+        self.evaluated = items.labels
 
     def train(self) -> np.ndarray:
         assert not self.common
         self.steps += 1
         self._ask()
+        self.now_s += 1
         return np.float32(1 / self.steps)  # the loss
 
     @contextmanager
@@ -51,9 +54,11 @@ class Counting:
     def predict(self, inputs: Any) -> np.ndarray:
         assert self.common, "an accuracy is that of the weights of all ranks"
         self._ask()
+        self.now_s += 1000 if len(self.evaluated) == BATCH * BATCHES else 10  # the training sample takes longer
         return np.eye(2, dtype=np.float32)[np.full(len(inputs), int(self.steps >= self.learned))]
 
     def pipeline(self, items: Items, forever: bool) -> Any:
+        self.evaluated = items.labels
         return [(items.inputs[:2], items.labels[:2]), (items.inputs[2:], items.labels[2:])]
 
     def to_numpy(self, result: Any) -> np.ndarray:
@@ -148,6 +153,19 @@ def test_the_time_of_several_models_ends_when_the_last_one_reaches_the_target(ot
 def test_a_model_that_misses_the_target_does_not_end_the_run_of_another() -> None:
     learned, samples = measure(Counting(10**9, Among(7.0)))
     assert (learned["elapsed_s"], samples.times_s) == (None, [7.0])
+
+
+def test_the_evaluation_of_the_training_sample_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = Counting(learned=2 * BATCHES)
+    clock = SimpleNamespace(monotonic=lambda: network.now_s, time=lambda: 0)
+    monkeypatch.setattr(time_to_accuracy, "time", clock)
+    learned, samples = measure(network)
+    held_out, sample = 20, 2000  # two batches of each
+    points = [(point["trained_s"], point["elapsed_s"]) for point in learned["curve"]]
+    assert points == [(BATCHES, BATCHES + held_out), (2 * BATCHES + held_out, 2 * BATCHES + 2 * held_out)]
+    assert samples.times_s == [2 * BATCHES + 2 * held_out]
+    assert samples.windows == [(0, 2 * BATCHES + 2 * held_out + sample, 1)]
+    assert "start_s" not in learned
 
 
 def test_models_that_all_miss_the_target_end_the_run() -> None:
