@@ -95,7 +95,7 @@ def estimate(measure: Measure) -> Estimate | None:
 
 
 def time_warnings(jobs: Sequence[Job], measure: Measure) -> list[str]:
-    """Return a warning if a profiled run may reach its time limit, so that its record is lost."""
+    """Return a warning if a profiled run may reach its time limit, so that its profile is incomplete."""
     found, limit_s = estimate(measure), min(job.resources.limit_s for job in jobs)
     if found is None or found.timing_s + found.power_s <= limit_s:
         return []

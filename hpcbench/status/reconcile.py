@@ -157,8 +157,9 @@ def reconcile_local(sweep: Sweep, job: str, element: int, planned: PlannedRun, w
     key = RecordKey(job, element, job, None)
     folders = list(sweep.paths.running(job).glob(f"{element}-*"))
     made = _make(sweep, key, planned, Outcome(TIMEOUT if was_too_late else FAILED, error), folders, {})
+    is_kept = _keep_results(made)
     node_record.append(made.record, str(sweep.paths.local_records(job)))
-    _put_away(sweep, made._replace(submitted_by=os.getuid()))
+    _put_away(sweep, made._replace(submitted_by=os.getuid()), is_kept)
     return made.record
 
 
@@ -239,26 +240,39 @@ def save(sweep: Sweep, concluded: Sequence[ConcludedRecord], reason: str) -> lis
     if reason:
         return [f"{outcomes} not saved: {reason}"]
     try:
+        kept = [_keep_results(each) for each in concluded]
         node_record.append_all([each.record for each in concluded], str(path))
     except OSError as error:
         return [f"{outcomes} not saved: {path}: {error.strerror}"]
-    for each in concluded:
+    for each, is_kept in zip(concluded, kept, strict=True):
         oom_pruning.note(each.planned, each.record.status, str(sweep.paths.results))
-        _put_away(sweep, each)
+        _put_away(sweep, each, is_kept)
     return []
 
 
-def _put_away(sweep: Sweep, made: ConcludedRecord) -> None:
+def _records_of(folder: Path) -> str:
+    """Return the file of records whose neighbours keep what is in a scratch folder."""
+    return str(folder.parents[2] / "records" / folder.parent.name / RECONCILED)
+
+
+def _keep_results(made: ConcludedRecord) -> bool:
+    """Move profile and trajectory of a run to their final folders before its record; return whether they are there."""
+    if not made.scratch:
+        return True
+    folder, records = str(made.scratch), _records_of(made.scratch)
+    rows = operator_rows.keep(made.record, node_record.read_ranks(folder), folder, records)
+    return trajectory_file.keep(made.record, folder, records) and rows
+
+
+def _put_away(sweep: Sweep, made: ConcludedRecord, is_kept: bool) -> None:
     """Move timelines and output of a run to their final folders, and remove the files that its record was made from."""
     if made.scratch:
         folder, experiment = str(made.scratch), sweep.description["experiment"]
-        records = str(made.scratch.parents[2] / "records" / made.scratch.parent.name / RECONCILED)
+        records = _records_of(made.scratch)
         monitor_summary.keep(folder, node_record.timelines_beside(records))
         ranks = node_record.read_ranks(folder)
         kept_output.keep(made.planned, made.record, experiment, ranks, folder, records)
-        operator_rows.keep(made.record, ranks, folder, records)
-        trajectory_file.keep(made.record, folder, records)
-    if scratch.may_delete(made.job, made.submitted_by, is_saved=True):
+    if scratch.may_delete(made.job, made.submitted_by, is_saved=is_kept):
         scratch.delete(made.used)
 
 

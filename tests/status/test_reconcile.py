@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.profiling.operator_row import OperatorRow
 from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.typed_json import to_json
 from hpcbench.slurm.client import NoAnswerError
 from hpcbench.slurm.job_entry import JobEntry
 from hpcbench.status import reconcile as reconciling
@@ -102,6 +105,39 @@ def test_a_disk_that_is_full_is_a_warning_and_nothing_is_removed(
         (warning,) = save(sweep, [made], reason)
     assert warning == f"1 outcome not saved: {sweep.paths.records / RECONCILED}: No space left on device"
     assert scratch.exists()
+
+
+def profiled(sweep: Sweep, planned: PlannedRun) -> tuple[Path, ConcludedRecord]:
+    """The scratch folder of a run with one row of an operator profile, and its record."""
+    folder = sweep.paths.running("job-001.beef") / "3-1"
+    folder.mkdir(parents=True)
+    (folder / "operators.jsonl").write_text(json.dumps(to_json(OperatorRow("gemm", "mm", "forward", "{}"))) + "\n")
+    return folder, concluded_record(sweep, remains(sweep, 3, planned, files=[folder]))
+
+
+def test_the_rows_of_a_profile_are_kept_before_the_record(
+    sweep: Sweep, make_planned: Callable[..., PlannedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(records: list[Record], path: str) -> None:
+        raise KeyboardInterrupt
+
+    _, made = profiled(sweep, make_planned())
+    monkeypatch.setattr(reconciling.node_record, "append_all", die)
+    with alone(sweep) as reason, pytest.raises(KeyboardInterrupt):
+        save(sweep, [made], reason)
+    assert [path.name for path in (sweep.paths.results / "operators").rglob("*.jsonl")] == ["reconciled.jsonl"]
+
+
+@pytest.mark.parametrize("is_in_the_way", [True, False])
+def test_only_rows_that_cannot_be_kept_stay_in_the_scratch_folder(
+    sweep: Sweep, make_planned: Callable[..., PlannedRun], is_in_the_way: bool
+) -> None:
+    folder, made = profiled(sweep, make_planned())
+    if is_in_the_way:
+        (sweep.paths.results / "operators").write_text("")
+    with alone(sweep) as reason:
+        assert save(sweep, [made._replace(submitted_by=os.getuid())], reason) == []
+    assert folder.exists() == is_in_the_way
 
 
 OTHERS_RUN = queued("0|RUNNING|None|n1", "2|RUNNING|None|n1")

@@ -24,6 +24,7 @@ class Control(ABC):
     """One way to change the clock of one device. A guard process restores the state that `saved` describes."""
 
     method: ClassVar[str]  # for records and tables
+    remark: ClassVar[str] = ""  # a warning of each run that uses this control
 
     @abstractmethod
     def states(self, number: int) -> List[DeviceState]:
@@ -38,12 +39,22 @@ class Control(ABC):
 
     @abstractmethod
     def saved(self) -> Dict[str, Any]:
-        """Return what `restore` needs to restore the present state, as JSON; `method` is one of its keys."""
+        """Return what `restore` needs to restore the present state, as JSON; `method` is one of its keys.
+
+        Raise NotPermitted if the state cannot be read.
+        """
 
     @staticmethod
     @abstractmethod
     def restore(saved: Dict[str, Any]) -> None:
-        """Restore the state that `saved` describes, in any process. Raise NotPermitted if that fails."""
+        """Restore the state that `saved` describes, in any process. Raise NotPermitted if that fails.
+
+        `saved` may come from a damaged file: nothing but the clocks of devices can be changed by it.
+        """
+
+    @abstractmethod
+    def clock_mhz(self) -> Optional[float]:
+        """Return the present clock of the device, of the fastest CPU on CPUs; None if it cannot be read."""
 
 
 def spread(values: Sequence[_Number], number: int, lowest: float) -> List[_Number]:

@@ -1,7 +1,7 @@
 """The clock of CPUs, by the limits of their frequency governor: https://docs.kernel.org/admin-guide/pm/cpufreq.html."""
 
 import os
-from typing import Any, ClassVar, Dict, List
+from typing import Any, ClassVar, Dict, List, Optional
 
 from ...core import ranges
 from ..host.sysfs import System
@@ -52,12 +52,25 @@ class FrequencyLimits(Control):
         _write({self._system.path(folder + name): str(khz) for folder in self._folders for name in _LIMITS})
 
     def saved(self) -> Dict[str, Any]:
-        paths = [folder + name for folder in self._folders for name in _LIMITS]
-        return {"method": self.method, "limits": {self._system.path(path): self._system.text(path) for path in paths}}
+        limits = {}
+        for cpu, folder in zip(self._system.cpus, self._folders):
+            found = [self._system.number(folder + name) for name in _LIMITS]
+            if None in found:
+                raise NotPermitted("the limits of CPU %d cannot be read, and so not be restored" % cpu)
+            limits[str(cpu)] = found
+        return {"method": self.method, "root": self._system.root, "limits": limits}
 
     @staticmethod
     def restore(saved: Dict[str, Any]) -> None:
-        _write(saved["limits"])
+        system, limits = System([], saved["root"]), {}
+        for cpu, limits_khz in saved["limits"].items():
+            for name, khz in zip(_LIMITS, limits_khz):
+                limits[system.path(_POLICY % int(cpu) + name)] = "%d" % khz
+        _write(limits)
+
+    def clock_mhz(self) -> Optional[float]:
+        found = [self._system.number(folder + "scaling_cur_freq") for folder in self._folders]
+        return max((khz / 1e3 for khz in found if khz is not None), default=None)
 
 
 def _write(limits: Dict[str, str]) -> None:

@@ -59,5 +59,5 @@ def restore_clocks(arguments: Any) -> int:
         with contextlib.suppress(OSError):  # the reader has ended
             print(error, flush=True)
         return 1
-    os.unlink(note)
+    note.remove()
     return 0

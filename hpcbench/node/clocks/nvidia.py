@@ -1,7 +1,7 @@
 """The clocks and power limits of NVIDIA's GPUs, by NVML (package nvidia-ml-py, imported as pynvml)."""
 
 import sys
-from typing import Any, Callable, ClassVar, Dict, List, Tuple
+from typing import Any, Callable, ClassVar, Dict, List, Optional, Tuple
 
 from .control import LOWEST_FRACTION, Control, DeviceState, NotPermitted, spread
 
@@ -35,6 +35,13 @@ class _NvidiaGpu:
         except self.nvml.NVMLError as error:
             raise NotPermitted("%s: %s" % (function.__name__, error)) from None
 
+    def clock_mhz(self) -> Optional[float]:
+        """Return the SM clock, or None if it is unknown."""
+        try:
+            return float(self.ask("nvmlDeviceGetClockInfo", self.nvml.NVML_CLOCK_SM))
+        except NotPermitted:
+            return None
+
     def accept(self, change: Callable[[], Any]) -> None:
         """Make a change that has no effect, to find out whether changes are permitted. Raise NotPermitted if not."""
         try:
@@ -47,6 +54,7 @@ class LockedClocks(Control):
     """The SM clock, locked to one frequency. The driver does not report an earlier lock: restoring removes any lock."""
 
     method: ClassVar[str] = "locked clocks"
+    remark: ClassVar[str] = "NVML does not report locks of the GPU's clocks: if there was one before, it is removed"
 
     def __init__(self, uuid: str) -> None:
         """Open the GPU. Raise NotPermitted if its clocks cannot be locked."""
@@ -67,7 +75,10 @@ class LockedClocks(Control):
 
     @staticmethod
     def restore(saved: Dict[str, Any]) -> None:
-        _NvidiaGpu(saved["uuid"]).ask("nvmlDeviceResetGpuLockedClocks")
+        _NvidiaGpu(str(saved["uuid"])).ask("nvmlDeviceResetGpuLockedClocks")
+
+    def clock_mhz(self) -> Optional[float]:
+        return self._gpu.clock_mhz()
 
 
 class PowerLimits(Control):
@@ -97,4 +108,7 @@ class PowerLimits(Control):
 
     @staticmethod
     def restore(saved: Dict[str, Any]) -> None:
-        _NvidiaGpu(saved["uuid"]).ask("nvmlDeviceSetPowerManagementLimit", saved["limit_mw"])
+        _NvidiaGpu(str(saved["uuid"])).ask("nvmlDeviceSetPowerManagementLimit", int(saved["limit_mw"]))
+
+    def clock_mhz(self) -> Optional[float]:
+        return self._gpu.clock_mhz()

@@ -7,6 +7,7 @@ from typing import NamedTuple, Optional
 FOLDER = "run"  # $HPCBENCH_RUN
 OPERATORS = "operators.jsonl"  # the rows of an operator profile
 TRAJECTORY = "trajectory.npy"  # the weights of the trajectory of a training
+EARLY = "is_early"  # field of a worker's result that another one follows, unless the worker is killed
 PATIENCE_S = 5.0  # for the other ranks of a run, which may still be measuring
 _POLL_S = 0.05
 

@@ -30,7 +30,7 @@ from ..monitor.processes import MARK
 from . import command, command_launcher, feasibility, preload
 from .line_blocks import line_blocks
 from .output_copy import OutputCopy
-from .rank_files import output_of
+from .rank_files import EARLY, output_of
 from .ranks import Ranks
 
 LINE_LENGTH = 500
@@ -62,8 +62,7 @@ def supervise(
         ending = _run_command(planned, ranks, workspace, task, environment, stopper)
     else:
         ending = _run_worker(worker, workspace, environment, stopper)
-    if ending["facts"]:
-        ending["facts"]["warnings"] += warnings
+    ending["warnings"] = list(warnings)
     ending["rank"] = ranks.rank
     ending["started_at"] = started
     ending["node"] = {**hardware.describe(), **_clock_settings()}
@@ -73,6 +72,8 @@ def supervise(
     after = hardware.oom_kills()
     ending["oom_kills"] = _difference(after.own, before.own)
     ending["oom_kills_of_machine"] = _difference(after.machine, before.machine)
+    if ending.get("is_measured"):
+        ending["warnings"].append(_after_measurement(ending))
     _write(ending, os.path.join(scratch, "rank-%d.json" % ranks.rank))
     return int(ending["exit_status"])
 
@@ -101,7 +102,25 @@ def _run_worker(words: List[str], workspace: str, environment: Dict[str, str], s
     returned, ended_at = worker.wait(), time.time()
     for echo in echoes:
         echo.join(timeout=DRAIN_S)  # a child of the worker may hold the pipe open
-    return {**_ending(returned, ended_at, stopper, last_lines), "facts": result.parsed()}
+    ending, facts = _ending(returned, ended_at, stopper, last_lines), result.parsed()
+    if facts and facts.pop(EARLY, False):
+        ending["is_measured"] = stopper.signal == TIME_LIMIT or not (stopper.signal or returned == -signal.SIGTERM)
+        if ending["is_measured"]:
+            ending["exit_status"] = 0  # the launcher would stop the other ranks
+        else:  # stopped as a whole: the run is repeated
+            facts = None
+    return {**ending, "facts": facts}
+
+
+def _after_measurement(ending: Dict[str, Any]) -> str:
+    """Return the warning of a run whose worker ended after its measurement, and before its result was complete."""
+    code, number = ending["exit_code"], ending["signal"]
+    how = "was killed by %s" % number if number else "exited with %s" % code
+    if ending["stopped_by"] == TIME_LIMIT:
+        how = "reached the time limit per run"
+    elif ending["oom_kills"]:
+        how = "was killed because memory ran out"
+    return "after its measurement, the process of a rank %s: what follows the measurement is incomplete" % how
 
 
 def _run_command(
@@ -234,13 +253,13 @@ class _Reader(threading.Thread):
             self._parts.append(part)
 
     def parsed(self) -> Optional[Dict[str, Any]]:
-        """Return the result, or None if the worker died before it had one."""
+        """Return the last whole result, or None if the worker died before it had one."""
         self.join(timeout=DRAIN_S)
-        try:
-            facts: Dict[str, Any] = json.loads(b"".join(self._parts))
-        except ValueError:
-            return None
-        return facts
+        for line in reversed(b"".join(self._parts).splitlines()):
+            with contextlib.suppress(ValueError):
+                facts: Dict[str, Any] = json.loads(line)
+                return facts
+        return None
 
 
 class _Echo(threading.Thread):

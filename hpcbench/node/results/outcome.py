@@ -206,7 +206,9 @@ def _killed(rank: Dict[str, Any]) -> bool:
 
 
 def _completed(rank: Dict[str, Any]) -> bool:
-    return rank["exit_code"] == 0 and (rank["facts"] or {}).get("status") == COMPLETED
+    """Return whether a rank has ended well, or has at least completed its measurement."""
+    ended = rank["exit_code"] == 0 or rank.get("is_measured")
+    return bool(ended and (rank["facts"] or {}).get("status") == COMPLETED)
 
 
 def _stopped(rank: Dict[str, Any], ending: Ending) -> bool:

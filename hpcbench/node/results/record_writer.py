@@ -56,21 +56,21 @@ def write(
     path: str,
     elapsed_s: float = 0.0,
 ) -> Record:
-    """Append the record of a run to `path`, and return it. Remove `scratch`, the folder with the files of its ranks.
+    """Append the record of a run to `path`, and return it. Raise OSError on a full disk.
 
-    Raise OSError on a full disk.
+    Remove `scratch`, the folder with the files of its ranks, unless it has the only copy of a profile or a trajectory.
     """
     ranks = outcome.steps.in_facts(ranks) if outcome.steps else ranks
     monitored = monitor_summary.of_run(ranks, scratch, planned.on_gpus)
     made = assemble(planned, sweep, key, ranks, outcome, elapsed_s, os.environ, monitored)
     record = without_secrets(made, os.environ)
+    kept = operator_rows.keep(record, ranks, scratch, path), trajectory_file.keep(record, scratch, path)
     append(record, path)
     oom_pruning.note(planned, outcome.status, os.path.normpath(os.path.join(os.path.dirname(path), "..", "..")))
     monitor_summary.keep(scratch, timelines_beside(path))
     kept_output.keep(planned, record, sweep["experiment"], ranks, scratch, path)
-    operator_rows.keep(record, ranks, scratch, path)
-    trajectory_file.keep(record, scratch, path)
-    shutil.rmtree(scratch, ignore_errors=True)
+    if all(kept):
+        shutil.rmtree(scratch, ignore_errors=True)
     return record
 
 
@@ -138,6 +138,7 @@ def _assembled(
             {
                 *_warnings(facts, planned, measured),
                 *outcome.warnings,
+                *(warning for rank in ranks for warning in rank.get("warnings", ())),
                 *([performance.warning(outside)] if outside else []),
             }
         ),

@@ -2,11 +2,12 @@
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable, List, Optional
+from statistics import median
+from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from ...core.profiling.operator_row import OperatorRow
 from ..clocks import choose, guard, leftovers
-from ..clocks.control import DeviceState, NotPermitted
+from ..clocks.control import Control, DeviceState, NotPermitted
 from ..frameworks.profile_request import ProfileRequest
 from ..host.sysfs import this_system
 from . import clock_order, timing
@@ -14,6 +15,8 @@ from . import clock_order, timing
 if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation
 
+_READINGS = 5  # of the clock in a state
+_TOLERANCE = 0.02  # relative difference between requested and measured clock, beyond which there is a warning
 Keep = Callable[[OperatorRow], None]
 
 
@@ -31,6 +34,8 @@ def profile(
     """
     try:
         control = choose.control_of(this_system(), _gpu_index(adapter, computation))
+        if control.remark:
+            warnings.append("profile: %s" % control.remark)
         with guard.guarded(control, warnings, leftovers.folder_of(os.getcwd())):  # a worker starts in its workspace
             for state in clock_order.shuffled(control.states(number), computation.problem.parameters["seed"]):
                 try:
@@ -38,7 +43,9 @@ def profile(
                 except NotPermitted as error:
                     warnings.append("profile: %s was refused: %s" % (_in_words(state), error))
                 else:
-                    found = adapter.profile(computation, _measured(computation, request), _with_state(state, keep))
+                    measured = _measured(computation, request)
+                    warnings += _unlike(state, _clock_mhz(computation, control))
+                    found = adapter.profile(computation, measured, _with_state(state, keep))
                     warnings += [warning for warning in found if warning not in warnings]
     except NotPermitted as error:
         warnings.append("profile: the clock was not changed, so that there is one state: %s" % error)
@@ -58,11 +65,34 @@ def _gpu_index(adapter: "Adapter", computation: "Computation") -> Optional[int]:
 
 def _measured(computation: "Computation", request: ProfileRequest) -> ProfileRequest:
     """Return the request with measurements of the whole step in the present state."""
-    from .tasks import STEPS
-
-    step = STEPS[computation.problem.parameters["task"]](computation)
+    step = _step(computation)
     samples = timing.measure(step, computation.synchronize, request.settings)
     return request._replace(step_times_s=[time for time in samples.times_s if time is not None])
+
+
+def _step(computation: "Computation") -> Callable[[], Any]:
+    from .tasks import STEPS
+
+    return STEPS[computation.problem.parameters["task"]](computation)
+
+
+def _clock_mhz(computation: "Computation", control: Control) -> Optional[float]:
+    """Return the median clock during some steps, for states without power windows; None if it is unknown."""
+    step, found = _step(computation), []
+    for _ in range(_READINGS):
+        step()
+        found.append(control.clock_mhz())  # a GPU still computes the step, and a CPU has just done so
+        computation.synchronize()
+    known = [clock_mhz for clock_mhz in found if clock_mhz is not None]
+    return median(known) if known else None
+
+
+def _unlike(state: DeviceState, clock_mhz: Optional[float]) -> List[str]:
+    """Return a warning if the clock in a state is not the requested one."""
+    wanted = state.clock_mhz
+    if wanted is None or clock_mhz is None or abs(clock_mhz - wanted) <= _TOLERANCE * wanted:
+        return []
+    return ["profile: %s was requested, but the clock was %.0f MHz" % (_in_words(state), clock_mhz)]
 
 
 def _with_state(state: DeviceState, keep: Keep) -> Keep:

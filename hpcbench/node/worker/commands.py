@@ -6,34 +6,42 @@ import sys
 import tempfile
 from typing import Any, Dict
 
+from ...core.files import write_all
 from ...core.run_spec import read
 from ...core.status import COMPLETED
-from ..launch.rank_files import Files
+from ..launch.rank_files import EARLY, Files
 from ..launch.ranks import from_environment
 from .worker import needs_thread_search, run, search_threads
 
 
 def work(arguments: Any) -> int:
-    """Run the workload of one rank, and write its result as JSON to a file descriptor. Do not return."""
-    planned = read(arguments.job_file, arguments.element)
+    """Run the workload of one rank, and write its result as a line of JSON to a file descriptor. Do not return.
+
+    Lines with EARLY precede it: the result if the process ended before a part that follows the measurement.
+    """
+    planned, result = read(arguments.job_file, arguments.element), arguments.result_fd
     ranks, environment = from_environment(os.environ), dict(os.environ)
     files = Files(arguments.profile, arguments.trajectory)
     if arguments.found_fd is not None:
         with os.fdopen(arguments.found_fd, encoding="utf-8") as file:
-            facts = run(planned, ranks, json.load(file), files)
+            found = json.load(file)
+        facts = run(planned, ranks, found, files, lambda early: _write({**early, EARLY: True}, result))
     elif needs_thread_search(planned):
         facts = search_threads(planned, ranks)
         if facts["status"] == COMPLETED:
             _start_again(facts["found"], environment)
     else:
-        facts = run(planned, ranks, files=files)
-    with os.fdopen(arguments.result_fd, "w", encoding="utf-8") as pipe:
-        json.dump(facts, pipe, separators=(",", ":"))
+        facts = run(planned, ranks, None, files, lambda early: _write({**early, EARLY: True}, result))
+    _write(facts, result)
     sys.stdout.flush()
     sys.stderr.flush()
     # The result is written. A regular exit would let C++ destructors race with the framework's threads: one in five DDP
     # runs on gloo aborted there, after all its work was done.
     os._exit(0 if facts["status"] == COMPLETED else 1)
+
+
+def _write(facts: Dict[str, Any], descriptor: int) -> None:
+    write_all(descriptor, (json.dumps(facts, separators=(",", ":")) + "\n").encode())
 
 
 def _start_again(found: Dict[str, Any], environment: Dict[str, str]) -> None:

@@ -1,6 +1,7 @@
 """The operator profile of a network that has been measured: its rows as lines of JSON in the scratch folder of the run.
 
-An error in the profile does not lose the measurement: it becomes a warning, and the rows so far are kept.
+An error in the profile, or the end of the process, does not lose the measurement: it becomes a warning, and the rows so
+far are kept.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Record the trajectory of a second training: equal initial weights and batches in all frameworks.
 
 It follows the measurement, which it does not change. The batches of real data have an order that depends on the seed
-alone. Dropout of shipped models is off, because its random numbers differ between frameworks. An error loses the
-trajectory, not the measurement.
+alone. Dropout of shipped models is off, because its random numbers differ between frameworks. An error, or
+the end of the process, loses the trajectory, not the measurement (later_parts.py).
 """
 
 import hashlib

@@ -24,7 +24,7 @@ from ..launch import dynamic_linker, feasibility, preload
 from ..launch.rank_files import NO_FILES, Files
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
-from . import stopping_rules, timing
+from . import later_parts, stopping_rules, timing
 from .communication import Meter
 
 if TYPE_CHECKING:
@@ -32,13 +32,19 @@ if TYPE_CHECKING:
 
 
 def run(
-    planned: PlannedRun, ranks: Ranks, found: Optional[Dict[str, Any]] = None, files: Files = NO_FILES
+    planned: PlannedRun,
+    ranks: Ranks,
+    found: Optional[Dict[str, Any]] = None,
+    files: Files = NO_FILES,
+    save: later_parts.Save = lambda facts: None,
 ) -> Dict[str, Any]:
     """Run one rank of a run, and return its facts. An error of the framework is an outcome, and is not raised.
 
-    `found` is the result of `search_threads`, for a case that needs one.
+    `found` is the result of `search_threads`, for a case that needs one. `save` stores the facts before each part that
+    follows the measurement.
     """
-    return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, files, facts))
+    outlet = later_parts.Outlet(files, save)
+    return _outcome(planned, lambda adapter, facts: _measure(adapter, planned, Group(ranks), found, outlet, facts))
 
 
 def needs_thread_search(planned: PlannedRun) -> bool:
@@ -160,7 +166,7 @@ def _measure(
     planned: PlannedRun,
     group: Group,
     found: Optional[Dict[str, Any]],
-    files: Files,
+    outlet: later_parts.Outlet,
     facts: Dict[str, Any],
 ) -> None:
     from .tasks import STEPS, time_to_accuracy
@@ -168,7 +174,11 @@ def _measure(
     parameters = planned.parameters
     network = _built(adapter, planned, group, facts)
     if parameters["task"] == TIME_TO_ACCURACY:
-        facts["learning"], samples = time_to_accuracy.measure(network)
+        try:
+            facts["learning"], samples = time_to_accuracy.measure(network)
+        except Missed:
+            later_parts.skip(planned, outlet.files, group.rank, facts, "the training missed its target accuracy")
+            raise
     else:
         settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
         step = STEPS[parameters["task"]](network)
@@ -188,21 +198,8 @@ def _measure(
         facts["saved_activations"] = to_json(network.saved_activations())
     if network.problem.training:
         facts["weights_crc32"] = _agreed_weights(network, group)
-    if parameters["validate"]:
-        from .validation.of_run import validate_run  # needs numpy
-
-        validate_run(adapter, network, facts)
-    if any(files):
-        facts.setdefault("peak_memory_bytes", hardware.peak_resident_bytes())  # without what follows
-    if files.trajectory:
-        from . import trajectory  # needs numpy
-
-        facts["trajectory"] = to_json(trajectory.record(adapter, network, planned, files.trajectory))
-    if files.profile:
-        from . import profiling
-
-        profiling.profile(adapter, network, planned, facts, files.profile)
-    _close(network, group, facts)
+    if later_parts.follow(adapter, network, planned, facts, outlet):
+        _close(network, group, facts)
 
 
 def _sampled(

@@ -58,3 +58,18 @@ def test_a_value_that_the_kernel_refuses_is_an_error(tmp_path: Path) -> None:
     path.mkdir()  # a write fails
     with pytest.raises(NotPermitted, match="scaling_max_freq: Is a directory"):
         control.apply(DeviceState(1560))
+
+
+def test_limits_that_cannot_be_read_are_refused_because_they_could_not_be_restored(tmp_path: Path) -> None:
+    control = FrequencyLimits(cpufreq_tree.make(tmp_path, [0, 3]))
+    (tmp_path / (cpufreq_tree.FOLDER % 3) / "scaling_min_freq").write_text("")
+    with pytest.raises(NotPermitted, match="the limits of CPU 3 cannot be read"):
+        control.saved()
+
+
+def test_the_clock_is_that_of_the_fastest_cpu(tmp_path: Path) -> None:
+    control = FrequencyLimits(cpufreq_tree.make(tmp_path, [0, 3]))
+    assert control.clock_mhz() is None
+    for cpu, khz in ((0, 800_000), (3, 1_560_000)):
+        (tmp_path / (cpufreq_tree.FOLDER % cpu) / "scaling_cur_freq").write_text(f"{khz}\n")
+    assert control.clock_mhz() == 1560.0

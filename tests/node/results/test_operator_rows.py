@@ -30,7 +30,7 @@ def test_whole_rows_are_kept_with_their_run(folders: tuple[Path, Path], tmp_path
     (scratch / "operators.jsonl").write_text(content)
     record = a_record()
     for _ in range(2):
-        operator_rows.keep(record, [{"host": "n7"}], str(scratch), str(records))
+        assert operator_rows.keep(record, [{"host": "n7"}], str(scratch), str(records))
     first, second = (tmp_path / "operators/job-1.abcd/42_0.jsonl").read_text().splitlines()
     assert first == second
     line = from_json(OperatorLine, json.loads(first))
@@ -39,7 +39,7 @@ def test_whole_rows_are_kept_with_their_run(folders: tuple[Path, Path], tmp_path
 
 
 def test_a_run_without_profile_leaves_no_file(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    operator_rows.keep(a_record(), [], str(folders[0]), str(folders[1]))
+    assert operator_rows.keep(a_record(), [], str(folders[0]), str(folders[1]))
     assert not (tmp_path / "operators").exists()
 
 
@@ -48,5 +48,5 @@ def test_rows_that_cannot_be_kept_are_a_message(
 ) -> None:
     (folders[0] / "operators.jsonl").write_text(LINE + "\n")
     (tmp_path / "operators").write_text("in the way")
-    operator_rows.keep(a_record(), [], str(folders[0]), str(folders[1]))
+    assert not operator_rows.keep(a_record(), [], str(folders[0]), str(folders[1]))
     assert "hpcbench: the operator profile was not kept: " in capsys.readouterr().err

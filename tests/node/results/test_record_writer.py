@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.profiling.operator_row import OperatorRow
 from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import COMPLETED, FAILED
@@ -208,6 +209,40 @@ def test_a_record_is_one_line_and_the_scratch_folder_is_gone(tmp_path: Path, wri
     written = write([make_rank(0)])
     assert lines(tmp_path) == [json.loads(json.dumps(written))]
     assert not (tmp_path / "scratch").exists()
+
+
+def put_row(tmp_path: Path) -> Path:
+    """The rows of an operator profile in the scratch folder."""
+    path = tmp_path / "scratch/operators.jsonl"
+    path.parent.mkdir()
+    path.write_text(json.dumps(to_json(OperatorRow("gemm", "aten.mm.default", "forward", "{}"))) + "\n")
+    return path
+
+
+def test_the_rows_of_a_profile_are_kept_before_the_record(
+    tmp_path: Path, write: Write, make_rank: MakeRank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(record: Any, path: str) -> None:
+        raise KeyboardInterrupt
+
+    put_row(tmp_path)
+    monkeypatch.setattr(record_writer, "append", die)
+    with pytest.raises(KeyboardInterrupt):
+        write([make_rank(0)])
+    assert len((tmp_path / "operators/job-1.abcd/42_0.jsonl").read_text().splitlines()) == 1
+
+
+def test_rows_that_cannot_be_kept_stay_in_the_scratch_folder(tmp_path: Path, write: Write, make_rank: MakeRank) -> None:
+    rows = put_row(tmp_path)
+    (tmp_path / "operators").write_text("in the way")
+    write([make_rank(0)])
+    assert len(lines(tmp_path)) == 1
+    assert rows.exists()
+
+
+def test_the_warnings_of_a_supervisor_stay_if_its_worker_left_no_result(write: Write, make_rank: MakeRank) -> None:
+    written = write([make_rank(0, exit_code=None, signal="SIGKILL", facts=None, warnings=["a clock is changed"])])
+    assert (written["status"], written["warnings"]) == (FAILED, ["a clock is changed"])
 
 
 def test_the_attempts_of_a_job_share_a_file(tmp_path: Path, write: Write, make_rank: MakeRank) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ def keep(folder: Path, content: bytes | None, sha256: str | None = SHA256) -> li
     if content is not None:
         (scratch / "trajectory.npy").write_bytes(content)
     record = a_record(trajectory={"sha256": sha256}) if sha256 else a_record()
-    trajectory_file.keep(record, str(scratch), str(folder / "records/job-1.abcd/42_0.jsonl"))
+    is_kept = trajectory_file.keep(record, str(scratch), str(folder / "records/job-1.abcd/42_0.jsonl"))
+    assert is_kept == (sha256 is None or content == CONTENT)
     return [path for path in (folder / "trajectories").rglob("*") if path.is_file()]
 
 
@@ -42,4 +44,12 @@ def test_a_changed_or_missing_file_is_a_message(
     tmp_path: Path, content: bytes | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert keep(tmp_path, content) == []
+    assert "the weights of the trajectory were not kept" in capsys.readouterr().err
+
+
+def test_a_pipe_in_place_of_the_file_is_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scratch = tmp_path / "running/job-1/0-1-1-1"
+    scratch.mkdir(parents=True)
+    os.mkfifo(scratch / "trajectory.npy")
+    assert keep(tmp_path, None) == []
     assert "the weights of the trajectory were not kept" in capsys.readouterr().err

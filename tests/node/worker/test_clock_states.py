@@ -122,6 +122,22 @@ def test_a_state_that_the_device_refuses_is_a_warning_and_the_others_are_profile
     assert warnings[:2] == ["the same warning", "profile: 2040 MHz (governor) was refused: busy"]
 
 
+@pytest.mark.parametrize(("seen_khz", "count"), [("2550000", 2), ("3050000", 2), ("", 0)])
+def test_a_clock_that_is_not_in_effect_is_a_warning(profiled: Profiled, seen_khz: str, count: int) -> None:
+    (profiled.root / (cpufreq_tree.FOLDER % 0) / "scaling_cur_freq").write_text(seen_khz)
+    _, warnings = run(profiled, 2 if seen_khz == "2550000" else 3)
+    found = [each for each in warnings if "was requested, but the clock was" in each]
+    assert len(found) == count
+    if count:
+        mhz = int(seen_khz) // 1000
+        assert found[0] == f"profile: 1080 MHz (governor) was requested, but the clock was {mhz} MHz"
+
+
+def test_what_a_control_cannot_restore_is_a_warning(profiled: Profiled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FrequencyLimits, "remark", "an earlier lock is removed")
+    assert "profile: an earlier lock is removed" in run(profiled)[1]
+
+
 def test_a_clock_that_cannot_be_changed_is_a_warning_with_the_reason(
     profiled: Profiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
