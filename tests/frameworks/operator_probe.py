@@ -2,7 +2,8 @@
 
 PYTHONPATH=node.pyz python operator_probe.py FRAMEWORK EXECUTION [DTYPE [OPERATOR...]]
 
-Prints one JSON object: for each operator and phase, the largest ratio to the bound of rounding errors, or an error.
+Prints one JSON object: for each operator and phase, the largest ratio to the bound of rounding errors, or an error. The
+last phase of each operator is validated as the worker does, with the gradient check, unless DTYPE is float64.
 """
 
 import json
@@ -11,12 +12,12 @@ import sys
 import traceback
 
 from hpcbench_carried.models.operators.catalog import OPERATORS, operator_of
-from hpcbench_carried.models.operators.operator import PHASES
 from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.launch.ranks import Ranks
 from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.worker.validation.array_errors import array_error
 from hpcbench_carried.node.worker.validation.references import references_of
+from hpcbench_carried.node.worker.validation.validate import validate
 from hpcbench_carried.node.workload import problem
 
 # Sizes small enough for seconds in all, and odd enough that exchanged dimensions show.
@@ -66,6 +67,25 @@ def parameters(name, sizes, phase, execution, dtype):
     }
 
 
+def validation(adapter, name, sizes, phase, execution, dtype):
+    """The verdict on a phase, its reason, the largest ratio, and how the gradients were checked; or what went wrong."""
+    try:
+        asked = problem.of_case(parameters(name, sizes, phase, execution, dtype), Group(Ranks(0, 1)))
+        computation = adapter.build(asked)
+        found = validate(computation, None, [])
+        check = found.gradient_check
+        return {
+            "verdict": found.verdict,
+            "reason": found.reason,
+            "ratio": found.worst.ratio if found.worst else None,
+            "check": check and {"dtype": check.dtype, "error": check.error, "reason": check.reason},
+            "has_forward_result": computation.call.forward_result() is not None,
+        }
+    except Exception as error:
+        traceback.print_exc()
+        return f"{type(error).__name__}: {error}"
+
+
 def ratios(adapter, name, sizes, phase, execution, dtype):
     """The largest ratio of the results to the bounds, or what went wrong."""
     try:
@@ -102,13 +122,12 @@ def main(framework, execution, dtype="float32", *names):
         for variant in [{}, *VARIANTS.get(name, [])]:
             sizes = {**SIZES[name], **variant}
             operator = operator_of(name, sizes)
-            for phase in PHASES:
-                try:
-                    operator.check_phase(phase)
-                except ValueError:
-                    continue
+            phases = operator.known_phases()
+            for phase in phases:
                 key = " ".join([name, phase, *(f"{size}={value}" for size, value in variant.items())])
-                answers[key] = ratios(adapter, name, sizes, phase, execution, dtype)
+                is_validated = phase == phases[-1] and not variant and dtype != "float64"
+                ask = validation if is_validated else ratios
+                answers[key] = ask(adapter, name, sizes, phase, execution, dtype)
     sys.stdout.write(json.dumps(answers) + "\n")
     sys.stdout.flush()
     os._exit(0)

@@ -27,7 +27,8 @@ class SameData:
     runs: int
     results: int  # that differ in their bits
     varied: tuple[str, ...]  # columns in which the runs differ
-    explained_by: tuple[str, ...]  # of these, each that has one result per value; empty if none has
+    # Of these, each that has one result per value, and several runs with the same value; empty if none has.
+    explained_by: tuple[str, ...]
 
     @property
     def is_equal(self) -> bool:
@@ -59,7 +60,9 @@ def _compared(rows: pd.DataFrame) -> SameData:
     checksums = rows[CHECKSUM].tolist()
     results = len(set(checksums))
     explains = [
-        name for name in varied if len(set(zip(values[name], checksums, strict=True))) == len(set(values[name]))
+        name
+        for name in varied
+        if len(set(zip(values[name], checksums, strict=True))) == len(set(values[name])) < len(rows)
     ]
     framework, operator, phase, sizes = ("" if pd.isna(value) else str(value) for value in rows.iloc[0][list(_NAME)])
     explained_by = tuple(explains) if results > 1 else ()

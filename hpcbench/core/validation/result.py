@@ -10,6 +10,12 @@ from typing import Mapping, Optional, Sequence
 from ..record_field import described
 
 PASSED, FAILED, NOT_VALIDATED = "passed", "failed", "not validated"
+_TITLES = {"output": "the output", "loss": "the loss"}  # of arrays that are not gradients
+
+
+def array_title(array: str) -> str:
+    """Return the name of an array in a sentence: of the output, the loss, or the gradient of another array."""
+    return _TITLES.get(array, "the gradient of %s" % array)
 
 
 @dataclass(frozen=True)

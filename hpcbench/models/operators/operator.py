@@ -14,6 +14,7 @@ Shape = Tuple[int, ...]
 FORWARD, OF_INPUTS, OF_WEIGHTS, BOTH = "forward", "backward_inputs", "backward_weights", "both"
 PHASES = (FORWARD, OF_INPUTS, OF_WEIGHTS, BOTH)
 INPUT, WEIGHT, INDEX = "input", "weight", "index"  # roles: indices have no gradient
+INDEX_BYTES = 4  # at least; some frameworks have indices of 64 bits
 PLAIN, IMAGE, KERNEL, MATRIX, SPARSE = "plain", "image", "kernel", "matrix", "sparse"  # layouts
 UNIFORM, DISTINCT = "uniform", "distinct"  # values: the latter have no equal numbers in any window of this side
 LARGEST_WINDOW = 16  # whose 256 levels are exact in bfloat16
@@ -80,9 +81,16 @@ class Operator(ABC):
         read = {name for role in _ROLES[phase] for name in self.read_by_gradient(role)}
         return output.size + sum(arrays[name].size for name in [*read, *self.gradients(phase)])
 
+    def indices_moved(self, phase: str) -> int:
+        """Return how many of these numbers are indices, whose size does not depend on the data type."""
+        arrays = self.arrays()
+        read = arrays if phase == FORWARD else {each for role in _ROLES[phase] for each in self.read_by_gradient(role)}
+        return sum(arrays[name].size for name in read if arrays[name].role == INDEX)
+
     def bytes_moved(self, phase: str, dtype_bytes: int) -> int:
-        """Return how many bytes one call reads and writes at least."""
-        return self.numbers_moved(phase) * dtype_bytes
+        """Return how many bytes one call reads and writes at least, with indices of 32 bits."""
+        indices = self.indices_moved(phase)
+        return (self.numbers_moved(phase) - indices) * dtype_bytes + indices * INDEX_BYTES
 
     def bus_bytes(self, tasks: int, dtype_bytes: int) -> Optional[int]:
         """Return the bytes that each of the tasks sends in one call; None if they do not communicate."""

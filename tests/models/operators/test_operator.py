@@ -92,6 +92,26 @@ def test_the_numbers_moved(name: str, sizes: dict[str, Any], phase: str, numbers
     assert operator_of(name, sizes).numbers_moved(phase) == numbers
 
 
+@pytest.mark.parametrize(
+    ("name", "sizes", "phase", "numbers", "indices"),
+    [
+        ("embedding", {"vocabulary": 100, "width": 3, "tokens": 4}, FORWARD, 2 * 12, 4),
+        ("embedding", {"vocabulary": 100, "width": 3, "tokens": 4}, OF_WEIGHTS, 2 * 12, 4),
+        ("cross_entropy", {"rows": 4, "classes": 9}, FORWARD, 36 + 1, 4),
+        ("cross_entropy", {"rows": 4, "classes": 9}, BOTH, 1 + 36 + 36, 4),
+        ("sparse_gemm", {"m": 10, "n": 2, "k": 10, "sparsity": 0.9}, FORWARD, 10 + 20 + 20, 10 + 11),
+        ("relu", {"size": 10}, BOTH, 30, 0),
+    ],
+)
+def test_indices_have_four_bytes_in_each_data_type(
+    name: str, sizes: dict[str, Any], phase: str, numbers: int, indices: int
+) -> None:
+    operator = operator_of(name, sizes)
+    assert operator.numbers_moved(phase) == numbers + indices
+    assert operator.bytes_moved(phase, 4) == 4 * (numbers + indices)
+    assert operator.bytes_moved(phase, 2) == 2 * numbers + 4 * indices
+
+
 @pytest.mark.parametrize(("name", "sizes"), CASES, ids=IDS)
 def test_no_phase_moves_less_than_its_results(name: str, sizes: dict[str, Any]) -> None:
     operator = operator_of(name, sizes)

@@ -40,6 +40,7 @@ class JaxOperator(ChannelsLast, OperatorCall):
         set_arithmetic(problem)
         self.device = devices.own("gpu" if problem.on_gpu else "cpu")
         self._results: Tuple[jax.Array, ...] = ()
+        self._output: Optional[jax.Array] = None  # of the forward pass before backward passes, if it is random
         with self._context():
             self._compiled, self._arguments = self._prepared()
 
@@ -65,6 +66,9 @@ class JaxOperator(ChannelsLast, OperatorCall):
     def remarks(self) -> List[str]:
         return remarks_on(self.request.dtype) if self.request.operator.products else []
 
+    def forward_result(self) -> "Optional[numpy.ndarray]":
+        return None if self._output is None else self.to_numpy(self._output)
+
     def _context(self) -> ContextManager[Any]:
         """Return the context of compilation and calls: without it, JAX replaces float64 by float32."""
         if self.request.dtype != "float64":
@@ -79,7 +83,7 @@ class JaxOperator(ChannelsLast, OperatorCall):
         if request.phase == FORWARD:
             return _forward(function, operator), (arrays,)
         wanted = {name: arrays.pop(name) for name in request.wanted}
-        pullback = _residuals(function, operator)(tuple(wanted.values()), arrays, tuple(wanted))
+        self._output, pullback = _residuals(function, operator)(tuple(wanted.values()), arrays, tuple(wanted))
         leaves, tree = jax.tree.flatten(pullback)
         return _backward(tree), (leaves, self._on_device(operator.output(), request.cotangent))
 
@@ -107,10 +111,14 @@ def _forward(function: Function, operator: Operator) -> Callable[..., Any]:
 
 @lru_cache(maxsize=8)
 def _residuals(function: Function, operator: Operator) -> Callable[..., Any]:
-    """Return the compiled forward pass for a backward pass, which it returns with its residuals."""
+    """Return the compiled forward pass for a backward pass, which it returns with its residuals.
+
+    It also returns the output of a random operator, and None in place of others.
+    """
 
     def run(wanted: Tuple[Any, ...], others: Arrays, names: Tuple[str, ...]) -> Any:
-        return jax.vjp(lambda *values: function(operator, **dict(zip(names, values)), **others), *wanted)[1]
+        output, pullback = jax.vjp(lambda *values: function(operator, **dict(zip(names, values)), **others), *wanted)
+        return output if operator.is_random else None, pullback
 
     return jax.jit(run, static_argnums=2)
 

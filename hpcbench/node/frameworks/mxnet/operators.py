@@ -4,7 +4,7 @@ The backward pass runs alone, on the graph of one forward pass.
 """
 
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Type
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Type
 
 import mxnet as mx
 import numpy
@@ -42,6 +42,7 @@ class MXNetOperator(OperatorCall):
         tensors = {name: self._on_device(arrays[name], array) for name, array in request.arrays.items()}
         function, inputs, sources = _BUILDERS[type(request.operator)](request.operator, tensors)
         run = partial(self._compiled(function), *inputs)
+        self._output: Optional[Tensor] = None  # of the last forward pass of dropout in a backward pass
         self._call = self._forward(run) if request.phase == FORWARD else self._backward(run, sources)
 
     def call(self) -> Any:
@@ -53,6 +54,9 @@ class MXNetOperator(OperatorCall):
 
     def synchronize(self) -> None:
         mx.nd.waitall()
+
+    def forward_result(self) -> "Optional[numpy.ndarray]":
+        return None if self._output is None else self.to_numpy(self._output)
 
     def remarks(self) -> List[str]:
         of_backward = None if self.request.phase == FORWARD else _REMARKS.get(type(self.request.operator))
@@ -104,7 +108,9 @@ class MXNetOperator(OperatorCall):
         recorded: Tensor = _recorded(run) if forward_once else None
 
         def call() -> Sequence[Tensor]:
-            output = recorded if forward_once else _recorded(run)
+            output = recorded
+            if not forward_once:
+                output = self._output = _recorded(run)
             output.backward(cotangent, retain_graph=forward_once)
             return [tensor.grad for tensor in wanted]
 

@@ -39,6 +39,7 @@ class TensorFlowOperator(ChannelsLast, OperatorCall):
     def __init__(self, request: Request, problem: Problem) -> None:
         super().__init__(request, problem)
         self._execution = problem.parameters["execution"]
+        self._output: Optional[Tensor] = None  # of the forward pass before backward passes
         self._check()
         choose_gpu(problem)
         set_arithmetic()
@@ -62,6 +63,9 @@ class TensorFlowOperator(ChannelsLast, OperatorCall):
 
     def peak_device_bytes(self) -> Optional[int]:
         return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]) if self.problem.on_gpu else None
+
+    def forward_result(self) -> "Optional[numpy.ndarray]":
+        return None if self._output is None else self.to_numpy(self._output)
 
     def remarks(self) -> List[str]:
         kind, backward = type(self.request.operator), self.request.phase != FORWARD
@@ -105,7 +109,7 @@ class TensorFlowOperator(ChannelsLast, OperatorCall):
         # Of a graph, a persistent tape would also keep what second derivatives need; a trace reads the tape only once.
         with tf.GradientTape(persistent=self._execution == EAGER, watch_accessed_variables=False) as tape:
             tape.watch(sources)
-            output = self._executed(self._recorded(tuple(tensors)))(*tensors.values())
+            output = self._output = self._executed(self._recorded(tuple(tensors)))(*tensors.values())
         cotangent = self._on_device(self.request.operator.output(), self.request.cotangent)
 
         def gradients(cotangent: Tensor) -> List[Tensor]:

@@ -96,7 +96,9 @@ def ulp(values: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
 
 
 def _ratios(difference: "numpy.ndarray", bound: Errors) -> "numpy.ndarray":
-    """Return the ratio of each difference to FACTOR times its bound: 0 if both are 0."""
+    """Return the ratio of each difference to FACTOR times its bound: 0 without a difference, infinite if unknown."""
     bounds = numpy.zeros(difference.shape) if bound is None else FACTOR * bound.astype(numpy.float64)
     with numpy.errstate(divide="ignore", invalid="ignore"):
-        return numpy.where(difference == 0, 0.0, difference / bounds)
+        ratios = numpy.where(difference == 0, 0.0, difference / bounds)
+    ratios[numpy.isnan(ratios)] = numpy.inf  # of infinite differences and bounds, or if a bound is not a number
+    return ratios

@@ -4,9 +4,8 @@ from typing import Dict, Optional
 
 import numpy
 
-from ....core.validation.result import ArrayError, HeatMap
+from ....core.validation.result import ArrayError, GradientCheck, HeatMap, array_title
 from ....models.reference.variable import Variable
-from ...frameworks.operator_call import OUTPUT
 from .heat_map import heat_map
 
 LOSS = "loss"
@@ -17,9 +16,9 @@ def wrong_shape(results: Arrays, references: Dict[str, Variable]) -> Optional[st
     """Return which result is missing or has another shape than its reference; None if none has."""
     for name, reference in references.items():
         if name not in results:
-            return "%s is missing" % _title(name)
+            return "%s is missing" % array_title(name)
         if results[name].shape != reference.shape:
-            return "the shape of %s is %s instead of %s" % (_title(name), results[name].shape, reference.shape)
+            return "the shape of %s is %s instead of %s" % (array_title(name), results[name].shape, reference.shape)
     return None
 
 
@@ -27,7 +26,7 @@ def wrong_numbers(worst: ArrayError, found: "numpy.ndarray") -> Optional[str]:
     """Return what is wrong with the array that has the largest ratio to its bound; None if nothing is."""
     if worst.ratio <= 1:
         return None
-    title, index = _title(worst.array), tuple(worst.worst)
+    title, index = array_title(worst.array), tuple(worst.worst)
     place = "at index %s" % list(index)
     if not numpy.isfinite(found[index]):
         return "%s is %s %s" % (title, found[index], place)
@@ -42,5 +41,23 @@ def error_map(name: str, found: "numpy.ndarray", reference: Variable) -> Optiona
     return heat_map(name, numpy.abs(found - reference.value)) if same else None
 
 
-def _title(name: str) -> str:
-    return {OUTPUT: "the output", LOSS: "the loss"}.get(name, "the gradient of %s" % name)
+def wrong_gradients(check: GradientCheck) -> str:
+    """Return what is wrong with gradients that failed their check."""
+    if check.error is None:
+        return "the gradients, or the central differences, are not finite in %s" % check.dtype
+    return "the gradients differ from central differences by %.2g of their norm" % check.error
+
+
+def too_loose(references: Dict[str, Variable], loose: float) -> Optional[str]:
+    """Return a reason if the bounds of rounding errors are so large that results could be wrong unnoticed.
+
+    The bounds over the references, as L2 norms, are compared with `loose`. Single arrays are not judged: the gradient
+    of a bias before a softmax, for example, is 0 without rounding errors.
+    """
+    arrays = [each for name, each in references.items() if name != LOSS]
+    bounds = sum(float((each.error.astype(numpy.float64) ** 2).sum()) for each in arrays if each.error is not None)
+    squares = sum(float((each.value**2).sum()) for each in arrays)
+    if bounds <= loose**2 * squares:
+        return None
+    share = (bounds / squares) ** 0.5 if squares else float("inf")
+    return "the bounds of rounding errors are %.2g of the results, which would hide errors" % share

@@ -9,16 +9,18 @@ after equal shares for all ranks, and after whole batches of each share.
 import time
 import zlib
 from collections import Counter
+from functools import reduce
 from itertools import islice
 from typing import Any, Iterable, List, NamedTuple, Optional
 
 import numpy
 
-from ....core.validation.result import FAILED, PASSED, DataCheck, Validation
+from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, DataCheck, Validation
 from ...frameworks.adapter import Batch, Network
 from ...workload import data
 
 EPOCHS = 2  # so that their orders can be compared
+MOST_ITEMS = 200_000  # of the data, which a rank may have to decode: minutes on one core
 
 
 class _Delivered(NamedTuple):
@@ -34,6 +36,12 @@ def check_data(network: Network) -> Validation:
     problem, group = network.problem, network.problem.group
     parameters, split = problem.parameters, problem.split
     assert split  # noqa: S101 - checked in the configuration
+    items = len(problem.items().labels)
+    if items > MOST_ITEMS:
+        values = (EPOCHS + 1, items, MOST_ITEMS)
+        return Validation(
+            NOT_VALIDATED, "too large: the check reads %d times %d items; at most %d are checked" % values
+        )
     batch_size = parameters["batch_size"]
     batches = len(split.training.labels) // batch_size
     source = network.pipeline(split.training, forever=True)
@@ -90,13 +98,18 @@ def _delivered(network: Network, batches: Iterable[Batch], counted: Optional[int
     identities: List[int] = []
     labels: List[int] = []
     for inputs, targets in batches:
-        items, found = _on_host(network, inputs), _on_host(network, targets)
-        identities += [zlib.crc32(label.tobytes(), zlib.crc32(item.tobytes())) for item, label in zip(items, found)]
-        if found.ndim == 1:
-            labels += found.astype(int).tolist()
+        found = _on_host(network, targets)
+        identities += map(_identity, *_on_host(network, inputs), *found)
+        if len(found) == 1 and found[0].ndim == 1:
+            labels += found[0].astype(int).tolist()
     return _Delivered(identities[:counted], labels[:counted])
 
 
-def _on_host(network: Network, array: Any) -> "numpy.ndarray":
-    """Return an array, or the only one of a model with named inputs."""
-    return network.to_numpy(next(iter(array.values())) if isinstance(array, dict) else array)
+def _identity(*arrays: "numpy.ndarray") -> int:
+    """Return the CRC-32 of the arrays of an item."""
+    return reduce(lambda crc, array: zlib.crc32(array.tobytes(), crc), arrays, 0)
+
+
+def _on_host(network: Network, batch: Any) -> List["numpy.ndarray"]:
+    """Return an array as a list, or all arrays of a model with named inputs."""
+    return [network.to_numpy(each) for each in (batch.values() if isinstance(batch, dict) else (batch,))]

@@ -11,6 +11,7 @@ The gradients in float64 are compared with central differences of the loss along
 because a direction may cross the kink of a ReLU.
 """
 
+import math
 import time
 from dataclasses import replace
 from statistics import median
@@ -19,7 +20,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 import numpy
 
 from ....core.frameworks import BACKWARD
-from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, ArrayError, GradientCheck, Validation
+from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, ArrayError, GradientCheck, Validation, array_title
 from ....models.reference.variable import ROUNDINGS, Variable
 from ...errors import Unsupported
 from ...frameworks.adapter import Adapter, Network
@@ -27,12 +28,12 @@ from ...frameworks.external.exact import LOSS, Arrays, Exact
 from ...frameworks.external.network import NO_REFERENCE
 from ...frameworks.operator_call import OUTPUT
 from .array_errors import array_error, finite
-from .comparison import error_map, wrong_shape
-from .repeatability import checksum, repeated
+from .comparison import error_map, wrong_gradients, wrong_shape
+from .repeatability import LIMIT_S, checksum, repeated
 
 NOISE = 2.0**-19  # 32 units of rounding of float32
 CHANGES = 4  # random changes of the data
-MOST_FLOPS = 40e9  # of a step whose reference is computed: a minute on one core
+MOST_FLOPS = 40e9  # of a step, of which about 20 are computed in float64: minutes on one core
 MOST_WEIGHTS = 30e6  # of a model whose reference is computed: some GB
 LOOSE = 0.1  # tolerances over references, as L2 norms, above which only gross errors would be found
 DIRECTIONS = 5
@@ -73,7 +74,7 @@ def validate_external(
     if validated.problem.training:
         validation = _with_gradients(validation, exact)
     changed = (lambda count: with_threads(count, call)) if with_threads else None
-    repeats, _ = repeated(found, call, changed, threads)
+    repeats, _ = repeated(found, call, changed, threads, LIMIT_S)
     return replace(validation, repeatability=repeats, checksum=checksum(found), duration_s=time.monotonic() - start)
 
 
@@ -88,7 +89,9 @@ def _check(network: Network) -> None:
         raise Unsupported("networks are validated in float32 only")
     if problem.parameters["step"] is not None:
         raise Unsupported("your function for `step` contains the update, so its gradients are not visible")
-    flops = (network.work.flops_per_item or 0) * problem.parameters["batch_size"]
+    if network.work.flops_per_item is None:
+        raise Unsupported("the FLOPs of the model are unknown, so the reference could take hours")
+    flops = network.work.flops_per_item * problem.parameters["batch_size"]
     if flops > MOST_FLOPS:
         values = (flops / 1e9, MOST_FLOPS / 1e9)
         raise Unsupported("too large for the reference: a batch has %.3g GFLOP, more than %g" % values)
@@ -126,8 +129,8 @@ def _compared(found: Arrays, references: Arrays, tolerances: Dict[str, float]) -
     worst = max(errors.values(), key=lambda error: error.ratio)
     reason, verdict = None, PASSED
     if worst.ratio > 1:
-        what = worst.array if worst.array in (LOSS, OUTPUT) else "gradient of %s" % worst.array
-        reason = "the L2 norm of the error of the %s is %.3g times its tolerance" % (what, worst.ratio)
+        title = array_title(worst.array)
+        reason = "the L2 norm of the error of %s is %.3g times its tolerance" % (title, worst.ratio)
         verdict = FAILED
     elif _looseness(references, tolerances) > LOOSE:
         reason = "float32 changes the results by %.2g, which would hide errors" % _looseness(references, tolerances)
@@ -157,17 +160,16 @@ def _looseness(references: Arrays, tolerances: Dict[str, float]) -> float:
 def _with_gradients(validation: Validation, exact: Exact) -> Validation:
     """Return the validation with the check of the gradients in float64, which can fail, too."""
     error, passed = _gradient_error(exact)
-    check = GradientCheck("float64", DIRECTIONS, error)
+    check = GradientCheck("float64", DIRECTIONS, finite(error))
     if passed or validation.verdict == FAILED:
         return replace(validation, gradient_check=check)
-    reason = "the gradients differ from central differences by %.2g of their norm" % error
-    return replace(validation, verdict=FAILED, reason=reason, gradient_check=check)
+    return replace(validation, verdict=FAILED, reason=wrong_gradients(check), gradient_check=check)
 
 
 def _gradient_error(exact: Exact) -> Tuple[float, bool]:
     slopes = [exact.slope(seed, STEP) for seed in range(DIRECTIONS)]
-    errors = [abs(each.difference - each.product) / each.norm if each.norm else 0.0 for each in slopes]
-    found = median(errors)
+    errors = [abs(each.difference - each.product) / (each.norm or 1.0) for each in slopes]
+    found = median(errors) if numpy.isfinite(errors).all() else math.nan
     return found, found <= GRADIENT_TOLERANCE
 
 

@@ -21,9 +21,9 @@ from ...frameworks.adapter import Adapter, Network
 from ...frameworks.operator_call import OUTPUT
 from ...workload.problem import Problem
 from .array_errors import array_error
-from .comparison import LOSS, error_map, wrong_numbers, wrong_shape
+from .comparison import LOSS, error_map, too_loose, wrong_numbers, wrong_shape
 from .numbered import NotFoundError, in_order, places_of
-from .repeatability import checksum, repeated
+from .repeatability import LIMIT_S, checksum, repeated
 
 MOST_FLOPS = 10e9  # of a step whose reference is computed: a minute on one core
 MOST_WEIGHTS = 30e6  # of a model whose reference is computed: some GB
@@ -65,10 +65,13 @@ def validate_network(
         results = _results(adapter, problem)
     except NotFoundError as error:
         return Validation(NOT_VALIDATED, str(error))
-    found = results.call()
+    try:
+        found = results.call()
+    except NotFoundError as error:
+        return Validation(FAILED, "gradients are missing: %s" % error)
     validation = _compared(found, results.references)
     changed = (lambda count: with_threads(count, results.call)) if with_threads else None
-    repeats, _ = repeated(found, results.call, changed, threads)
+    repeats, _ = repeated(found, results.call, changed, threads, LIMIT_S)
     return replace(validation, repeatability=repeats, checksum=checksum(found), duration_s=time.monotonic() - start)
 
 
@@ -160,21 +163,8 @@ def _compared(found: Arrays, references: Dict[str, Variable]) -> Validation:
     reason = reason or wrong_numbers(worst, found[worst.array])
     verdict = FAILED if reason else PASSED
     if not reason:
-        reason = _too_loose(references)
+        reason = too_loose(references, LOOSE)
+        reason = reason and reason + "; use a larger batch"
         verdict = NOT_VALIDATED if reason else PASSED
     place = error_map(worst.array, found[worst.array], references[worst.array])
     return Validation(verdict, reason, worst=worst, arrays=errors, error_map=place)
-
-
-def _too_loose(references: Dict[str, Variable]) -> Optional[str]:
-    """Return a reason if the bounds of rounding errors are so large that results could be wrong unnoticed.
-
-    Single arrays are not judged: the gradient of a bias before a softmax, for example, is 0 without rounding errors.
-    """
-    arrays = [each for name, each in references.items() if name != LOSS]
-    bounds = sum(float((each.error.astype(numpy.float64) ** 2).sum()) for each in arrays if each.error is not None)
-    squares = sum(float((each.value**2).sum()) for each in arrays)
-    if bounds <= LOOSE**2 * squares:
-        return None
-    share = (bounds / squares) ** 0.5 if squares else float("inf")
-    return "the bounds of rounding errors are %.2g of the results, which would hide errors; use a larger batch" % share

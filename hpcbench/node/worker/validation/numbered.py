@@ -51,7 +51,12 @@ def places_of(weights_of: Callable[[InitialWeights], List["numpy.ndarray"]], cou
 
 
 def in_order(arrays: List["numpy.ndarray"], places: List["numpy.ndarray"]) -> "numpy.ndarray":
-    """Return the elements of a framework's arrays as one array in the order of layers. Missing arrays are zeros."""
+    """Return the elements of a framework's arrays as one array in the order of layers.
+
+    Raise NotFoundError if these are not as many arrays as those of `places`.
+    """
+    if len(arrays) != len(places):
+        raise NotFoundError("the framework returned %d arrays instead of %d" % (len(arrays), len(places)))
     result: "numpy.ndarray" = numpy.zeros(sum(each.size for each in places), numpy.float64)
     for array, place in zip(arrays, places):
         result[place.ravel()] = numpy.asarray(array, numpy.float64).reshape(place.shape).ravel()

@@ -43,6 +43,12 @@ def forward_of(request: Request) -> Optional[Callable[[Arrays], "numpy.ndarray"]
     return operator.reference if isinstance(operator, OwnOperator) else None
 
 
+def has_tolerance(request: Request) -> bool:
+    """Return whether the file of an operator of the user declares a tolerance, in place of a bound."""
+    operator = request.operator
+    return isinstance(operator, OwnOperator) and operator.tolerance(request.dtype) is not None
+
+
 def _in_float64(request: Request, called_with: Callable[[Request], OperatorCall]) -> Arrays:
     try:
         return called_with(request).results()

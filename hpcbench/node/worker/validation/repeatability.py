@@ -3,7 +3,7 @@
 import math
 import time
 import zlib
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, NamedTuple, Optional, Sequence, Set
 
 import numpy
 
@@ -34,22 +34,73 @@ def repeated(
     There are two calls at least, and no further ones after `limit_s`.
     """
     start = time.monotonic()
-    calls = [first, call()]
-    while len(calls) < CALLS and time.monotonic() - start < limit_s:
-        calls.append(call())
-    others = [with_threads(count) for count in threads] if with_threads else []
-    largest = max(_difference(first, each) for each in calls)
-    of_threads = max(_difference(first, each) for each in others) if len(others) > 1 else None
+    calls, others = _Calls(first), _Calls(first, has_variances=False)
+    calls.add(first)
+    calls.add(call())
+    while calls.count < CALLS and time.monotonic() - start < limit_s:
+        calls.add(call())
+    for count in threads if with_threads else ():
+        others.add(with_threads(count))
+    of_threads = others.largest if others.count > 1 else None
     repeatability = Repeatability(
-        calls=len(calls),
-        bitwise=_equal(calls),
-        largest_difference=finite(largest),
+        calls=calls.count,
+        bitwise=calls.are_equal,
+        largest_difference=finite(calls.largest),
         thread_counts=list(threads) if with_threads else [],
-        threads_bitwise=_equal(others) if len(others) > 1 else None,
+        threads_bitwise=others.are_equal if others.count > 1 else None,
         threads_difference=None if of_threads is None else finite(of_threads),
-        reason="a difference is not finite" if numpy.inf in (largest, of_threads) else None,
+        reason="a difference is not finite" if numpy.inf in (calls.largest, of_threads) else None,
     )
-    return Repeated(repeatability, None if repeatability.bitwise else _variances(calls))
+    return Repeated(repeatability, None if calls.are_equal else calls.variances())
+
+
+class _Calls:
+    """The results of several calls, of which only checksums, the largest difference to the first and sums are kept.
+
+    The sums are those of Welford (1962, Technometrics 4), from the first call that differs.
+    """
+
+    def __init__(self, first: Arrays, has_variances: bool = True) -> None:
+        self.count, self.largest = 0, 0.0
+        self._first, self._expected, self._has_variances = first, checksum(first), has_variances
+        self._checksums: Set[int] = set()
+        self._sums: Dict[str, _Sums] = {}
+
+    @property
+    def are_equal(self) -> bool:
+        """Return whether all calls returned the same bits."""
+        return len(self._checksums) == 1
+
+    def add(self, results: Arrays) -> None:
+        """Add the results of one call."""
+        found = checksum(results)
+        self._checksums.add(found)
+        if found != self._expected:
+            self.largest = max(self.largest, *(_largest(array, results[name]) for name, array in self._first.items()))
+            if self._has_variances and not self._sums:
+                self._sums = {name: _Sums(array) for name, array in self._first.items()}
+        self.count += 1
+        for name, sums in self._sums.items():
+            sums.add(results[name], self.count)
+
+    def variances(self) -> Arrays:
+        """Return the variance of each array over the calls."""
+        return {name: sums.squares / self.count for name, sums in self._sums.items()}
+
+
+class _Sums:
+    """Mean and sum of squared deviations of an array, of which all so far were equal to `first`."""
+
+    def __init__(self, first: "numpy.ndarray") -> None:
+        self.mean = first.astype(numpy.float64)
+        self.squares = numpy.zeros(first.shape)
+
+    def add(self, array: "numpy.ndarray", count: int) -> None:
+        """Add one more array, which is the one with this number."""
+        with numpy.errstate(invalid="ignore"):  # of infinite numbers
+            before = array - self.mean
+            self.mean += before / count
+            self.squares += before * (array - self.mean)
 
 
 def checksum(arrays: Arrays) -> int:
@@ -60,24 +111,10 @@ def checksum(arrays: Arrays) -> int:
     return result
 
 
-def _equal(calls: List[Arrays]) -> bool:
-    return len({checksum(each) for each in calls}) == 1
-
-
-def _difference(first: Arrays, second: Arrays) -> float:
+def _largest(first: "numpy.ndarray", second: "numpy.ndarray") -> float:
     """Return the largest difference of two numbers, which is infinite if only one is finite."""
-    if _equal([first, second]):
-        return 0.0
-    return max(_largest(first[name].astype(numpy.float64), second[name].astype(numpy.float64)) for name in first)
-
-
-def _largest(a: "numpy.ndarray", b: "numpy.ndarray") -> float:
+    a, b = first.astype(numpy.float64), second.astype(numpy.float64)
     is_equal = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
     with numpy.errstate(invalid="ignore"):
         differences = numpy.where(is_equal, 0.0, numpy.abs(a - b))
     return float(numpy.where(numpy.isnan(differences), numpy.inf, differences).max())
-
-
-def _variances(calls: List[Arrays]) -> Arrays:
-    with numpy.errstate(invalid="ignore"):  # of infinite numbers
-        return {name: numpy.var([each[name].astype(numpy.float64) for each in calls], axis=0) for name in calls[0]}

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.cases.observations import ValidationMaps
-from hpcbench.core.validation.result import HeatMap
+from hpcbench.core.validation.result import NOT_VALIDATED, HeatMap, array_title
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import LARGEST, Figure, gradient, measure, shortened, sized
 from hpcbench.report.charts.theme import PlotSize
@@ -35,21 +35,20 @@ def figures_of_validation(found: Sequence[ValidationMaps]) -> Iterator[Figure]:
             caption += (
                 f" Of {plural(len(found), 'case')}, those with the {MAX_CASES} largest ratios have such a figure."
             )
-        yield _figure(f"error-map-{number}", f"Error of {_title(each.error)}: {each.case}", caption, each.error, _ERROR)
+        yield _figure(
+            f"error-map-{number}", f"Error of {array_title(each.error.array)}: {each.case}", caption, each.error, _ERROR
+        )
         if each.variance:
-            title = f"Variance of {_title(each.variance)} over calls: {each.case}"
+            title = f"Variance of {array_title(each.variance.array)} over calls: {each.case}"
             caption = f"Calls with the same input return different bits. {_cells(each.variance)}"
             yield _figure(f"variance-map-{number}", title, caption, each.variance, _VARIANCE)
 
 
 def _about(each: ValidationMaps) -> str:
+    verdict = "results are not validated" if each.verdict == NOT_VALIDATED else f"validation {each.verdict}"
     if math.isfinite(each.ratio):
-        return f"The largest ratio of an error to its bound is {figure(each.ratio)}; the validation {each.verdict}."
-    return f"The validation {each.verdict}: {each.reason}."
-
-
-def _title(found: HeatMap) -> str:
-    return "the output" if found.array == "output" else f"the gradient of {found.array}"
+        return f"The largest ratio of an error to its bound is {figure(each.ratio)}; the {verdict}."
+    return f"The {verdict}: {each.reason}."
 
 
 def _cells(found: HeatMap) -> str:

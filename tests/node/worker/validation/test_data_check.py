@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from hpcbench.core.typed_json import from_json, to_json
-from hpcbench.core.validation.result import FAILED, PASSED, Validation
+from hpcbench.core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
 from hpcbench.node.launch import ports
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
+from hpcbench.node.worker.validation import data_check
 from hpcbench.node.worker.validation.data_check import check_data
 from hpcbench.node.workload import problem
 from hpcbench.node.workload.data import Items
@@ -32,6 +33,11 @@ PARAMETERS = {
     "optimizer": {"name": "sgd"},
 }
 Sampler = Callable[[int, int, int], "np.ndarray[Any, Any]"]  # (rank, items, epoch) -> places
+Alter = Callable[[Any, Any], Any]
+
+
+def unchanged(inputs: Any, labels: Any) -> Any:
+    return inputs, labels
 
 
 def shuffled(rank: int, count: int, epoch: int) -> np.ndarray[Any, Any]:
@@ -53,10 +59,10 @@ def in_order(rank: int, count: int, epoch: int) -> np.ndarray[Any, Any]:
 
 
 class Piped:
-    """A network with a pipeline of arrays; `alter` changes a batch."""
+    """A network with a pipeline of arrays; `alter` changes a batch, and `plain` one of the reference."""
 
-    def __init__(self, of_rank: Any, sampler: Sampler, alter: Callable[[Any, Any], Any]) -> None:
-        self.problem, self.sampler, self.alter = of_rank, sampler, alter
+    def __init__(self, of_rank: Any, sampler: Sampler, alter: Alter, plain: Alter) -> None:
+        self.problem, self.sampler, self.alter, self.plain = of_rank, sampler, alter, plain
 
     def pipeline(self, items: Items, forever: bool) -> Iterator[Any]:
         count, rank = len(items.labels), self.problem.group.rank
@@ -64,7 +70,7 @@ class Piped:
             order = self.sampler(rank, count, epoch) if forever else np.arange(count)
             for first in range(0, count - BATCH + 1, BATCH):
                 chosen = items.chosen(order[first : first + BATCH])
-                yield self.alter(*chosen) if forever else chosen
+                yield (self.alter if forever else self.plain)(*chosen)
 
     def to_numpy(self, array: Any) -> Any:
         return np.asarray(array, np.float32)
@@ -74,7 +80,8 @@ class Piped:
 def check(tmp_path: Path) -> Callable[..., list[Validation]]:
     def check(
         sampler: Sampler = shuffled,
-        alter: Callable[[Any, Any], Any] = lambda inputs, labels: (inputs, labels),
+        alter: Alter = unchanged,
+        plain: Alter = unchanged,
         *,
         same_share: bool = False,
         duplicates: int = 0,
@@ -94,7 +101,7 @@ def check(tmp_path: Path) -> Callable[..., list[Validation]]:
             if same_share:
                 alone = SimpleNamespace(rank=0, size=RANKS)
                 vars(own)["split"] = problem.of_case(parameters, alone).split  # type: ignore[arg-type]
-            found = check_data(Piped(own, sampler, alter))  # type: ignore[arg-type]
+            found = check_data(Piped(own, sampler, alter, plain))  # type: ignore[arg-type]
             group.gather(None)
             group.close()
             return found
@@ -134,6 +141,23 @@ def test_items_that_are_not_delivered_once_are_found(check: Any, changes: dict[s
         assert found.verdict == FAILED
         assert found.reason.startswith("the pipelines delivered ")
         assert found.data.missing_items == found.data.repeated_items == repeats
+
+
+def test_all_inputs_of_a_model_belong_to_an_item(check: Any) -> None:
+    def second(shift: int) -> Callable[[Any, Any], Any]:
+        return lambda inputs, labels: ({"a": inputs, "b": np.roll(inputs, shift, 0)}, labels)
+
+    assert {found.verdict for found in check(alter=second(0), plain=second(0))} == {PASSED}
+    for found in check(alter=second(1), plain=second(0)):
+        assert found.verdict == FAILED
+        assert found.data.missing_items > 0
+
+
+def test_large_data_are_not_checked(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_check, "MOST_ITEMS", COUNT - 1)
+    for found in check():
+        assert found.verdict == NOT_VALIDATED
+        assert found.reason == "too large: the check reads 3 times 103 items; at most 102 are checked"
 
 
 def test_an_epoch_in_the_order_of_the_last_one_is_found(check: Any) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hpcbench.core.typed_json import to_json
 from hpcbench.core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
@@ -18,6 +21,8 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: the validation of a user's models")
 
 from hpcbench.node.frameworks import load  # noqa: E402 - they need torch
+from hpcbench.node.frameworks.external.exact import Slope  # noqa: E402
+from hpcbench.node.frameworks.external.network import ExternalNetwork  # noqa: E402
 from hpcbench.node.frameworks.pytorch.network import PyTorchNetwork  # noqa: E402
 from hpcbench.node.worker.validation import external_networks  # noqa: E402
 from hpcbench.node.worker.validation.external_networks import validate_external  # noqa: E402
@@ -236,6 +241,28 @@ def test_what_is_not_validated_has_a_reason(
     found = validated(function, **changes)
     assert found.verdict == NOT_VALIDATED
     assert found.reason.startswith(reason)
+
+
+def test_gradients_whose_check_is_not_finite_are_wrong_and_the_record_has_no_nan(
+    validated: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slopes = iter([float("nan"), 1.0, 1.0, 1.0, 1.0])
+    monkeypatch.setattr(
+        "hpcbench.node.frameworks.pytorch.external.exact.ExactModel.slope",
+        lambda self, seed, step: Slope(next(slopes), 1.0, 1.0),
+    )
+    found = validated("dense")
+    assert (found.verdict, found.gradient_check.error) == (FAILED, None)
+    assert found.reason == "the gradients, or the central differences, are not finite in float64"
+    json.dumps(to_json(found), allow_nan=False)
+
+
+def test_a_model_whose_flops_are_unknown_is_not_validated(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = ExternalNetwork.work.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(ExternalNetwork, "work", property(lambda self: replace(right(self), flops_per_item=None)))
+    found = validated("dense")
+    assert found.verdict == NOT_VALIDATED
+    assert found.reason == "the FLOPs of the model are unknown, so the reference could take hours"
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,14 @@ def test_loose_bounds_are_not_a_pass(validated: Any, monkeypatch: pytest.MonkeyP
     assert "which would hide errors" in found.reason
 
 
+def test_a_gradient_that_a_framework_does_not_return_is_wrong(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = PyTorchNetwork.gradients
+    monkeypatch.setattr(PyTorchNetwork, "gradients", lambda self: iter(list(right(self))[:-1]))
+    found = validated("mlp")
+    assert found.verdict == FAILED
+    assert found.reason == "gradients are missing: the framework returned 5 arrays instead of 6"
+
+
 def test_weights_that_a_framework_hides_are_not_guessed(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     right = PyTorchNetwork.weights
     monkeypatch.setattr(PyTorchNetwork, "weights", lambda self: iter(list(right(self))[1:]))

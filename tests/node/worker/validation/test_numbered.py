@@ -32,6 +32,13 @@ def test_numbers_of_two_digits_are_put_together(monkeypatch: pytest.MonkeyPatch)
     assert np.concatenate([each.ravel() for each in places_of(arrays_of, 17)]).max() == 16
 
 
+@pytest.mark.parametrize("wrong", [lambda arrays: arrays[:-1], lambda arrays: [*arrays, arrays[0]]])
+def test_a_missing_array_is_not_zeros(wrong: object) -> None:
+    places = places_of(arrays_of, 17)
+    with pytest.raises(NotFoundError, match=r"the framework returned [24] arrays instead of 3"):
+        in_order(wrong(arrays_of(InitialWeights(5))), places)  # type: ignore[operator]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

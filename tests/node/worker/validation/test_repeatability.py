@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,25 @@ def test_the_variance_shows_where_calls_differ() -> None:
     assert variances is not None
     np.testing.assert_allclose(variances["x"], [[0, 0], [np.var([0, 0.5, 0, 0.5, 0]), 0]])
     np.testing.assert_array_equal(variances["w"], [0])
+
+
+def test_the_variance_is_that_of_all_calls_and_their_results_are_not_kept() -> None:
+    moves = [0.0, 0.0, 0.25, -3.0]
+    kept, made = [], iter(moves)
+
+    def call() -> Arrays:
+        found = moved(next(made))
+        kept.append(weakref.ref(found["x"]))
+        assert sum(reference() is not None for reference in kept) <= 2, "the last call and this one"
+        return found
+
+    found, variances = repeated(FIRST, call, None, [])
+    assert (found.calls, found.largest_difference) == (5, 3.0)
+    assert variances is not None
+    np.testing.assert_allclose(variances["x"], [[0, 0], [np.var([0, *moves]), 0]], rtol=1e-12)
+    made, threads = itertools.cycle([0.0]), iter(moves)
+    found, variances = repeated(FIRST, call, lambda count: moved(next(threads)), [1, 2, 3, 4])
+    assert (found.threads_bitwise, found.threads_difference, variances) == (False, 3.0, None)
 
 
 def test_zeros_of_different_sign_are_different_bits() -> None:

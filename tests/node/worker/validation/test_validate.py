@@ -35,6 +35,19 @@ def test_a_right_operator_passes_with_its_evidence() -> None:
     assert from_json(Validation, to_json(found)) == found
 
 
+def test_bounds_above_which_zeros_would_pass_are_not_a_pass() -> None:
+    def halved(self: Any, results: Arrays) -> Arrays:
+        return {name: 0.5 * array for name, array in results.items()}
+
+    for of in (NumPyOperator, variant(after=halved)):
+        found = validated("mse", {"size": 100_000}, dtype="bfloat16", of=of)
+        assert found.verdict == NOT_VALIDATED
+        assert found.reason.startswith("the bounds of rounding errors are ")
+        assert found.reason.endswith(" of the results, which would hide errors")
+        assert found.worst is not None
+    assert validated("mse", {"size": 100}, dtype="bfloat16").verdict == PASSED
+
+
 def test_the_forward_pass_has_no_gradient_check() -> None:
     found = validated("linear", LINEAR, FORWARD)
     assert (found.gradient_check, list(found.arrays)) == (None, ["output"])
@@ -108,6 +121,14 @@ def test_a_case_that_is_too_large_is_not_validated(monkeypatch: pytest.MonkeyPat
     assert found.reason == "its reference in float64 would take more than 0 GFLOP"
     assert (found.worst, found.repeatability) == (None, None)
     assert validated("tanh", {"size": 5}).verdict == PASSED
+
+
+def test_a_case_with_too_many_numbers_is_not_validated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_NUMBERS", 40 * 9 + 6 * 9 + 6 + 40 * 6)
+    assert validated("linear", LINEAR).verdict == PASSED
+    assert validated("linear", {**LINEAR, "rows": 41}).verdict == NOT_VALIDATED
+    monkeypatch.setattr(module, "MOST_NUMBERS", 1e6)
+    assert validated("tanh", {"size": 10**6}).reason == "its arrays have 2 million numbers, more than 1 million"
 
 
 def test_the_error_map_shows_where_the_error_is() -> None:

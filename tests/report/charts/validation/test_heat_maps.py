@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,18 @@ def test_each_case_has_a_figure_of_its_errors() -> None:
     about = "The largest ratio of an error to its bound is 0.25; the validation passed."
     assert figure.caption == f"{about} Each cell is an element."
     assert figure.description == "Absolute error of 2 x 3 elements. The largest is 5e-07, in rows 1 and columns 1."
+
+
+def test_the_map_of_a_loss_is_not_that_of_a_gradient() -> None:
+    (figure,) = figures_of_validation([maps(replace(SMALL, array="loss"))])
+    assert figure.title == "Error of the loss: operator=softmax"
+
+
+def test_a_case_without_a_verdict_has_not_passed() -> None:
+    (figure,) = figures_of_validation([replace(maps(), verdict="not validated")])
+    assert figure.caption.startswith(
+        "The largest ratio of an error to its bound is 0.25; the results are not validated."
+    )
 
 
 def test_calls_that_differ_have_a_figure_of_their_variance() -> None:

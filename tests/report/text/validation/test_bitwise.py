@@ -61,6 +61,11 @@ def test_runs_that_differ_without_an_explanation_are_named_too(notes: Any) -> No
     assert note.endswith("2 results in 3 runs, over intra_op_threads.")
 
 
+def test_values_of_one_run_each_explain_nothing(notes: Any) -> None:
+    (note,) = notes((7, {"host": "n1"}), (8, {"host": "n2"}), (8, {"host": "n3"}))
+    assert note.endswith("pytorch gemm forward (m=4), 2 results in 3 runs, over nodes_used.")
+
+
 @pytest.mark.parametrize(
     "other",
     [
