@@ -38,7 +38,7 @@ class Profile(Model):
 
     power: Literal["auto", "off"] | Annotated[StrictInt, Field(ge=1)] = Field(
         default="auto",
-        description="operators whose power is measured: `off` for none; a number; `auto` for 60 to 100 of different "
+        description="operators whose power is measured: `off` for none; a number; `auto` for up to 80 with different "
         "utilization, if the node has a power sensor",
         json_schema_extra={"anyOf": [{"enum": ["auto", "off", False]}, {"type": "integer", "minimum": 1}]},
     )
@@ -46,12 +46,12 @@ class Profile(Model):
         default=None,
         ge=1,
         le=MOST_CLOCKS,
-        description="also profile at so many clocks of the device, if the node permits to change them; unset: only at "
-        "its own clock",
+        description="number of clocks of the device at which to profile, in addition to the default clock; requires "
+        "permission on the node",
     )
     unsupported: Literal["refuse", "skip"] = Field(
         default="refuse",
-        description="cases that cannot be profiled: `refuse` the experiment, or `skip` these cases",
+        description="cases that cannot be profiled: `refuse` ends `sweep` with an error, `skip` leaves them out",
     )
 
     @field_validator("power", mode="before")

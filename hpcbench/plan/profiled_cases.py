@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hpcbench.config.workload.nested import shown_value
 from hpcbench.core.profiling.which_cases import AUTO_WINDOWS, FRAMEWORK, SHORTEST_WINDOW_S, refusal
+from hpcbench.errors import UserError
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
@@ -36,13 +37,15 @@ def profiled(
     if not profile or not refused:
         return tuple(cases), ()
     first = refused[0]
-    what = f"case {first.id}{_values(first, experiment)} cannot be profiled: {reasons[first.id]}"
+    named = f"case {first.id}{_values(first, experiment)}"
+    hint = "exclude it, or skip such cases: --set measure.profile.unsupported=skip"
     if len(refused) == len(cases):
-        what = what if len(cases) == 1 else f"no case can be profiled; {what}"
-        raise document.error(what, _PATH, f"use framework: {FRAMEWORK} with task: inference or training")
+        hint = f"use framework: {FRAMEWORK} with task: inference or training"
     if profile.unsupported == "refuse":
-        hint = "exclude it, or skip such cases: --set measure.profile.unsupported=skip"
-        raise document.error(what, _PATH, hint)
+        raise document.error(f"{named} cannot be profiled: {reasons[first.id]}", _PATH, hint)
+    if len(refused) == len(cases):
+        what = f"'{experiment.name}' has no case that can be profiled: {named}: {reasons[first.id]}"
+        raise UserError(what, hint=hint)
     by_reason: dict[str, list[str]] = {}
     for case in refused:
         by_reason.setdefault(reasons[case.id], []).append(f"{case.id}{_values(case, experiment)}")

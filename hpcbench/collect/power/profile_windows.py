@@ -64,7 +64,7 @@ def reason_of_run(record: Record, device: str) -> str:
     reasons = [part.reason for node in record.monitors for part in node.energy if part.kind == kind and part.reason]
     if reasons:
         return "; ".join(dict.fromkeys(reasons))
-    return "no operator had a power window" if record.monitors else "the node was not monitored"
+    return "no power windows: no readable power sensor was found" if record.monitors else "the node was not monitored"
 
 
 class GpuFacts(NamedTuple):
@@ -94,7 +94,7 @@ def readings(record: Record, timeline: Timeline, row: OperatorRow) -> WindowRead
     """Return the readings of the device of `row` in its power window, with the reason if its power is unknown."""
     start_s, end_s, calls = row.window_start_s, row.window_end_s, row.window_calls
     if start_s is None or end_s is None or not end_s > start_s:
-        return without_power("the operator had no power window")
+        return without_power("no power window")
     try:
         node = MonitorSummary(timeline.host, end_s - start_s, energy.of_window(timeline, start_s, end_s))
         parts = [parts_of(record, node, kind) for kind in _KINDS.get(row.device, ())]

@@ -141,7 +141,7 @@ def operators_command(as_json: bool) -> int:
     rows = (
         (
             each.name,
-            f"{each.flops / 1e9:,.3f}",
+            f"{each.flops / 1e9:,.3f}" if each.flops else "-",
             " ".join(f"{name}={str(value).lower()}" for name, value in each.sizes.items()),
         )
         for each in found

@@ -29,7 +29,7 @@ def operators_option() -> Callable[[Command], Command]:
             require("parquet", f"--operators {name}")
         return name
 
-    text = "Write the table of the operators of profiled cases, of all sweeps, to FILE: .parquet or .csv."
+    text = "Write the operator profiles of all SWEEPs to FILE (.parquet or .csv)."
     return click.option("--operators", "operators_file", metavar="FILE", callback=checked, help=text)
 
 

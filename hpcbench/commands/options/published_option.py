@@ -17,5 +17,5 @@ def published_option() -> Callable[[Command], Command]:
         name = not_empty(context, option, file)
         return None if name is None else read_published(name)
 
-    text = "Show the published times of operators in FILE, in the format of DeepBench's results."
+    text = "Show published operator times from FILE (format: DeepBench's results)."
     return click.option("--published", metavar="FILE", callback=read, help=text)

@@ -15,7 +15,7 @@ Examples:
   hpcbench profile quickstart                    the networks of a shipped experiment
   hpcbench profile profile --dry-run             what would run, with an estimate of node-hours
   hpcbench profile my.yaml --local --power off   on this machine, without power
-  hpcbench profile my.yaml --clocks 5            also at five clocks of the device, if the node permits to change them
+  hpcbench profile my.yaml --clocks 5            also at five clocks of the device
   hpcbench profile my.yaml --set measure.repetitions=3
   hpcbench report latest --operators operators.parquet    the rows as a table, with power and energy
 """ + exit_statuses("a case did not complete (local, or with --wait)")
@@ -36,13 +36,13 @@ def _power(_: click.Context, option: click.Parameter, value: str) -> str:
     default="auto",
     show_default=True,
     callback=_power,
-    help="Measure the power of N operators; auto: of 60 to 100 of different utilization, if a node has a power sensor.",
+    help="Measure the power of N operators; auto: up to 80 with different utilization, if the node has a power sensor.",
 )
 @click.option(
     "--clocks",
     metavar="N",
     type=click.IntRange(1, MOST_CLOCKS),
-    help="Also profile at N clocks of the device, if the node permits changes; they are restored. [default: off]",
+    help="Also profile at N clocks of the device, then restore it. Requires permission on the node. [default: off]",
 )
 @sweep_options
 @click.pass_context

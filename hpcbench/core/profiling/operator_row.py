@@ -53,8 +53,9 @@ class OperatorRow:
     cold_low_s: Optional[float] = described("lower end of its CI", default=None)
     cold_high_s: Optional[float] = described("upper end of its CI", default=None)
     stream_s: Optional[float] = described(
-        "time as inside a step. On CPUs: mean in real steps, without the quarters of them with the shortest and "
-        "longest sums. On GPUs: median with weights not in the caches. Of a network: whole steps in turn with these",
+        "time as inside a step. On CPUs: interquartile mean over real steps, ordered by the sum of their operators. "
+        "On GPUs: median, with weights that are not in the caches. Row `network`, on CPUs: whole steps that alternate "
+        "with the timed steps",
         default=None,
     )
     stream_low_s: Optional[float] = described("lower end of its CI", default=None)

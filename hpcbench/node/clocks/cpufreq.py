@@ -1,4 +1,4 @@
-"""The clock of CPUs, by the limits of their frequency governor: https://docs.kernel.org/admin-guide/pm/cpufreq.html."""
+"""The clock of CPUs, by the frequency limits of cpufreq: https://docs.kernel.org/admin-guide/pm/cpufreq.html."""
 
 import os
 from typing import Any, ClassVar, Dict, List, Optional
@@ -23,7 +23,7 @@ class FrequencyLimits(Control):
         lowest = [system.number(folder + "cpuinfo_min_freq") for folder in self._folders]
         highest = [system.number(folder + "cpuinfo_max_freq") for folder in self._folders]
         if not self._folders or None in lowest or None in highest:
-            raise NotPermitted("this node has no cpufreq: virtual machines and some firmware control the clock")
+            raise NotPermitted("cpufreq not found in /sys/devices/system/cpu; virtual machines do not provide it")
         self._lowest_khz = max(khz for khz in lowest if khz is not None)
         self._highest_khz = min(khz for khz in highest if khz is not None)
         self._check_others()
@@ -31,7 +31,7 @@ class FrequencyLimits(Control):
             for name in _LIMITS:
                 path = system.path(folder + name)
                 if not os.access(path, os.W_OK):
-                    raise NotPermitted("%s cannot be written; it requires the rights of root" % path)
+                    raise NotPermitted("cannot write to %s; ask your administrator for write access" % path)
 
     def _check_others(self) -> None:
         own = set(self._system.cpus)
@@ -39,7 +39,8 @@ class FrequencyLimits(Control):
             sharing = {int(cpu) for cpu in (self._system.text(folder + "related_cpus") or "").split()}
             if sharing - own:
                 others = ranges.compact(sorted(sharing - own))
-                raise NotPermitted("CPUs %s, which the job does not have, share their frequency with it" % others)
+                what = "the CPUs of the run share their frequency with CPUs %s" % others
+                raise NotPermitted("%s; request a whole node and all its CPUs (cpus_per_task)" % what)
 
     def states(self, number: int) -> List[DeviceState]:
         least = max(self._lowest_khz, LOWEST_FRACTION * self._highest_khz)

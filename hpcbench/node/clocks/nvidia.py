@@ -5,7 +5,7 @@ from typing import Any, Callable, ClassVar, Dict, List, Optional, Tuple
 
 from .control import LOWEST_FRACTION, Control, DeviceState, NotPermitted, spread
 
-_UNSUPPORTED = "this GPU, driver or user cannot change it"
+_UNSUPPORTED = "not supported by this GPU or driver, or it requires root"
 
 
 class _NvidiaGpu:

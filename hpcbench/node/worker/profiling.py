@@ -49,7 +49,7 @@ def profile(
         traceback.print_exc()
         exhausted = "memory ran out" if adapter.is_out_of_memory(error) else type(error).__name__
         first = (str(error).strip().splitlines() or [""])[0]
-        facts["warnings"].append("profile: it ended early (%s: %s); the rows before are kept" % (exhausted, first))
+        facts["warnings"].append("profile: stopped early (%s: %s); earlier rows are kept" % (exhausted, first))
 
 
 def _check(planned: PlannedRun) -> None:

@@ -94,13 +94,12 @@ def _profile(plan: Plan) -> None:
     if not profile or not found:
         return
     timing, power = found.node_hours(plan.jobs)
-    states = f", at the default clock and {profile.clocks} others" if profile.clocks else ""
-    text = f"Estimate from the settings for {OPERATORS} operators per network{states}: {timing:,.2f} node-hours"
-    if power:
-        text += f", and {power:,.2f} more on nodes with a power sensor"
+    states = f" at the default clock and {profile.clocks} others" if profile.clocks else ""
+    sensor = f" (with power sensor: {timing + power:,.2f})" if power else ""
+    text = f"Estimated cost: {timing:,.2f} node-hours{sensor}, assuming {OPERATORS} operators per network{states}."
     if plan.site.scheduler != "slurm":
-        text += f"; at most {budget(plan.jobs, plan.site).node_hours:,.2f} by the time limits"
-    out.print(f"{text}.", soft_wrap=True)
+        text += f" Limit: {budget(plan.jobs, plan.site).node_hours:,.2f} node-hours (time limits of the jobs)."
+    out.print(text, soft_wrap=True)
 
 
 def _script(name: str, template: Template, script: str) -> None:

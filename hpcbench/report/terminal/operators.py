@@ -14,7 +14,14 @@ from hpcbench.analysis.profiles.clock_states import ClockStates
 from hpcbench.analysis.profiles.step_profile import STREAM, StepProfile
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.numbers import column_format, duration, factor, figure
-from hpcbench.report.text.profiles.clock_states import CLOCK_MOVED, DEFAULT_ONLY, MOVED, columns_of, sentences_of
+from hpcbench.report.text.profiles.clock_states import (
+    CLOCK_MOVED,
+    DEFAULT_ONLY,
+    MOVED,
+    SENSORS,
+    columns_of,
+    sentences_of,
+)
 from hpcbench.report.text.text_columns import NEVER, Column, as_table, fitting
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.text import plural, printable
@@ -151,8 +158,8 @@ def _lacking(count: int) -> str:
 
 def _overhead(part: float) -> str:
     if part < 0:
-        return f"The operators take {_percent(-part)} longer than the whole step; no framework overhead is visible."
-    return f"Framework overhead: {_percent(part)} of the step is in no operator."
+        return f"The operators take {_percent(-part)} longer than the whole step; framework overhead: not measurable."
+    return f"Framework overhead: {_percent(part)} of the step is outside the operators."
 
 
 def _not_alone(rows: Sequence[dict[Any, Any]]) -> Iterator[str]:
@@ -163,7 +170,7 @@ def _not_alone(rows: Sequence[dict[Any, Any]]) -> Iterator[str]:
 
 def _energy(profile: StepProfile) -> str:
     if profile.joules_per_step is None:
-        return f"Energy by operator: not measured ({profile.no_energy})."
+        return f"Energy by operator: not measured ({profile.no_energy}). {SENSORS}"
     text = f"Energy of the operators: {figure(profile.joules_per_step)} J per step"
     text += f", measured for {_percent(profile.energy_covers)} of their time"
     whole = profile.network.get("energy_per_call_j")

@@ -193,7 +193,7 @@ def test_an_operator_that_was_not_chosen_has_no_power_with_a_mock_sensor(
 ) -> None:
     mock_timeline.write(kept, {CPU: lambda _: 100.0})
     frame = table(profiled(), an_operator(**WINDOW), an_operator("add"))
-    assert frame["power_reason"].fillna("").to_list() == ["", "the operator had no power window"]
+    assert frame["power_reason"].fillna("").to_list() == ["", "no power window"]
 
 
 def test_without_any_window_the_reason_is_that_of_the_node(profiled: MakeRecord, table: Write) -> None:

@@ -76,7 +76,7 @@ def test_rows_are_lines(profile: Callable[..., list[str]], tmp_path: Path) -> No
 
 
 def test_an_error_is_a_warning_and_keeps_the_rows(profile: Callable[..., list[str]], tmp_path: Path) -> None:
-    warning = "profile: it ended early (ValueError: bad strides); the rows before are kept"
+    warning = "profile: stopped early (ValueError: bad strides); earlier rows are kept"
     assert profile(Profiling(ValueError("bad strides\nat line 3"))) == [warning]
     assert len((tmp_path / "operators.jsonl").read_text().splitlines()) == 1
 

@@ -20,7 +20,9 @@ from .exact import Exact
 from .outputs import synthetic_targets
 from .trace import Trace
 
-NO_REFERENCE = "a model of a library, your own model or an ONNX file has a reference only in framework: pytorch"
+NO_REFERENCE = (
+    "models of libraries and your own models are validated with framework: pytorch only; ONNX files are not validated"
+)
 _IMAGES = 3  # dimensions of an image
 
 

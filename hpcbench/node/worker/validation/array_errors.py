@@ -80,7 +80,7 @@ class _Total:
         """Return why errors are not finite; None if all are."""
         if self._infinite:
             return "%d of %d elements are not finite" % (self._infinite, self._size)
-        return "an element without rounding errors is wrong" if math.isinf(self._ratio) else None
+        return "an element that must be exact differs from the reference" if math.isinf(self._ratio) else None
 
 
 def finite(number: float) -> Optional[float]:

@@ -31,7 +31,7 @@ def wrong_numbers(worst: ArrayError, found: "numpy.ndarray") -> Optional[str]:
     if not numpy.isfinite(found[index]):
         return "%s is %s %s" % (title, found[index], place)
     if worst.bound_ratio is None:
-        return "%s has no rounding errors, but it is wrong %s" % (title, place)
+        return "%s must be exact, but differs from the reference %s" % (title, place)
     return "the error of %s is %.3g times the bound of rounding errors, %s" % (title, worst.bound_ratio, place)
 
 

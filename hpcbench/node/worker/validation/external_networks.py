@@ -61,7 +61,9 @@ def validate_external(
     except Unsupported as error:
         return Validation(NOT_VALIDATED, str(error))
     if checksum(references) != checksum(others):
-        return Validation(NOT_VALIDATED, "the results of the model are random, for example by dropout of a function")
+        return Validation(
+            NOT_VALIDATED, "the model returns random results, for example because a function calls dropout"
+        )
 
     def call() -> Arrays:
         if not validated.problem.training:
@@ -133,7 +135,8 @@ def _compared(found: Arrays, references: Arrays, tolerances: Dict[str, float]) -
         reason = "the L2 norm of the error of %s is %.3g times its tolerance" % (title, worst.ratio)
         verdict = FAILED
     elif _looseness(references, tolerances) > LOOSE:
-        reason = "float32 changes the results by %.2g, which would hide errors" % _looseness(references, tolerances)
+        share = _looseness(references, tolerances)
+        reason = "rounding to float32 changes the results by %.2g of their norm, too much to detect errors" % share
         verdict = NOT_VALIDATED
     place = error_map(worst.array, found[worst.array], variables[worst.array])
     return Validation(verdict, reason, worst=worst, arrays=errors, error_map=place)

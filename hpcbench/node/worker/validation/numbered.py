@@ -46,7 +46,7 @@ def places_of(weights_of: Callable[[InitialWeights], List["numpy.ndarray"]], cou
     places = [a.astype(numpy.int64) + BASE * b.astype(numpy.int64) - 1 for a, b in zip(low, high)]
     found = numpy.concatenate([each.ravel() for each in places])
     if len(found) != count or found.min() < 0 or (numpy.bincount(found, minlength=count) != 1).any():
-        raise NotFoundError("the arrays of this framework do not have each weight of the model once")
+        raise NotFoundError("the weights of this framework do not match the weights of the model one to one")
     return places
 
 

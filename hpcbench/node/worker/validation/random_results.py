@@ -33,7 +33,7 @@ def what_is_wrong(
     tolerance = _ROUNDINGS * ROUNDINGS[request.dtype].results * numpy.abs(expected)
     wrong = kept & ~(numpy.abs(found - expected) <= tolerance)  # also if it is not a number
     if wrong.any():
-        return "%d kept elements are not x / (1 - rate)" % int(wrong.sum())
+        return "%d of %d elements that dropout keeps are not x / (1 - rate)" % (int(wrong.sum()), int(kept.sum()))
     if request.phase != FORWARD and forward is not None:
         visible = (source != 0) & (request.arrays["x"] != 0)
         others = int((visible & (kept != (forward != 0))).sum())

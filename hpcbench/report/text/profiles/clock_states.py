@@ -13,9 +13,11 @@ from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
 DEFAULT_ONLY = "Tables and figures of operators show the default state of the device only."
+SENSORS = "To list the sensors of a node, run `hpcbench doctor`."
 RULE = (
-    "95 % CI: from the lowest to the highest limit of the CIs of the runs. A state is named as the fastest, or as that "
-    "with the least energy, only if its interval overlaps with no other."
+    "Time: the CI covers the CIs of all runs. Energy: the interval is the expanded uncertainty (about 95 %). A state "
+    "is reported as the fastest, or as the one with the least energy, only if its interval does not overlap with any "
+    "other."
 )
 _CLOCK, _POWER, _METHOD = 2, 3, 4  # values of Column.gives_way
 _TIME = Quantity("time_median_s", "time", "s", better="shorter")
@@ -53,7 +55,7 @@ def sentences_of(case: ClockStates) -> Iterator[str]:
     if any(each.joules_per_step for each in case.states):
         yield _best("Least energy", case.most_efficient, lambda state: _in_words(state.joules_per_step, _joules, state))
     else:
-        yield f"Energy by state: not measured ({case.states[0].no_energy})."
+        yield f"Energy by state: not measured ({case.states[0].no_energy}). {SENSORS}"
     if any(each.clock_moved for each in case.states):
         yield CLOCK_MOVED
 

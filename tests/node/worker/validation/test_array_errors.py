@@ -40,7 +40,7 @@ def test_without_an_error_the_ratio_to_no_bound_is_0() -> None:
         assert error_of([1.0, 2.0], [1.0, 2.0], bound).bound_ratio == 0
         wrong = error_of([1.0, 2.0], [1.0, 2.5], bound)
         assert (wrong.bound_ratio, wrong.ratio, wrong.max) == (None, math.inf, 0.5)
-        assert wrong.reason == "an element without rounding errors is wrong"
+        assert wrong.reason == "an element that must be exact differs from the reference"
     assert error_of([0.0], [0.0]).relative_l2 is None
 
 

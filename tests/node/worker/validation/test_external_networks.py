@@ -228,7 +228,7 @@ def test_a_wrong_backward_pass_of_the_user_differs_from_central_differences(vali
 @pytest.mark.parametrize(
     ("function", "changes", "reason"),
     [
-        ("drops", {}, "the results of the model are random, for example by dropout of a function"),
+        ("drops", {}, "the model returns random results, for example because a function calls dropout"),
         ("only_float32", {}, "the model cannot run in float64 (TypeError: float32 is required)"),
         ("constant", {}, "the model cannot run in float64: aten.exp.default returns fewer bits"),
         ("dense", {"dtype": "bfloat16"}, "networks are validated in float32 only"),

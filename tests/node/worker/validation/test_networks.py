@@ -197,4 +197,4 @@ def test_weights_that_a_framework_hides_are_not_guessed(validated: Any, monkeypa
     monkeypatch.setattr(PyTorchNetwork, "weights", lambda self: iter(list(right(self))[1:]))
     found = validated("mlp")
     assert found.verdict == NOT_VALIDATED
-    assert found.reason == "the arrays of this framework do not have each weight of the model once"
+    assert found.reason == "the weights of this framework do not match the weights of the model one to one"

@@ -38,27 +38,26 @@ def test_equal_results_are_counted_with_what_the_runs_differ_in(notes: Any) -> N
     found = notes(
         (7, {"intra_op_threads": 1}), (7, {"intra_op_threads": 2}), (7, {"intra_op_threads": 2, "host": "n2"})
     )
-    assert found == [
-        "Bitwise equal results in all runs: 1 of 1 operator with equal data, over intra_op_threads, nodes_used."
-    ]
+    equal = "Bitwise equal in all runs: 1 of 1 operator with the same input data"
+    assert found == [f"{equal}; the runs differ in intra_op_threads, nodes_used."]
 
 
 def test_operators_that_differ_are_named_with_what_explains_it(notes: Any) -> None:
     runs = [(7, {"execution": "eager"}), (7, {"execution": "eager", "host": "n2"}), (8, {"execution": "compiled"})]
     relu = {"operator": "relu", "sizes": {}}
     equal, different = notes(*runs, (1, {**relu}), (1, {**relu}))
-    assert equal == "Bitwise equal results in all runs: 1 of 2 operators with equal data."
+    assert equal == "Bitwise equal in all runs: 1 of 2 operators with the same input data."
     assert different == (
-        "Results that are not bitwise equal (result_crc32): 1 of 2 operators with equal data: "
-        "pytorch gemm forward (m=4), 2 results in 3 runs, by execution."
+        "Not bitwise equal: 1 of 2 operators with the same input data. "
+        "pytorch gemm forward (m=4): 2 different results in 3 runs; the result depends on execution."
     )
 
 
 def test_runs_that_differ_without_an_explanation_are_named_too(notes: Any) -> None:
     (note,) = notes((7, {}), (8, {}))
-    assert note.endswith("pytorch gemm forward (m=4), 2 results in 2 runs.")
+    assert note.endswith("pytorch gemm forward (m=4): 2 different results in 2 runs.")
     (note,) = notes((7, {"intra_op_threads": 1}), (8, {"intra_op_threads": 1}), (7, {"intra_op_threads": 2}))
-    assert note.endswith("2 results in 3 runs, over intra_op_threads.")
+    assert note.endswith("2 different results in 3 runs; the runs differ in intra_op_threads.")
 
 
 def test_values_of_one_run_each_explain_nothing(notes: Any) -> None:
@@ -91,4 +90,4 @@ def test_many_differing_operators_are_counted(notes: Any) -> None:
     runs = [(run, {"sizes": {"m": size}}) for size in range(2, MAX_NAMED + 4) for run in (1, 2)]
     (note,) = notes(*runs)
     assert note.count("gemm forward") == MAX_NAMED
-    assert note.endswith("; and 2 more.")
+    assert note.endswith(". 2 more are not listed.")

@@ -77,7 +77,9 @@ def _measured(
         try:
             fields = times(operator, clock, own_pace, in_steps.get(operator.key))
         except RuntimeError as error:  # of the operator: the others are still measured
-            yield rows.of_operator(each, inside.get(each.key), reason="it failed alone: %s" % str(error).split("\n")[0])
+            yield rows.of_operator(
+                each, inside.get(each.key), reason="timing it alone failed: %s" % str(error).split("\n")[0]
+            )
         else:
             yield rows.of_operator(each, inside.get(each.key), **fields)
     for each in timed.values():
