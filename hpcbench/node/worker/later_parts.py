@@ -26,7 +26,7 @@ _ENDED = "the process of the rank ended before it was complete"
 
 
 class Outlet(NamedTuple):
-    """Where the results of a worker go besides the facts that it returns."""
+    """Where the results of a worker go, in addition to the facts that it returns."""
 
     files: Files
     save: Save  # stores facts that are complete except for later parts
