@@ -1,45 +1,60 @@
-"""Operators whose arrays do not fit into memory; the amount of available memory is made up."""
+"""Operators whose arrays do not fit into memory are unsupported, before an array is drawn."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from hpcbench.models.operators import values
 from hpcbench.models.operators.catalog import operator_of
+from hpcbench.models.operators.operator import BOTH, FORWARD
 from hpcbench.node.errors import Unsupported
 from hpcbench.node.frameworks import operator_memory
 from hpcbench.node.frameworks.operator_memory import check_memory, needed_bytes
 from tests.node.worker.validation.numpy_call import computation
 
-ADD = operator_of("add", {"size": 1_000_000_000})
+SIZES = {"rows": 10, "inputs": 20, "outputs": 30}  # 10 x 20, 20 x 30 and 30 numbers; the result has 10 x 30
+LINEAR = operator_of("linear", SIZES)
+ARRAYS, RESULT = 200 + 600 + 30, 300
 
 
 @pytest.mark.parametrize(
-    ("phase", "dtype", "expected"),
+    ("phase", "dtype", "needed"),
     [
-        ("forward", "float32", 2 * 8 + 4),  # two arrays, as they are drawn and in the data type, and a result
-        ("forward", "bfloat16", 2 * 6 + 2),
-        ("both", "float32", 3 * 8 + 3 * 4),  # a cotangent in addition; the result and two gradients
+        (FORWARD, "float32", ARRAYS * (4 + 4) + RESULT * 4),
+        (FORWARD, "bfloat16", ARRAYS * (4 + 2) + RESULT * 2),
+        (BOTH, "float32", (ARRAYS + RESULT) * (4 + 4) + (RESULT + ARRAYS) * 4),
     ],
 )
-def test_needed_bytes_are_those_of_arrays_and_results(phase: str, dtype: str, expected: int) -> None:
-    assert needed_bytes(ADD, phase, dtype) == expected * 10**9
+def test_arrays_are_drawn_in_float32_and_converted(phase: str, dtype: str, needed: int) -> None:
+    assert needed_bytes(LINEAR, phase, dtype) == needed
 
 
-def test_what_does_not_fit_is_unsupported_with_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator_memory, "available_bytes", lambda system: 19_900_000_000)
-    with pytest.raises(
-        Unsupported, match=r"^the arrays of the operator need 20\.0 GB of memory, and 19\.9 GB are available$"
-    ):
-        check_memory(ADD, "forward", "float32")
-    check_memory(ADD, "forward", "bfloat16")
+@pytest.mark.parametrize(("missing", "is_supported"), [(0, True), (1, False)])
+def test_an_operator_needs_all_of_its_arrays_in_memory(
+    monkeypatch: pytest.MonkeyPatch, missing: int, is_supported: bool
+) -> None:
+    available = needed_bytes(LINEAR, FORWARD, "float32") - missing
+    monkeypatch.setattr(operator_memory, "available_bytes", lambda system: available)
+    if is_supported:
+        check_memory(LINEAR, FORWARD, "float32")
+    else:
+        with pytest.raises(Unsupported, match=r"the arrays of the operator need 0\.0 GB of memory"):
+            check_memory(LINEAR, FORWARD, "float32")
 
 
-def test_without_a_known_amount_an_operator_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_that_do_not_fit_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(*given: Any) -> Any:
+        raise AssertionError("an array was drawn")
+
+    monkeypatch.setattr(operator_memory, "available_bytes", lambda system: 4e9)
+    monkeypatch.setattr(values, "arrays_of", draw)
+    message = r"the arrays of the operator need 12\.0 GB of memory, and 4\.0 GB are available"
+    with pytest.raises(Unsupported, match=message):
+        computation("relu", {"size": 10**9})
+
+
+def test_unknown_memory_is_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator_memory, "available_bytes", lambda system: None)
-    check_memory(ADD, "both", "float32")
-
-
-def test_memory_is_checked_before_the_arrays_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator_memory, "available_bytes", lambda system: 1000)
-    with pytest.raises(Unsupported, match=r"and 0\.0 GB are available"):
-        computation("add", {"size": 1_000_000_000})
+    check_memory(operator_of("relu", {"size": 10**9}), FORWARD, "float32")

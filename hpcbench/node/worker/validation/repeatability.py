@@ -39,8 +39,9 @@ def repeated(
     calls.add(call())
     while calls.count < CALLS and time.monotonic() - start < limit_s:
         calls.add(call())
-    for count in threads if with_threads else ():
-        others.add(with_threads(count))
+    if with_threads:
+        for count in threads:
+            others.add(with_threads(count))
     of_threads = others.largest if others.count > 1 else None
     repeatability = Repeatability(
         calls=calls.count,
