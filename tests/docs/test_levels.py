@@ -23,12 +23,13 @@ DOCS = ROOT / "docs"
 PAGES = sorted((DOCS / "levels").glob("*.md"))
 NAMED = re.compile(r"(\w+) `([^`]+)`")
 VALIDATION = "tests/node/worker/validation"
-OPERATOR = "tests/frameworks/test_operators.py::test_all_phases_of_operators_are_within_the_bound"
+OPERATOR = "tests/models/operators/test_reference.py::test_the_result_is_that_of_plain_numpy"
 ON_SLURM = "tests/cluster/test_frameworks_on_slurm.py::test_every_strategy_trains_equal_weights_across_two_nodes"
 CURVES = "tests/collect/test_curves.py::test_a_training_has_curves_of_loss_and_both_accuracies"
 # For each part of Deep500, in the words of the table, a test that fails if hpcbench does not have it.
 TESTS = {
-    "`test_op_forward`, `test_nativeop_forward`": OPERATOR,
+    "`test_op_forward`, `test_nativeop_forward`": f"{VALIDATION}/test_with_pytorch.py::"
+    "test_a_fault_that_is_planted_in_a_function_of_pytorch_is_found",
     "`test_op_gradient`, `numerical_jacobian`": f"{VALIDATION}/test_gradient_check.py::"
     "test_a_gradient_that_is_wrong_by_1e_5_fails",
     "`L1Error`, `L2Error`, `MaxError`": f"{VALIDATION}/test_array_errors.py::"

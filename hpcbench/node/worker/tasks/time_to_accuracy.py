@@ -84,8 +84,7 @@ def learn(network: Network) -> Dict[str, Any]:
 
     held_out_items, sampled_items = (sum(group.gather(count)) for count in (split.counted, len(sample.labels)))
     network.synchronize()
-    started_unix_s, start = time.time(), time.monotonic()
-    untimed_s = 0.0
+    started_unix_s, start, untimed_s = time.time(), time.monotonic(), 0.0
     losses = _train(network, 1)
     first_step_s = time.monotonic() - start
     for epoch in range(1, parameters["max_epochs"] + 1):
