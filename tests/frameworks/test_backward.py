@@ -10,8 +10,9 @@ from hpcbench.core.frameworks import EXCHANGE_IN_UPDATE, FRAMEWORKS, TRAINING_FR
 
 TOLERANCE = 1e-5  # of differences, relative to the largest gradient
 SINGLE = [(framework, execution) for framework in TRAINING_FRAMEWORKS for execution in FRAMEWORKS[framework].executions]
+LONG_BUILDS = [("tensorflow", "horovod")]  # environments that only make test-all builds
 PARALLEL = [
-    (framework, strategy)
+    pytest.param(framework, strategy, marks=[pytest.mark.long] if (framework, strategy) in LONG_BUILDS else [])
     for framework in TRAINING_FRAMEWORKS
     for strategy in FRAMEWORKS[framework].strategies
     if strategy not in ("single", *EXCHANGE_IN_UPDATE.get(framework, ()))

@@ -274,7 +274,7 @@ def test_a_model_whose_flops_are_unknown_is_not_validated(validated: Any, monkey
     [
         ("MOST_FLOPS", 1.0, "too large for the reference: a batch has"),
         ("MOST_WEIGHTS", 1e-3, "too large for the reference: the model has more than"),
-        ("LOOSE", 1e-9, "float32 changes the results by"),
+        ("LOOSE", 1e-9, "rounding to float32 changes the results by"),
     ],
 )
 def test_large_or_badly_conditioned_models_have_a_reason(
