@@ -1,4 +1,4 @@
-"""An operator for hpcbench: y = scale * x * sigmoid(x), as a custom operator of PyTorch (torch.library).
+"""An operator for hpcbench: y = scale * x * sigmoid(x), as a custom operator of PyTorch.
 
     hpcbench sweep own-operators --local
 
@@ -7,6 +7,7 @@ hpcbench passes to each function the arguments that it names: sizes, and arrays 
 
 import numpy
 import torch
+from torch import library
 
 WEIGHTS = ("scale",)  # the other arrays of `inputs` are inputs
 
@@ -16,7 +17,7 @@ def inputs(random, rows=256, columns=1024):
     return {"x": random.standard_normal((rows, columns)), "scale": random.uniform(0.5, 1.5, columns)}
 
 
-@torch.library.custom_op("hpcbench_examples::scaled_silu", mutates_args=())
+@library.custom_op("hpcbench_examples::scaled_silu", mutates_args=())
 def scaled_silu(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     return scale * (x * torch.sigmoid(x))
 

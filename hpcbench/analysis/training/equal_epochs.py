@@ -138,8 +138,10 @@ def _rows(arms: Sequence[Arm]) -> Iterator[dict[str, Any]]:
 
 
 def _base(arm: Arm, alone: Sequence[Arm]) -> Arm | None:
-    """Return the arm of one rank that agrees with an arm in most of _CONTEXT, of these preferably the strategy
-    `single`; None if there is none with the same version of the framework."""
+    """Return the arm of one rank that agrees with an arm in most of _CONTEXT, preferably with the strategy `single`.
+
+    Return None if no arm of one rank has the same version of the framework.
+    """
 
     def agreement(base: Arm) -> tuple[int, bool]:
         agreed = sum(str(base.values[name]) == str(arm.values[name]) for name in _CONTEXT)

@@ -30,10 +30,10 @@ from ...models.source import source_of
 from ..errors import Unsupported
 from ..workload.data import Items
 from ..workload.problem import Problem
-from .library import Library
 from .operator_call import OperatorCall, Request
 from .operator_memory import BYTES, check_memory
 from .profile_request import ProfileRequest
+from .supported_library import SupportedLibrary
 
 if TYPE_CHECKING:
     import numpy
@@ -257,7 +257,7 @@ class Adapter(ABC):
     """One framework."""
 
     name: str
-    libraries: Tuple[Library, ...]  # the framework itself, then the libraries that it computes with
+    libraries: Tuple[SupportedLibrary, ...]  # the framework itself, then the libraries that it computes with
     packages: Tuple[str, ...]  # distributions whose versions belong in the record, if installed
     network: Type[Network]  # of the shipped models
     external: Type[Network]  # of the models of libraries and users, if the framework runs them

@@ -13,7 +13,7 @@ from hpcbench.core.typed_json import from_json
 from hpcbench.core.validation.result import Validation
 from hpcbench.node import frameworks
 from hpcbench.node.frameworks.adapter import Adapter, Computation
-from hpcbench.node.frameworks.library import Library
+from hpcbench.node.frameworks.supported_library import SupportedLibrary
 from hpcbench.node.host import hardware
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.worker import worker
@@ -28,7 +28,7 @@ class NumPyAdapter(Adapter):
     """NumPy as a framework that can change its number of threads."""
 
     name = "numpy"
-    libraries = (Library("NumPy", np.__version__, "1", "99"),)
+    libraries = (SupportedLibrary("NumPy", np.__version__, "1", "99"),)
     packages = ("numpy",)
     changes_threads = True
 

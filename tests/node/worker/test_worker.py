@@ -16,7 +16,7 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import frameworks
 from hpcbench.node.errors import BadModel
 from hpcbench.node.frameworks.adapter import Adapter, Network
-from hpcbench.node.frameworks.library import Library
+from hpcbench.node.frameworks.supported_library import SupportedLibrary
 from hpcbench.node.host import topology
 from hpcbench.node.host.sysfs import System
 from hpcbench.node.launch import ports
@@ -68,7 +68,7 @@ class Stand(Adapter):
     """A framework that is nothing but what run.py sees of one."""
 
     name = "stand-in"
-    libraries: tuple[Library, ...] = (Library("Stand-in", "2.13.0+cpu", "2.3", "3"),)
+    libraries: tuple[SupportedLibrary, ...] = (SupportedLibrary("Stand-in", "2.13.0+cpu", "2.3", "3"),)
     packages = ("pytest", "no-such-distribution")
 
     def __init__(self, trained: Callable[[int], list[np.ndarray]] = lambda rank: []) -> None:
@@ -149,7 +149,7 @@ def test_any_other_version_is_unsupported_and_the_supported_ones_are_named(
 
 def test_what_a_framework_computes_with_must_fit_as_well(worker: Callable[..., dict[str, Any]]) -> None:
     adapter = Stand()
-    adapter.libraries = (Library("Front", "3.1", "3", "4"), Library("Back", "2.2", "2.3", "3"))
+    adapter.libraries = (SupportedLibrary("Front", "3.1", "3", "4"), SupportedLibrary("Back", "2.2", "2.3", "3"))
     facts = worker(adapter)
     assert (facts["status"], facts["framework_version"]) == ("unsupported", "3.1")
     assert facts["error"]["message"].startswith("Back 2.2 is here")

@@ -17,12 +17,12 @@ from ...workload.data import Items
 from ...workload.problem import Problem, channels_last
 from .. import capabilities
 from ..adapter import Adapter, Batch, Computation, Network
-from ..library import Library
+from ..supported_library import SupportedLibrary
 from . import data, strategies
 from .devices import choose_gpu, multiplies_in, pool_size, restrict_cpus
 from .strategies import Arrays
 
-JAX = Library("JAX", jax.__version__, "0.6.2", "1")  # the oldest version that was tested
+JAX = SupportedLibrary("JAX", jax.__version__, "0.6.2", "1")  # the oldest version that was tested
 _DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16, "float16": jnp.float16}
 _ON_CPU = ("float32", "bfloat16")
 

@@ -9,12 +9,12 @@ from ....models import blocks, layers
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 from ...workload.problem import Problem
-from ..library import Library
+from ..supported_library import SupportedLibrary
 
 Arrays = Dict[str, numpy.ndarray]
 Tensor = Any  # symbolic
 
-KERAS = Library("Keras", keras.__version__, "3", "4")
+KERAS = SupportedLibrary("Keras", keras.__version__, "3", "4")
 
 # The native layout of each backend: with the other one, every convolution would transpose its input.
 CHANNELS_FIRST = keras.backend.backend() == "torch"

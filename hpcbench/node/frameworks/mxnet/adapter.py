@@ -17,7 +17,7 @@ from ...workload.data import Items
 from ...workload.problem import Problem
 from .. import capabilities
 from ..adapter import Adapter, Batch, Computation, Network
-from ..library import Library
+from ..supported_library import SupportedLibrary
 
 try:
     import mxnet as mx
@@ -161,7 +161,7 @@ class MXNet(Adapter):
     """The adapter of MXNet."""
 
     name = "mxnet"
-    libraries = (Library("MXNet", mx.__version__, "1.6", "2"),)
+    libraries = (SupportedLibrary("MXNet", mx.__version__, "1.6", "2"),)
     packages = ("mxnet", "mxnet-cu112", "mxnet-cu110", "mxnet-cu102", "numpy", "horovod")
     network = MXNetNetwork
     operator = MXNetOperator

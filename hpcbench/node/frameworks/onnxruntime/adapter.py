@@ -22,7 +22,7 @@ from ...workload.user_code import in_one_line, last_lines
 from .. import capabilities
 from ..adapter import Adapter, Batch, Network
 from ..external.building import check_ranks
-from ..library import Library
+from ..supported_library import SupportedLibrary
 from . import fingerprint, flops, model_file, model_inputs, shapes
 
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -189,7 +189,7 @@ class OnnxRuntime(Adapter):
     """The adapter of ONNX Runtime."""
 
     name = "onnxruntime"
-    libraries = (Library("ONNX Runtime", onnxruntime.__version__, "1.20", "2"),)
+    libraries = (SupportedLibrary("ONNX Runtime", onnxruntime.__version__, "1.20", "2"),)
     packages = ("onnxruntime", "onnxruntime-gpu", "onnx", "numpy")
     memory_errors = _ERRORS
     memory_words = oom_detection.ONNXRUNTIME

@@ -10,8 +10,8 @@ from ...errors import Unsupported
 from ...workload.problem import Problem
 from .. import capabilities
 from ..adapter import Adapter, Computation
-from ..library import Library
 from ..profile_request import ProfileRequest
+from ..supported_library import SupportedLibrary
 from .external.network import ExternalPyTorchNetwork
 from .network import DTYPES, PyTorchNetwork
 from .operators import PyTorchOperator
@@ -33,7 +33,7 @@ class PyTorch(Adapter):
         "transformers",
     )
     # torch.amp.GradScaler takes a device since 2.3.
-    libraries: Tuple[Library, ...] = (Library("PyTorch", torch.__version__, "2.3", "3"),)
+    libraries: Tuple[SupportedLibrary, ...] = (SupportedLibrary("PyTorch", torch.__version__, "2.3", "3"),)
     network: Type[PyTorchNetwork] = PyTorchNetwork
     external: Type[PyTorchNetwork] = ExternalPyTorchNetwork
     operator: Type[PyTorchOperator] = PyTorchOperator

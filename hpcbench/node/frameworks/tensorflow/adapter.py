@@ -15,8 +15,8 @@ from ...workload.data import Items
 from ...workload.problem import Problem, channels_last
 from .. import capabilities
 from ..adapter import Adapter, Batch, Computation, Network
-from ..library import Library
 from ..operator_call import OperatorCall
+from ..supported_library import SupportedLibrary
 from . import data, optimizers, strategies
 from .dense import Formats
 from .layers import sequential
@@ -167,7 +167,7 @@ class TensorFlow(Adapter):
 
     name = "tensorflow"
     packages: Tuple[str, ...] = ("tensorflow", "tensorflow-cpu", "numpy", "keras", "horovod")
-    libraries: Tuple[Library, ...] = (Library("TensorFlow", tf.__version__, "2.12", "3"),)
+    libraries: Tuple[SupportedLibrary, ...] = (SupportedLibrary("TensorFlow", tf.__version__, "2.12", "3"),)
     network: Type[TensorFlowNetwork] = TensorFlowNetwork
     operator: Optional[Type[OperatorCall]] = TensorFlowOperator
     # From TensorFlow's own allocators, and from XLA, which wraps them in errors of other types.

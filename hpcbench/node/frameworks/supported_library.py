@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Library(NamedTuple):
+class SupportedLibrary(NamedTuple):
     """A library that an adapter is written for, with its installed version."""
 
     name: str
