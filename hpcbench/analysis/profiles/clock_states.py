@@ -97,7 +97,6 @@ def state_in_words(clock_mhz: float | None, power_limit_w: float | None) -> str:
 
 def _state(clock_mhz: float | None, power_limit_w: float | None, rows: pd.DataFrame, time: str) -> ClockState:
     clocks = rows["sm_clock_mhz"].fillna(rows["cpu_clock_mhz"])
-    reasons = rows["power_reason"].dropna()
     energy = _with_uncertainty(rows["energy_per_call_j"], rows["energy_uncertainty_j"])
     return ClockState(
         state=state_in_words(clock_mhz, power_limit_w) or DEFAULT,
@@ -110,8 +109,18 @@ def _state(clock_mhz: float | None, power_limit_w: float | None, rows: pd.DataFr
         step_s=_value(rows[f"{time}_s"], rows[f"{time}_low_s"], rows[f"{time}_high_s"]),
         power_w=_with_uncertainty(rows["power_w"], rows["power_uncertainty_w"]),
         joules_per_step=energy,
-        no_energy=None if energy else str(reasons.iloc[0]) if len(reasons) else "not measured",
+        no_energy=None if energy else _why_no_energy(rows),
     )
+
+
+def _why_no_energy(rows: pd.DataFrame) -> str:
+    """Return why the energy of whole steps is unknown."""
+    reasons = rows["power_reason"].dropna()
+    if len(reasons):
+        return str(reasons.iloc[0])
+    if rows["power_w"].notna().any():
+        return "the number of steps in the power window is unknown"
+    return "the table has neither a power nor a reason"
 
 
 def _value(medians: pd.Series[float], lows: pd.Series[float], highs: pd.Series[float]) -> Value | None:

@@ -135,8 +135,14 @@ class StepProfile:
         """Return why the energy of no operator was measured; None if one was."""
         if self.joules_per_step is not None:
             return None
+        if not len(self.operators):
+            return "the profile has no operator"
         reasons = self.operators["power_reason"].dropna()
-        return str(reasons.mode().iloc[0]) if len(reasons) else "not measured"
+        if len(reasons):
+            return str(reasons.mode().iloc[0])
+        if self.operators["power_w"].notna().any():
+            return "the operators whose power was measured have no time"
+        return "the table has neither a power nor a reason"
 
 
 def step_profiles(table: pd.DataFrame) -> list[StepProfile]:

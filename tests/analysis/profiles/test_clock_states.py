@@ -84,8 +84,12 @@ def test_power_limits_are_states_and_clocks_are_those_measured() -> None:
 
 
 def test_without_energy_there_is_the_reason() -> None:
-    found = states(step(None, 0.01, power_reason="no sensor"), step(1080, 0.02))
-    assert [each.no_energy for each in found.states] == ["no sensor", "not measured"]
+    found = states(step(None, 0.01, power_reason="no sensor"), step(1080, 0.02), step(2040, 0.03, power_w=9.0))
+    assert [each.no_energy for each in found.states] == [
+        "no sensor",
+        "the table has neither a power nor a reason",
+        "the number of steps in the power window is unknown",
+    ]
     assert found.most_efficient == []
     assert found.states[0].joules_per_step is None
 

@@ -89,7 +89,12 @@ def test_without_energy_there_is_the_most_frequent_reason() -> None:
     found = profile(NETWORK, {**GEMM, "power_reason": "no sensor"}, {**GEMM_BACK, "power_reason": "no sensor"}, LSTM)
     assert found.joules_per_step is None
     assert found.no_energy == "no sensor"
-    assert profile(GEMM).no_energy == "not measured"
+
+
+def test_without_energy_and_reason_there_is_what_is_missing() -> None:
+    assert profile(NETWORK).no_energy == "the profile has no operator"
+    assert profile(GEMM).no_energy == "the table has neither a power nor a reason"
+    assert profile({**VIEW, **ENERGY}).no_energy == "the operators whose power was measured have no time"
 
 
 def test_of_several_runs_the_medians_count() -> None:
