@@ -29,7 +29,7 @@ from hpcbench.node.frameworks.pytorch.profiler.replay import Captured, Round
 from hpcbench.node.frameworks.pytorch.profiler.step import observable, step_of
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
-from hpcbench.node.worker.stopping_rules import Settings
+from hpcbench.node.measurement.stopping_rules import Settings
 from hpcbench.node.workload.problem import of_case
 from hpcbench.plan.case import Case, expand
 

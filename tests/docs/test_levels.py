@@ -37,7 +37,7 @@ TESTS = {
     "`NormDifference`": f"{VALIDATION}/test_array_errors.py::test_errors_in_units_in_the_last_place",
     "`DiffHeatmap`": "tests/report/charts/validation/test_heat_maps.py::test_each_case_has_a_figure_of_its_errors",
     "`VarHeatmap`": f"{VALIDATION}/test_repeatability.py::test_the_variance_shows_where_calls_differ",
-    "`WallclockTime`": "tests/node/worker/test_timing.py::test_a_sample_includes_the_wait_for_the_device",
+    "`WallclockTime`": "tests/node/measurement/test_timing.py::test_a_sample_includes_the_wait_for_the_device",
     "reference operators: add": OPERATOR,
     "average, max and global pooling": OPERATOR,
     "batch normalization, training and inference": OPERATOR,

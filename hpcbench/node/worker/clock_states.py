@@ -10,7 +10,8 @@ from ..clocks import choose, guard, leftovers
 from ..clocks.control import Control, DeviceState, NotPermitted
 from ..frameworks.profile_request import ProfileRequest
 from ..host.sysfs import this_system
-from . import clock_order, timing
+from ..measurement import timing
+from . import clock_order
 
 if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation

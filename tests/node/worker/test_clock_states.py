@@ -21,8 +21,8 @@ from hpcbench.node.clocks.control import DeviceState, NotPermitted
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from hpcbench.node.frameworks.profile_request import ProfileRequest
 from hpcbench.node.host.sysfs import System
+from hpcbench.node.measurement.stopping_rules import Settings
 from hpcbench.node.worker import clock_states
-from hpcbench.node.worker.stopping_rules import Settings
 from tests.node.clocks import cpufreq_tree
 
 pytestmark = pytest.mark.integration

@@ -9,8 +9,8 @@ import torch
 
 from ....host.caches import last_level_bytes
 from ....host.sysfs import this_system
-from ....worker import timing
-from ....worker.stopping_rules import Settings, Stopping
+from ....measurement import timing
+from ....measurement.stopping_rules import Settings, Stopping
 from .replay import Round
 
 _SHORTEST_S = 1e-3  # of a measurement of a GPU: its events have a resolution of 0.5 us, which is 0.05 %

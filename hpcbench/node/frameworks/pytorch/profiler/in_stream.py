@@ -20,7 +20,7 @@ from statistics import stdev
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .....core.profiling.operator_row import FORWARD, NETWORK
-from ....worker.stopping_rules import Settings, Stopping
+from ....measurement.stopping_rules import Settings, Stopping
 from .listing import AtenCalls, Calls, Key, Step
 
 _WARMUP_STEPS = 2  # timed steps that do not count: in the first, the mode examines each operator

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 import torch
 
-from ....worker.stopping_rules import Settings, interval
+from ....measurement.stopping_rules import Settings, interval
 from .clocks import FEWEST_MEASUREMENTS, Clock
 from .in_stream import StreamTime
 from .replay import Captured, Round

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 from hpcbench.node.frameworks.pytorch.profiler import in_stream, step  # noqa: E402 - they need torch
 from hpcbench.node.frameworks.pytorch.profiler.in_stream import StreamTime, StreamTimer, stream_times  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.listing import Key, Step  # noqa: E402
-from hpcbench.node.worker.stopping_rules import Settings  # noqa: E402
+from hpcbench.node.measurement.stopping_rules import Settings  # noqa: E402
 
 Build = Callable[..., Any]
 GEMM, RELU = (Key(name, "forward", "{}") for name in ("gemm", "relu"))

@@ -16,8 +16,8 @@ from hpcbench.core.typed_json import from_json, to_json
 from hpcbench.node.clocks import choose
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from hpcbench.node.frameworks.profile_request import ProfileRequest
+from hpcbench.node.measurement.stopping_rules import Settings
 from hpcbench.node.worker import clock_states
-from hpcbench.node.worker.stopping_rules import Settings
 from tests.node.clocks import cpufreq_tree
 
 pytestmark = pytest.mark.torch

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 from hpcbench.node.frameworks.pytorch.profiler import clocks, replay, timing  # noqa: E402 - they need torch
 from hpcbench.node.frameworks.pytorch.profiler.in_stream import StreamTime  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.listing import Key  # noqa: E402
-from hpcbench.node.worker.stopping_rules import Settings  # noqa: E402
+from hpcbench.node.measurement.stopping_rules import Settings  # noqa: E402
 
 SETTINGS = Settings(precision=0.01, min_measurements=7, min_time_s=0.0, max_time_s=0.01, max_warmup_s=0.0)
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hpcbench.core.samples import Samples
 from hpcbench.core.typed_json import to_json
-from hpcbench.node.worker.stopping_rules import MAX_SAMPLES, MAX_TIME, PRECISION, Settings
-from hpcbench.node.worker.timing import ClockError, measure
+from hpcbench.node.measurement.stopping_rules import MAX_SAMPLES, MAX_TIME, PRECISION, Settings
+from hpcbench.node.measurement.timing import ClockError, measure
 
 
 def asked(**changes: Any) -> Settings:
