@@ -58,7 +58,7 @@ def _trains_again(p: Parameters) -> bool:
 
 
 def time_warnings(jobs: Sequence[Job], measure: Measure) -> list[str]:
-    """Return a warning if a run may reach its time limit after its measurement; of several runs, that of the longest."""
+    """Return a warning if a run may reach its time limit after its measurement, with the times of the worst run."""
     worst = max(
         ((found.total_s - job.resources.limit_s, job.resources.limit_s, found) for job, found in _found(jobs, measure)),
         key=lambda each: each[0],
