@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
 
 from .....core.profiling.operator_row import OperatorRow
-from .clocks import step_of
 from .replay import Round
+from .timers import step_of
 
-_BLOCK_S = 0.1  # of calls between two readings of the clock: a window of 2 s is at most 5 % longer than requested
+_BLOCK_S = 0.1  # of calls between two readings of the timer: a window of 2 s is at most 5 % longer than requested
 _MAX_BLOCK = 100_000  # rounds, in case the time of a call is unknown or far too short
 # Before an idle window: NVML returns the power of many GPUs averaged over one second (nvmlDeviceGetPowerUsage), so that
 # it contains the work before; the clock also falls within this time.

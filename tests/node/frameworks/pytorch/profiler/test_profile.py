@@ -24,7 +24,7 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
 
 from hpcbench.node.frameworks import load  # noqa: E402 - they need torch
-from hpcbench.node.frameworks.pytorch.profiler import clocks, power_windows, profile, rows  # noqa: E402
+from hpcbench.node.frameworks.pytorch.profiler import power_windows, profile, rows, timers  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.compiled_kernels import kernels_of, members_of  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.in_network import Profiled  # noqa: E402
 
@@ -67,7 +67,7 @@ def test_each_operator_has_times_or_a_reason(build: Build) -> None:
 def test_without_real_steps_operators_are_replayed_for_the_stream(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clocks.CpuClock, "runs_at_once", False)
+    monkeypatch.setattr(timers.CpuTimer, "runs_at_once", False)
     whole, *operators = profiled(build("mlp"))
     assert whole.stream_s is None
     assert {row.kind == "view" for row in operators if row.stream_s is None} == {True}
