@@ -87,8 +87,8 @@ def test_operators_in_the_stream_are_those_of_the_list(build: Build, model: str,
     assert min(times_s) > 0
 
 
-def test_only_the_call_itself_is_between_two_readings_of_the_clock() -> None:
-    """With a clock that counts its readings, each call takes one unit, whatever happens between calls."""
+def test_only_the_call_itself_is_between_two_readings_of_the_timer() -> None:
+    """With a timer that counts its readings, each call takes one unit, whatever happens between calls."""
     readings = itertools.count()
     ones = torch.ones(4)
     timer = StreamTimer(
