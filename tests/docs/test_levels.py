@@ -25,6 +25,7 @@ NAMED = re.compile(r"(\w+) `([^`]+)`")
 VALIDATION = "tests/node/worker/validation"
 OPERATOR = "tests/models/operators/test_reference.py::test_the_result_is_that_of_plain_numpy"
 ON_SLURM = "tests/cluster/test_frameworks_on_slurm.py::test_every_strategy_trains_equal_weights_across_two_nodes"
+REAL_DATA = "tests/frameworks/test_real_data.py"
 CURVES = "tests/collect/test_curves.py::test_a_training_has_curves_of_loss_and_both_accuracies"
 # For each part of Deep500, in the words of the table, tests that fail if hpcbench does not have it.
 TESTS: dict[str, str | tuple[str, ...]] = {
@@ -58,7 +59,7 @@ TESTS: dict[str, str | tuple[str, ...]] = {
     "memory": "tests/node/frameworks/pytorch/test_backward.py::"
     "test_saved_activations_are_the_arrays_of_the_backward_pass_alone",
     "`ExecutorEvent`": "tests/probe/test_callbacks.py::test_a_trainer_of_a_framework_records_its_steps",
-    "`test_training`": "tests/frameworks/test_real_data.py::test_every_framework_learns_to_read_digits",
+    "`test_training`": f"{REAL_DATA}::test_every_framework_learns_to_read_digits",
     "`TrainingAccuracy`": CURVES,
     "`TestAccuracy`, `DatasetAccuracy`": CURVES,
     "`SummaryGeneratorEvent`": "tests/node/worker/tasks/test_time_to_accuracy.py::"
@@ -72,8 +73,7 @@ TESTS: dict[str, str | tuple[str, ...]] = {
     "test_an_epoch_in_the_order_of_the_last_one_is_found",
     "`test_sampler`, `SamplerEventMetric`": (
         f"{VALIDATION}/test_data_check.py::test_items_that_are_not_delivered_once_are_found",
-        "tests/frameworks/test_real_data.py::"
-        "test_the_task_input_pipeline_brings_an_epoch_of_training_without_a_network",
+        f"{REAL_DATA}::test_the_task_input_pipeline_brings_an_epoch_of_training_without_a_network",
     ),
     "`DatasetBias`": f"{VALIDATION}/test_data_check.py::test_other_shares_of_classes_on_one_rank_have_a_small_p_value",
     "learning rate schedules by epoch or step": "tests/models/test_schedules.py::"
@@ -87,7 +87,7 @@ TESTS: dict[str, str | tuple[str, ...]] = {
     "recipes with acceptable values": "tests/commands/run/test_recipe_of_pytorch.py::"
     "test_the_recipe_is_rejected_with_a_learning_rate_near_0",
     "`CommunicationVolume`": "tests/frameworks/test_communication.py::test_ranks_exchange_the_bytes_of_their_strategy",
-    "distributed and partitioned samplers": "tests/frameworks/test_real_data.py::test_two_ranks_deliver_each_item_once",
+    "distributed and partitioned samplers": f"{REAL_DATA}::test_two_ranks_deliver_each_item_once",
     "synchronous SGD by all-reduce (DSGD)": ON_SLURM,
     "consistent parameter server (PSSGD)": ON_SLURM,
     "inconsistent parameter server (ASGD)": ON_SLURM,
