@@ -53,6 +53,10 @@ class PyTorchOperator(OperatorCall):
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
 
+    @classmethod
+    def free_device_bytes(cls, problem: Problem) -> Optional[int]:
+        return int(torch.cuda.mem_get_info(device_of(problem))[0]) if problem.on_gpu else None
+
     @property
     def execution(self) -> Optional[str]:
         """Return eager in float64: the compiler would compile each of the calls of a gradient check."""
