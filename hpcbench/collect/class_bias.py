@@ -2,6 +2,9 @@
 
 The counts of a rank in one epoch are compared with the shares of the classes in the training split. A rank gets items
 without replacement, so that the counts vary less than the test assumes, and the p-value is conservative.
+
+Epochs are tested one by one: a rank may have the same items in each, and the sum of equal counts would have twice the
+statistic. Bonferroni's correction is valid however ranks and epochs depend on one another.
 """
 
 from __future__ import annotations
@@ -18,11 +21,11 @@ _SMALL = 1e-16
 
 
 def class_bias_columns(record: Record) -> dict[str, Any]:
-    """Return the smallest p-value over the ranks, times their number (Bonferroni); None if classes were not counted."""
+    """Return the smallest p-value over ranks and epochs, times their number; None if classes were not counted."""
     check = record.validation.data if record.validation else None
     if check is None or not check.class_counts:
         return {COLUMN: None}
-    values = [p_value(counts, check.split_class_counts) for counts in check.class_counts]
+    values = [p_value(counts, check.split_class_counts) for epoch in check.class_counts for counts in epoch]
     return {COLUMN: min(1.0, len(values) * min(values))}
 
 

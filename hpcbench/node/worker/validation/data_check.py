@@ -75,7 +75,9 @@ def compared(whole: List[_Delivered], ranks: List[List[_Delivered]], expected: i
         missing_items=max(0, expected - min(found)),
         dropped_items=sum(split.values()) - expected,
         reshuffled=all(rank[0].identities != rank[1].identities for rank in ranks),
-        class_counts=[_counts(rank[0].labels, labels) for rank in ranks] if labels else [],
+        class_counts=[[_counts(rank[epoch].labels, labels) for rank in ranks] for epoch in range(len(epochs))]
+        if labels
+        else [],
         split_class_counts=_counts(labels, labels),
     )
 

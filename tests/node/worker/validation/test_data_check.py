@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcbench.collect.class_bias import class_bias_columns
 from hpcbench.core.typed_json import from_json, to_json
 from hpcbench.core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
 from hpcbench.node.launch import ports
@@ -52,6 +53,16 @@ def skipping(rank: int, count: int, epoch: int) -> np.ndarray[Any, Any]:
     """Leave out item 0 in the second epoch, for which item 1 comes twice."""
     places = shuffled(rank, count, epoch)
     return np.maximum(np.sort(places), epoch)[places]
+
+
+def skewed(since: int) -> Sampler:
+    """Deliver two of the items again and again on rank 0, from epoch `since` on: of five classes, at most two."""
+
+    def sampler(rank: int, count: int, epoch: int) -> np.ndarray[Any, Any]:
+        places = shuffled(rank, count, epoch)
+        return places % 2 if rank == 0 and epoch >= since else places
+
+    return sampler
 
 
 def in_order(rank: int, count: int, epoch: int) -> np.ndarray[Any, Any]:
@@ -120,7 +131,7 @@ def test_each_item_once_per_epoch_passes(check: Any, duplicates: int) -> None:
     assert data == other.data
     assert (data.items, data.dropped_items) == (80, 93 - 80), "46 items of each rank fill 5 batches of 8"
     assert (data.repeated_items, data.missing_items, data.reshuffled) == (0, 0, True)
-    assert [sum(counts) for counts in data.class_counts] == [40, 40]
+    assert [[sum(counts) for counts in epoch] for epoch in data.class_counts] == [[40, 40], [40, 40]]
     assert sum(data.split_class_counts) == 93
     assert from_json(Validation, to_json(one)).data.items == 80
 
@@ -165,3 +176,14 @@ def test_an_epoch_in_the_order_of_the_last_one_is_found(check: Any) -> None:
         assert found.verdict == FAILED
         assert found.reason == "the pipeline of a rank delivered two epochs in the same order"
         assert found.data.repeated_items == 0
+
+
+@pytest.mark.parametrize("since", [0, 1], ids=["both epochs", "the second epoch"])
+def test_other_shares_of_classes_on_one_rank_have_a_small_p_value(check: Any, since: int) -> None:
+    def p_value(sampler: Sampler) -> float:
+        (one, other) = (class_bias_columns(SimpleNamespace(validation=each)) for each in check(sampler))  # type: ignore[arg-type]
+        assert one == other
+        return float(one["class_bias_p_value"])
+
+    assert p_value(shuffled) > 0.01
+    assert p_value(skewed(since)) < 1e-9
