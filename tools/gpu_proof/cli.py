@@ -101,9 +101,7 @@ def _prove(given: argparse.Namespace, end_s: float) -> int:
     if given.list:
         print("\n".join(names))
         return 0
-    chosen = (
-        given.steps.split(",") if given.steps else default_steps(given.change_clocks)
-    )
+    chosen = given.steps.split(",") if given.steps else default_steps(given.change_clocks)
     unknown = [name for name in chosen if name not in names]
     if unknown:
         print(f"error: unknown step '{unknown[0]}'; steps: {', '.join(names)}", file=sys.stderr)
