@@ -9,6 +9,7 @@ from ...host import hardware
 from .data_check import check_data
 from .external_networks import validate_external
 from .networks import validate_network
+from .retained_memory import retained
 from .validate import validate
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ def validate_run(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) ->
     """
     facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
     try:
-        validation = _validation(adapter, computation, facts)
+        with retained():
+            validation = _validation(adapter, computation, facts)
     except Exception as error:
         if not adapter.is_out_of_memory(error):
             raise
