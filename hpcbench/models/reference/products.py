@@ -2,7 +2,7 @@
 
 import math
 from functools import reduce
-from typing import NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 import numpy
 
@@ -101,9 +101,10 @@ class _Factors(NamedTuple):
         """Return some rows of the product."""
         left, right = self.left[part], self.right
         if left.shape[1] > _FEW_TERMS:
-            return left @ right
+            product: NDArray = left @ right
+            return product
         # BLAS takes ten times as long for a few terms.
-        result = left[:, :1] * right[:1]
+        result: NDArray = left[:, :1] * right[:1]
         for term in range(1, left.shape[1]):
             result += left[:, term : term + 1] * right[term]
         return result

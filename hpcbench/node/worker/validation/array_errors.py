@@ -35,9 +35,11 @@ def _parts(
     arrays = [found, expected] if bounds is None else [found, expected, bounds]
     if expected.flags.c_contiguous:
         arrays = [array.reshape(-1) for array in arrays]
-    for part in blocks(arrays[1].shape):
-        found_part, expected_part, *bound = (array[part].reshape(-1) for array in arrays)
-        yield found_part, expected_part, bound[0] if bound else None
+    for rows in blocks(arrays[1].shape):
+        flat = [array[rows].reshape(-1) for array in arrays]
+        for part in blocks(flat[0].shape):
+            found_part, expected_part, *bound = (array[part] for array in flat)
+            yield found_part, expected_part, bound[0] if bound else None
 
 
 class _Total:
@@ -95,10 +97,17 @@ class _Total:
 
 def sum_of_squares(array: "numpy.ndarray") -> float:
     """Return the sum of the squares of an array, in float64."""
-    rows = array if array.flags.c_contiguous else array.T
-    numbers = rows.reshape(-1)
-    parts = (numbers[part].astype(numpy.float64, copy=False) for part in blocks(numbers.shape))
-    return float(sum(numpy.vdot(part, part) for part in parts))
+    numbers = array if array.flags.c_contiguous else array.T
+    return product_of(numbers, numbers)
+
+
+def product_of(first: "numpy.ndarray", second: "numpy.ndarray") -> float:
+    """Return the sum of the products of two arrays of one shape, in float64."""
+    one, other = first.reshape(-1), second.reshape(-1)
+    in_float64 = (
+        [array[part].astype(numpy.float64, copy=False) for array in (one, other)] for part in blocks(one.shape)
+    )
+    return float(sum(numpy.vdot(*pair) for pair in in_float64))
 
 
 def finite(number: float) -> Optional[float]:

@@ -5,14 +5,15 @@ import ctypes
 import os
 from typing import Iterator, Mapping
 
-_TOP_PAD, _MMAP_MAX = -2, -4  # parameters of mallopt(3)
-_DEFAULTS = {_TOP_PAD: 128 * 1024, _MMAP_MAX: 65536}
-MOST_BYTES = 2**30  # of freed memory at the end of the heap
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # parameters of mallopt(3)
+_NEVER = -1
+# The defaults of glibc, and the threshold that it reaches by itself in a process with large arrays.
+_BEFORE = {_TRIM_THRESHOLD: 2**26, _MMAP_MAX: 65536}
 
 
 @contextlib.contextmanager
 def retained(environment: Mapping[str, str] = os.environ) -> Iterator[None]:
-    """Retain up to 1 GiB of freed memory while the context is open, and release it at its end.
+    """Retain freed memory while the context is open, and release it at its end.
 
     Otherwise glibc returns each large array to Linux, which clears the memory page by page for the next one: two
     thirds of the CPU time of a gradient of 16 million weights. Other C libraries, and processes whose environment
@@ -24,10 +25,10 @@ def retained(environment: Mapping[str, str] = os.environ) -> Iterator[None]:
         yield
         return
     library.mallopt(_MMAP_MAX, 0)
-    library.mallopt(_TOP_PAD, MOST_BYTES)
+    library.mallopt(_TRIM_THRESHOLD, _NEVER)
     try:
         yield
     finally:
-        for parameter, value in _DEFAULTS.items():
+        for parameter, value in _BEFORE.items():
             library.mallopt(parameter, value)
         library.malloc_trim(ctypes.c_size_t(0))
