@@ -69,8 +69,8 @@ def profile_command(
     """Measure the cases of EXPERIMENT, and time each operator of their networks: forward, backward, optimizer.
 
     It is `hpcbench sweep` with `measure.profile` and one run per case, without retries (--set measure.repetitions=N for
-    more runs). Only PyTorch has an operator profiler, for inference and training in one process: other cases are left out, with a
-    warning.
+    more runs). Only PyTorch has an operator profiler, for inference and training in one process: other cases are left
+    out, with a warning.
     """
     if restore_clocks:
         return _restore_clocks(context)
