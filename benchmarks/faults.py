@@ -46,8 +46,8 @@ import json, os, sys
 os.sched_setaffinity(0, [int(sys.argv[1])])
 {workload}
 from hpcbench.core.typed_json import to_json
-from hpcbench.node.worker.timing import measure
-from hpcbench.node.worker.stopping_rules import Settings
+from hpcbench.node.measurement.timing import measure
+from hpcbench.node.measurement.stopping_rules import Settings
 settings = Settings(1e-9, 10, float(sys.argv[2]), float(sys.argv[2]), 0.5)
 step()
 print("measuring", flush=True)

@@ -22,14 +22,14 @@ from hpcbench.config.experiment import load_experiment
 from hpcbench.config.slurm_options import SlurmOptions
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.node.frameworks import load
-from hpcbench.node.frameworks.pytorch.profiler.clocks import CpuClock
 from hpcbench.node.frameworks.pytorch.profiler.in_stream import StreamTimer
 from hpcbench.node.frameworks.pytorch.profiler.listing import Key
 from hpcbench.node.frameworks.pytorch.profiler.replay import Captured, Round
 from hpcbench.node.frameworks.pytorch.profiler.step import observable, step_of
+from hpcbench.node.frameworks.pytorch.profiler.timers import CpuTimer
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
-from hpcbench.node.worker.stopping_rules import Settings
+from hpcbench.node.measurement.stopping_rules import Settings
 from hpcbench.node.workload.problem import of_case
 from hpcbench.plan.case import Case, expand
 
@@ -103,15 +103,15 @@ def seconds(run: Callable[[], Any]) -> float:
 
 def operators() -> Iterator[bool]:
     """Print a row for each operator alone; yield whether it is within the limits."""
-    clock = CpuClock()
+    cpu_timer = CpuTimer()
     with torch.inference_mode():
         for name, (function, *arguments) in examples().items():
             weights = [isinstance(each, torch.Tensor) for each in arguments].count(True) * [False]
             captured = Captured(Key(str(function), "forward", "{}"), function, (tuple(arguments), {}), weights)
-            yield row(f"alone: {name}", alone(captured.round(1), clock), ALONE)
+            yield row(f"alone: {name}", alone(captured.round(1), cpu_timer), ALONE)
 
 
-def alone(calls: Round, clock: CpuClock) -> list[float]:
+def alone(calls: Round, cpu_timer: CpuTimer) -> list[float]:
     """Return the ratios of the two medians, ours over theirs, each of two measurements in turn.
 
     Theirs is the shortest median over several lengths of blocks, since each length can only add time: the blocks of
@@ -121,7 +121,7 @@ def alone(calls: Round, clock: CpuClock) -> list[float]:
     timer = Timer("call()", "call = given", globals=known, num_threads=torch.get_num_threads())  # a local name is fast
 
     def ours() -> float:
-        return statistics.median(clock.times_s(calls, SETTINGS))
+        return statistics.median(cpu_timer.times_s(calls, SETTINGS))
 
     def theirs() -> float:
         return min(map(their_median, numbers))

@@ -12,8 +12,8 @@ import torch
 from torch.utils.benchmark import Timer
 
 from hpcbench.core.samples import Samples
-from hpcbench.node.worker.stopping_rules import Settings
-from hpcbench.node.worker.timing import measure
+from hpcbench.node.measurement.stopping_rules import Settings
+from hpcbench.node.measurement.timing import measure
 
 ROUNDS = 80  # so many that those in which the machine changes its speed do not count
 SECONDS = 0.2

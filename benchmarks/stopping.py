@@ -17,8 +17,8 @@ from noise import Floats
 
 from hpcbench.analysis.stats.intervals import median_interval
 from hpcbench.config.experiment import Measure
-from hpcbench.node.worker.stopping_rules import PRECISION, Settings, Stopping
-from hpcbench.node.worker.timing import WINDOW_S
+from hpcbench.node.measurement.stopping_rules import PRECISION, Settings, Stopping
+from hpcbench.node.measurement.timing import WINDOW_S
 
 CASES = 300
 RUNS = Measure().repetitions

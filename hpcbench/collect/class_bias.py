@@ -2,12 +2,16 @@
 
 The counts of a rank in one epoch are compared with the shares of the classes in the training split. A rank gets items
 without replacement, so that the counts vary less than the test assumes, and the p-value is conservative.
+
+Epochs are tested one by one: a rank may have the same items in each, and the sum of equal counts would have twice the
+statistic. Bonferroni's correction is valid however ranks and epochs depend on one another.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from hpcbench.core.record import Record
@@ -18,20 +22,26 @@ _SMALL = 1e-16
 
 
 def class_bias_columns(record: Record) -> dict[str, Any]:
-    """Return the smallest p-value over the ranks, times their number (Bonferroni); None if classes were not counted."""
+    """Return the smallest p-value over ranks and epochs, times their number; None if classes were not counted."""
     check = record.validation.data if record.validation else None
     if check is None or not check.class_counts:
         return {COLUMN: None}
-    values = [p_value(counts, check.split_class_counts) for counts in check.class_counts]
+    values = [p_value(counts, check.split_class_counts) for epoch in check.class_counts for counts in epoch]
     return {COLUMN: min(1.0, len(values) * min(values))}
 
 
 def p_value(counts: Sequence[int], split: Sequence[int]) -> float:
-    """Return the probability of counts at least as far from the shares of the classes in `split`, if they are equal."""
+    """Return the probability of counts at least as far from the shares of the classes in `split`, if they are equal.
+
+    Classes at the end may be left out if there are none of them. Without any counts or split, the probability is 1.
+    """
+    if not sum(counts) or not sum(split):
+        return 1.0
     share = sum(counts) / sum(split)
-    known = [(count, share * size) for count, size in zip(counts, split, strict=True) if size]
-    if any(count for count, size in zip(counts, split, strict=True) if not size):
+    pairs = list(zip_longest(counts, split, fillvalue=0))
+    if any(count for count, size in pairs if not size):
         return 0.0  # a class that the split does not have
+    known = [(count, share * size) for count, size in pairs if size]
     statistic = sum((count - expected) ** 2 / expected for count, expected in known)
     return chi_square_tail(len(known) - 1, statistic)
 

@@ -1,9 +1,11 @@
-"""Check the machine that hpcbench runs on."""
+"""Check the machine that hpcbench runs on, and restore its clocks."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 
 from hpcbench.config.site import Site
 from hpcbench.core.check_result import HARDWARE, NOTE, CheckResult, Progress
@@ -11,6 +13,7 @@ from hpcbench.doctor.checked_host import CheckedHost, describe_machine
 from hpcbench.doctor.checkup_job import CheckupOptions
 from hpcbench.node.checks.peaks import measure_peaks
 from hpcbench.node.checks.run_checks import run as run_checks
+from hpcbench.node.clocks import leftovers
 from hpcbench.node.host import hardware
 from hpcbench.node.host.sysfs import this_system
 from hpcbench.slurm.cluster_query import Cluster
@@ -35,3 +38,25 @@ def check_this_machine(site: Site, cluster: Cluster | None, options: CheckupOpti
         host.peaks, results = measure_peaks(this_system(), [sys.executable, *options.peaks_by], progress)
         host.add(HARDWARE, results)
     return host
+
+
+@dataclass(frozen=True)
+class RestoredClocks:
+    """The clocks of this machine that profiles of a workspace had changed, and the nodes that have others."""
+
+    node: str
+    restored: int
+    failures: tuple[str, ...]  # a sentence for each clock that could not be restored
+    in_use: int  # of profiles that still run
+    other_nodes: tuple[str, ...]
+
+
+def restore_clocks(workspace: Path) -> RestoredClocks:
+    """Restore the clocks of this machine that killed profiles of a workspace have left changed."""
+    folder = Path(leftovers.folder_of(str(workspace)))
+    before = len(leftovers.notes(str(folder)))
+    failures = leftovers.restore_left(str(folder), this_system().root)
+    left = len(leftovers.notes(str(folder)))
+    others = sorted(each.name for each in folder.parent.glob("*") if each != folder and leftovers.notes(str(each)))
+    in_use = max(0, left - len(failures))
+    return RestoredClocks(folder.name, max(0, before - left), tuple(failures), in_use, tuple(others))

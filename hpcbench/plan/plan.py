@@ -15,8 +15,9 @@ from hpcbench.core.run_spec import COMMAND, MPIRUN, NO_LAUNCHER
 from hpcbench.errors import UserError, nearest
 from hpcbench.plan.allocation import allocation_of
 from hpcbench.plan.case import Case, expand
+from hpcbench.plan.later_parts import time_warnings
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
-from hpcbench.plan.profiled_cases import profiled, time_warnings
+from hpcbench.plan.profiled_cases import profiled
 from hpcbench.plan.trajectories import check_trajectory
 from hpcbench.util.text import in_list
 

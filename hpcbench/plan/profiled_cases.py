@@ -92,16 +92,7 @@ def estimate(measure: Measure) -> Estimate | None:
     profile = measure.profile
     if profile is None:
         return None
-    windows = {"off": 0, "auto": AUTO_WINDOWS}.get(str(profile.power), profile.power)
+    asked = {"off": 0, "auto": AUTO_WINDOWS}.get(str(profile.power), profile.power)
+    windows = min(int(asked), OPERATORS) + 2 if asked else 0  # those of the network and of the idle device, too
     once_s, states = measure.max_warmup_s + measure.max_time_s * (1 + TIMING), 1 + (profile.clocks or 0)
-    return Estimate(states * once_s, states * SHORTEST_WINDOW_S * float(windows))
-
-
-def time_warnings(jobs: Sequence[Job], measure: Measure) -> list[str]:
-    """Return a warning if a profiled run may reach its time limit, so that its profile is incomplete."""
-    found, limit_s = estimate(measure), min(job.resources.limit_s for job in jobs)
-    if found is None or found.timing_s + found.power_s <= limit_s:
-        return []
-    what = f"the profile of a run may take {found.timing_s:.0f} s"
-    what += f", and {found.power_s:.0f} s more on nodes with a power sensor" if found.power_s else ""
-    return [f"{what}, but the time limit per run is {limit_s:g} s; to raise it: --set slurm.time=00:30:00"]
+    return Estimate(states * once_s, states * SHORTEST_WINDOW_S * windows)

@@ -126,7 +126,7 @@ def test_rows_of_the_training_lists_have_the_phases_of_training() -> None:
     assert all({"backward_inputs", "backward_weights"} <= {*of_operator(row).known_phases()} for row in rows)
 
 
-@pytest.mark.parametrize(("name", "cases"), [("deepbench-small", 283), ("deepbench", 900)])
+@pytest.mark.parametrize(("name", "cases"), [("deepbench-small", 283), ("deepbench", 953)])
 def test_the_experiments_plan_all_rows(name: str, cases: int, invoke: CommandLine) -> None:
     done = invoke("sweep", name, "--local", "--dry-run", "--json")
     found = json.loads(done.stdout)["cases"]
@@ -136,6 +136,7 @@ def test_the_experiments_plan_all_rows(name: str, cases: int, invoke: CommandLin
     of_training = {
         (each, phase) for each in ("conv2d", *PER_WEIGHT) for phase in ("backward_inputs", "backward_weights")
     }
+    of_training |= {(each, "both") for each in PER_WEIGHT}
     forward = {(each, "forward") for each in ("conv2d", "gemm", "sparse_gemm", *PER_WEIGHT)}
     assert phases == (forward | of_training if name == "deepbench" else forward)
 

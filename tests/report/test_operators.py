@@ -22,7 +22,7 @@ from hpcbench.report.export.profiles_json import profiles_json
 from hpcbench.report.html.build_page import Origin, page_of
 from hpcbench.report.html.operators import operators_of
 from hpcbench.report.html.render import render
-from hpcbench.report.terminal.operators import MAX_PROFILES, print_operators, short_name, tensors
+from hpcbench.report.terminal.operators import MAX_PROFILES, print_operators
 from tests.operator_tables import operator_rows
 from tests.report import vega_lite
 from tests.report.synthetic_results import HOSTILE, case, results, threads
@@ -223,23 +223,3 @@ def test_whatever_a_node_has_written_can_be_shown(text: str) -> None:
     json_text({"operators": profiles_json(found)})
     for figure in figures_of_operators(found, PEAKS):
         json.dumps(specification(figure, AS_FILE), allow_nan=False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (CONV, "input 8x3x32x32, weight 64x3x3x3"),
-        ('{"self":[{"shape":[2]},{"shape":[3]}],"lr":0.1}', "self: 2 tensors"),
-        ('{"self":{"shape":[]}}', "self scalar"),
-        ('{"size":[1,2]}', '{"size":[1,2]}'),
-        ("no JSON " * 20, ("no JSON " * 20)[:57] + "..."),
-    ],
-)
-def test_arguments_are_shown_by_their_largest_tensors(arguments: str, text: str) -> None:
-    assert tensors(arguments) == text
-
-
-def test_names_of_operators_are_short() -> None:
-    assert short_name("aten.convolution.default") == "convolution"
-    assert short_name("aten.add.Tensor") == "add.Tensor"
-    assert len(short_name("triton_" + "x" * 200)) == 60

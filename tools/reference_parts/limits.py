@@ -19,9 +19,9 @@ from hpcbench.doctor import each_node
 from hpcbench.environments import packages, wheel_cache
 from hpcbench.node.checks import peaks
 from hpcbench.node.launch import local_launcher, rendezvous, supervisor
+from hpcbench.node.measurement import stopping_rules, timing
 from hpcbench.node.monitor import monitor
 from hpcbench.node.thread_schedule import file as plan_file
-from hpcbench.node.worker import stopping_rules, timing
 from hpcbench.plan import case, packing, plan
 from hpcbench.report.charts import encoding, parallel
 from hpcbench.report.html import build_page, large_sweeps

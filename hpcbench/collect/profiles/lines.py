@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hpcbench.collect.record_place import possible_files
-from hpcbench.core.profiling.operator_row import OperatorLine, OperatorRow
+from hpcbench.core.profiling.operator_row import OperatorLine
 from hpcbench.core.record import Record
 from hpcbench.core.typed_json import InvalidError, from_json
 from hpcbench.store.workspace import SweepPaths
@@ -18,8 +18,7 @@ from hpcbench.util.fast_json import decoded
 MAX_LINE = 2**20  # bytes
 MAX_ROWS = 500_000  # of a sweep
 MAX_FILE = 2**30  # bytes
-
-Key = tuple[object, ...]
+LinesOfRuns = dict[tuple[str, int], list[OperatorLine]]  # by case and run
 
 
 @dataclass
@@ -35,7 +34,7 @@ def read_profiles(paths: SweepPaths, records: Iterable[Record]) -> ProfileFiles:
 
     Lines that are damaged, too long, or of no record are left out; damaged ones are listed.
     """
-    found, by_file = ProfileFiles(), dict[Path, list[OperatorLine]]()
+    found, by_file = ProfileFiles(), dict[Path, LinesOfRuns]()
     left = MAX_ROWS
     for place, record in enumerate(records):
         if not record.measure.get("profile"):
@@ -45,24 +44,21 @@ def read_profiles(paths: SweepPaths, records: Iterable[Record]) -> ProfileFiles:
         if path is None:
             continue
         if path not in by_file:
-            by_file[path] = list(_read(path, paths.name, found.damaged, left))
-            left -= len(by_file[path])
-        own = {key_of(line.row): line for line in by_file[path] if _is_of(line, record)}
+            by_file[path] = _by_run(_read(path, paths.name, found.damaged, left))
+            left -= sum(map(len, by_file[path].values()))
+        of_run = by_file[path].get((record.case_id, record.run), ())
+        # a concluded record has no attempt
+        own = {line.row.key: line for line in of_run if record.attempt in (None, line.attempt)}
         if own:
             found.rows[place] = list(own.values())
     return found
 
 
-def key_of(row: OperatorRow) -> Key:
-    """Return what identifies an operator in a device state within a profile."""
-    state = row.device, row.requested_clock_mhz, row.requested_power_limit_w
-    return row.kind, row.operator, row.phase, row.arguments, tuple(row.members), *state
-
-
-def _is_of(line: OperatorLine, record: Record) -> bool:
-    """Return whether a line is of the run and the attempt of a record; a concluded record has no attempt."""
-    same_attempt = record.attempt is None or line.attempt == record.attempt
-    return (line.case_id, line.run) == (record.case_id, record.run) and same_attempt
+def _by_run(found: Iterable[OperatorLine]) -> LinesOfRuns:
+    grouped: LinesOfRuns = {}
+    for line in found:
+        grouped.setdefault((line.case_id, line.run), []).append(line)
+    return grouped
 
 
 def _read(path: Path, sweep: str, damaged: list[str], most: int) -> Iterator[OperatorLine]:

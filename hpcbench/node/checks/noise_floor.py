@@ -128,12 +128,12 @@ def _part(part: float) -> str:
 
 def _window(seconds: float) -> List[float]:
     """Return the times of the kernel, in seconds, during a window of `seconds`."""
-    clock, times = time.perf_counter, []
-    end = clock() + seconds
-    last = clock()
+    timer, times = time.perf_counter, []
+    end = timer() + seconds
+    last = timer()
     while last < end:
         _kernel()
-        now = clock()
+        now = timer()
         times.append(now - last)
         last = now
     return times

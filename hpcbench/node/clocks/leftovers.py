@@ -69,12 +69,17 @@ def restore_left(folder: str, root: str = "/") -> List[str]:
 
     `root` is the folder with /sys.
     """
+    found = (_restored(path, root) for path in notes(folder))
+    return [sentence for sentence in found if sentence]
+
+
+def notes(folder: str) -> List[str]:
+    """Return the paths of the notes in a folder, sorted; none if it cannot be read."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:  # no profile has changed a clock of this node
         return []
-    found = (_restored(os.path.join(folder, name), root) for name in names if name.endswith(_SUFFIX))
-    return [sentence for sentence in found if sentence]
+    return [os.path.join(folder, name) for name in names if name.endswith(_SUFFIX)]
 
 
 def _restored(path: str, root: str) -> str:

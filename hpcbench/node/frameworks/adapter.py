@@ -204,7 +204,7 @@ class OperatorComputation(Computation):
         self._of = of
         parameters, rank = problem.parameters, problem.group.rank
         seed, dtype = parameters["seed"], parameters["dtype"]
-        check_memory(operator, parameters["phase"], dtype)
+        check_memory(operator, parameters["phase"], dtype, of.free_device_bytes(problem))
         arrays = values.arrays_of(operator, seed, rank, dtype)
         cotangent = values.cotangent_of(operator, seed, rank, dtype)
         self.request = Request(operator, parameters["phase"], dtype, arrays, cotangent)

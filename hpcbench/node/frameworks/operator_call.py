@@ -43,6 +43,11 @@ class OperatorCall(ABC):
         self.request = request
         self.problem = problem
 
+    @classmethod
+    def free_device_bytes(cls, problem: Problem) -> Optional[int]:
+        """Return the free memory of the GPU of a case, in bytes; None on CPUs, or if the framework does not know it."""
+        return None
+
     @abstractmethod
     def call(self) -> Any:
         """Run the phase once. Return the results on the device, in the order of `wanted`."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Sequence
 
-from ..worker.stopping_rules import Settings
+from ..measurement.stopping_rules import Settings
 
 
 class ProfileRequest(NamedTuple):

@@ -47,7 +47,7 @@ class Lane(NamedTuple):
     shares_job: bool  # whether the job has several runs
 
 
-class Clock:
+class Timer:
     """The wall time of a run, over all of its attempts."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Clock:
 
 
 def attempt(
-    lane: Lane, element: int, number: int, clock: Clock, earlier: List[Attempt], output: Output
+    lane: Lane, element: int, number: int, timer: Timer, earlier: List[Attempt], output: Output
 ) -> Tuple[NextStep, bool]:
     """Make attempt `number`, from 1, at the run `element`; append its record to those of the job and to `earlier`.
 
@@ -76,12 +76,12 @@ def attempt(
     planned = job.planned(element)
     halted = (failure_limit.reached(job.results) or "") if job.on_slurm else ""
     too_large = "" if halted else _too_large(planned, job.results)
-    noise = "" if halted or too_large else _noise(lane, planned, clock)
+    noise = "" if halted or too_large else _noise(lane, planned, timer)
     status = 0
     if not (halted or too_large or noise or lane.stop.requested):
         lane.monitors.begin(scratch)
         packages = packages_file(job.results, _environment(lane))
-        limit_s = job.limit_s - clock.elapsed_s()
+        limit_s = job.limit_s - timer.elapsed_s()
         task = RankTask(job.zipapp, job.file, element, scratch, packages, limit_s, job.launcher)
         status = launcher.launch(job, planned, lane.share, task, output, lane.stop)
         lane.monitors.end()
@@ -89,7 +89,7 @@ def attempt(
     ending = Ending(
         exit_status=status,
         stopped=lane.stop.requested,
-        elapsed_s=clock.elapsed_s(),
+        elapsed_s=timer.elapsed_s(),
         limit_s=job.limit_s,
         log=output.log,
         log_from=log_from,
@@ -166,14 +166,14 @@ def _too_large(planned: PlannedRun, results: str) -> str:
     return oom_pruning.too_large(planned, oom_pruning.notes(planned, results)) or ""
 
 
-def _noise(lane: Lane, planned: PlannedRun, clock: Clock) -> str:
+def _noise(lane: Lane, planned: PlannedRun, timer: Timer) -> str:
     """Return why the nodes are not idle, or an empty text if they are, or if the experiment does not check it.
 
     With `idle_node: wait`, wait until they are idle, for at most half of the remaining time.
     """
     if planned.measure["idle_node"] == "ignore":
         return ""
-    wait_s = (lane.job.limit_s - clock.elapsed_s()) / 2 if planned.measure["idle_node"] == "wait" else 0.0
+    wait_s = (lane.job.limit_s - timer.elapsed_s()) / 2 if planned.measure["idle_node"] == "wait" else 0.0
     return lane.monitors.busy(wait_s, planned.on_gpus)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 from ...core import ranges
 from ...core.start_rules.retry_rule import Attempt, is_tried_again
 from . import launcher, requeue
-from .attempt import Clock, Lane, NextStep, attempt
+from .attempt import Lane, NextStep, Timer, attempt
 from .give_up import GaveUpError, give_up
 from .job import Job
 from .monitors import Monitors
@@ -220,16 +220,16 @@ class _Driver:
 
     def _repetition(self, lane: Lane, element: int, output: Output) -> None:
         """Run an element, with retries; each attempt leaves a record."""
-        clock, number = Clock(), 0
+        timer, number = Timer(), 0
         attempts: List[Attempt] = list(self._earlier.get(element, ()))
         while True:
             number += 1
-            step, completed = attempt(lane, element, number, clock, attempts, output)
+            step, completed = attempt(lane, element, number, timer, attempts, output)
             if step is NextStep.WAIT_FOR_CONTROLLER:
                 self._stop.wait(CONTROLLER_S * (1 + random.random()))  # noqa: S311 - only to spread
                 number -= 1
                 if not number:  # otherwise the attempts before have taken of the limit
-                    clock.restart()
+                    timer.restart()
             if step is NextStep.GIVE_WAY:
                 self._stop.request()
                 self._stop.wait(UNTIL_KILLED_S)  # Slurm does not requeue a job that ends by itself

@@ -11,9 +11,9 @@ from ...core.record import Probe, Work
 from ...core.run_spec import PlannedRun
 from ...core.samples import Samples, Window, harmonic_mean
 from ...core.typed_json import to_json
-from ..worker.stopping_rules import MAX_SAMPLES_KEPT
-from ..worker.timing import SHORTEST_WARMUP_S, WARMUP_WINDOW_S, WINDOW_S
-from ..worker.warmup import is_steady, trend
+from ..measurement.stopping_rules import MAX_SAMPLES_KEPT
+from ..measurement.timing import SHORTEST_WARMUP_S, WARMUP_WINDOW_S, WINDOW_S
+from ..measurement.warmup import is_steady, trend
 from . import probe_files, probed_phases
 from .probe_files import ProbedProcess, Series
 

@@ -17,8 +17,9 @@ from ...core.typed_json import to_json
 from ..errors import Unsupported
 from ..frameworks.profile_request import ProfileRequest
 from ..host import hostname
+from ..measurement import stopping_rules
 from ..monitor import power_window, timeline
-from . import clock_states, stopping_rules
+from . import clock_states
 
 if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation

@@ -20,12 +20,12 @@ from ...core.files import write_whole
 from ...core.frameworks import DYNAMIC
 from ...core.run_spec import PlannedRun
 from ...core.training.trajectory import MOST_STORED, OF_LAYERS, RUNS, TASKS, Trajectory, recorded_steps
-from ...models.initial_weights import InitialWeights, Numbers
-from ...models.network_reference import with_weights, without_dropout
+from ...models.initial_weights import Numbers
+from ...models.network_reference import without_dropout
 from ..errors import Unsupported
 from ..frameworks.adapter import Adapter, Batch, Network
 from ..workload.problem import Problem
-from .validation.numbered import NotFoundError, in_order, places_of
+from .validation.numbered import NotFoundError, in_order, places_in_network
 
 _ORDER = (0, 2)  # the stream of the order of items, unlike the streams of weights, splits and synthetic input
 _SAMPLE = (0, 3)  # the stream of the sample of weights
@@ -66,7 +66,7 @@ def _check(problem: Problem) -> None:
 def _trained(adapter: Adapter, problem: Problem, steps: int, path: str) -> Trajectory:
     """Train a new network, write its weights to `path`, and return the trajectory."""
     problem = replace(problem, layers=without_dropout(problem.layers)) if problem.layers else problem
-    places = _places(adapter, problem) if problem.layers else None
+    places = places_in_network(adapter, problem) if problem.layers else None
     network: Any = adapter.build(problem)
     sample = _sample(int(network.parameter_count))
     batches, at = _batches(network), recorded_steps(steps)
@@ -89,21 +89,6 @@ def _trained(adapter: Adapter, problem: Problem, steps: int, path: str) -> Traje
         order=OF_LAYERS if problem.layers else adapter.name,
         sha256=hashlib.sha256(file.getvalue()).hexdigest(),
     )
-
-
-def _places(adapter: Adapter, problem: Problem) -> "List[numpy.ndarray]":
-    """Return the places of the framework's weights in the order of layers. Raise NotFoundError if they have none."""
-
-    def weights_of(initial: InitialWeights) -> "List[numpy.ndarray]":
-        numbered: Any = adapter.build(replace(problem, initial_weights=lambda seed: initial))
-        return [numpy.array(each) for each in numbered.weights()]
-
-    shapes = [
-        weight.shape
-        for _, layer, shape in with_weights(problem.layers, problem.item_shape)
-        for weight in layer.weights(shape).values()
-    ]
-    return places_of(weights_of, sum(int(numpy.prod(shape)) for shape in shapes))
 
 
 def _weights(network: Network, places: "Optional[List[numpy.ndarray]]") -> "numpy.ndarray":

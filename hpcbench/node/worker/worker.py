@@ -24,7 +24,8 @@ from ..launch import dynamic_linker, feasibility, preload
 from ..launch.rank_files import NO_FILES, Files
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
-from . import later_parts, stopping_rules, timing
+from ..measurement import stopping_rules, timing
+from . import later_parts
 from .communication import Meter
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import Figure, colour, measure, names, shape, shortened, sized
 from hpcbench.report.charts.roofline import MAX_ROOFS, drawn_roofs, rooflines
 from hpcbench.report.charts.theme import PlotSize
-from hpcbench.report.terminal.operators import short_name, tensors
 from hpcbench.report.text.numbers import duration
 from hpcbench.report.text.profiles.clock_states import DEFAULT_ONLY
+from hpcbench.report.text.profiles.operators import short_name, tensors
 from hpcbench.util.text import plural
 
 MAX_BARS = 24  # profiles with a bar

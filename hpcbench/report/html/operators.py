@@ -8,9 +8,9 @@ from hpcbench.analysis.profiles.clock_states import ClockStates
 from hpcbench.analysis.profiles.step_profile import StepProfile
 from hpcbench.analysis.results import Results
 from hpcbench.report.html import page_model
-from hpcbench.report.terminal.operators import kinds_of, longest_of, sentences, title_of, title_of_states
 from hpcbench.report.text.profiles.clock_states import DEFAULT_ONLY, columns_of, sentences_of
 from hpcbench.report.text.profiles.clock_states import RULE as CLOCK_RULE
+from hpcbench.report.text.profiles.operators import kinds_of, longest_of, sentences, title_of, title_of_states
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 

@@ -33,7 +33,7 @@ def names(found: Any) -> list[str]:
 def test_the_default_state_is_first_and_the_others_follow_by_clock() -> None:
     found = states(step(None, 0.010), step(2040, 0.015), step(1080, 0.030), GEMM)
     assert names(found.states) == ["default", "1080 MHz", "2040 MHz"]
-    assert [each.clock_method for each in found.states] == [None, "frequency limits", "frequency limits"]
+    assert [each.requested.clock_method for each in found.states] == [None, "frequency limits", "frequency limits"]
     assert found.states[1].step_s == pytest.approx((0.030, 0.0297, 0.0303))
 
 
@@ -84,8 +84,12 @@ def test_power_limits_are_states_and_clocks_are_those_measured() -> None:
 
 
 def test_without_energy_there_is_the_reason() -> None:
-    found = states(step(None, 0.01, power_reason="no sensor"), step(1080, 0.02))
-    assert [each.no_energy for each in found.states] == ["no sensor", "not measured"]
+    found = states(step(None, 0.01, power_reason="no sensor"), step(1080, 0.02), step(2040, 0.03, power_w=9.0))
+    assert [each.no_energy for each in found.states] == [
+        "no sensor",
+        "the table has neither a power nor a reason",
+        "the number of steps in the power window is unknown",
+    ]
     assert found.most_efficient == []
     assert found.states[0].joules_per_step is None
 

@@ -10,9 +10,9 @@ DELAY_S = 0.5
 
 
 def _wait_for_the_measurement() -> None:
-    while not hasattr(sys.modules.get("hpcbench_carried.node.worker.timing"), "measure"):
+    while not hasattr(sys.modules.get("hpcbench_carried.node.measurement.timing"), "measure"):
         time.sleep(0.01)
-    sampling = sys.modules["hpcbench_carried.node.worker.timing"]
+    sampling = sys.modules["hpcbench_carried.node.measurement.timing"]
     measure = sampling.measure
 
     def doomed(*arguments: object, **options: object) -> object:

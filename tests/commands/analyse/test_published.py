@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -46,8 +48,9 @@ def test_a_wrong_file_is_an_error(file: str, error: str, swept: CommandLine) -> 
     assert done.stderr.startswith(f"error: {error}")
 
 
-@pytest.mark.framework
-def test_an_operator_has_its_published_time(with_environments: Callable[..., CommandLine]) -> None:
+@pytest.fixture
+def measured(with_environments: Callable[..., CommandLine]) -> CommandLine:
+    """The command line in a workspace with the file times.csv and a sweep of two matrix products, by PyTorch."""
     command_line = with_environments("pytorch")
     experiment = {
         "name": "trial",
@@ -59,8 +62,32 @@ def test_an_operator_has_its_published_time(with_environments: Callable[..., Com
     (command_line.workspace / "trial.yaml").write_text(json.dumps(experiment))
     (command_line.workspace / "times.csv").write_text(TIMES)
     command_line("sweep", "trial.yaml", "--local", "--name", "trial")
-    rows = {json.loads(row["sizes"])["k"]: row for row in command_line.report("--published", "times.csv")}
+    return command_line
+
+
+@pytest.mark.framework
+def test_an_operator_has_its_published_time(measured: CommandLine) -> None:
+    rows = {json.loads(row["sizes"])["k"]: row for row in measured.report("--published", "times.csv")}
     assert {size: row["published_ms_Chip_Float"] for size, row in rows.items()} == {2: "0.25", 3: ""}
     assert "Published times of 1 of 2 cases are from times.csv." in (
-        command_line("report", "--published", "times.csv", env={"COLUMNS": "200"}).stdout
+        measured("report", "--published", "times.csv", env={"COLUMNS": "200"}).stdout
     )
+
+
+@pytest.mark.framework
+def test_ten_devices_have_a_column_each_in_the_csv_file_and_on_the_page(measured: CommandLine) -> None:
+    header, gemm, _ = TIMES.split("\n")
+    rows = [gemm.replace("Chip", f"Chip {index}").replace("0.25", f"{index}.125") for index in range(10)]
+    (measured.workspace / "ten.csv").write_text("\n".join([header, *rows, ""]))
+    measured("report", "--published", "ten.csv", "--csv", "cases.csv", "--html", "page.html")
+    with (measured.workspace / "cases.csv").open(newline="", encoding="utf-8") as file:
+        found = {json.loads(row["sizes"])["k"]: row for row in csv.DictReader(file)}
+    names = [f"published_ms_Chip_{index}_Float" for index in range(10)]
+    assert [name for name in found[2] if name.startswith("published")] == names
+    assert [found[2][name] for name in names] == [f"{index}.125" for index in range(10)]
+    assert {found[3][name] for name in names} == {""}
+    page = (measured.workspace / "page.html").read_text("utf-8")
+    assert [name for name in names if name not in page] == []
+    titles = re.findall(r"published (Chip \d) Float \(ms\)", page)
+    assert set(titles) == {f"Chip {index}" for index in range(10)}
+    assert "Published times of 1 of 2 cases are from ten.csv." in page

@@ -91,7 +91,7 @@ def written(plan: Any, key: RecordKey, run: Any, **told: Any) -> Record:
         "python": "3.11.2",
         "packages": {"torch": "2.13.0"},
         "warnings": [],
-        **{name: told[name] for name in ("settings", "dynamic") if name in told},
+        **{name: told[name] for name in ("settings", "dynamic", "validation") if name in told},
     }
     node = {"hostname": "n1", "cpu_model": "a CPU", "cpu_count": 8, "memory_bytes": 2**34, "kernel": "6.1"}
     rank = {"rank": 0, "host": "n1", "facts": found, "node": node, "exit_code": 0, "signal": None, "stopped_by": None}
@@ -194,6 +194,14 @@ def test_threads_by_layer_group_and_settings_as_they_took_effect(
     assert expected in result
     assert "settings openmp libgomp.so.1, onednn False " in result
     assert ("search for threads 12.5 s" in result) == ("profile_s" in dynamic)
+
+
+@pytest.mark.parametrize("times_s", [[0.010] * 3, []])
+def test_a_validation_has_a_line_with_and_without_times(invoke, sweep: Sweep, times_s: list[float]):
+    failed = {"verdict": "failed", "reason": "the output is nan at index [0]"}
+    sweep({"times_s": times_s, "validation": failed, "status": "failed"})
+    result = words(sections(invoke("show", *PLAIN, expect=1).stdout)["result"])
+    assert "validation failed: the output is nan at index [0]" in result
 
 
 def test_a_terminal_of_eighty_columns_is_wide_enough(invoke, sweep: Sweep):

@@ -93,6 +93,21 @@ def test_power_and_repetitions_can_be_chosen(workspace: CommandLine, options: An
     assert len(made) == runs
 
 
+def test_the_settings_of_the_file_are_kept(workspace: CommandLine) -> None:
+    workspace.experiment(
+        measure={"retries": 2, "profile": {"power": 7, "clocks": 3}}, matrix={"framework": ["pytorch"]}
+    )
+    workspace("profile", "trial.yaml", *SITE, "--render-only", "--name", "p", "--clocks", "2")
+    (measure,) = {json.dumps(run.measure["profile"]) for run in planned(workspace)}
+    assert json.loads(measure) == {"power": 7, "clocks": 2, "unsupported": "skip"}
+
+
+def test_an_empty_profile_of_the_file_is_one_with_defaults(workspace: CommandLine) -> None:
+    workspace.experiment(measure={"profile": None}, matrix={"framework": ["pytorch"]})
+    workspace("profile", "trial.yaml", *SITE, "--render-only", "--name", "p")
+    assert {run.measure["profile"]["power"] for run in planned(workspace)} == {"auto"}
+
+
 @pytest.mark.parametrize("power", ["0", "-1", "on", "x", "1.5", ""])
 def test_another_power_is_a_usage_error(workspace: CommandLine, power: str) -> None:
     done = workspace("profile", "trial.yaml", *SITE, f"--power={power}", expect=2)
@@ -124,7 +139,7 @@ def test_the_estimate_is_multiplied_by_the_clocks(workspace: CommandLine) -> Non
         "power_node_hours": pytest.approx(2 * 5 * 160 / 3600),
     }
     assert plan["profile_estimate"] == expected_hours
-    assert "the profile of a run may take 6 s, and 800 s more" in done.stderr
+    assert "a run may take 6 s (measurement 1 s, profile 5 s), and 800 s more" in done.stderr
 
 
 @pytest.mark.parametrize("clocks", ["0", "33", "-1", "x", "1.5"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,7 @@ try:
     with guarded(control, found["failures"], os.path.join(os.path.dirname(folder), "notes"), zipapp):
         for state in control.states(3):
             control.apply(state)
-            found["states"].append(state._asdict())
+            found["states"].append(vars(state))
             found["seen"].append(seen())
     found["after"] = seen()
 except NotPermitted as error:
@@ -51,15 +53,30 @@ print(json.dumps(found))
 """
 
 
+# Make a control, change the GPU, print the method, and wait for ever.
+CHANGE = """
+import sys, time
+from hpcbench.node.clocks import nvidia
+from hpcbench.node.clocks.guard import guarded
+kind, zipapp, notes = sys.argv[1:]
+control = getattr(nvidia, kind)("GPU-00000000-mock")
+with guarded(control, [], notes, zipapp):
+    control.apply(control.states(3)[0])
+    print(control.method, flush=True)
+    time.sleep(600)
+"""
+
+
+def environment(mock_nvml: Path, state: Path) -> dict[str, str]:
+    """The environment of a program that sees the mock of NVIDIA's library."""
+    paths = {"LD_LIBRARY_PATH": mock_nvml, "PYTHONPATH": Path(__file__).parents[3], "MOCK_NVML_STATE": state}
+    return {**os.environ, **{name: str(path) for name, path in paths.items()}}
+
+
 def output(words: list[str], mock_nvml: Path, state: Path) -> str:
     """What a Python program with these words prints, with the mock of NVIDIA's library."""
-    environment = {
-        **os.environ,
-        "LD_LIBRARY_PATH": str(mock_nvml),
-        "PYTHONPATH": str(Path(__file__).parents[3]),
-        "MOCK_NVML_STATE": str(state),
-    }
-    done = subprocess.run([sys.executable, "-c", *words], env=environment, capture_output=True, text=True, timeout=60)
+    words = [sys.executable, "-c", *words]
+    done = subprocess.run(words, env=environment(mock_nvml, state), capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -78,7 +95,7 @@ def state(tmp_path: Path) -> Path:
 
 def test_clocks_are_locked_and_unlocked_with_a_mock_gpu(mock_nvml: Path, zipapp: Path, state: Path) -> None:
     found = run("LockedClocks", mock_nvml, zipapp, state)
-    assert [each["clock_mhz"] for each in found["states"]] == [720, 1350, 1980]
+    assert [each["requested_clock_mhz"] for each in found["states"]] == [720, 1350, 1980]
     assert found["seen"] == [{"clock": "720"}, {"clock": "1350"}, {"clock": "1980"}]
     assert found["after"] == {"clock": "0"}
     assert found["failures"] == []
@@ -95,9 +112,43 @@ def test_power_limits_are_restored_to_the_earlier_limit_with_a_mock_gpu(
 ) -> None:
     (state / "limit").write_text("600000")
     found = run("PowerLimits", mock_nvml, zipapp, state)
-    assert [each["power_limit_w"] for each in found["states"]] == [200.0, 400.0, 600.0]
+    assert [each["requested_power_limit_w"] for each in found["states"]] == [200.0, 400.0, 600.0]
     assert [each["limit"] for each in found["seen"]] == ["200000", "400000", "600000"]
     assert found["after"] == {"limit": "600000"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("kind", "method", "file", "changed", "restored"),
+    [
+        ("LockedClocks", "locked clocks", "clock", "720", "0"),
+        ("PowerLimits", "power limit", "limit", "200000", "600000"),
+    ],
+)
+def test_a_signal_to_the_whole_process_group_restores_a_mock_gpu(
+    mock_nvml: Path,
+    zipapp: Path,
+    state: Path,
+    wait_until: Callable[..., None],
+    kind: str,
+    method: str,
+    file: str,
+    changed: str,
+    restored: str,
+    number: signal.Signals,
+) -> None:
+    (state / "limit").write_text("600000")
+    notes = state.parent / "notes"
+    words = [sys.executable, "-c", CHANGE, kind, str(zipapp), str(notes)]
+    seen = environment(mock_nvml, state)
+    with subprocess.Popen(words, env=seen, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"{method}\n"
+        assert (state / file).read_text() == changed
+        os.killpg(process.pid, number)
+        process.wait(timeout=30)
+    wait_until(lambda: not list(notes.iterdir()))  # the guard removes its note when it has restored the GPU
+    assert (state / file).read_text() == restored
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,9 @@ class Tried:
             *(str(folder.job_file), str(folder.folder / "results"), BATCH, self.words.log, str(folder.records)),
             *(["python"], self.srun, 60.0, "node.pyz"),
         )
-        clock: Any = SimpleNamespace(elapsed_s=lambda: elapsed_s)
+        timer: Any = SimpleNamespace(elapsed_s=lambda: elapsed_s)
         lane = Lane(job, self.sweep, self.monitors, self.stop, [], False)  # type: ignore[arg-type]
-        step, completed = attempt(lane, 0, number, clock, [*earlier], self.words)
+        step, completed = attempt(lane, 0, number, timer, [*earlier], self.words)
         written = folder.records.read_text().splitlines() if folder.records.is_file() else []
         return step, completed, json.loads(written[-1]) if written else None
 

@@ -474,10 +474,10 @@ def test_waiting_for_slurmctld_does_not_give_a_retry_the_time_of_the_attempts_be
     before: list[NextStep], restarts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = iter([*before, NextStep.WAIT_FOR_CONTROLLER, NextStep.DONE])
-    clock, stop = Mock(), Mock(requested=False)
-    monkeypatch.setattr(driver, "Clock", lambda: clock)
+    timer, stop = Mock(), Mock(requested=False)
+    monkeypatch.setattr(driver, "Timer", lambda: timer)
     monkeypatch.setattr(driver, "attempt", lambda *_: (next(steps), True))
     one = driver._Driver(Mock(log=""), {}, stop, shares_job=False)
     one._repetition(Mock(), 0, one.output)
-    assert clock.restart.call_count == restarts
+    assert timer.restart.call_count == restarts
     assert stop.wait.call_count == 1

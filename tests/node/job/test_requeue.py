@@ -5,12 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hpcbench.core.profiling.operator_row import OperatorRow
+from hpcbench.core.typed_json import to_json
 from hpcbench.node.job.requeue import REQUEUED, Start, earlier_attempts, record_cut_off
+from tests.fixtures.records import a_record
 
 
 @pytest.fixture
@@ -192,3 +196,60 @@ def test_what_another_job_runs_is_left_alone(restarted: Restarted, ran: str) -> 
     known, records, folder = restarted(SLURMSTEPD.format("PREEMPTION"), ran)
     assert (known, records) == ({}, [])
     assert (folder.running / ran / "monitor-n1.jsonl").exists()
+
+
+@pytest.fixture
+def recorded(
+    tmp_path: Path, sweep_description: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[dict[str, Any]], Path]:
+    """Requeues job 42, whose element 2 has this record, in tmp_path. Returns the scratch folder of its third attempt.
+
+    The folder has the row of an operator profile.
+    """
+    monkeypatch.setenv("SLURM_JOB_ID", "42")
+    records, scratch = tmp_path / "records/job-1.abcd/42_0.jsonl", tmp_path / "running/2-42-0-3"
+    for folder in (records.parent, scratch):
+        folder.mkdir(parents=True)
+    row = OperatorRow("gemm", "aten.mm.default", "forward", "{}")
+    (scratch / "operators.jsonl").write_text(json.dumps(to_json(row)) + "\n")
+
+    def requeue(record: dict[str, Any]) -> Path:
+        records.write_text(json.dumps(record) + "\n")
+        again = tmp_path / "records/job-1.abcd.1/42_0.jsonl"
+        record_cut_off("job-1.jsonl", sweep_description, Start(1, "job-1.abcd", str(scratch.parent), str(again), ""))
+        assert not again.exists()
+        return scratch
+
+    return requeue
+
+
+RECORD = {"element": 2, "attempt": 3, "batch": "job-1.abcd"}
+
+
+def test_a_profile_that_could_not_be_kept_before_a_requeue_is_kept_after_it(
+    recorded: Callable[[dict[str, Any]], Path], tmp_path: Path
+) -> None:
+    in_the_way = tmp_path / "operators"
+    in_the_way.write_text("")
+    record = to_json(replace(a_record(), **RECORD))
+    assert (recorded(record) / "operators.jsonl").exists()
+    in_the_way.unlink()
+    assert not recorded(record).exists()
+    (line,) = (tmp_path / "operators/job-1.abcd/42_0.jsonl").read_text().splitlines()
+    assert json.loads(line)["attempt"] == 3
+
+
+def test_weights_that_cannot_be_kept_stay_after_a_requeue(
+    recorded: Callable[[dict[str, Any]], Path], tmp_path: Path
+) -> None:
+    record = to_json(replace(a_record(trajectory={"sha256": "0" * 64}), **RECORD))
+    assert recorded(record).exists()
+    assert (tmp_path / "operators/job-1.abcd/42_0.jsonl").exists()
+
+
+def test_a_profile_with_a_damaged_record_stays_after_a_requeue(
+    recorded: Callable[[dict[str, Any]], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    scratch = recorded(RECORD)
+    assert (scratch / "operators.jsonl").exists()
+    assert f"{scratch} stays, because its record is damaged" in capsys.readouterr().err

@@ -20,9 +20,9 @@ SITECUSTOMIZE = """
 import os, sys, threading, time
 
 def tell():
-    while not hasattr(sys.modules.get("hpcbench_carried.node.worker.timing"), "measure"):
+    while not hasattr(sys.modules.get("hpcbench_carried.node.measurement.timing"), "measure"):
         time.sleep(0.01)
-    sampling = sys.modules["hpcbench_carried.node.worker.timing"]
+    sampling = sys.modules["hpcbench_carried.node.measurement.timing"]
     measure = sampling.measure
 
     def told(*arguments, **named):

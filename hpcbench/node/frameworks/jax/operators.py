@@ -44,6 +44,13 @@ class JaxOperator(ChannelsLast, OperatorCall):
         with self._context():
             self._compiled, self._arguments = self._prepared()
 
+    @classmethod
+    def free_device_bytes(cls, problem: Problem) -> Optional[int]:
+        """Return the free part of the memory that JAX takes on the GPU, in bytes; None on CPUs, or if it is unknown."""
+        statistics = (devices.own("gpu").memory_stats() if problem.on_gpu else None) or {}
+        known = "bytes_limit" in statistics and "bytes_in_use" in statistics
+        return statistics["bytes_limit"] - statistics["bytes_in_use"] if known else None
+
     def call(self) -> Any:
         if self.request.dtype == "float64":
             with self._context():

@@ -45,6 +45,10 @@ class MXNetOperator(OperatorCall):
         self._output: Optional[Tensor] = None  # of the last forward pass of dropout in a backward pass
         self._call = self._forward(run) if request.phase == FORWARD else self._backward(run, sources)
 
+    @classmethod
+    def free_device_bytes(cls, problem: Problem) -> Optional[int]:
+        return int(mx.context.gpu_memory_info(device_of(problem).device_id)[0]) if problem.on_gpu else None
+
     def call(self) -> Any:
         return self._call()
 

@@ -40,6 +40,9 @@ class PyTorchOperator(OperatorCall):
         arrays = request.operator.arrays()
         tensors = {name: self._on_device(arrays[name], array) for name, array in request.arrays.items()}
         wanted = request.wanted if request.phase != FORWARD else ()
+        if request.operator.is_collective:  # sums of sums would grow to infinity: calls that are timed add up zeros
+            for tensor in tensors.values():
+                tensor.zero_()
         function, tensors = self.built(tensors)
         self._tensors = tensors
         self._output: Optional[torch.Tensor] = None  # of the forward pass before backward passes
@@ -49,9 +52,13 @@ class PyTorchOperator(OperatorCall):
             autograd_config.donated_buffer = False  # the graph of one forward pass serves many backward passes
             function = torch.compile(function, mode=problem.parameters["compile_mode"])
         call = self._backward if wanted else self._forward
-        self._call = own_operator.checked(request, lambda: call(function, tensors))
+        self._call = own_operator.checked(request, tensors, lambda: call(function, tensors))
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
+
+    @classmethod
+    def free_device_bytes(cls, problem: Problem) -> Optional[int]:
+        return int(torch.cuda.mem_get_info(device_of(problem))[0]) if problem.on_gpu else None
 
     @property
     def execution(self) -> Optional[str]:

@@ -8,9 +8,9 @@ from ....core.typed_json import to_json
 from ...frameworks.adapter import Network
 from ...host import hardware
 from ...launch.rendezvous import Group
+from ...measurement import timing
+from ...measurement.stopping_rules import Settings
 from ...workload.page_cache import DataFiles
-from .. import timing
-from ..stopping_rules import Settings
 
 AHEAD = 2  # batches per process or thread that decodes files, which PyTorch, Grain and MXNet keep ready
 

@@ -6,7 +6,7 @@ are not the initial ones and zeros, which would hide errors, and it has no dropo
 
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence
 
 import numpy
 
@@ -22,7 +22,7 @@ from ...frameworks.operator_call import OUTPUT
 from ...workload.problem import Problem
 from .array_errors import array_error
 from .comparison import LOSS, error_map, too_loose, wrong_numbers, wrong_shape
-from .numbered import NotFoundError, in_order, places_of
+from .numbered import NotFoundError, copied, in_order, places_in_network
 from .repeatability import LIMIT_S, checksum, repeated
 
 MOST_FLOPS = 10e9  # of a step whose reference is computed: a minute on one core
@@ -112,14 +112,10 @@ def _results(adapter: Adapter, problem: Problem) -> Results:
         parts = zip(shapes, numpy.split(flat, ends[:-1]))
         return {"%s %s" % (path, name): part.reshape(shape) for (path, name, shape), part in parts}
 
-    def weights_of(initial: InitialWeights) -> List["numpy.ndarray"]:
-        numbered: Any = adapter.build(replace(problem, initial_weights=lambda seed: initial))
-        return _copied(numbered.weights())
-
-    places = places_of(weights_of, int(ends[-1]))
+    places = places_in_network(adapter, problem)
     network: Any = adapter.build(problem)
     rounding = ROUNDINGS["float32"]
-    arrays = arrays_of(in_order(_copied(network.weights()), places))
+    arrays = arrays_of(in_order(copied(network.weights()), places))
     weights = {name: Variable(array, rounding) for name, array in arrays.items()}
     inputs, labels = problem.batch()
     batch = network.on_device(inputs, labels)
@@ -128,7 +124,7 @@ def _results(adapter: Adapter, problem: Problem) -> Results:
         if not problem.training:
             return {OUTPUT: network.to_numpy(network.predict(batch[0]))}
         loss = network.to_numpy(network.differentiate([batch])).reshape(())
-        return {LOSS: loss, **arrays_of(in_order(_copied(network.gradients()), places))}
+        return {LOSS: loss, **arrays_of(in_order(copied(network.gradients()), places))}
 
     output = output_of(
         problem.layers, Variable(inputs.astype(numpy.float64), rounding), _by_layer(problem, weights), problem.training
@@ -149,11 +145,6 @@ def _references(
 def _by_layer(problem: Problem, weights: Dict[str, Variable]) -> Iterator[Dict[str, Variable]]:
     for path, layer, shape in with_weights(problem.layers, problem.item_shape):
         yield {name: weights["%s %s" % (path, name)] for name in layer.weights(shape)}
-
-
-def _copied(arrays: Any) -> List["numpy.ndarray"]:
-    """Return copies: a framework may change its arrays in place."""
-    return [numpy.array(each) for each in arrays]
 
 
 def _compared(found: Arrays, references: Dict[str, Variable]) -> Validation:

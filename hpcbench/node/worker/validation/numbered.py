@@ -4,12 +4,16 @@ Frameworks transpose, join and reorder weights. A network whose initial weights 
 its arrays which weight it is. Two networks show the two digits of these numbers: float32 is exact up to 2^24 only.
 """
 
-from typing import Callable, Dict, List
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterable, List
 
 import numpy
 
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Shape
+from ....models.network_reference import with_weights
+from ...frameworks.adapter import Adapter
+from ...workload.problem import Problem
 
 BASE = 2**24
 
@@ -34,6 +38,26 @@ class Digits(InitialWeights):
             found[name] = numbers.reshape(weight.shape).astype(numpy.float32)
             self._next += count
         return found
+
+
+def places_in_network(adapter: Adapter, problem: Problem) -> List["numpy.ndarray"]:
+    """Return the places of the weights of the network that a framework builds of the layers of a problem.
+
+    The result is that of `places_of`. Raise NotFoundError if the framework's arrays do not have each weight once.
+    """
+
+    def weights_of(initial: InitialWeights) -> List["numpy.ndarray"]:
+        network: Any = adapter.build(replace(problem, initial_weights=lambda seed: initial))
+        return copied(network.weights())
+
+    layers = with_weights(problem.layers, problem.item_shape)
+    weights = [weight for _, layer, shape in layers for weight in layer.weights(shape).values()]
+    return places_of(weights_of, sum(int(numpy.prod(weight.shape)) for weight in weights))
+
+
+def copied(arrays: Iterable[Any]) -> List["numpy.ndarray"]:
+    """Return copies as NumPy arrays: a framework may change its arrays in place."""
+    return [numpy.array(each) for each in arrays]
 
 
 def places_of(weights_of: Callable[[InitialWeights], List["numpy.ndarray"]], count: int) -> List["numpy.ndarray"]:

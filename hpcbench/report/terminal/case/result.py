@@ -17,6 +17,7 @@ from hpcbench.core.energy import KINDS
 from hpcbench.core.frameworks import NONE, SETTINGS, THREAD_COUNTS
 from hpcbench.core.samples import INTERFERENCE
 from hpcbench.report.terminal.case.facts import Fact, Facts
+from hpcbench.report.terminal.case.validation import validation_line
 from hpcbench.report.terminal.case.view import CaseView, Row
 from hpcbench.report.text.numbers import duration, figure, memory
 from hpcbench.util.text import plural
@@ -37,7 +38,7 @@ def result(view: CaseView) -> Facts:
     """Return the measurements; none if nothing was measured."""
     row = view.row
     if row["time_median_s"] is None:
-        return Facts([("warnings", row["warnings"])])
+        return Facts([("validation", _validation(view)), ("warnings", row["warnings"])])
     facts: list[Fact] = [
         ("median", f"{duration(row['time_median_s'])}{_interval(row, 'time_ci_low_s', 'time_ci_high_s', duration)}"),
         ("", _of(row)),
@@ -46,6 +47,7 @@ def result(view: CaseView) -> Facts:
         *_metrics(view),
         ("learning", _learning(row)),
         ("data", _data(row)),
+        ("validation", _validation(view)),
         ("threads", _threads(view)),
         ("by layer group", _by_section(view)),
         ("computing", _computing(view)),
@@ -123,12 +125,18 @@ def _data(row: Row) -> str:
     """Return whether the input pipelines delivered each item once per epoch, and the classes of the data."""
     if row["repeated_items"] is None:
         return ""
-    order = "another order in each epoch" if row["reshuffled"] else "the same order in each epoch"
+    order = {True: "another order in each epoch", False: "the same order in each epoch"}.get(
+        row["reshuffled"], "order not compared"
+    )
     counts = (
         f"{row['repeated_items']:g} items repeated, {row['missing_items']:g} missing, {row['dropped_items']:g} dropped"
     )
     bias = row[COLUMN]
     return f"{counts}, {order}" + (f"; classes as in the data: p = {bias:.2g}" if bias is not None else "")
+
+
+def _validation(view: CaseView) -> str:
+    return validation_line([record.validation for record in view.ended if record.validation])
 
 
 def _threads(view: CaseView) -> str:

@@ -14,7 +14,7 @@ from hpcbench.models.operators.catalog import OPERATORS, phases_of
 from hpcbench.node.frameworks.profile_request import ProfileRequest
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
-from hpcbench.node.worker.stopping_rules import Settings
+from hpcbench.node.measurement.stopping_rules import Settings
 from hpcbench.node.worker.validation.validate import validate
 from hpcbench.node.workload import problem
 from tests.models.operators.small_sizes import SIZES as SMALL

@@ -1,4 +1,4 @@
-"""The time of each operator in the stream of a step: real steps, with two readings of the clock around each call.
+"""The time of each operator in the stream of a step: real steps, with two readings of the timer around each call.
 
 An operator alone, called again and again, is faster than in its step: its inputs are in the caches of the core, and the
 allocator gives it the same memory for each output. In a step, predecessors have evicted weights, other cores hold the
@@ -20,7 +20,7 @@ from statistics import stdev
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .....core.profiling.operator_row import FORWARD, NETWORK
-from ....worker.stopping_rules import Settings, Stopping
+from ....measurement.stopping_rules import Settings, Stopping
 from .listing import AtenCalls, Calls, Key, Step
 
 _WARMUP_STEPS = 2  # timed steps that do not count: in the first, the mode examines each operator
@@ -34,7 +34,7 @@ _BATCHES, _STUDENT_T = 7, 2.447
 _FEWEST_STEPS = 2 * _BATCHES  # for a CI
 WHOLE = Key(NETWORK, FORWARD, "{}")  # of the whole steps, among the keys of operators
 
-Clock = Callable[[], float]
+Timer = Callable[[], float]
 
 
 class StreamTime(NamedTuple):
@@ -48,8 +48,8 @@ class StreamTime(NamedTuple):
 class StreamTimer:
     """Times the operators of steps, one step at a time. All steps must call the same operators in the same order."""
 
-    def __init__(self, step: Step, clock: Clock = time.perf_counter) -> None:
-        self._run, self._mode = step.run, _Timing(clock)
+    def __init__(self, step: Step, timer: Timer = time.perf_counter) -> None:
+        self._run, self._mode = step.run, _Timing(timer)
         step.run()  # the first step creates gradients and the state of the optimizer, which other steps do not
         with _Sequence(step) as sequence:
             step.run()
@@ -85,17 +85,17 @@ class _Sequence(Calls):
 class _Timing(AtenCalls):
     """A mode that times each call, and does as little else as possible."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, timer: Timer) -> None:
         super().__init__()
         self.timed: List[Tuple[Any, float]] = []
-        self._clock = clock
+        self._timer = timer
 
     def call(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Run an operator, and note its time."""
-        operator, clock = function._op, self._clock  # OpOverload.__call__ takes 1 us more
-        start_s = clock()
+        operator, timer = function._op, self._timer  # OpOverload.__call__ takes 1 us more
+        start_s = timer()
         output = operator(*args, **kwargs)
-        end_s = clock()
+        end_s = timer()
         self.timed.append((function, end_s - start_s))
         return output
 

@@ -5,11 +5,14 @@ from dataclasses import replace
 from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
 
 from .....core.profiling.operator_row import OperatorRow
-from .clocks import step_of
 from .replay import Round
+from .timers import step_of
 
-_BLOCK_S = 0.1  # of calls between two readings of the clock: a window of 2 s is at most 5 % longer than requested
+_BLOCK_S = 0.1  # of calls between two readings of the timer: a window of 2 s is at most 5 % longer than requested
 _MAX_BLOCK = 100_000  # rounds, in case the time of a call is unknown or far too short
+# Before an idle window: NVML returns the power of many GPUs averaged over one second (nvmlDeviceGetPowerUsage), so that
+# it contains the work before; the clock also falls within this time.
+SETTLE_S = 1.0
 
 
 class Window(NamedTuple):
@@ -21,22 +24,30 @@ class Window(NamedTuple):
 
 
 def run(calls: Round, each_s: float, synchronize: Callable[[], Any], length_s: float) -> Window:
-    """Repeat a round of calls, each of which takes about `each_s` seconds, for `length_s` seconds."""
+    """Repeat a round of calls, each of which takes about `each_s` seconds, for `length_s` seconds.
+
+    About 0.1 s of calls run before the window, so that the rise of the clock is not in it.
+    """
     step = step_of(calls)
     block = max(1, min(_MAX_BLOCK, int(_BLOCK_S / max(each_s * calls.size, 1e-9))))
-    rounds = 0
-    synchronize()
-    start_s = time.monotonic()
-    while time.monotonic() - start_s < length_s:
+
+    def run_block() -> None:
         for _ in range(block):
             step()
-        rounds += block
         synchronize()
+
+    run_block()
+    rounds = 0
+    start_s = time.monotonic()
+    while time.monotonic() - start_s < length_s:
+        run_block()
+        rounds += block
     return Window(start_s, time.monotonic(), rounds * calls.size)
 
 
 def idle(length_s: float) -> Window:
-    """Do nothing for `length_s` seconds."""
+    """Do nothing for `length_s` seconds, from `SETTLE_S` after the work before."""
+    time.sleep(SETTLE_S)
     start_s = time.monotonic()
     time.sleep(length_s)
     return Window(start_s, time.monotonic(), 0)

@@ -9,13 +9,13 @@ from .....core.profiling.operator_row import OperatorRow
 from ...profile_request import ProfileRequest
 from ..network import PyTorchNetwork
 from . import compiled_kernels, in_network, power_windows, rows
-from .clocks import Clock, CpuClock, CudaClock
 from .in_network import Profiled
 from .in_stream import WHOLE, StreamTime, streamed
 from .kinds import VIEW
 from .listing import Key, Listed
 from .replay import Round, captured
 from .step import compiled_again, observable, operators, step_of
+from .timers import CpuTimer, CudaTimer, Timer
 from .timing import Pace, pace, times
 
 # The time under torch.profiler, as a fraction of `max_time_s`: its times are only compared with those of this profiler.
@@ -31,25 +31,25 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
 
     The weights of a training change, as in any step.
     """
-    clock: Clock = CudaClock(network.device) if network.problem.on_gpu else CpuClock()
+    timer: Timer = CudaTimer(network.device) if network.problem.on_gpu else CpuTimer()
     device = "gpu" if network.problem.on_gpu else "cpu"
     is_compiled = network.problem.parameters["execution"] == COMPILED
     warnings: List[str] = []
     with compiled_kernels.visible_kernels(is_compiled):
         profiled_network = compiled_again(network) if is_compiled else network
         budget_s = _UNDER_TORCH_PROFILER * request.settings.max_time_s
-        profiled = in_network.profiled(step_of(profiled_network), clock.synchronize, budget_s)
-    at_once = clock.runs_at_once and not is_compiled
+        profiled = in_network.profiled(step_of(profiled_network), timer.synchronize, budget_s)
+    at_once = timer.runs_at_once and not is_compiled
     in_steps = streamed(step_of(observable(network)), step_of(network), request.settings) if at_once else {}
     whole = rows.of_network(network, request.step_times_s, profiled, in_steps.get(WHOLE))
     if is_compiled:
         measured = rows.of_kernels(compiled_kernels.kernels_of(profiled), profiled.steps)
     else:
-        measured = _measured(network, operators(network, warnings), clock, profiled, request, in_steps)
+        measured = _measured(network, operators(network, warnings), timer, profiled, request, in_steps)
     found = (row for each in ([whole], measured) for row in each)
     on_device = (rows.on(device, row) for row in found)
     if request.windows:
-        _keep_with_windows(network, request, clock, on_device, keep)
+        _keep_with_windows(network, request, timer, on_device, keep)
     else:
         for row in on_device:
             keep(row)
@@ -59,7 +59,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
 def _measured(
     network: PyTorchNetwork,
     listed: Sequence[Listed],
-    clock: Clock,
+    timer: Timer,
     profiled: Profiled,
     request: ProfileRequest,
     in_steps: Mapping[Key, StreamTime],
@@ -75,7 +75,7 @@ def _measured(
     for operator in captured(step_of(observable(network)), list(timed)):
         each = timed.pop(operator.key)
         try:
-            fields = times(operator, clock, own_pace, in_steps.get(operator.key))
+            fields = times(operator, timer, own_pace, in_steps.get(operator.key))
         except RuntimeError as error:  # of the operator: the others are still measured
             yield rows.of_operator(
                 each, inside.get(each.key), reason="timing it alone failed: %s" % str(error).split("\n")[0]
@@ -93,7 +93,7 @@ def _pace(request: ProfileRequest, listed: Sequence[Listed]) -> Pace:
 
 
 def _keep_with_windows(
-    network: PyTorchNetwork, request: ProfileRequest, clock: Clock, found: Iterator[OperatorRow], keep: Keep
+    network: PyTorchNetwork, request: ProfileRequest, timer: Timer, found: Iterator[OperatorRow], keep: Keep
 ) -> None:
     """Keep each row at once, and those of the network and of chosen operators again with their power windows.
 
@@ -107,7 +107,7 @@ def _keep_with_windows(
 
     def window(row: OperatorRow, calls: Round) -> None:
         """Keep a row again, with a window of these calls."""
-        run = power_windows.run(calls, row.hot_s or 0.0, clock.synchronize, request.window_s)
+        run = power_windows.run(calls, row.hot_s or 0.0, timer.synchronize, request.window_s)
         keep(power_windows.with_window(row, run))
 
     idle = rows.on(whole.device, rows.of_idle())

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any, Iterator, Optional, Sequence
 
 from .....core.profiling.operator_row import FORWARD, FUSED, IDLE, NETWORK, OperatorRow
-from ....worker.stopping_rules import interval
+from ....measurement.stopping_rules import interval
 from ..network import PyTorchNetwork
 from .compiled_kernels import Kernel, is_view
 from .in_network import InNetwork, Profiled

@@ -5,10 +5,10 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 import torch
 
-from ....worker.stopping_rules import Settings, interval
-from .clocks import FEWEST_MEASUREMENTS, Clock
+from ....measurement.stopping_rules import Settings, interval
 from .in_stream import StreamTime
 from .replay import Captured, Round
+from .timers import FEWEST_MEASUREMENTS, Timer
 
 HOT, COLD, STREAM = "hot", "cold", "stream"
 TIMES = (HOT, COLD, STREAM)
@@ -44,37 +44,37 @@ def pace(settings: Settings, operators: int, step_bytes: int) -> Pace:
     return Pace(own, step_bytes)
 
 
-def times(operator: Captured, clock: Clock, pace: Pace, in_steps: Optional[StreamTime] = None) -> Dict[str, Any]:
+def times(operator: Captured, timer: Timer, pace: Pace, in_steps: Optional[StreamTime] = None) -> Dict[str, Any]:
     """Return the times of an operator as fields of OperatorRow.
 
     The time in the stream is that in real steps, if given. Otherwise, the operator is timed with copies of its weights
     that take turns, so that as much memory is used between two calls with one copy as in a step, up to what evicts it
     from the caches. The cold time is left out if the arguments are so small that the most copies fit into the cache.
     """
-    filled = _CACHES_FILLED * clock.cache_bytes
+    filled = _CACHES_FILLED * timer.cache_bytes
     wanted = [(COLD, operator.bytes, filled, False)]
     if not in_steps:
         wanted.append((STREAM, operator.weight_bytes, min(filled, pace.step_bytes), True))
     hot = operator.round(1)
     with torch.inference_mode():
-        settings = _long_enough(hot, clock, pace.settings)
-        found: Dict[str, List[float]] = {HOT: clock.times_s(hot, settings)}
+        settings = _long_enough(hot, timer, pace.settings)
+        found: Dict[str, List[float]] = {HOT: timer.times_s(hot, settings)}
         for name, size, used, weights_only in wanted:
             copies = round(used / size) if size else 1
             if copies <= 1 or _LATENCY_S + size / _SLOWEST_BYTES_PER_S < settings.precision * median(found[HOT]):
                 found[name] = found[HOT]
-            elif copies <= clock.most_copies or name == STREAM:
-                turns = operator.round(min(copies, clock.most_copies), weights_only=weights_only)
-                found[name] = clock.times_s(turns, settings)
-        host_s = clock.host_s(hot)
+            elif copies <= timer.most_copies or name == STREAM:
+                turns = operator.round(min(copies, timer.most_copies), weights_only=weights_only)
+                found[name] = timer.times_s(turns, settings)
+        host_s = timer.host_s(hot)
     in_stream = in_steps._asdict() if in_steps else {}
     return {**_fields(found), **in_stream, "host_s": host_s, "measurements": len(found[HOT])}
 
 
-def _long_enough(calls: Round, clock: Clock, settings: Settings) -> Settings:
+def _long_enough(calls: Round, timer: Timer, settings: Settings) -> Settings:
     """Return settings that give slow operators the time for a CI."""
     quick = settings._replace(min_measurements=1, max_warmup_s=0.0, min_time_s=0.0, max_time_s=1e-9)
-    once_s = clock.times_s(calls, quick)[0] * calls.size
+    once_s = timer.times_s(calls, quick)[0] * calls.size
     return settings._replace(max_time_s=max(settings.max_time_s, FEWEST_MEASUREMENTS * once_s))
 
 

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 from hpcbench.node.frameworks.pytorch.profiler import in_stream, step  # noqa: E402 - they need torch
 from hpcbench.node.frameworks.pytorch.profiler.in_stream import StreamTime, StreamTimer, stream_times  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.listing import Key, Step  # noqa: E402
-from hpcbench.node.worker.stopping_rules import Settings  # noqa: E402
+from hpcbench.node.measurement.stopping_rules import Settings  # noqa: E402
 
 Build = Callable[..., Any]
 GEMM, RELU = (Key(name, "forward", "{}") for name in ("gemm", "relu"))
@@ -87,8 +87,8 @@ def test_operators_in_the_stream_are_those_of_the_list(build: Build, model: str,
     assert min(times_s) > 0
 
 
-def test_only_the_call_itself_is_between_two_readings_of_the_clock() -> None:
-    """With a clock that counts its readings, each call takes one unit, whatever happens between calls."""
+def test_only_the_call_itself_is_between_two_readings_of_the_timer() -> None:
+    """With a timer that counts its readings, each call takes one unit, whatever happens between calls."""
     readings = itertools.count()
     ones = torch.ones(4)
     timer = StreamTimer(

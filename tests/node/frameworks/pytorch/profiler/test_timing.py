@@ -1,4 +1,4 @@
-"""The times of an operator, by clocks. The GPU is a fake of `torch.cuda`: no GPU is here."""
+"""The times of an operator, by timers. The GPU is a fake of `torch.cuda`: no GPU is here."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
 
-from hpcbench.node.frameworks.pytorch.profiler import clocks, replay, timing  # noqa: E402 - they need torch
+from hpcbench.node.frameworks.pytorch.profiler import replay, timers, timing  # noqa: E402 - they need torch
 from hpcbench.node.frameworks.pytorch.profiler.in_stream import StreamTime  # noqa: E402
 from hpcbench.node.frameworks.pytorch.profiler.listing import Key  # noqa: E402
-from hpcbench.node.worker.stopping_rules import Settings  # noqa: E402
+from hpcbench.node.measurement.stopping_rules import Settings  # noqa: E402
 
 SETTINGS = Settings(precision=0.01, min_measurements=7, min_time_s=0.0, max_time_s=0.01, max_warmup_s=0.0)
 
 
-class FixedClock(clocks.Clock):
-    """A clock on which each round takes longer than the one before, and that keeps the rounds."""
+class FixedTimer(timers.Timer):
+    """A timer on which each round takes longer than the one before, and that keeps the rounds."""
 
     cache_bytes, most_copies = 2**20, 4096
 
@@ -45,9 +45,9 @@ def product(inputs: int, weights: int) -> replay.Captured:
 
 def measured(operator: replay.Captured, step_bytes: int, precision: float = 1e-9) -> tuple[list[int], dict[str, Any]]:
     """The numbers of copies in the rounds that were measured, and the fields of the row."""
-    clock = FixedClock()
-    found = timing.times(operator, clock, timing.Pace(SETTINGS._replace(precision=precision), step_bytes))
-    return [calls.size for calls in clock.rounds[1:]], found  # without the first, quick look
+    timer = FixedTimer()
+    found = timing.times(operator, timer, timing.Pace(SETTINGS._replace(precision=precision), step_bytes))
+    return [calls.size for calls in timer.rounds[1:]], found  # without the first, quick look
 
 
 def test_copies_fill_twice_the_cache_and_the_stream_uses_what_a_step_uses() -> None:
@@ -75,13 +75,13 @@ def test_tiny_operators_have_no_cold_time() -> None:
 
 
 def test_times_are_those_of_one_call() -> None:
-    clock = clocks.CpuClock()
+    timer = timers.CpuTimer()
 
     def call() -> None:
         sum(range(2000))
 
     settings = SETTINGS._replace(max_time_s=0.1)
-    one, ten = (min(clock.times_s(replay.Round([call] * count, count), settings)) for count in (1, 10))
+    one, ten = (min(timer.times_s(replay.Round([call] * count, count), settings)) for count in (1, 10))
     assert 0.2 < one / ten < 5
 
 
@@ -126,7 +126,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 def call(gpu: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """A call on the fake GPU. A fake clock of the host takes 10 us between two readings."""
     ticks = itertools.count()
-    monkeypatch.setattr(clocks.time, "monotonic", lambda: next(ticks) * 10e-6)
+    monkeypatch.setattr(timers.time, "monotonic", lambda: next(ticks) * 10e-6)
 
     def called() -> None:
         gpu["calls"] += 1
@@ -135,33 +135,33 @@ def call(gpu: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> Callable[[], N
 
 
 def test_a_fake_gpu_is_timed_by_its_events(gpu: dict[str, int], call: Callable[[], None]) -> None:
-    clock = clocks.CudaClock(None)
+    timer = timers.CudaTimer(None)
     calls = replay.Round([call] * 4, 4)
-    found = clock.times_s(calls, SETTINGS)
+    found = timer.times_s(calls, SETTINGS)
     assert found == pytest.approx([2e-6] * len(found))
     assert len(found) >= SETTINGS.min_measurements
     assert gpu["slept"] == pytest.approx(3 * 125 * 10e-6 * 1e9)  # cycles, until the queue has its 125 rounds
-    assert clock.host_s(calls) == pytest.approx(10e-6 / 4)
-    assert clock.cache_bytes == 50 * 2**20
+    assert timer.host_s(calls) == pytest.approx(10e-6 / 4)
+    assert timer.cache_bytes == 50 * 2**20
 
 
 def test_rounds_on_a_fake_gpu_fit_into_its_queue(gpu: dict[str, int], call: Callable[[], None]) -> None:
     """Also those of an operator that changes its arguments, with a call to restore each copy."""
-    clock = clocks.CudaClock(None)
+    timer = timers.CudaTimer(None)
     kept = list[replay.Round]()
 
     def times_s(calls: replay.Round, settings: Settings) -> list[float]:
         kept.append(calls)
         return [2e-6] * 7
 
-    clock.times_s = times_s
+    timer.times_s = times_s
     arguments = (torch.ones(64), torch.ones(64))
     for name, copies in (("add_", 250), ("add", 250)):
         operator = replay.Captured(
             Key(name, "forward", "{}"), getattr(torch.ops.aten, name).Tensor, (arguments, {}), [True, True]
         )
         pace = timing.Pace(SETTINGS._replace(precision=1e-9), 2**30)
-        found = timing.times(operator, clock, pace)
+        found = timing.times(operator, timer, pace)
         assert "cold_s" not in found  # the caches hold all copies
         assert kept[-1].size == copies
         assert len(kept[-1].calls) <= 500
@@ -170,32 +170,32 @@ def test_rounds_on_a_fake_gpu_fit_into_its_queue(gpu: dict[str, int], call: Call
 def test_the_time_limit_on_a_fake_gpu_includes_the_sleep_and_launches(
     gpu: dict[str, int], call: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, ticks = clocks.CudaClock(None), itertools.count()
-    monkeypatch.setattr(clocks.time, "monotonic", lambda: next(ticks) * 1e-3)  # a round is launched in 1 ms
+    timer, ticks = timers.CudaTimer(None), itertools.count()
+    monkeypatch.setattr(timers.time, "monotonic", lambda: next(ticks) * 1e-3)  # a round is launched in 1 ms
     settings = SETTINGS._replace(precision=-1.0, max_time_s=20e-3)  # only the time limit ends it
-    found = clock.times_s(replay.Round([call], 1), settings)
+    found = timer.times_s(replay.Round([call], 1), settings)
     assert len(found) == 15  # 20, if only the 1 ms of the device in each counted
-    short = clock.times_s(replay.Round([call], 1), settings._replace(max_time_s=1e-9))
+    short = timer.times_s(replay.Round([call], 1), settings._replace(max_time_s=1e-9))
     assert len(short) == 6  # enough for a CI
-    assert len(clock.times_s(replay.Round([call], 1), settings._replace(max_time_s=1e-9, min_measurements=1))) == 1
+    assert len(timer.times_s(replay.Round([call], 1), settings._replace(max_time_s=1e-9, min_measurements=1))) == 1
 
 
 def test_an_unknown_cache_of_a_fake_gpu_counts_as_the_largest(
     gpu: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: object())
-    assert clocks.CudaClock(None).cache_bytes == 128 * 2**20
+    assert timers.CudaTimer(None).cache_bytes == 128 * 2**20
 
 
 def test_a_step_calls_the_whole_round() -> None:
     seen: list[int] = []
-    clocks.step_of(replay.Round([lambda: seen.append(1), lambda: seen.append(2)], 2))()
+    timers.step_of(replay.Round([lambda: seen.append(1), lambda: seen.append(2)], 2))()
     assert seen == [1, 2]
 
 
 def test_the_time_in_real_steps_is_the_time_in_the_stream() -> None:
-    clock, in_steps = FixedClock(), StreamTime(0.5, 0.4, 0.6)
+    timer, in_steps = FixedTimer(), StreamTime(0.5, 0.4, 0.6)
     pace = timing.Pace(SETTINGS._replace(precision=1e-9), 2**30)
-    found = timing.times(product(256, 256), clock, pace, in_steps)
-    assert [calls.size for calls in clock.rounds[1:]] == [1, 8]  # hot and cold only
+    found = timing.times(product(256, 256), timer, pace, in_steps)
+    assert [calls.size for calls in timer.rounds[1:]] == [1, 8]  # hot and cold only
     assert (found["stream_s"], found["stream_low_s"], found["stream_high_s"]) == (0.5, 0.4, 0.6)

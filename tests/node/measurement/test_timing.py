@@ -1,4 +1,4 @@
-"""Timing on a clock that only moves when a step is taken, so that every number can be foretold."""
+"""Timing on a timer that only moves when a step is taken, so that every number can be foretold."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hpcbench.core.samples import Samples
 from hpcbench.core.typed_json import to_json
-from hpcbench.node.worker.stopping_rules import MAX_SAMPLES, MAX_TIME, PRECISION, Settings
-from hpcbench.node.worker.timing import ClockError, measure
+from hpcbench.node.measurement.stopping_rules import MAX_SAMPLES, MAX_TIME, PRECISION, Settings
+from hpcbench.node.measurement.timing import TimerError, measure
 
 
 def asked(**changes: Any) -> Settings:
@@ -33,13 +33,13 @@ def asked(**changes: Any) -> Settings:
 
 
 class Machine:
-    """A workload and its clock: each step takes the next of `durations`, the last one for ever after. Reading the clock
-    takes `clock_s`."""
+    """A workload and its timer: each step takes the next of `durations`, the last one for ever after. Reading the timer
+    takes `timer_s`."""
 
-    def __init__(self, durations: Iterable[float], synchronize_s: float = 0.0, clock_s: float = 0.0) -> None:
+    def __init__(self, durations: Iterable[float], synchronize_s: float = 0.0, timer_s: float = 0.0) -> None:
         self.durations = list(durations)
         self.synchronize_s = synchronize_s
-        self.clock_s = clock_s
+        self.timer_s = timer_s
         self.now = 0.0
         self.steps = 0
         self.synchronized = True
@@ -54,13 +54,13 @@ class Machine:
             self.now += self.synchronize_s
         self.synchronized = True
 
-    def clock(self) -> float:
-        assert self.synchronized, "the clock was read before the device was done"
-        self.now += self.clock_s
+    def timer(self) -> float:
+        assert self.synchronized, "the timer was read before the device was done"
+        self.now += self.timer_s
         return self.now
 
     def measure(self, settings: Settings) -> Samples:
-        return measure(self.step, self.synchronize, settings, clock=self.clock)
+        return measure(self.step, self.synchronize, settings, timer=self.timer)
 
 
 @pytest.mark.parametrize("step_s", [0.25, 0.125])
@@ -141,9 +141,9 @@ def test_a_sample_includes_the_wait_for_the_device() -> None:
 
 
 @pytest.mark.parametrize("step_s", [1e-4, 3e-7])
-def test_steps_too_short_for_the_clock_are_timed_in_blocks(step_s: float) -> None:
-    """Reading the clock is to take no more than a thousandth of a measurement, with some to spare."""
-    machine = Machine([step_s], clock_s=2e-6)
+def test_steps_too_short_for_the_timer_are_timed_in_blocks(step_s: float) -> None:
+    """Reading the timer is to take no more than a thousandth of a measurement, with some to spare."""
+    machine = Machine([step_s], timer_s=2e-6)
     samples = machine.measure(asked(max_time_s=0.1))
     assert samples.clock_cost_s == pytest.approx(2e-6)
     assert samples.times_s[0] * samples.steps_per_measurement == pytest.approx(3e-3, rel=0.02)
@@ -157,23 +157,23 @@ def test_a_real_step_that_does_nothing_is_timed_in_long_blocks() -> None:
 
 
 def test_a_slow_first_step_does_not_make_the_blocks_too_short() -> None:
-    samples = Machine([2.0, 1e-4], clock_s=1e-6).measure(asked(max_time_s=0.1))
+    samples = Machine([2.0, 1e-4], timer_s=1e-6).measure(asked(max_time_s=0.1))
     assert samples.steps_per_measurement == pytest.approx(15, abs=1)
 
 
 @pytest.mark.parametrize("step_s", [1e-3, 0.5, 100.0])
 def test_longer_steps_are_timed_one_by_one(step_s: float) -> None:
-    assert Machine([step_s], clock_s=1e-7).measure(asked()).steps_per_measurement == 1
+    assert Machine([step_s], timer_s=1e-7).measure(asked()).steps_per_measurement == 1
 
 
-def test_a_clock_that_does_not_move_ends_all_the_same() -> None:
+def test_a_timer_that_does_not_move_ends_all_the_same() -> None:
     samples = Machine([0.0]).measure(asked())
     assert set(samples.times_s) == {0.0}
     assert samples.stopped == MAX_SAMPLES
 
 
-def test_a_clock_that_goes_backwards_is_an_error() -> None:
-    with pytest.raises(ClockError, match=r"went back by 0\.5 s"):
+def test_a_timer_that_goes_backwards_is_an_error() -> None:
+    with pytest.raises(TimerError, match=r"went back by 0\.5 s"):
         Machine([0.1] * 30 + [-0.5] + [0.1] * 30).measure(asked(max_time_s=99.0, min_measurements=50))
 
 
@@ -188,7 +188,7 @@ def test_each_window_tells_when_its_samples_were_taken() -> None:
     assert edges[-1] - edges[0] == 3.0
 
 
-def test_windows_stand_on_the_clock_that_the_monitor_reads() -> None:
+def test_windows_stand_on_the_timer_that_the_monitor_reads() -> None:
     before = time.monotonic()
     samples = measure(lambda: time.sleep(0.001), lambda: None, asked(max_warmup_s=0.0, max_time_s=0.05))
     assert before < samples.windows[0].start_s < samples.windows[-1].end_s < time.monotonic()
@@ -235,7 +235,7 @@ class Group:
         results: dict[int, Samples] = {}
 
         def work(rank: int, machine: Machine) -> None:
-            results[rank] = measure(machine.step, machine.synchronize, settings, self.agree(rank), machine.clock)
+            results[rank] = measure(machine.step, machine.synchronize, settings, self.agree(rank), machine.timer)
 
         threads = [threading.Thread(target=work, args=pair) for pair in enumerate(machines)]
         for thread in threads:
@@ -250,7 +250,7 @@ class Group:
 def test_ranks_of_unequal_speed_take_the_same_number_of_steps(
     first_s: float, second_s: float, settings: Settings
 ) -> None:
-    machines = [Machine([3.0, first_s], clock_s=1e-7), Machine([0.5, second_s], clock_s=1e-6)]
+    machines = [Machine([3.0, first_s], timer_s=1e-7), Machine([0.5, second_s], timer_s=1e-6)]
     first, second = Group(2).measure(machines, settings)
     assert machines[0].steps == machines[1].steps
     assert len(first.times_s) == len(second.times_s)
@@ -276,7 +276,7 @@ def test_ranks_do_not_agree_after_every_short_step() -> None:
         return value
 
     machine = Machine([0.001])
-    samples = measure(machine.step, machine.synchronize, asked(min_time_s=2.0, max_time_s=2.0), agree, machine.clock)
+    samples = measure(machine.step, machine.synchronize, asked(min_time_s=2.0, max_time_s=2.0), agree, machine.timer)
     assert sum(samples.times_s) >= 2.0
     assert len(agreements) < 12
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from scipy.stats import binom
 
-from hpcbench.node.worker.stopping_rules import (
+from hpcbench.node.measurement.stopping_rules import (
     MAX_SAMPLES,
     MAX_SAMPLES_KEPT,
     MAX_TIME,

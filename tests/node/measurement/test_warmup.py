@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, theilslopes
 
 from hpcbench.core.samples import medians_of_parts
-from hpcbench.node.worker.warmup import MIN_VALUES, has_trend, is_steady, mann_kendall, relative_change, trend
+from hpcbench.node.measurement.warmup import MIN_VALUES, has_trend, is_steady, mann_kendall, relative_change, trend
 
 TIMES = st.lists(st.floats(1e-3, 10.0).map(lambda value: round(value, 2) + 0.01), min_size=5, max_size=30)
 

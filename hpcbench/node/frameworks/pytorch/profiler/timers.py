@@ -9,8 +9,8 @@ import torch
 
 from ....host.caches import last_level_bytes
 from ....host.sysfs import this_system
-from ....worker import timing
-from ....worker.stopping_rules import Settings, Stopping
+from ....measurement import timing
+from ....measurement.stopping_rules import Settings, Stopping
 from .replay import Round
 
 _SHORTEST_S = 1e-3  # of a measurement of a GPU: its events have a resolution of 0.5 us, which is 0.05 %
@@ -28,7 +28,7 @@ _CALIBRATION_CYCLES = 10_000_000  # of a sleep of the GPU: some 5 ms
 _TRIALS = 5  # measurements of which a median is taken, so that one interrupted trial, or two, do not count
 
 
-class Clock(ABC):
+class Timer(ABC):
     """Measures rounds of calls on one kind of device."""
 
     cache_bytes: int  # of the last-level cache
@@ -48,7 +48,7 @@ class Clock(ABC):
         """Wait until the device has finished all work."""
 
 
-class CpuClock(Clock):
+class CpuTimer(Timer):
     """Calls have run when they return: their time is that of the monotonic clock."""
 
     most_copies, runs_at_once = _MOST_COPIES_ON_CPUS, True
@@ -67,7 +67,7 @@ class CpuClock(Clock):
         return
 
 
-class CudaClock(Clock):
+class CudaTimer(Timer):
     """Calls are queued behind a sleep of the GPU, so that they follow one another without waiting for the host.
 
     The time of the device is that between two events in the queue.

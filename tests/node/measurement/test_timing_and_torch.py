@@ -36,7 +36,7 @@ def test_the_harness_adds_less_than_2_microseconds_to_a_sample(monkeypatch: pyte
     """Of measurements that follow each other closely: after a long one, a shared machine reloads all code."""
     from benchmarks import sampling
 
-    monkeypatch.setattr("hpcbench.node.worker.timing.CLOCK_SHARE", 0.01)
+    monkeypatch.setattr("hpcbench.node.measurement.timing.TIMER_SHARE", 0.01)
 
     least_s = float("inf")
     for _ in range(ATTEMPTS):
