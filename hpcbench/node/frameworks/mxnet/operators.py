@@ -18,11 +18,11 @@ from ...errors import Unsupported
 from ...workload.problem import Problem
 from ..operator_call import OperatorCall, Request
 from .devices import NO_PEAK_MEMORY, device_of
+from .layers import MASKED
 
 Tensor = Any  # an NDArray, or a Symbol while a graph is built; ops is the module of its functions
 Tensors = Dict[str, Tensor]
 Function = Callable[..., Tensor]  # of ops and the inputs
-_MASKED = -30000.0  # added to scores before the softmax; representable in float16
 _IN_BFLOAT16 = (products.Conv2d, products.Linear)  # which MXNet's automatic mixed precision converts
 _REMARKS: Dict[Type[Operator], str] = {  # on the backward pass
     pointwise.Dropout: "MXNet's dropout loses its mask in a backward pass, so each call includes a forward pass",
@@ -198,7 +198,7 @@ def _conv2d(operator: products.Conv2d, tensors: Tensors) -> _Built:
 def _attention(operator: products.Attention, tensors: Tensors) -> _Built:
     """Return the attention of GluonNLP, without MXNet's fused functions: they take the three arrays as one."""
     query = tensors["query"]
-    later = numpy.triu(numpy.full((operator.time, operator.time), _MASKED), 1)
+    later = numpy.triu(numpy.full((operator.time, operator.time), MASKED), 1)
     mask = mx.nd.array(later, query.context, query.dtype).reshape((1, 1, *later.shape))
 
     def function(ops: Any, query: Tensor, key: Tensor, value: Tensor, *masks: Tensor) -> Tensor:
