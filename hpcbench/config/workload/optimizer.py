@@ -103,7 +103,7 @@ class Optimizer(Model):
 
     name: Name = Field(default=optimizers.DEFAULT, description="the update rule")
     learning_rate: Annotated[Rate | LearningRate, BeforeValidator(_number_or_schedule)] | None = Field(
-        default=None, description="learning rate: a number, or a schedule over the steps of the optimizer"
+        default=None, description="learning rate: a number, or a schedule over steps of the optimizer or epochs"
     )
     momentum: Fraction | None = Field(default=None, description="momentum of `momentum` and `nesterov`")
     betas: list[Fraction] | None = Field(
