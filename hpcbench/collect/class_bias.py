@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from hpcbench.core.record import Record
@@ -30,11 +31,17 @@ def class_bias_columns(record: Record) -> dict[str, Any]:
 
 
 def p_value(counts: Sequence[int], split: Sequence[int]) -> float:
-    """Return the probability of counts at least as far from the shares of the classes in `split`, if they are equal."""
+    """Return the probability of counts at least as far from the shares of the classes in `split`, if they are equal.
+
+    Classes at the end may be left out if there are none of them. Without any counts or split, the probability is 1.
+    """
+    if not sum(counts) or not sum(split):
+        return 1.0
     share = sum(counts) / sum(split)
-    known = [(count, share * size) for count, size in zip(counts, split, strict=True) if size]
-    if any(count for count, size in zip(counts, split, strict=True) if not size):
+    pairs = list(zip_longest(counts, split, fillvalue=0))
+    if any(count for count, size in pairs if not size):
         return 0.0  # a class that the split does not have
+    known = [(count, share * size) for count, size in pairs if size]
     statistic = sum((count - expected) ** 2 / expected for count, expected in known)
     return chi_square_tail(len(known) - 1, statistic)
 

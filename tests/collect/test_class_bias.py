@@ -26,6 +26,13 @@ def test_the_p_value_is_that_of_scipy() -> None:
     assert p_value([1, 1, 1], [10, 0, 10]) == 0.0
 
 
+def test_labels_beyond_those_of_the_split_are_a_bias_and_no_counts_are_none() -> None:
+    assert p_value([5, 5, 1], [10, 10]) == 0.0
+    assert p_value([5, 5], [10, 10, 0]) == 1.0
+    assert p_value([10], [10, 10]) == pytest.approx(stats.chisquare([10, 0], [5, 5]).pvalue)
+    assert p_value([0, 0], [10, 10]) == p_value([], [10, 10]) == p_value([3, 4], []) == p_value([3], [0]) == 1.0
+
+
 def test_the_smallest_value_counts_for_all_ranks_and_epochs() -> None:
     def column(*counts: list[list[int]]) -> Any:
         check = SimpleNamespace(class_counts=counts, split_class_counts=[50, 50])

@@ -1,6 +1,6 @@
 """Run in an environment of JAX: what its compiled steps do with their arrays, as JSON for test_jax.py.
 
-PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK (state | ranks | memory | loaders | names)
+PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK (state | synchronized | ranks | memory | loaders | names)
 """
 
 import os
@@ -20,6 +20,8 @@ from hpcbench_carried.node.errors import Unsupported
 from hpcbench_carried.node.frameworks.jax import data, devices, strategies
 from hpcbench_carried.node.launch.ranks import from_environment
 from hpcbench_carried.node.launch.rendezvous import Group
+from hpcbench_carried.node.measurement import timing
+from hpcbench_carried.node.measurement.stopping_rules import Settings
 from hpcbench_carried.node.workload import problem
 from hpcbench_carried.node.workload.data import Items
 from probing import case, tell
@@ -47,6 +49,69 @@ def state(adapter, parameters):
         "an_item_is_inferred_alone": bool(numpy.allclose(of_one, later[:1], rtol=1e-4)),
         "logits_of_no_weights": numpy.abs(network.to_numpy(network.predict(inputs))).max().item(),
     }
+
+
+def synchronized(adapter, parameters):
+    """Most results that were not ready when the time was read, and all results, by what was timed.
+
+    The compiled functions are replaced by some whose results are ready only after they have been waited for.
+    """
+    found = {}
+    sizes = {"rows": 4, "inputs": 9, "outputs": 6}
+    for phase in ("forward", "both"):
+        asked = {"task": "operator", "operator": "linear", "sizes": sizes, "phase": phase}
+        computation = adapter.build(case(model=None, **asked, **parameters))
+        count = len(computation.request.wanted)
+        device = Device()
+        computation.call._compiled = lambda *_, device=device, count=count: tuple(device.launch(count))
+        found[phase] = device.times(computation.step, computation.synchronize)
+    network, device = adapter.build(case(task="inference", **parameters)), Device()
+    network._predict = lambda *_: device.launch(1)[0]
+    found["inference"] = device.times(network.infer, network.synchronize)
+    network, trainer = adapter.build(case(**parameters)), Device()
+    count = len(network._weights)
+    network._learn = lambda _, state, rest, batches: (trainer.launch(count), state, rest, trainer.launch(1)[0])
+    found["training"] = trainer.times(network.train, network.synchronize)
+    return found
+
+
+class Device:
+    """A device that runs its calls in their order, each only when one of its results, or a later one, is waited for."""
+
+    def __init__(self):
+        self.results, self.unready, self.reads = 0, [], []
+
+    def launch(self, count):
+        """Return the results of another call."""
+        call, self.results = [Late(self) for _ in range(count)], self.results + count
+        self.unready.append(call)
+        return list(call)
+
+    def finish(self, result):
+        """Make the results of all earlier calls ready, and this one."""
+        place = next((at for at, call in enumerate(self.unready) if result in call), None)
+        if place is not None:
+            self.unready[: place + 1] = [[each for each in self.unready[place] if each is not result]]
+
+    def read(self):
+        self.reads.append(sum(map(len, self.unready)))
+        return time.monotonic()
+
+    def times(self, step, synchronize):
+        """Time a step with this clock, and return the most results that were not ready, and all results."""
+        timing.measure(step, synchronize, Settings(0.5, 2, 0.01, 0.02, 0.0), timer=self.read)
+        return {"late": max(self.reads), "results": self.results}
+
+
+class Late:
+    """A result that is not ready when its function returns."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def block_until_ready(self):
+        self.device.finish(self)
+        return self
 
 
 def ranks(adapter, parameters):

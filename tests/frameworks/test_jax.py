@@ -30,6 +30,14 @@ def test_a_step_keeps_its_state_on_the_device_and_changes_all_of_it(framework, f
     assert network["logits_of_no_weights"] == 0, "the weights are arguments of the compiled program, not part of it"
 
 
+def test_the_time_is_read_after_every_result_is_ready_with_mock_results(framework, found):
+    (timed,) = found(framework, "synchronized")
+    assert list(timed) == ["forward", "both", "inference", "training"]
+    for what, of in timed.items():
+        assert of["late"] == 0, what
+        assert of["results"] > 3, what
+
+
 def test_two_ranks_take_the_step_that_one_takes_with_both_their_batches(framework, found, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # a site's, and the ranks meet past it
     first, second = found(framework, "ranks", ranks=2)

@@ -11,16 +11,16 @@ examining the overlap between confidence intervals", The American Statistician 5
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from hpcbench.core.profiling.device_state import REQUESTED, DeviceState
 from hpcbench.core.profiling.operator_row import NETWORK
 
 DEFAULT = "default"  # the state that the device has without changes
-_REQUESTED = ("requested_clock_mhz", "requested_power_limit_w")
 
 
 class Value(NamedTuple):
@@ -42,9 +42,7 @@ class ClockState:
     """The whole step of a case in one state of its device. A quantity is None if it was not measured."""
 
     state: str  # `default`, `900 MHz` or `250 W`
-    requested_clock_mhz: float | None
-    requested_power_limit_w: float | None
-    clock_method: str | None
+    requested: DeviceState
     runs: int
     clock_mhz: float | None  # measured: of the SMs of the GPU, or of the CPUs of the run
     clock_moved: bool  # by more than 2 % in the power window
@@ -80,29 +78,33 @@ def clock_states(table: pd.DataFrame) -> list[ClockStates]:
     found = []
     cases: Any = whole.groupby(["sweep", "case", "device"], sort=False, observed=True)
     for (sweep, case, device), rows in cases:
-        grouped = rows.groupby(list(_REQUESTED), dropna=False, sort=False, observed=True)
+        grouped = rows.groupby(list(REQUESTED), dropna=False, sort=False, observed=True)
         time = "stream" if rows["stream_s"].notna().all() else "hot"
-        states = [_state(_number(clock), _number(limit), its, time) for (clock, limit), its in grouped]
+        states = [_state(requested, its, time) for requested, its in grouped]
         if len(states) > 1:
-            states.sort(key=lambda each: (each.requested_clock_mhz or 0.0, each.requested_power_limit_w or 0.0))
+            states.sort(key=_speed)
             found.append(ClockStates(sweep, case, device, tuple(states)))
     return found
 
 
-def state_in_words(clock_mhz: float | None, power_limit_w: float | None) -> str:
-    """Return `900 MHz`, `250 W`, or an empty text for the default state."""
-    values = ((clock_mhz, "MHz"), (power_limit_w, "W"))
-    return ", ".join(f"{value:g} {unit}" for value, unit in values if value is not None)
+def device_state(requested: Iterable[Any], clock_method: str | None = None) -> DeviceState:
+    """Return the state with these values of the columns REQUESTED, which are None or NaN if they were not changed."""
+    values: dict[str, Any] = dict(zip(REQUESTED, map(_number, requested), strict=True))
+    return DeviceState(**values, clock_method=clock_method)
 
 
-def _state(clock_mhz: float | None, power_limit_w: float | None, rows: pd.DataFrame, time: str) -> ClockState:
+def _speed(state: ClockState) -> tuple[float, float]:
+    """Return what orders states from the slowest to the fastest, after the default one."""
+    return state.requested.requested_clock_mhz or 0.0, state.requested.requested_power_limit_w or 0.0
+
+
+def _state(requested: Iterable[Any], rows: pd.DataFrame, time: str) -> ClockState:
     clocks = rows["sm_clock_mhz"].fillna(rows["cpu_clock_mhz"])
     energy = _with_uncertainty(rows["energy_per_call_j"], rows["energy_uncertainty_j"])
+    state = device_state(requested, next(iter(rows["clock_method"].dropna()), None))
     return ClockState(
-        state=state_in_words(clock_mhz, power_limit_w) or DEFAULT,
-        requested_clock_mhz=clock_mhz,
-        requested_power_limit_w=power_limit_w,
-        clock_method=next(iter(rows["clock_method"].dropna()), None),
+        state=state.in_words() or DEFAULT,
+        requested=state,
         runs=int(rows[["run", "attempt"]].drop_duplicates().shape[0]),
         clock_mhz=_number(clocks.median()),
         clock_moved=bool(rows["clock_moved"].fillna(value=False).any()),

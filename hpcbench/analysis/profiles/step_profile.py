@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from hpcbench.analysis.profiles.clock_states import state_in_words
+from hpcbench.analysis.profiles.clock_states import device_state
+from hpcbench.core.profiling.device_state import OPERATOR, STATE
 from hpcbench.core.profiling.operator_row import IDLE, NETWORK
 
 STREAM, IN_NETWORK, HOT, COLD, HOST = "stream", "in network", "hot", "cold", "host"
 TIMES = {STREAM: "stream_s", HOT: "hot_s", COLD: "cold_s", IN_NETWORK: "in_network_s", HOST: "host_s"}
 _PREFERRED = (STREAM, IN_NETWORK, HOT)
-_STATE = ("device", "requested_clock_mhz", "requested_power_limit_w")
-_CASE = ("sweep", "case", *_STATE)
-_OPERATOR = ("kind", "operator", "phase", "arguments", "members")
+_CASE = ("sweep", "case", *STATE)
 _MEDIANS = (*TIMES.values(), "power_w", "power_uncertainty_w", "energy_per_call_j", "energy_uncertainty_j")
 _FIRSTS = ("dtype", "calls_per_step", "flops", "bytes_moved", "reason", "power_reason")
 
@@ -42,8 +41,8 @@ class Sum(NamedTuple):
 class StepProfile:
     """The operators of one step of a case in one device state; medians over its runs.
 
-    `operators` has a row per distinct operator, the longest in a step first: KEY columns, times of one call in s, and
-    `call_s`, `timed`, `step_s`, `share`, `joules_per_step`, `joules_uncertainty`, `clock_moved`, `flops_per_s` and
+    `operators` has a row per distinct operator, the longest in a step first: OPERATOR columns, times of one call in s,
+    and `call_s`, `timed`, `step_s`, `share`, `joules_per_step`, `joules_uncertainty`, `clock_moved`, `flops_per_s` and
     `intensity_flops_per_byte`. `network` and `idle` are the rows of the whole step and of the device without work, by
     column; empty if there are none.
     """
@@ -152,12 +151,12 @@ def step_profiles(table: pd.DataFrame) -> list[StepProfile]:
 
 
 def _profiles(grouped: Any) -> Iterator[StepProfile]:
-    for (sweep, case, device, clock, limit), rows in grouped:
+    for (sweep, case, device, *requested), rows in grouped:
         each = _by_operator(rows)
         whole = {kind: each[each["kind"] == kind] for kind in (NETWORK, IDLE)}
         network, idle = (dict(found.iloc[0]) if len(found) else {} for found in whole.values())
         operators = _with_shares(each[~each["kind"].isin([NETWORK, IDLE])], _step_s(network))
-        state = state_in_words(*(None if pd.isna(value) else float(value) for value in (clock, limit)))
+        state = device_state(requested).in_words()
         runs = int(rows[["run", "attempt"]].drop_duplicates().shape[0])
         yield StepProfile(sweep, case, device, state, runs, operators, network, idle)
 
@@ -167,7 +166,7 @@ def _by_operator(rows: pd.DataFrame) -> pd.DataFrame:
     spread = {name: (name, "median") for name in _MEDIANS} | {name: (name, "first") for name in _FIRSTS}
     marked = rows.assign(clock_moved=rows["clock_moved"].fillna(value=False).astype(bool))
     spread["clock_moved"] = ("clock_moved", "any")
-    frame = marked.groupby(list(_OPERATOR), as_index=False, sort=False, dropna=False).agg(**spread)
+    frame = marked.groupby(list(OPERATOR), as_index=False, sort=False, dropna=False).agg(**spread)
     numbers = [*_MEDIANS, "calls_per_step", "flops", "bytes_moved"]
     return frame.astype(dict.fromkeys(numbers, "float64"))
 

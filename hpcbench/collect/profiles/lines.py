@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hpcbench.collect.record_place import possible_files
-from hpcbench.core.profiling.operator_row import OperatorLine, OperatorRow
+from hpcbench.core.profiling.operator_row import OperatorLine
 from hpcbench.core.record import Record
 from hpcbench.core.typed_json import InvalidError, from_json
 from hpcbench.store.workspace import SweepPaths
@@ -18,8 +18,6 @@ from hpcbench.util.fast_json import decoded
 MAX_LINE = 2**20  # bytes
 MAX_ROWS = 500_000  # of a sweep
 MAX_FILE = 2**30  # bytes
-
-Key = tuple[object, ...]
 
 
 @dataclass
@@ -47,16 +45,10 @@ def read_profiles(paths: SweepPaths, records: Iterable[Record]) -> ProfileFiles:
         if path not in by_file:
             by_file[path] = list(_read(path, paths.name, found.damaged, left))
             left -= len(by_file[path])
-        own = {key_of(line.row): line for line in by_file[path] if _is_of(line, record)}
+        own = {line.row.key: line for line in by_file[path] if _is_of(line, record)}
         if own:
             found.rows[place] = list(own.values())
     return found
-
-
-def key_of(row: OperatorRow) -> Key:
-    """Return what identifies an operator in a device state within a profile."""
-    state = row.device, row.requested_clock_mhz, row.requested_power_limit_w
-    return row.kind, row.operator, row.phase, row.arguments, tuple(row.members), *state
 
 
 def _is_of(line: OperatorLine, record: Record) -> bool:

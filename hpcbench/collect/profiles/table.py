@@ -19,14 +19,14 @@ from hpcbench.collect.power.profile_windows import (
 from hpcbench.collect.power.timelines import timelines_of
 from hpcbench.collect.profiles.columns import columns
 from hpcbench.collect.profiles.lines import read_profiles
+from hpcbench.core.profiling.device_state import OPERATOR, STATE
 from hpcbench.core.profiling.operator_row import IDLE, OperatorLine
 from hpcbench.core.record import Record
 from hpcbench.core.typed_json import to_json
 from hpcbench.core.variables import performance
 from hpcbench.store.workspace import SweepPaths
 
-STATE = ("device", "requested_clock_mhz", "requested_power_limit_w")
-KEY = ("sweep", "case", "run", "attempt", "kind", "operator", "phase", "arguments", "members", *STATE)
+KEY = ("sweep", "case", "run", "attempt", *OPERATOR, *STATE)
 
 
 class OperatorTable(NamedTuple):
@@ -87,20 +87,16 @@ def _rows(profile: _Profile) -> Iterator[dict[str, Any]]:
     origin = _origin(record)
     environment = json.dumps(_environment(profile), sort_keys=True)
     idle = {
-        _state(line): seen.power_w
+        (line.row.device, line.row.state): seen.power_w
         for line, seen in zip(profile.lines, profile.windows, strict=True)
         if line.row.kind == IDLE
     }
     for line, seen in zip(profile.lines, profile.windows, strict=True):
         measured = {**vars(line.row), "members": json.dumps(list(line.row.members))}
         limit_w = (line.row.requested_power_limit_w or profile.gpu.power_limit_w) if line.row.device == "gpu" else None
-        around = {"host": line.host, "idle_power_w": idle.get(_state(line)), "power_limit_w": limit_w}
-        around["environment"] = environment
+        idle_w = idle.get((line.row.device, line.row.state))
+        around = {"host": line.host, "idle_power_w": idle_w, "power_limit_w": limit_w, "environment": environment}
         yield {**origin, **measured, **vars(seen), **around}
-
-
-def _state(line: OperatorLine) -> tuple[object, ...]:
-    return tuple(getattr(line.row, name) for name in STATE)
 
 
 def _origin(record: Record) -> dict[str, Any]:

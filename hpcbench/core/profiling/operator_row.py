@@ -5,10 +5,11 @@ table `operators.parquet` from them. The fields are the only list of the columns
 unit: times are in seconds per call, and their CIs are 95 % CIs of the median, or of the mean if the time is a mean.
 """
 
-from dataclasses import dataclass
-from typing import Optional, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Optional, Sequence, Tuple
 
 from ..record_field import described
+from .device_state import OPERATOR, STATE, DeviceState
 
 # The phase of an operator in a step.
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
@@ -73,6 +74,17 @@ class OperatorRow:
     )
     window_end_s: Optional[float] = described("end of the power window", default=None)
     window_calls: Optional[int] = described("calls in the power window, one after another", default=None)
+
+    @property
+    def state(self) -> DeviceState:
+        """Return the state of the device that was requested."""
+        return DeviceState(**{each.name: getattr(self, each.name) for each in fields(DeviceState)})
+
+    @property
+    def key(self) -> Tuple[Any, ...]:
+        """Return what identifies an operator in a device state within a profile."""
+        names = OPERATOR + STATE
+        return tuple(tuple(self.members) if name == "members" else getattr(self, name) for name in names)
 
 
 @dataclass(frozen=True)

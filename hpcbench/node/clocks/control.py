@@ -2,7 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Sequence, TypeVar
+from typing import Any, ClassVar, Dict, List, Optional, Sequence, TypeVar
+
+from ...core.profiling.device_state import DeviceState
 
 LOWEST_FRACTION = 0.36  # of the highest clock: slower clocks need more energy for any work
 _Number = TypeVar("_Number", int, float)
@@ -10,14 +12,6 @@ _Number = TypeVar("_Number", int, float)
 
 class NotPermitted(Exception):
     """The clock cannot be changed. The message has the reason."""
-
-
-class DeviceState(NamedTuple):
-    """A requested state of a device. A field is None if it was not changed."""
-
-    clock_mhz: Optional[int] = None
-    power_limit_w: Optional[float] = None
-    method: Optional[str] = None
 
 
 class Control(ABC):

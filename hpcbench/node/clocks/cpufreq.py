@@ -4,8 +4,9 @@ import os
 from typing import Any, ClassVar, Dict, List, Optional
 
 from ...core import ranges
+from ...core.profiling.device_state import DeviceState
 from ..host.sysfs import System
-from .control import LOWEST_FRACTION, Control, DeviceState, NotPermitted
+from .control import LOWEST_FRACTION, Control, NotPermitted
 
 _POLICY = "sys/devices/system/cpu/cpu%d/cpufreq/"
 _LIMITS = ("scaling_min_freq", "scaling_max_freq")
@@ -46,10 +47,10 @@ class FrequencyLimits(Control):
         least = max(self._lowest_khz, LOWEST_FRACTION * self._highest_khz)
         steps = max(number - 1, 1)
         clocks_khz = {self._highest_khz - (self._highest_khz - least) * step / steps for step in range(number)}
-        return [DeviceState(mhz, method=self.method) for mhz in sorted({round(khz / 1e3) for khz in clocks_khz})]
+        return [DeviceState(mhz, clock_method=self.method) for mhz in sorted({round(khz / 1e3) for khz in clocks_khz})]
 
     def apply(self, state: DeviceState) -> None:
-        khz = min(self._highest_khz, max(self._lowest_khz, 1000 * (state.clock_mhz or 0)))
+        khz = min(self._highest_khz, max(self._lowest_khz, 1000 * (state.requested_clock_mhz or 0)))
         _write({self._system.path(folder + name): str(khz) for folder in self._folders for name in _LIMITS})
 
     def saved(self) -> Dict[str, Any]:

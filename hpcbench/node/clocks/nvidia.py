@@ -3,7 +3,8 @@
 import sys
 from typing import Any, Callable, ClassVar, Dict, List, Optional, Tuple
 
-from .control import LOWEST_FRACTION, Control, DeviceState, NotPermitted, spread
+from ...core.profiling.device_state import DeviceState
+from .control import LOWEST_FRACTION, Control, NotPermitted, spread
 
 _UNSUPPORTED = "not supported by this GPU or driver, or it requires root"
 
@@ -65,10 +66,10 @@ class LockedClocks(Control):
 
     def states(self, number: int) -> List[DeviceState]:
         lowest = LOWEST_FRACTION * max(self._clocks_mhz)
-        return [DeviceState(mhz, method=self.method) for mhz in spread(self._clocks_mhz, number, lowest)]
+        return [DeviceState(mhz, clock_method=self.method) for mhz in spread(self._clocks_mhz, number, lowest)]
 
     def apply(self, state: DeviceState) -> None:
-        self._gpu.ask("nvmlDeviceSetGpuLockedClocks", state.clock_mhz, state.clock_mhz)
+        self._gpu.ask("nvmlDeviceSetGpuLockedClocks", state.requested_clock_mhz, state.requested_clock_mhz)
 
     def saved(self) -> Dict[str, Any]:
         return {"method": self.method, "uuid": self._gpu.uuid}
@@ -98,10 +99,10 @@ class PowerLimits(Control):
         steps = max(number - 1, 1)
         width = (self._highest_mw - self._lowest_mw) / steps
         limits_mw = sorted({self._highest_mw - round(width * step) for step in range(number)})
-        return [DeviceState(power_limit_w=limit / 1e3, method=self.method) for limit in limits_mw]
+        return [DeviceState(requested_power_limit_w=limit / 1e3, clock_method=self.method) for limit in limits_mw]
 
     def apply(self, state: DeviceState) -> None:
-        self._gpu.ask("nvmlDeviceSetPowerManagementLimit", round(1e3 * (state.power_limit_w or 0.0)))
+        self._gpu.ask("nvmlDeviceSetPowerManagementLimit", round(1e3 * (state.requested_power_limit_w or 0.0)))
 
     def saved(self) -> Dict[str, Any]:
         return {"method": self.method, "uuid": self._gpu.uuid, "limit_mw": self._before_mw}

@@ -8,7 +8,7 @@ import random
 from statistics import median
 from typing import List, Sequence
 
-from ..clocks.control import DeviceState
+from ...core.profiling.device_state import DeviceState
 
 _DRIFT = 0.05  # of the step at the default clock, relative to that before the other clocks, from which it is a warning
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
+from ...core.profiling.device_state import DeviceState
 from ...core.profiling.operator_row import OperatorRow
 from ..clocks import choose, guard, leftovers
-from ..clocks.control import Control, DeviceState, NotPermitted
+from ..clocks.control import Control, NotPermitted
 from ..frameworks.profile_request import ProfileRequest
 from ..host.sysfs import this_system
 from ..measurement import timing
@@ -90,7 +91,7 @@ def _clock_mhz(computation: "Computation", control: Control) -> Optional[float]:
 
 def _unlike(state: DeviceState, clock_mhz: Optional[float]) -> List[str]:
     """Return a warning if the clock in a state is not the requested one."""
-    wanted = state.clock_mhz
+    wanted = state.requested_clock_mhz
     if wanted is None or clock_mhz is None or abs(clock_mhz - wanted) <= _TOLERANCE * wanted:
         return []
     return ["profile: %s was requested, but the clock was %.0f MHz" % (_in_words(state), clock_mhz)]
@@ -98,16 +99,8 @@ def _unlike(state: DeviceState, clock_mhz: Optional[float]) -> List[str]:
 
 def _with_state(state: DeviceState, keep: Keep) -> Keep:
     """Return a function that adds a state to a row, and keeps it."""
-    return lambda row: keep(
-        replace(
-            row,
-            requested_clock_mhz=state.clock_mhz,
-            requested_power_limit_w=state.power_limit_w,
-            clock_method=state.method,
-        )
-    )
+    return lambda row: keep(replace(row, **vars(state)))
 
 
 def _in_words(state: DeviceState) -> str:
-    value = "%g W" % state.power_limit_w if state.power_limit_w is not None else "%d MHz" % (state.clock_mhz or 0)
-    return "%s (%s)" % (value, state.method)
+    return "%s (%s)" % (state.in_words(), state.clock_method)

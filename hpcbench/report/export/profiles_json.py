@@ -7,6 +7,7 @@ from typing import Any
 from hpcbench.analysis.profiles.clock_states import ClockState, Value
 from hpcbench.analysis.profiles.step_profile import StepProfile
 from hpcbench.analysis.results import Results
+from hpcbench.core.typed_json import to_json
 
 _COLUMNS = (
     *("kind", "operator", "phase", "arguments", "calls_per_step", "call_s", "timed", "step_s", "share", "hot_s"),
@@ -38,9 +39,7 @@ def clock_states_json(results: Results) -> list[dict[str, Any]]:
 def _state(state: ClockState) -> dict[str, Any]:
     return {
         "state": state.state,
-        "requested_clock_mhz": state.requested_clock_mhz,
-        "requested_power_limit_w": state.requested_power_limit_w,
-        "clock_method": state.clock_method,
+        **to_json(state.requested),
         "runs": state.runs,
         "clock_mhz": state.clock_mhz,
         "clock_moved": state.clock_moved,

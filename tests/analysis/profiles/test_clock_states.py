@@ -33,7 +33,7 @@ def names(found: Any) -> list[str]:
 def test_the_default_state_is_first_and_the_others_follow_by_clock() -> None:
     found = states(step(None, 0.010), step(2040, 0.015), step(1080, 0.030), GEMM)
     assert names(found.states) == ["default", "1080 MHz", "2040 MHz"]
-    assert [each.clock_method for each in found.states] == [None, "frequency limits", "frequency limits"]
+    assert [each.requested.clock_method for each in found.states] == [None, "frequency limits", "frequency limits"]
     assert found.states[1].step_s == pytest.approx((0.030, 0.0297, 0.0303))
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.node.clocks.control import DeviceState, NotPermitted
+from hpcbench.core.profiling.device_state import DeviceState
+from hpcbench.node.clocks.control import NotPermitted
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from hpcbench.node.host.sysfs import System
 from tests.node.clocks import cpufreq_tree
@@ -15,14 +16,14 @@ from tests.node.clocks import cpufreq_tree
 
 def test_states_are_from_36_percent_to_the_highest_frequency(tmp_path: Path) -> None:
     control = FrequencyLimits(cpufreq_tree.make(tmp_path, [0, 1]))
-    assert [state.clock_mhz for state in control.states(5)] == [1080, 1560, 2040, 2520, 3000]
-    assert {state.method for state in control.states(5)} == {"frequency limits"}
-    assert [state.clock_mhz for state in control.states(1)] == [3000]
+    assert [state.requested_clock_mhz for state in control.states(5)] == [1080, 1560, 2040, 2520, 3000]
+    assert {state.clock_method for state in control.states(5)} == {"frequency limits"}
+    assert [state.requested_clock_mhz for state in control.states(1)] == [3000]
 
 
 def test_no_state_is_below_the_lowest_frequency(tmp_path: Path) -> None:
     control = FrequencyLimits(cpufreq_tree.make(tmp_path, [0], lowest_khz=2_000_000))
-    assert [state.clock_mhz for state in control.states(2)] == [2000, 3000]
+    assert [state.requested_clock_mhz for state in control.states(2)] == [2000, 3000]
 
 
 def test_apply_sets_both_limits_of_all_cpus_and_restore_sets_them_back(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.node.clocks.control import DeviceState, NotPermitted
+from hpcbench.core.profiling.device_state import DeviceState
+from hpcbench.node.clocks.control import NotPermitted
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from hpcbench.node.clocks.guard import guarded
 from tests.node.clocks import cpufreq_tree
@@ -24,7 +25,7 @@ CHANGED = ("1560000", "1560000")
 # Change the clock, print a line, and wait for ever.
 CHANGE = """
 import sys, time
-from hpcbench.node.clocks.control import DeviceState
+from hpcbench.core.profiling.device_state import DeviceState
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from hpcbench.node.clocks.guard import guarded
 from hpcbench.node.host.sysfs import System

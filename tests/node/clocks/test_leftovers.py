@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench.core.profiling.device_state import DeviceState
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.clocks import leftovers
-from hpcbench.node.clocks.control import DeviceState
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from tests.node.clocks import cpufreq_tree
 from tests.node.conftest import SweepFolder

@@ -44,7 +44,7 @@ try:
     with guarded(control, found["failures"], os.path.join(os.path.dirname(folder), "notes"), zipapp):
         for state in control.states(3):
             control.apply(state)
-            found["states"].append(state._asdict())
+            found["states"].append(vars(state))
             found["seen"].append(seen())
     found["after"] = seen()
 except NotPermitted as error:
@@ -95,7 +95,7 @@ def state(tmp_path: Path) -> Path:
 
 def test_clocks_are_locked_and_unlocked_with_a_mock_gpu(mock_nvml: Path, zipapp: Path, state: Path) -> None:
     found = run("LockedClocks", mock_nvml, zipapp, state)
-    assert [each["clock_mhz"] for each in found["states"]] == [720, 1350, 1980]
+    assert [each["requested_clock_mhz"] for each in found["states"]] == [720, 1350, 1980]
     assert found["seen"] == [{"clock": "720"}, {"clock": "1350"}, {"clock": "1980"}]
     assert found["after"] == {"clock": "0"}
     assert found["failures"] == []
@@ -112,7 +112,7 @@ def test_power_limits_are_restored_to_the_earlier_limit_with_a_mock_gpu(
 ) -> None:
     (state / "limit").write_text("600000")
     found = run("PowerLimits", mock_nvml, zipapp, state)
-    assert [each["power_limit_w"] for each in found["states"]] == [200.0, 400.0, 600.0]
+    assert [each["requested_power_limit_w"] for each in found["states"]] == [200.0, 400.0, 600.0]
     assert [each["limit"] for each in found["seen"]] == ["200000", "400000", "600000"]
     assert found["after"] == {"limit": "600000"}
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.profiling.device_state import DeviceState
 from hpcbench.core.profiling.operator_row import OperatorRow
 from hpcbench.node.clocks import choose
-from hpcbench.node.clocks.control import DeviceState, NotPermitted
+from hpcbench.node.clocks.control import NotPermitted
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from hpcbench.node.frameworks.profile_request import ProfileRequest
 from hpcbench.node.host.sysfs import System
@@ -112,7 +113,7 @@ def test_a_state_that_the_device_refuses_is_a_warning_and_the_others_are_profile
     apply = FrequencyLimits.apply
 
     def refusing(self: FrequencyLimits, state: DeviceState) -> None:
-        if state.clock_mhz == 2040:
+        if state.requested_clock_mhz == 2040:
             raise NotPermitted("busy")
         apply(self, state)
 

@@ -20,6 +20,7 @@ from ...frameworks.adapter import Batch, Network
 from ...workload import data
 
 EPOCHS = 2  # so that their orders can be compared
+FEWEST_ITEMS = 10  # different ones of a rank, whose order is judged: shuffling repeats it once in 3.6 million times
 MOST_ITEMS = 200_000  # of the data, which a rank may have to decode: minutes on one core
 
 
@@ -74,7 +75,7 @@ def compared(whole: List[_Delivered], ranks: List[List[_Delivered]], expected: i
         repeated_items=max(repeated),
         missing_items=max(0, expected - min(found)),
         dropped_items=sum(split.values()) - expected,
-        reshuffled=all(rank[0].identities != rank[1].identities for rank in ranks),
+        reshuffled=_reshuffled(ranks),
         class_counts=[[_counts(rank[epoch].labels, labels) for rank in ranks] for epoch in range(len(epochs))]
         if labels
         else [],
@@ -82,16 +83,24 @@ def compared(whole: List[_Delivered], ranks: List[List[_Delivered]], expected: i
     )
 
 
+def _reshuffled(ranks: List[List[_Delivered]]) -> Optional[bool]:
+    """Return whether no rank with enough different items has two epochs in the same order; None if no rank has."""
+    judged = [epochs for epochs in ranks if len(set(epochs[0].identities)) >= FEWEST_ITEMS]
+    return all(first.identities != second.identities for first, second in judged) if judged else None
+
+
 def _reason(check: DataCheck) -> Optional[str]:
     """Return why the check failed; None if it passed."""
     if check.repeated_items or check.missing_items:
         counts = (check.repeated_items, check.missing_items, check.items)
         return "the pipelines delivered %d items too often and left out %d of %d items of an epoch" % counts
-    return None if check.reshuffled else "the pipeline of a rank delivered two epochs in the same order"
+    return "the pipeline of a rank delivered two epochs in the same order" if check.reshuffled is False else None
 
 
 def _counts(labels: List[int], known: List[int]) -> List[int]:
-    counts = numpy.bincount(numpy.array(labels, numpy.int64), minlength=max(known, default=-1) + 1)
+    """Return how often each label occurs; those outside the range of `known` are one more label, at the end."""
+    beyond, found = max(known, default=-1) + 1, numpy.array(labels, numpy.int64)
+    counts = numpy.bincount(numpy.where((found < 0) | (found > beyond), beyond, found), minlength=beyond)
     return [int(count) for count in counts]
 
 

@@ -125,7 +125,9 @@ def _data(row: Row) -> str:
     """Return whether the input pipelines delivered each item once per epoch, and the classes of the data."""
     if row["repeated_items"] is None:
         return ""
-    order = "another order in each epoch" if row["reshuffled"] else "the same order in each epoch"
+    order = {True: "another order in each epoch", False: "the same order in each epoch"}.get(
+        row["reshuffled"], "order not compared"
+    )
     counts = (
         f"{row['repeated_items']:g} items repeated, {row['missing_items']:g} missing, {row['dropped_items']:g} dropped"
     )

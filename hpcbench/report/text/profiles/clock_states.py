@@ -35,7 +35,7 @@ def columns_of(case: ClockStates) -> list[Column]:
     powers = [each.power_w for each in case.states]
     columns = [
         Column("state", tuple(each.state for each in case.states), is_text=True),
-        Column("method", tuple(each.clock_method or "-" for each in case.states), _METHOD, is_text=True),
+        Column("method", tuple(each.requested.clock_method or "-" for each in case.states), _METHOD, is_text=True),
         Column("clock (MHz)", tuple(map(_clock, case.states)), _CLOCK),
         Column(f"time per step ({unit})", _medians(times, written)),
         Column("95 % CI", _intervals(times, written), is_interval=True),

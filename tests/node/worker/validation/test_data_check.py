@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +19,7 @@ from hpcbench.node.launch import ports
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.worker.validation import data_check
-from hpcbench.node.worker.validation.data_check import check_data
+from hpcbench.node.worker.validation.data_check import _Delivered, check_data, compared
 from hpcbench.node.workload import problem
 from hpcbench.node.workload.data import Items
 
@@ -102,12 +103,12 @@ def check(tmp_path: Path) -> Callable[..., list[Validation]]:
         y = np.arange(COUNT) % 5
         y[:duplicates] = 1
         np.savez(tmp_path / "data.npz", x=x, y=y)
-        held, port = ports.claim(7)
+        held, port = ports.claim(random.randrange(ports.COUNT))  # other tests claim ports at the same time
         held.close()
         parameters = {**PARAMETERS, "data": {"npz": str(tmp_path / "data.npz")}}
 
         def rank_of(rank: int) -> Validation:
-            group = Group(Ranks(rank, RANKS, meeting=port - ports.FIRST, token=str(port), host="n1"))
+            group = Group(Ranks(rank, RANKS, meeting=port - ports.FIRST, token=str(tmp_path), host="n1"))
             own = problem.of_case(parameters, group)
             if same_share:
                 alone = SimpleNamespace(rank=0, size=RANKS)
@@ -176,6 +177,26 @@ def test_an_epoch_in_the_order_of_the_last_one_is_found(check: Any) -> None:
         assert found.verdict == FAILED
         assert found.reason == "the pipeline of a rank delivered two epochs in the same order"
         assert found.data.repeated_items == 0
+
+
+@pytest.mark.parametrize(("same", "other", "expected"), [(9, 9, None), (10, 9, False), (9, 10, False)])
+def test_the_order_of_a_rank_is_judged_from_ten_different_items(same: int, other: int, expected: bool | None) -> None:
+    def epochs(different: int) -> list[_Delivered]:
+        return [_Delivered([*range(different), 0, 0], [])] * 2
+
+    whole = [_Delivered([*range(different), 0, 0], []) for different in (same, other)]
+    check = compared(whole, [epochs(same), epochs(other)], same + other + 4)
+    assert (check.reshuffled, check.repeated_items, check.missing_items) == (expected, 0, 0)
+    assert (data_check._reason(check) is None) == (expected is None)
+
+
+@pytest.mark.parametrize("label", [-1, 7])
+def test_labels_that_the_data_do_not_have_are_counted_and_have_the_p_value_0(check: Any, label: int) -> None:
+    for found in check(alter=lambda inputs, labels: (inputs, np.where(labels == 4, label, labels))):
+        assert found.verdict == FAILED
+        assert len(found.data.split_class_counts) == 5
+        assert {len(counts) for epoch in found.data.class_counts for counts in epoch} == {6}
+        assert class_bias_columns(SimpleNamespace(validation=found)) == {"class_bias_p_value": 0.0}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("since", [0, 1], ids=["both epochs", "the second epoch"])

@@ -184,6 +184,22 @@ def test_a_fault_that_is_planted_in_a_function_of_pytorch_is_found(
     assert found.reason
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_timed_sums_stay_finite_and_the_validation_adds_up_other_numbers_with_a_mock_group(
+    monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    """The mock adds up the numbers of two equal tasks."""
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda x: x.mul_(2))
+    operator = computation("all_reduce", {"floats": 5}, of=OperatorOfAProcess, dtype=dtype)
+    for _ in range(200):
+        (timed,) = operator.call.call()
+    assert torch.isfinite(timed).all()
+    given = operator.request.arrays["x"]
+    assert given.any()
+    for _ in range(2):
+        assert (operator.call.results()["output"] == 2 * given).all()
+
+
 def test_a_compiled_collective_operator_is_unsupported_with_the_reason() -> None:
     with pytest.raises(Unsupported, match="a collective operator is not compiled; use execution: eager"):
         computation("all_reduce", {"floats": 5}, of=OperatorOfAProcess, execution="compiled")

@@ -34,4 +34,7 @@ def test_checked_data_have_their_counts_and_the_bias_of_classes() -> None:
     text = "0 items repeated, 2 missing, 30 dropped, another order in each epoch"
     assert _data(row) == f"{text}; classes as in the data: p = 0.25"
     assert _data({**row, "class_bias_p_value": None}) == text
+    assert _data({**row, "reshuffled": None}).startswith(
+        text.replace("another order in each epoch", "order not compared")
+    )
     assert not _data(dict.fromkeys(row))
