@@ -179,7 +179,7 @@ class Parameters(Settings):
         else:
             self._shipped(self.model)
         self._check_target()
-        check_epochs(self.optimizer, self.data)
+        check_epochs(self.optimizer, has_data=self.data is not None)
 
     def _check_single(self, strategies: Sequence[str]) -> None:
         """Raise ValueError for several tasks without a strategy, unless each of them has a model of its own.

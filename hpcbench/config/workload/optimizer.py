@@ -14,7 +14,6 @@ from pydantic import (
     model_validator,
 )
 
-from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.yaml_document import Model
 from hpcbench.models import optimizers
 from hpcbench.models.optimizers import OPTIMIZERS
@@ -166,8 +165,8 @@ class Optimizer(Model):
         return {key: value for key, value in changed.items() if (key, value) != ("name", optimizers.DEFAULT)}
 
 
-def check_epochs(optimizer: Optimizer, data: DataSource | None) -> None:
+def check_epochs(optimizer: Optimizer, *, has_data: bool) -> None:
     """Raise ValueError for a learning rate over epochs without data: synthetic input has no epochs."""
     rate = optimizer.learning_rate
-    if isinstance(rate, LearningRate) and rate.unit == OF_EPOCHS and data is None:
+    if isinstance(rate, LearningRate) and rate.unit == OF_EPOCHS and not has_data:
         raise ValueError(f"a learning rate with unit: {OF_EPOCHS} requires data; use unit: {OF_STEPS}")
