@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hpcbench.collect.energy import parts_of
 from hpcbench.core.energy import Energy
-from hpcbench.core.profiling.operator_row import NETWORK, OperatorRow
+from hpcbench.core.profiling.operator_row import NETWORK, NO_WINDOW, OperatorRow
 from hpcbench.core.record import MonitorSummary, Record
 from hpcbench.core.record_field import described
 from hpcbench.node.monitor import energy, throttle_reasons
@@ -94,7 +94,7 @@ def readings(record: Record, timeline: Timeline, row: OperatorRow) -> WindowRead
     """Return the readings of the device of `row` in its power window, with the reason if its power is unknown."""
     start_s, end_s, calls = row.window_start_s, row.window_end_s, row.window_calls
     if start_s is None or end_s is None or not end_s > start_s:
-        return without_power("no power window")
+        return without_power(NO_WINDOW)
     try:
         node = MonitorSummary(timeline.host, end_s - start_s, energy.of_window(timeline, start_s, end_s))
         parts = [parts_of(record, node, kind) for kind in _KINDS.get(row.device, ())]
