@@ -25,7 +25,7 @@ _JOULES = Quantity("joules_per_step", "energy", "J", better="lower")
 _WATTS = Quantity("power_w", "power", "W", better="lower")
 _NAMED = 3  # states in a sentence
 MOVED = "*"
-CLOCK_MOVED = f"{MOVED}: the clock moved by more than 2 % in the power window."
+CLOCK_MOVED = f"{MOVED}: the clock moved by more than 2 % in the power window, or in the measurement of the step."
 
 
 def columns_of(case: ClockStates) -> list[Column]:
