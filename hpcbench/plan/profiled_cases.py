@@ -92,6 +92,7 @@ def estimate(measure: Measure) -> Estimate | None:
     profile = measure.profile
     if profile is None:
         return None
-    windows = {"off": 0, "auto": AUTO_WINDOWS}.get(str(profile.power), profile.power)
+    asked = {"off": 0, "auto": AUTO_WINDOWS}.get(str(profile.power), profile.power)
+    windows = min(int(asked), OPERATORS) + 2 if asked else 0  # those of the network and of the idle device, too
     once_s, states = measure.max_warmup_s + measure.max_time_s * (1 + TIMING), 1 + (profile.clocks or 0)
-    return Estimate(states * once_s, states * SHORTEST_WINDOW_S * float(windows))
+    return Estimate(states * once_s, states * SHORTEST_WINDOW_S * windows)

@@ -20,7 +20,7 @@ def test_a_profile_that_may_exceed_the_time_limit_has_a_warning(plan: Planned) -
     assert warning == f"{expected}; to raise it: --set slurm.time=00:30:00"
     assert not plan("measure: {max_time_s: 3, max_warmup_s: 2, profile: {power: off}}\n" + LIMIT).warnings
     (warning,) = plan("measure: {max_time_s: 5, max_warmup_s: 2, profile: {power: 20}}\n" + LIMIT).warnings
-    assert "40 s more on nodes with a power sensor" in warning
+    assert "44 s more on nodes with a power sensor" in warning
 
 
 def test_a_validation_alone_can_exceed_the_time_limit(plan: Planned) -> None:

@@ -19,7 +19,7 @@ import pandas as pd
 
 from hpcbench.analysis.profiles.clock_states import device_state
 from hpcbench.core.profiling.device_state import OPERATOR, STATE
-from hpcbench.core.profiling.operator_row import IDLE, NETWORK
+from hpcbench.core.profiling.operator_row import IDLE, NETWORK, NO_WINDOW
 
 STREAM, IN_NETWORK, HOT, COLD, HOST = "stream", "in network", "hot", "cold", "host"
 TIMES = {STREAM: "stream_s", HOT: "hot_s", COLD: "cold_s", IN_NETWORK: "in_network_s", HOST: "host_s"}
@@ -137,8 +137,9 @@ class StepProfile:
         if not len(self.operators):
             return "the profile has no operator"
         reasons = self.operators["power_reason"].dropna()
+        of_windows = reasons[reasons != NO_WINDOW]
         if len(reasons):
-            return str(reasons.mode().iloc[0])
+            return str((of_windows if len(of_windows) else reasons).mode().iloc[0])
         if self.operators["power_w"].notna().any():
             return "the operators whose power was measured have no time"
         return "the table has neither a power nor a reason"

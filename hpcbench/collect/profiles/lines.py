@@ -18,6 +18,7 @@ from hpcbench.util.fast_json import decoded
 MAX_LINE = 2**20  # bytes
 MAX_ROWS = 500_000  # of a sweep
 MAX_FILE = 2**30  # bytes
+LinesOfRuns = dict[tuple[str, int], list[OperatorLine]]  # by case and run
 
 
 @dataclass
@@ -33,7 +34,7 @@ def read_profiles(paths: SweepPaths, records: Iterable[Record]) -> ProfileFiles:
 
     Lines that are damaged, too long, or of no record are left out; damaged ones are listed.
     """
-    found, by_file = ProfileFiles(), dict[Path, list[OperatorLine]]()
+    found, by_file = ProfileFiles(), dict[Path, LinesOfRuns]()
     left = MAX_ROWS
     for place, record in enumerate(records):
         if not record.measure.get("profile"):
@@ -43,18 +44,21 @@ def read_profiles(paths: SweepPaths, records: Iterable[Record]) -> ProfileFiles:
         if path is None:
             continue
         if path not in by_file:
-            by_file[path] = list(_read(path, paths.name, found.damaged, left))
-            left -= len(by_file[path])
-        own = {line.row.key: line for line in by_file[path] if _is_of(line, record)}
+            by_file[path] = _by_run(_read(path, paths.name, found.damaged, left))
+            left -= sum(map(len, by_file[path].values()))
+        of_run = by_file[path].get((record.case_id, record.run), ())
+        # a concluded record has no attempt
+        own = {line.row.key: line for line in of_run if record.attempt in (None, line.attempt)}
         if own:
             found.rows[place] = list(own.values())
     return found
 
 
-def _is_of(line: OperatorLine, record: Record) -> bool:
-    """Return whether a line is of the run and the attempt of a record; a concluded record has no attempt."""
-    same_attempt = record.attempt is None or line.attempt == record.attempt
-    return (line.case_id, line.run) == (record.case_id, record.run) and same_attempt
+def _by_run(found: Iterable[OperatorLine]) -> LinesOfRuns:
+    grouped: LinesOfRuns = {}
+    for line in found:
+        grouped.setdefault((line.case_id, line.run), []).append(line)
+    return grouped
 
 
 def _read(path: Path, sweep: str, damaged: list[str], most: int) -> Iterator[OperatorLine]:

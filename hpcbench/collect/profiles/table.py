@@ -21,7 +21,7 @@ from hpcbench.collect.power.timelines import timelines_of
 from hpcbench.collect.profiles.columns import columns
 from hpcbench.collect.profiles.lines import read_profiles
 from hpcbench.core.profiling.device_state import OPERATOR, STATE
-from hpcbench.core.profiling.operator_row import IDLE, OperatorLine
+from hpcbench.core.profiling.operator_row import IDLE, NO_WINDOW, OperatorLine
 from hpcbench.core.record import Record
 from hpcbench.core.typed_json import to_json
 from hpcbench.core.variables import performance
@@ -89,7 +89,7 @@ def _any_window(lines: Sequence[OperatorLine]) -> bool:
 
 def _no_window(record: Record, lines: Sequence[OperatorLine], line: OperatorLine) -> str:
     """Return the reason if an operator has no power window: it was not chosen, or the run has none."""
-    return "no power window" if _any_window(lines) else reason_of_run(record, line.row.device)
+    return NO_WINDOW if _any_window(lines) else reason_of_run(record, line.row.device)
 
 
 def _rows(profile: _Profile) -> Iterator[dict[str, Any]]:

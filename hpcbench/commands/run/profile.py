@@ -25,12 +25,12 @@ Examples:
   hpcbench profile --restore-clocks              restore the clocks of this node after a killed profile
   hpcbench report latest --operators operators.parquet    the rows as a table, with power and energy
 """ + exit_statuses("a case did not complete (local, or with --wait), or a clock could not be restored")
-# Options that a later --set may override.
-_SETTINGS = ("measure.repetitions=1", "measure.profile={unsupported: skip}")
+# Options that a later --set may override. The second one also asks for a profile; the file's other settings stay.
+_SETTINGS = ("measure.repetitions=1", "measure.profile.unsupported=skip", "measure.retries=0")
 
 
-def _power(_: click.Context, option: click.Parameter, value: str) -> str:
-    if value not in ("auto", "off") and not (value.isascii() and value.isdigit() and int(value)):
+def _power(_: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and value not in ("auto", "off") and not (value.isascii() and value.isdigit() and int(value)):
         raise click.BadParameter(f"'{value}' is not auto, off or a number above 0", param=option)
     return value
 
@@ -39,16 +39,16 @@ def _power(_: click.Context, option: click.Parameter, value: str) -> str:
 @click.option(
     "--power",
     metavar="{auto,off,N}",
-    default="auto",
-    show_default=True,
     callback=_power,
-    help="Measure the power of N operators; auto: up to 80 with different utilization, if the node has a power sensor.",
+    help="Measure the power of N operators; auto: up to 80 with different utilization, if the node has a power sensor. "
+    "[default: that of the file, otherwise auto]",
 )
 @click.option(
     "--clocks",
     metavar="N",
     type=click.IntRange(1, MOST_CLOCKS),
-    help="Also profile at N clocks of the device, then restore it. Requires permission on the node. [default: off]",
+    help="Also profile at N clocks of the device, then restore it. Requires permission on the node. "
+    "[default: that of the file, otherwise off]",
 )
 @click.option(
     "--restore-clocks",
@@ -60,7 +60,7 @@ def _power(_: click.Context, option: click.Parameter, value: str) -> str:
 def profile_command(
     context: click.Context,
     /,
-    power: str,
+    power: str | None,
     clocks: int | None,
     restore_clocks: bool,
     settings: tuple[str, ...],
@@ -68,17 +68,18 @@ def profile_command(
 ) -> int:
     """Measure the cases of EXPERIMENT, and time each operator of their networks: forward, backward, optimizer.
 
-    It is `hpcbench sweep` with `measure.profile` and one run per case (--set measure.repetitions=N for more). Only
-    PyTorch has an operator profiler, for inference and training in one process: other cases are left out, with a
-    warning.
+    It is `hpcbench sweep` with `measure.profile` and one run per case, without retries (--set measure.repetitions=N for
+    more runs). Only PyTorch has an operator profiler, for inference and training in one process: other cases are left
+    out, with a warning.
     """
     if restore_clocks:
         return _restore_clocks(context)
     from hpcbench.commands.run.sweep import sweep_command  # plans, and runs or submits
 
     del context.params["power"], context.params["clocks"], context.params["restore_clocks"]
-    chosen = (f"measure.profile.clocks={clocks}",) if clocks else ()
-    context.params["settings"] = (*_SETTINGS, f"measure.profile.power={power}", *chosen, *settings)
+    given = {"power": power, "clocks": clocks}
+    chosen = [f"measure.profile.{name}={value}" for name, value in given.items() if value is not None]
+    context.params["settings"] = (*_SETTINGS, *chosen, *settings)
     return int(sweep_command.invoke(context) or SUCCESS)
 
 

@@ -99,7 +99,9 @@ def _drop_axis(data: dict[str, Any], name: str) -> bool:
 def _put(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) -> None:
     target: Any = data
     for part in path[:-1]:
-        target = target.setdefault(part, {}) if isinstance(target, dict) else None
+        if isinstance(target, dict) and target.get(part) is None:  # absent, or empty in the file
+            target[part] = {}
+        target = target[part] if isinstance(target, dict) else None
     if not isinstance(target, dict):
         what = f"'{'.'.join(path[:-1])}' is not a mapping, so it has no key '{path[-1]}'"
         raise UserError(what, where=where, hint="set the whole value: --set KEY=VALUE")

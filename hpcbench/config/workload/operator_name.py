@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from hpcbench.errors import nearest
-from hpcbench.models.operators.user_file import PATTERN, file_of, name_of
+from hpcbench.models.operators.user_file import PATTERN, SUFFIX, file_of, name_of
 
 EXAMPLE = "e.g. operator: {python: axpy.py}"
 _FILE = {
     "type": "object",
     "properties": {
-        "python": {"type": "string", "minLength": 1, "description": "Python file, relative to the workspace"}
+        "python": {"type": "string", "pattern": r"\S.*\.py$", "description": "Python file, relative to the workspace"}
     },
     "required": ["python"],
     "additionalProperties": False,
@@ -27,8 +27,11 @@ def json_schema(known: Collection[str]) -> dict[str, Any]:
 
 
 def check(value: str, known: Collection[str]) -> None:
-    """Raise ValueError if a value is neither one of the known operators nor a file."""
-    if file_of(value) is not None or value in known:
+    """Raise ValueError if a value is neither one of the known operators nor a Python file."""
+    path = file_of(value)
+    if path is not None and not path.endswith(SUFFIX):
+        raise ValueError(f"'{path}' is not a Python file; the name of the file of an operator ends with {SUFFIX}")
+    if path is not None or value in known:
         return
     if value.endswith(".py"):
         raise ValueError(f"unknown operator '{value}'; did you mean operator: {{python: {value}}}?")

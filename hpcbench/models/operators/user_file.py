@@ -2,7 +2,8 @@
 
 from typing import Optional
 
-PATTERN = r"^python:.*\S.*$"
+SUFFIX = ".py"
+PATTERN = r"^python:.*\S.*\.py$"
 _PREFIX = "python:"
 
 

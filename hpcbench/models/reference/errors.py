@@ -1,8 +1,19 @@
 """Bounds of errors: how they add up, and the error with which a result is stored."""
 
+import math
+from typing import Iterator, Tuple
+
 import numpy
 
 from .variable import Errors, NDArray, Parents, Rounding, Variable
+
+IN_CACHE = 2**15  # numbers of an array in float64, of which a few fit into a cache of the second level
+
+
+def blocks(shape: Tuple[int, ...]) -> Iterator[slice]:
+    """Return slices of the first dimension, whose elements fit into a cache if there are enough of them."""
+    at_a_time = max(1, IN_CACHE // max(1, math.prod(shape[1:])))
+    return (slice(first, first + at_a_time) for first in range(0, shape[0], at_a_time))
 
 
 def rounded(value: NDArray, like: Variable, error: Errors, parents: Parents, ulps: float = 1.0) -> Variable:

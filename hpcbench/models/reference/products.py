@@ -2,16 +2,16 @@
 
 import math
 from functools import reduce
-from typing import Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 import numpy
 
-from .errors import magnitude, quadrature, rounded
+from .errors import IN_CACHE, blocks, magnitude, stored
 from .functions import add, swap
-from .variable import NDArray, Parents, Product, Share, Variable
+from .variable import Errors, NDArray, Parents, Product, Share, Variable
 
-_IN_CACHE = 2**15  # numbers of an array in float64, of which a few fit into a cache of the second level
 _MATRIX = 2  # dimensions
+_FEW_TERMS = 4  # of a product
 
 
 def matmul(a: Variable, b: Variable, parts: int = 1, parts_of_gradient: int = 1) -> Variable:
@@ -19,18 +19,38 @@ def matmul(a: Variable, b: Variable, parts: int = 1, parts_of_gradient: int = 1)
 
     Sums may be stored after each of `parts`, for example of each image, and so may those of the gradient of `a`.
     """
-    value, terms = a.value @ b.value, a.shape[-1]
+    value = a.value @ b.value
     left, right = a.squares, b.squares
     # One product reads the other array once.
     products = (left if a.error is None else numpy.concatenate([left, a.error**2], -2)) @ right
-    spread = numpy.sqrt(products[..., : a.shape[-2], :] + magnitude(value) ** 2)
-    local = numpy.float32(a.rounding.products * math.sqrt(terms)) * spread
-    between = _stored_between(a, b, parts) if parts > 1 and a.rounding.results > a.rounding.products else None
     squares = [products[..., a.shape[-2] :, :] for _ in (a.error,) if a.error is not None]
     squares += [left @ error**2 for error in (b.error,) if error is not None]
-    propagated = numpy.sqrt(sum(squares)) if squares else None
+    between = _stored_between(a, b, parts) if parts > 1 and a.rounding.results > a.rounding.products else None
+    error = _bound(value, products[..., : a.shape[-2], :], squares, between, a)
     parents: Parents = ((a, lambda g: matmul(g, swap(b), parts_of_gradient)), (b, lambda g: Product(swap(a), g)))
-    return rounded(value, a, quadrature(quadrature(propagated, local), between), parents)
+    return Variable(value, a.rounding, error, parents)
+
+
+def _bound(value: NDArray, own: NDArray, propagated: Sequence[NDArray], between: Errors, a: Variable) -> NDArray:
+    """Return the bound of a product of matrices: of its own sums, of its operands, and of its storage.
+
+    `own` are the sums of the squares of products, and `propagated` the squares of the errors due to those of operands.
+    It is computed for some rows at a time, whose numbers stay in the cache.
+    """
+    unit = numpy.float32(a.rounding.products * math.sqrt(a.shape[-1]))
+    error = numpy.empty(value.shape, numpy.float32)
+    for part in blocks(value.shape):
+        spread = magnitude(value[part])
+        spread *= spread
+        spread += own[part]
+        numpy.sqrt(spread, out=spread)
+        spread *= unit
+        if propagated:
+            spread = numpy.hypot(spread, numpy.sqrt(sum(squares[part] for squares in propagated)))
+        if between is not None:
+            spread = numpy.hypot(spread, between[part])
+        numpy.hypot(spread, stored(value[part], a.rounding), out=error[part])
+    return error
 
 
 def sum_of_shares(shares: Sequence[Share]) -> Variable:
@@ -47,7 +67,7 @@ def _sum_of_products(products: Sequence[Product]) -> Variable:
     The bound is that of `matmul` and `add`. It is computed for some rows at a time, whose numbers stay in the cache.
     """
     rounding, rows, columns = products[0].left.rounding, products[0].left.shape[0], products[0].right.shape[1]
-    unit, at_a_time = numpy.float32(rounding.products), max(1, _IN_CACHE // columns)
+    unit, at_a_time = numpy.float32(rounding.products), max(1, IN_CACHE // columns)
     value = numpy.hstack([a.value for a, _ in products]) @ numpy.vstack([b.value for _, b in products])
     # One product has the squares of all products, and those of the errors of the operands, in units roundoff.
     left = numpy.hstack(
@@ -55,12 +75,13 @@ def _sum_of_products(products: Sequence[Product]) -> Variable:
     )
     right = numpy.vstack([b.squares for _, b in products] + [_in_units(b, unit) for _, b in products])
     error = numpy.empty((rows, columns), numpy.float32)
-    factors = [[each.value.astype(numpy.float32) for each in product] for product in products]
+    factors = [_Factors(*(each.value.astype(numpy.float32) for each in product)) for product in products]
+    dense = [bool(each.left.all() and each.right.all()) for each in factors]
     ratio = numpy.float32(rounding.results / rounding.products)
     for first in range(0, rows, at_a_time):
         part = slice(first, first + at_a_time)
         squares = left[part] @ right
-        squares += _squares_of_stored([(a[part], b) for a, b in factors], ratio)
+        squares += _squares_of_stored(factors, dense, part, ratio)
         error[part] = unit * numpy.sqrt(squares) + numpy.float32(rounding.tiny)
     return Variable(value, rounding, error)
 
@@ -70,23 +91,44 @@ def _in_units(a: Variable, unit: numpy.float32) -> NDArray:
     return numpy.zeros(a.shape, numpy.float32) if a.error is None else (a.error / unit) ** 2
 
 
-def _squares_of_stored(factors: Sequence[Tuple[NDArray, NDArray]], ratio: numpy.float32) -> NDArray:
-    """Return the sums of the squares of products, for each term of them, and of the products and sums that are stored.
+class _Factors(NamedTuple):
+    """The factors of a product of matrices in float32."""
 
-    `ratio` is the unit roundoff of stored results over that of products.
+    left: NDArray
+    right: NDArray
+
+    def product(self, part: slice) -> NDArray:
+        """Return some rows of the product."""
+        left, right = self.left[part], self.right
+        if left.shape[1] > _FEW_TERMS:
+            product: NDArray = left @ right
+            return product
+        # BLAS takes ten times as long for a few terms.
+        result: NDArray = left[:, :1] * right[:1]
+        for term in range(1, left.shape[1]):
+            result += left[:, term : term + 1] * right[term]
+        return result
+
+
+def _squares_of_stored(
+    factors: Sequence[_Factors], dense: Sequence[bool], part: slice, ratio: numpy.float32
+) -> NDArray:
+    """Return for some rows the sums of the squares of products, for each term of them, and of what is stored.
+
+    These are the products and their sums. `dense` is whether a product has no zeros among its factors, and `ratio` the
+    unit roundoff of stored results over that of products.
     """
-    shape = (factors[0][0].shape[0], factors[0][1].shape[1])
+    shape = (factors[0].left[part].shape[0], factors[0].right.shape[1])
     sums, of_products, of_sums = numpy.zeros((3, *shape), numpy.float32)
     has_zeros = True  # in the sums
-    for a, b in factors:
-        product = a @ b
-        is_dense = a.all() and b.all()
+    for each, is_dense in zip(factors, dense):
+        product = each.product(part)
         exact = None if is_dense and not has_zeros else (product == 0) | (sums == 0)  # a sum with 0 is exact
         sums += product
         product *= product
-        product *= numpy.float32(a.shape[1]) + ratio**2
+        product *= numpy.float32(each.left.shape[1]) + ratio**2
         of_products += product
-        square = sums * sums
+        square = numpy.multiply(sums, sums, out=product)
         if exact is not None:
             square[exact] = 0
         of_sums += square

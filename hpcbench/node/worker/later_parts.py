@@ -12,7 +12,7 @@ from ...core.status import COMPLETED
 from ...core.training.trajectory import RUNS, TASKS, Trajectory
 from ...core.typed_json import to_json
 from ...core.validation.result import NOT_VALIDATED, Validation
-from ..errors import Invalid
+from ..errors import BadModel, Invalid
 from ..host import hardware
 from ..launch.rank_files import Files
 
@@ -35,7 +35,8 @@ class Outlet(NamedTuple):
 def follow(adapter: "Adapter", computation: Any, planned: PlannedRun, facts: Facts, outlet: Outlet) -> bool:
     """Validate, train again and profile, as the case requires. Add the results to `facts`, or why they are missing.
 
-    Return whether this rank has done the same steps as the others. Raise Invalid if the validation failed.
+    Return whether this rank has done the same steps as the others. Raise Invalid if the validation failed, and BadModel
+    if the user's code failed in it.
     """
     left, in_step = _parts(planned, outlet.files, computation.problem.all_ranks.rank), True
     if left:
@@ -43,11 +44,14 @@ def follow(adapter: "Adapter", computation: Any, planned: PlannedRun, facts: Fac
     while left:
         part = left.pop(0)
         try:
-            _do(part, adapter, computation, planned, facts, outlet.files)
+            in_step = _do(part, adapter, computation, planned, facts, outlet.files) and in_step
         except Invalid:
             add_reasons(facts, left, "the validation failed")
             raise
         except Exception as error:
+            if isinstance(error, BadModel) and part == _VALIDATION:
+                add_reasons(facts, [part, *left], "the user's code failed in the validation")
+                raise
             traceback.print_exc()
             first = (str(error).strip().splitlines() or [""])[0]
             add_reasons(facts, [part], "it failed (%s: %s)" % (type(error).__name__, first))
@@ -88,13 +92,13 @@ def _so_far(facts: Facts, left: List[str]) -> Facts:
     return found
 
 
-def _do(part: str, adapter: "Adapter", computation: Any, planned: PlannedRun, facts: Facts, files: Files) -> None:
-    """Do one part. Its modules need numpy, which every framework requires."""
+def _do(part: str, adapter: "Adapter", computation: Any, planned: PlannedRun, facts: Facts, files: Files) -> bool:
+    """Do one part, and return whether this rank is in step. Its modules need numpy, which every framework requires."""
     if part == _VALIDATION:
         from .validation.of_run import validate_run
 
-        validate_run(adapter, computation, facts)
-    elif part == _TRAJECTORY:
+        return validate_run(adapter, computation, facts)
+    if part == _TRAJECTORY:
         from . import trajectory
 
         facts[part] = to_json(trajectory.record(adapter, computation, planned, files.trajectory or ""))
@@ -102,3 +106,4 @@ def _do(part: str, adapter: "Adapter", computation: Any, planned: PlannedRun, fa
         from . import profiling
 
         profiling.profile(adapter, computation, planned, facts, files.profile or "")
+    return True

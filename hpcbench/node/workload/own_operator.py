@@ -5,19 +5,24 @@ docs/guides/operators.md describes all functions.
 """
 
 import hashlib
+import math
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Dict, Mapping, Optional, Tuple
+from numbers import Real
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
+from ...core.frameworks import DTYPES
 from ...models.operators.operator import FORWARD, INDEX, INPUT, WEIGHT, Array, Operator
 from ..errors import BadModel
 from .user_file import REQUIRED, UserFile
 
 Arrays = Dict[str, "numpy.ndarray"]
 _DIGITS = 16
+_DTYPES = (*DTYPES, "float64")
+_INT32 = numpy.iinfo(numpy.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +57,12 @@ class OwnOperator(Operator):
 
     @cached_property
     def _output_shape(self) -> Tuple[int, ...]:
-        return self.reference(in_float64(self.values)).shape
+        shape = self.reference(in_float64(self.values)).shape
+        if 0 in shape:
+            raise BadModel(
+                "operator: %s returned an array of shape %s, without numbers" % (self.file.title("reference"), shape)
+            )
+        return shape
 
     def flops(self, phase: str) -> int:
         """Return what the function `flops` returns; 0 without it, or if it describes the forward pass only."""
@@ -79,13 +89,21 @@ class OwnOperator(Operator):
         """Return the output in float64 for arrays in float64."""
         return self._in_float64("reference", self.file.call("reference", {**self.sizes, **arrays}))
 
-    def reference_gradients(self, arrays: Arrays, cotangent: "numpy.ndarray") -> Optional[Arrays]:
-        """Return the gradients in float64 by name; None if the file does not have `reference_backward`."""
+    def reference_gradients(
+        self, arrays: Arrays, cotangent: "numpy.ndarray", wanted: Sequence[str]
+    ) -> Optional[Arrays]:
+        """Return the gradients in float64 by name; None if the file does not have `reference_backward`.
+
+        Raise BadModel if it fails, or does not return all gradients that are wanted.
+        """
         name = "reference_backward"
         if self.file.value(name) is None:
             return None
-        found = self.file.call(name, {**self.sizes, **arrays, "cotangent": cotangent})
-        return {each: self._in_float64(name, array) for each, array in self.named(name, found).items()}
+        found = self.named(name, self.file.call(name, {**self.sizes, **arrays, "cotangent": cotangent}))
+        missing = [each for each in wanted if each not in found]
+        if missing:
+            raise BadModel("operator: %s did not return the gradient of '%s'" % (self.file.title(name), missing[0]))
+        return {each: self._in_float64(name, found[each]) for each in wanted}
 
     def named(self, name: str, found: Any) -> Dict[str, Any]:
         """Return the gradients that a function returned by name. Raise BadModel if they are not a dictionary."""
@@ -96,8 +114,10 @@ class OwnOperator(Operator):
 
     def terms(self, name: str) -> int:
         """Return the length of the sums of an array: of the output, or of a gradient."""
-        found = self.file.call("terms", self.sizes) if self.file.value("terms") is not None else 1
-        return max(1, int(found.get(name, 1) if isinstance(found, dict) else found))
+        if self.file.value("terms") is None:
+            return 1
+        found = self.file.call("terms", self.sizes)
+        return max(1, self._number("terms", found.get(name, 1) if isinstance(found, dict) else found))
 
     def tolerance(self, dtype: str) -> Optional[float]:
         """Return the declared tolerance, relative to the largest value of an array; None without one."""
@@ -110,7 +130,11 @@ class OwnOperator(Operator):
         if phase != FORWARD and "phase" not in self.file.parameters(name):
             return None
         found = self.file.call(name, {**self.sizes, "phase": phase, "dtype_bytes": dtype_bytes})
-        if not isinstance(found, (int, float)) or not 0 <= found < 2**63:
+        return self._number(name, found)
+
+    def _number(self, name: str, found: Any) -> int:
+        """Return the number that a function returned. Raise BadModel if it is none, negative or too large."""
+        if not _is_real(found) or not 0 <= found < 2**63:
             raise BadModel("operator: %s returned %r, not a number from 0" % (self.file.title(name), found))
         return int(found)
 
@@ -140,6 +164,7 @@ def load(path: str, sizes: Mapping[str, Any], seed: int, rank: int) -> OwnOperat
     clash = sorted(set(arrays) & set(complete))
     if clash:
         raise BadModel("operator: %s: '%s' is a size and an array" % (file.title("inputs"), clash[0]))
+    _check_constants(file, arrays)
     return OwnOperator(file, complete, arrays)
 
 
@@ -160,8 +185,37 @@ def _checked(file: UserFile, found: Any) -> Arrays:
         if kind not in ("f", "i", "u"):
             values = (file.title("inputs"), _described(array), name)
             raise BadModel("operator: %s returned %s for '%s', not an array of NumPy with numbers" % values)
+        if not array.size:
+            values = (file.title("inputs"), array.shape, name)
+            raise BadModel("operator: %s returned an array of shape %s for '%s', without numbers" % values)
+        if kind != "f" and not _INT32.min <= array.min() <= array.max() <= _INT32.max:
+            raise BadModel("operator: %s returned integers for '%s' beyond 32 bits" % (file.title("inputs"), name))
         arrays[name] = array.astype(numpy.float32 if kind == "f" else numpy.int32)
     return arrays
+
+
+def _check_constants(file: UserFile, arrays: Arrays) -> None:
+    """Raise BadModel if a constant of the file has a wrong type, or a name that is unknown."""
+    for name in ("WEIGHTS", "SOURCES"):
+        found = file.value(name, ())
+        if not isinstance(found, (list, tuple)) or not all(isinstance(each, str) for each in found):
+            use = "%s = (%r,)" % (name, found if isinstance(found, str) else "NAME")
+            raise BadModel(
+                "operator: %s: %s is %r, not a list or tuple of names; use %s" % (file.path, name, found, use)
+            )
+    unknown = [name for name in file.value("WEIGHTS", ()) if name not in arrays]
+    if unknown:
+        what = "operator: %s: WEIGHTS has the unknown array '%s'; known are: %s"
+        raise BadModel(what % (file.path, unknown[0], ", ".join(arrays)))
+    given = file.value("TOLERANCE")
+    tolerances = given if isinstance(given, dict) else {} if given is None else {_DTYPES[0]: given}
+    if not all(name in _DTYPES and _is_real(each) and 0 < each < math.inf for name, each in tolerances.items()):
+        values = (file.path, given, ", ".join(_DTYPES))
+        raise BadModel("operator: %s: TOLERANCE is %r, not a positive number, or some by data type: %s" % values)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real)
 
 
 def _described(value: Any) -> str:

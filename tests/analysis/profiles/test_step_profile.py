@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.profiles.step_profile import HOT, IN_NETWORK, STREAM, Sum, step_profiles
+from hpcbench.core.profiling.operator_row import NO_WINDOW
 from tests.operator_tables import operator_rows
 
 NETWORK = {"kind": "network", "operator": "network", "hot_s": 0.010}
@@ -89,6 +90,12 @@ def test_without_energy_there_is_the_most_frequent_reason() -> None:
     found = profile(NETWORK, {**GEMM, "power_reason": "no sensor"}, {**GEMM_BACK, "power_reason": "no sensor"}, LSTM)
     assert found.joules_per_step is None
     assert found.no_energy == "no sensor"
+
+
+def test_the_reason_of_an_operator_with_a_power_window_comes_first() -> None:
+    rows = ({**GEMM, "power_reason": NO_WINDOW}, {**GEMM_BACK, "power_reason": NO_WINDOW})
+    assert profile(NETWORK, *rows, {**LSTM, "power_reason": "no sensor"}).no_energy == "no sensor"
+    assert profile(NETWORK, *rows).no_energy == NO_WINDOW
 
 
 def test_without_energy_and_reason_there_is_what_is_missing() -> None:

@@ -93,6 +93,21 @@ def test_power_and_repetitions_can_be_chosen(workspace: CommandLine, options: An
     assert len(made) == runs
 
 
+def test_the_settings_of_the_file_are_kept(workspace: CommandLine) -> None:
+    workspace.experiment(
+        measure={"retries": 2, "profile": {"power": 7, "clocks": 3}}, matrix={"framework": ["pytorch"]}
+    )
+    workspace("profile", "trial.yaml", *SITE, "--render-only", "--name", "p", "--clocks", "2")
+    (measure,) = {json.dumps(run.measure["profile"]) for run in planned(workspace)}
+    assert json.loads(measure) == {"power": 7, "clocks": 2, "unsupported": "skip"}
+
+
+def test_an_empty_profile_of_the_file_is_one_with_defaults(workspace: CommandLine) -> None:
+    workspace.experiment(measure={"profile": None}, matrix={"framework": ["pytorch"]})
+    workspace("profile", "trial.yaml", *SITE, "--render-only", "--name", "p")
+    assert {run.measure["profile"]["power"] for run in planned(workspace)} == {"auto"}
+
+
 @pytest.mark.parametrize("power", ["0", "-1", "on", "x", "1.5", ""])
 def test_another_power_is_a_usage_error(workspace: CommandLine, power: str) -> None:
     done = workspace("profile", "trial.yaml", *SITE, f"--power={power}", expect=2)

@@ -68,6 +68,8 @@ def test_a_network_has_no_parameters_of_operators() -> None:
         ({"operator": "conv3d"}, "unknown operator 'conv3d'; did you mean 'conv2d'?"),
         ({"operator": "axpy.py"}, "unknown operator 'axpy.py'; did you mean operator: {python: axpy.py}?"),
         ({"operator": {"file": "axpy.py"}}, "'operator' must be a name or a Python file, e.g. operator: {python: axp"),
+        ({"operator": {"python": "ops/axpy"}}, "'ops/axpy' is not a Python file; the name of the file of an operator"),
+        ({"operator": "python:axpy.cpp"}, "'axpy.cpp' is not a Python file"),
         ({"operator": "python: "}, "invalid operator 'python: '; use python:FILE"),
         ({**OWN, "framework": "jax"}, "'python:axpy.py' requires framework: pytorch, not jax"),
         (

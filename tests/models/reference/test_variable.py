@@ -80,9 +80,10 @@ def test_the_roundings_are_those_of_the_data_types(dtype: str, digits: int, smal
         assert rounding.results == np.finfo(dtype).eps / 2
 
 
-def test_the_sum_of_products_over_time_steps_has_the_value_and_the_bound_of_single_ones() -> None:
+@pytest.mark.parametrize("terms", [1, 3, 5])
+def test_the_sum_of_products_over_time_steps_has_the_value_and_the_bound_of_single_ones(terms: int) -> None:
     numbers = np.random.default_rng(0)
-    shapes = ((600, 2), (2, 90))
+    shapes = ((600, terms), (terms, 90))
     factors = [
         [Variable(numbers.normal(size=shape), SINGLE, np.full(shape, 1e-7, np.float32)) for shape in shapes]
         for _ in range(4)

@@ -11,7 +11,7 @@ import pytest
 
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node import frameworks
-from hpcbench.node.errors import Invalid, Missed
+from hpcbench.node.errors import BadModel, Invalid, Missed
 from hpcbench.node.launch.rank_files import Files
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.worker import worker
@@ -47,12 +47,12 @@ def run(monkeypatch: pytest.MonkeyPatch, make_planned: Callable[..., PlannedRun]
     return facts
 
 
-def with_validation(monkeypatch: pytest.MonkeyPatch, validate_run: Callable[..., None]) -> None:
+def with_validation(monkeypatch: pytest.MonkeyPatch, validate_run: Callable[..., object]) -> None:
     monkeypatch.setattr(of_run, "validate_run", validate_run)
 
 
 def test_the_result_leaves_the_worker_before_each_part(run: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_validation(monkeypatch, lambda adapter, network, facts: facts.update(validation={"verdict": "passed"}))
+    with_validation(monkeypatch, lambda adapter, network, facts: not facts.update(validation={"verdict": "passed"}))
     facts, saved = run(**TRAINING)
     assert [each["status"] for each in saved] == ["completed"] * 3
     assert all(each["measurements"] == facts["measurements"] for each in saved)
@@ -96,6 +96,41 @@ def test_a_failed_validation_fails_the_run_and_is_the_reason_without_other_parts
     assert facts["trajectory"]["reason"] == "the validation failed"
     assert facts["warnings"] == ["profile: the validation failed"]
     assert len(saved) == 1
+
+
+def test_an_error_in_a_file_of_the_user_fails_the_run_and_leaves_the_measurement(
+    run: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise BadModel("operator: op.py:3: 'reference' failed", ["NameError: name 'x' is not defined"])
+
+    with_validation(monkeypatch, fail)
+    facts, saved = run(**TRAINING)
+    assert (facts["status"], facts["error"]["type"]) == ("failed", "model")
+    assert facts["error"]["message"] == "operator: op.py:3: 'reference' failed"
+    assert facts["measurements"] == saved[0]["measurements"]
+    assert facts["validation"]["verdict"] == "not validated"
+    reason = "the user's code failed in the validation"
+    assert (facts["validation"]["reason"], facts["trajectory"]["reason"]) == (reason, reason)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_out_of_memory_in_the_validation_leaves_the_run_completed_without_further_steps_in_common(
+    run: Worker, monkeypatch: pytest.MonkeyPatch, parts: int
+) -> None:
+    def fail(*_: Any) -> None:
+        if parts == 1:
+            raise MemoryError
+        raise BadModel("operator: 'reference' failed") from MemoryError()
+
+    closed: list[Any] = []
+    monkeypatch.setattr(worker, "_close", lambda *given: closed.append(given))
+    run(task="training")
+    assert closed.pop()
+    monkeypatch.setattr(of_run, "_validation", fail)
+    facts, _ = run(**TRAINING)
+    assert (facts["status"], facts["validation"]["reason"]) == ("completed", "the validation ran out of memory")
+    assert not closed, "another rank may still exchange data of the validation"
 
 
 def test_a_missed_target_is_the_reason_without_parts(run: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

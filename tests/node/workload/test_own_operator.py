@@ -67,6 +67,13 @@ def test_inputs_are_the_arrays_and_its_arguments_the_sizes(load: Any) -> None:
     assert (operator.terms("x"), operator.terms("w"), operator.tolerance("float32")) == (4, 1, None)
 
 
+def test_constants_of_the_right_types_are_accepted(load: Any) -> None:
+    of_types = "WEIGHTS = ['x', 'w']\nTOLERANCE = {'bfloat16': numpy.float32(0.5), 'float32': 1}\n"
+    operator = load(FILE + of_types + "def terms():\n    return numpy.int64(7)\n")
+    assert operator.gradients("backward_weights") == ("x", "w")
+    assert (operator.tolerance("bfloat16"), operator.tolerance("float16"), operator.terms("output")) == (0.5, None, 7)
+
+
 def test_values_depend_on_seed_and_rank_and_are_exact_in_the_data_type(load: Any) -> None:
     arrays = [values.arrays_of(load(seed=seed, rank=rank), 0, 0, "bfloat16")["x"] for seed, rank in [(1, 0), (1, 1)]]
     assert not np.array_equal(*arrays)
@@ -109,6 +116,39 @@ def test_the_fingerprint_covers_the_file_and_its_sources(load: Any, tmp_path: Pa
             FILE.replace("rows * dtype_bytes", "None"),
             {},
             r"'bytes_moved' \(.*axpy\.py:24\) returned None, not a number",
+        ),
+        (FILE.replace('("w",)', '"w"'), {}, r"axpy\.py: WEIGHTS is 'w', not a list .*; use WEIGHTS = \('w',\)"),
+        (FILE.replace('("w",)', "(1,)"), {}, r"axpy\.py: WEIGHTS is \(1,\), not a list or tuple of names"),
+        (FILE.replace('("w",)', '["v"]'), {}, r"axpy\.py: WEIGHTS has the unknown array 'v'; known are: x, w, places"),
+        (FILE + "SOURCES = 'a.cpp'", {}, r"axpy\.py: SOURCES is 'a\.cpp', not a .*; use SOURCES = \('a\.cpp',\)"),
+        (
+            FILE + "TOLERANCE = '1e-3'",
+            {},
+            r"axpy\.py: TOLERANCE is '1e-3', not a positive number, or some by data type",
+        ),
+        (FILE + "TOLERANCE = 0", {}, "TOLERANCE is 0, not a positive"),
+        (FILE + "TOLERANCE = float('nan')", {}, "TOLERANCE is nan, not a positive"),
+        (FILE + "TOLERANCE = {'float32': -1}", {}, "TOLERANCE is {'float32': -1}, not a positive"),
+        (FILE + "TOLERANCE = {'single': 1e-3}", {}, "by data type: float32, bfloat16, float16, float64"),
+        (
+            FILE.replace("randint(0, rows, 5)", "randint(0, rows, 5) + 2**31"),
+            {},
+            "integers for 'places' beyond 32 bits",
+        ),
+        (
+            FILE.replace("randint(0, rows, 5)", "randint(0, rows, 5) - 2**40"),
+            {},
+            "integers for 'places' beyond 32 bits",
+        ),
+        (
+            FILE,
+            {"columns": 0},
+            r"'inputs' \(.*axpy\.py:6\) returned an array of shape \(3, 0\) for 'x', without numbers",
+        ),
+        (
+            FILE.replace("(x * w)[places]", "x[:, :0]"),
+            {},
+            r"'reference' \(.*\) returned an array of shape \(3, 0\), with",
         ),
     ],
 )

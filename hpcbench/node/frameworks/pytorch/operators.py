@@ -52,7 +52,7 @@ class PyTorchOperator(OperatorCall):
             autograd_config.donated_buffer = False  # the graph of one forward pass serves many backward passes
             function = torch.compile(function, mode=problem.parameters["compile_mode"])
         call = self._backward if wanted else self._forward
-        self._call = own_operator.checked(request, lambda: call(function, tensors))
+        self._call = own_operator.checked(request, tensors, lambda: call(function, tensors))
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
 

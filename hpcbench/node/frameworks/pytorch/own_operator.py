@@ -1,5 +1,6 @@
 """An operator of the user on PyTorch: its functions receive tensors by name."""
 
+import zlib
 from functools import partial
 from typing import Any, Callable, Dict, Sequence, Tuple, cast
 
@@ -37,7 +38,9 @@ def backward(
             found = function(**arguments)
         return tuple(found[name] for name in wanted)
 
+    before = _checksums(arguments)
     found = operator.file.guarded("backward", lambda: function(**arguments))
+    _check_unchanged(operator, "backward", arguments, before)
     missing = [name for name in wanted if name not in operator.named("backward", found)]
     if missing:
         raise BadModel(
@@ -51,25 +54,45 @@ def has_backward(operator: Any) -> bool:
     return isinstance(operator, OwnOperator) and operator.file.value("backward") is not None
 
 
-def checked(request: Request, build: Callable[[], Callable[[], Any]]) -> Callable[[], Any]:
+def checked(request: Request, tensors: Tensors, build: Callable[[], Callable[[], Any]]) -> Callable[[], Any]:
     """Return the call that `build` makes. An operator of the user is called once.
 
-    Raise BadModel if it fails or returns something else than tensors of the right shape. In float64, in which gradients
-    are checked, raise Unsupported: the operator need not have it.
+    Raise BadModel if it fails, changes its arguments `tensors`, or returns something else than tensors of the right
+    shape. In float64, in which gradients are checked, raise Unsupported: the operator need not have it.
     """
     operator = request.operator
     if not isinstance(operator, OwnOperator):
         return build()
     name = "forward" if request.phase == FORWARD or not has_backward(operator) else "backward"
     try:
+        before = _checksums(tensors)
         call = operator.file.guarded("forward", build)
-        for wanted, result in zip(request.wanted, operator.file.guarded(name, call)):
+        _check_unchanged(operator, "forward", tensors, before)
+        results = operator.file.guarded(name, call)
+        _check_unchanged(operator, name, tensors, before)
+        for wanted, result in zip(request.wanted, results):
             _check_shape(operator.file.title(name), wanted, result, request.described(wanted).shape)
     except BadModel as error:
         if request.dtype == "float64":
             raise Unsupported("float64 is not available: %s" % error) from error
         raise
     return cast("Callable[[], Any]", call)
+
+
+def _checksums(arguments: Dict[str, Any]) -> Dict[str, int]:
+    """Return the CRC-32 of the bits of each tensor by its name."""
+    tensors = {name: each.detach() for name, each in arguments.items() if isinstance(each, torch.Tensor)}
+    flat = {name: each.cpu().contiguous().reshape(-1).view(torch.uint8) for name, each in tensors.items()}
+    return {name: zlib.crc32(each.numpy().data) for name, each in flat.items()}
+
+
+def _check_unchanged(operator: OwnOperator, function: str, arguments: Dict[str, Any], before: Dict[str, int]) -> None:
+    """Raise BadModel if a function changed a tensor: each of its calls must have the same arguments."""
+    after = _checksums(arguments)
+    changed = [name for name in before if after[name] != before[name]]
+    if changed:
+        values = (operator.file.title(function), changed[0], changed[0])
+        raise BadModel("operator: %s changes its argument '%s' in place; change a copy: %s.clone()" % values)
 
 
 def _check_shape(title: str, name: str, result: Any, shape: Sequence[int]) -> None:

@@ -1,18 +1,18 @@
 """The error of an array: norms of the difference to its reference, in ulps, and in bounds of rounding errors."""
 
 import math
-from typing import Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 import numpy
 
 from ....core.validation.result import ArrayError
+from ....models.reference.errors import blocks
 from ....models.reference.variable import Errors, Variable
 
 # Rounding errors of correct kernels stay below this multiple of the probabilistic bound, measured on all frameworks.
 FACTOR = 4.0
 _DIGITS = {"float64": 53, "float32": 24, "bfloat16": 8, "float16": 11}
 _SMALLEST = {"float64": -1074, "float32": -149, "bfloat16": -133, "float16": -24}  # exponents of the smallest numbers
-_IN_CACHE = 2**15  # numbers of an array in float64, of which a few fit into a cache of the second level
 
 
 def array_error(name: str, found: "numpy.ndarray", reference: Variable, dtype: str) -> ArrayError:
@@ -21,13 +21,25 @@ def array_error(name: str, found: "numpy.ndarray", reference: Variable, dtype: s
     if found.shape != expected.shape:
         reason = "the shape is %s instead of %s" % (found.shape, expected.shape)
         return ArrayError(name, None, None, None, None, None, None, None, None, [], reason)
-    errors, numbers, values = _Total(), found.reshape(-1), expected.reshape(-1)
-    bounds = None if reference.error is None else reference.error.reshape(-1)
-    for first in range(0, found.size, _IN_CACHE):
-        part = slice(first, first + _IN_CACHE)
-        bound = None if bounds is None else bounds[part]
-        errors.add(numbers[part].astype(numpy.float64), values[part], bound, dtype)
+    errors = _Total()
+    for numbers, values, bound in _parts(found, expected, reference.error):
+        errors.add(numbers.astype(numpy.float64), values, bound, dtype)
     return errors.of(name, expected.shape)
+
+
+def _parts(
+    found: "numpy.ndarray", expected: "numpy.ndarray", bounds: Errors
+) -> "Iterator[Tuple[numpy.ndarray, numpy.ndarray, Errors]]":
+    """Return consecutive elements of the arrays, some at a time, which stay in the cache."""
+    # The elements of a transposed array are not in one piece: some of its rows are copied at a time.
+    arrays = [found, expected] if bounds is None else [found, expected, bounds]
+    if expected.flags.c_contiguous:
+        arrays = [array.reshape(-1) for array in arrays]
+    for rows in blocks(arrays[1].shape):
+        flat = [array[rows].reshape(-1) for array in arrays]
+        for part in blocks(flat[0].shape):
+            found_part, expected_part, *bound = (array[part] for array in flat)
+            yield found_part, expected_part, bound[0] if bound else None
 
 
 class _Total:
@@ -47,7 +59,7 @@ class _Total:
             difference[~is_finite] = numpy.inf
             self._infinite += int((~is_finite).sum())
         for place, array in enumerate((difference, numpy.abs(expected))):
-            self._sums[place] += array.sum(), (array**2).sum()
+            self._sums[place] += array.sum(), numpy.vdot(array, array)
             self._largest[place] = max(self._largest[place], array.max(initial=0))
         if difference.any():
             self._ulps = max(self._ulps, float((difference / ulp(expected, dtype)).max()))
@@ -81,6 +93,21 @@ class _Total:
         if self._infinite:
             return "%d of %d elements are not finite" % (self._infinite, self._size)
         return "an element that must be exact differs from the reference" if math.isinf(self._ratio) else None
+
+
+def sum_of_squares(array: "numpy.ndarray") -> float:
+    """Return the sum of the squares of an array, in float64."""
+    numbers = array if array.flags.c_contiguous else array.T
+    return product_of(numbers, numbers)
+
+
+def product_of(first: "numpy.ndarray", second: "numpy.ndarray") -> float:
+    """Return the sum of the products of two arrays of one shape, in float64."""
+    one, other = first.reshape(-1), second.reshape(-1)
+    in_float64 = (
+        [array[part].astype(numpy.float64, copy=False) for array in (one, other)] for part in blocks(one.shape)
+    )
+    return float(sum(numpy.vdot(*pair) for pair in in_float64))
 
 
 def finite(number: float) -> Optional[float]:

@@ -6,6 +6,7 @@ import numpy
 
 from ....core.validation.result import ArrayError, GradientCheck, HeatMap, array_title
 from ....models.reference.variable import Variable
+from .array_errors import sum_of_squares
 from .heat_map import heat_map
 
 LOSS = "loss"
@@ -37,8 +38,10 @@ def wrong_numbers(worst: ArrayError, found: "numpy.ndarray") -> Optional[str]:
 
 def error_map(name: str, found: "numpy.ndarray", reference: Variable) -> Optional[HeatMap]:
     """Return where the absolute error of an array is; None for an array of another shape than its reference."""
-    same = found.shape == reference.shape
-    return heat_map(name, numpy.abs(found - reference.value)) if same else None
+    if found.shape != reference.shape:
+        return None
+    difference: numpy.ndarray = found - reference.value
+    return heat_map(name, numpy.abs(difference, out=difference if difference.ndim else None))
 
 
 def wrong_gradients(check: GradientCheck) -> str:
@@ -55,8 +58,8 @@ def too_loose(references: Dict[str, Variable], loose: float) -> Optional[str]:
     of a bias before a softmax, for example, is 0 without rounding errors.
     """
     arrays = [each for name, each in references.items() if name != LOSS]
-    bounds = sum(float((each.error.astype(numpy.float64) ** 2).sum()) for each in arrays if each.error is not None)
-    squares = sum(float((each.value**2).sum()) for each in arrays)
+    bounds = sum(sum_of_squares(each.error) for each in arrays if each.error is not None)
+    squares = sum(sum_of_squares(each.value) for each in arrays)
     if bounds <= loose**2 * squares:
         return None
     share = (bounds / squares) ** 0.5 if squares else float("inf")

@@ -15,7 +15,7 @@ from ....models.operators.operator import FORWARD
 from ....models.reference.variable import Variable
 from ...errors import Unsupported
 from ...frameworks.operator_call import OUTPUT, OperatorCall, Request
-from .array_errors import finite
+from .array_errors import finite, product_of, sum_of_squares
 
 STEP = 1e-6
 DIRECTIONS = 2
@@ -77,7 +77,9 @@ def _slopes(exact: Request, forward: Forward, directions: List[Arrays]) -> List[
     """Return the derivatives of <u, f(x)> along the directions, by central differences."""
 
     def weighted(direction: Arrays, step: float) -> float:
-        shifted = {name: exact.arrays[name] + step * each for name, each in direction.items()}
+        shifted = {name: numpy.multiply(each, step, dtype=numpy.float64) for name, each in direction.items()}
+        for name, array in shifted.items():
+            array += exact.arrays[name]
         return float(numpy.vdot(forward({**exact.arrays, **shifted}), exact.cotangent))
 
     return [(weighted(each, STEP) - weighted(each, -STEP)) / (2 * STEP) for each in directions]
@@ -113,7 +115,8 @@ def _directions(request: Request) -> List[Arrays]:
 def _signs(numbers: "numpy.random.RandomState", shape: Sequence[int]) -> "numpy.ndarray":
     count = int(numpy.prod(shape))
     bits = numpy.unpackbits(numpy.frombuffer(numbers.bytes(count // 8 + 1), numpy.uint8))[:count]
-    return 2 * bits.reshape(shape).astype(numpy.float64) - 1
+    signs: numpy.ndarray = 2 * bits.view(numpy.int8) - numpy.int8(1)
+    return signs.reshape(shape)
 
 
 def _in_float64(array: "numpy.ndarray") -> "numpy.ndarray":
@@ -121,11 +124,9 @@ def _in_float64(array: "numpy.ndarray") -> "numpy.ndarray":
 
 
 def _product(first: Arrays, second: Arrays) -> float:
-    return float(
-        sum(numpy.vdot(first[name].astype(numpy.float64, copy=False), array) for name, array in second.items())
-    )
+    return sum(product_of(first[name], array) for name, array in second.items())
 
 
 def _norm(arrays: Arrays) -> float:
     """Return the L2 norm of all arrays; 1 if all are zero."""
-    return float(sum((array.astype(numpy.float64) ** 2).sum() for array in arrays.values())) ** 0.5 or 1.0
+    return sum(sum_of_squares(array) for array in arrays.values()) ** 0.5 or 1.0

@@ -9,27 +9,32 @@ from ...host import hardware
 from .data_check import check_data
 from .external_networks import validate_external
 from .networks import validate_network
+from .retained_memory import retained
 from .validate import validate
 
 if TYPE_CHECKING:
     from ...frameworks.adapter import Adapter
 
 
-def validate_run(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> None:
+def validate_run(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> bool:
     """Add the validation of an operator, a network or the data of a training to the facts of a run.
 
-    Raise Invalid if the results are wrong.
+    Return whether this rank has done the same steps as the others, which it has not if it ran out of memory. Raise
+    Invalid if the results are wrong.
     """
     facts["peak_memory_bytes"] = hardware.peak_resident_bytes()  # without the validation
+    in_step = True
     try:
-        validation = _validation(adapter, computation, facts)
+        with retained():
+            validation = _validation(adapter, computation, facts)
     except Exception as error:
-        if not adapter.is_out_of_memory(error):
+        if not any(cause and adapter.is_out_of_memory(cause) for cause in (error, error.__cause__)):
             raise
-        validation = Validation(NOT_VALIDATED, "the validation ran out of memory")
+        validation, in_step = Validation(NOT_VALIDATED, "the validation ran out of memory"), False
     facts["validation"] = to_json(validation)
     if validation.verdict == FAILED:
         raise Invalid(validation.reason)
+    return in_step
 
 
 def _validation(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> Validation:

@@ -25,7 +25,7 @@ def references_of(request: Request, called_with: Callable[[Request], OperatorCal
     arrays, cotangent = in_float64(request.arrays), request.cotangent.astype(numpy.float64)
     if request.phase == FORWARD:
         return {OUTPUT: _bounded(operator, OUTPUT, operator.reference(arrays), request.dtype)}
-    found = operator.reference_gradients(arrays, cotangent)
+    found = operator.reference_gradients(arrays, cotangent, request.wanted)
     if found is None:
         found = _in_float64(request._replace(dtype="float64", arrays=arrays, cotangent=cotangent), called_with)
     return {name: _bounded(operator, name, found[name], request.dtype) for name in request.wanted if name in found}

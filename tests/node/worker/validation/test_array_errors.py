@@ -10,7 +10,7 @@ import pytest
 
 from hpcbench.core.validation.result import ArrayError
 from hpcbench.models.reference.variable import ROUNDINGS, Variable
-from hpcbench.node.worker.validation.array_errors import FACTOR, array_error, ulp
+from hpcbench.node.worker.validation.array_errors import FACTOR, array_error, product_of, sum_of_squares, ulp
 
 
 def error_of(found: Any, expected: Any, bound: Any = None, dtype: str = "float32") -> ArrayError:
@@ -99,3 +99,31 @@ def test_errors_in_units_in_the_last_place(dtype: str, found: float, ulps: float
 def test_a_single_number_is_an_array() -> None:
     found = error_of(2.0, 1.0, 1.0)
     assert (found.max, found.worst, found.bound_ratio) == (1.0, [], 1 / FACTOR)
+
+
+def test_a_transposed_reference_has_the_error_of_a_copy() -> None:
+    numbers = np.random.default_rng(0)
+    for shape in ((300, 250), (2, 60_000), (3, 50, 400)):
+        expected = numbers.normal(size=shape[::-1]).T
+        found = (expected + 1e-7 * numbers.normal(size=shape)).astype(np.float32)
+        found[1, -1] += 1
+        bound = np.full(shape[::-1], 1e-7, np.float32).T
+        transposed = array_error("x", found, Variable(expected, ROUNDINGS["float32"], bound), "float32")
+        copy = Variable(expected.copy("C"), ROUNDINGS["float32"], bound.copy("C"))
+        in_one_piece = array_error("x", found, copy, "float32")
+        assert transposed.worst == in_one_piece.worst
+        assert transposed.worst[0] == 1
+        assert transposed.bound_ratio == in_one_piece.bound_ratio
+        assert (transposed.max, transposed.ulps) == (in_one_piece.max, in_one_piece.ulps)
+        assert transposed.l2 == pytest.approx(in_one_piece.l2, rel=1e-12)
+
+
+def test_products_and_squares_are_added_up_in_float64() -> None:
+    numbers = np.random.default_rng(0).normal(size=(200, 300))
+    small = (1e-30 * numbers).astype(np.float32)
+    assert sum_of_squares(small.T) == pytest.approx((small.astype(float) ** 2).sum(), rel=1e-12)
+    assert sum_of_squares(small) > 0
+    signs = np.sign(numbers).astype(np.int8)
+    assert product_of(numbers, signs) == pytest.approx(np.abs(numbers).sum(), rel=1e-12)
+    assert product_of(numbers.T, signs.T) == pytest.approx(np.abs(numbers).sum(), rel=1e-12)
+    assert math.isnan(product_of(np.array([1.0, math.nan]), np.array([1, 1], np.int8)))

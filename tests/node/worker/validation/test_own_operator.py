@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.validation.result import FAILED, PASSED, Validation
+from hpcbench.core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
 from hpcbench.models.operators.user_file import name_of
 from hpcbench.node.errors import BadModel, Unsupported
 from hpcbench.node.launch.ranks import Ranks
@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 
 from hpcbench.node.frameworks.adapter import OperatorComputation  # noqa: E402
 from hpcbench.node.frameworks.pytorch.operators import PyTorchOperator  # noqa: E402
-from hpcbench.node.worker.validation.validate import validate  # noqa: E402
+from hpcbench.node.worker.validation.validate import NO_REFERENCE, validate  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[4] / "configs" / "programs" / "operators"
 FILE = """
@@ -129,14 +129,68 @@ ONLY_32 = FILE.replace("return torch", "assert x.dtype == torch.float32, 'only f
 
 def test_without_float64_gradients_are_checked_in_the_data_type_of_the_case(case: Case) -> None:
     found = case.validated(ONLY_32)
-    assert (found.verdict, dict(found.arrays)) == (PASSED, {})
+    assert (found.verdict, found.reason, dict(found.arrays)) == (NOT_VALIDATED, NO_REFERENCE, {})
     assert found.gradient_check is not None
     assert found.gradient_check.dtype == "float32"
     assert "float64 is not available: " in (found.gradient_check.reason or "")
     assert "only float32" in (found.gradient_check.reason or "")
-    assert list(case.validated(ONLY_32 + REFERENCE).arrays) == ["x", "w"]
+    with_reference = case.validated(ONLY_32 + REFERENCE)
+    assert (with_reference.verdict, list(with_reference.arrays)) == (PASSED, ["x", "w"])
     wrong = case.validated(ONLY_32 + BACKWARD.replace("x.T @", "1.01 * x.T @"))
+    assert wrong.verdict == FAILED
     assert "the gradients differ from central differences" in (wrong.reason or "")
+
+
+def test_gradients_in_16_bits_without_a_reference_are_not_validated(case: Case) -> None:
+    only_16 = ONLY_32.replace("torch.float32", "torch.bfloat16") + BACKWARD.replace("x.T @", "1.08 * x.T @")
+    found = case.validated(only_16, dtype="bfloat16")
+    assert (found.verdict, found.reason) == (NOT_VALIDATED, NO_REFERENCE)
+    assert found.gradient_check is not None
+    found = case.validated(only_16 + REFERENCE, dtype="bfloat16")
+    assert (found.verdict, found.worst.array) == (FAILED, "w"), found.worst
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (REFERENCE.replace("numpy.tanh", "nmpy.tanh"), r"op\.py:20: 'reference_backward' failed: NameError"),
+        (
+            REFERENCE.replace(', "w": x.T @ inner', ""),
+            r"'reference_backward' \(.*\) did not return the gradient of 'w'",
+        ),
+        ("def terms(x):\n    return 3\n", "'terms' .* has the unknown argument 'x'; known are: rows, inner"),
+        ("def terms():\n    pass\n", "'terms' .* returned None, not a number"),
+        ("def terms():\n    return {'w': 'many'}\n", "'terms' .* returned 'many', not a number"),
+    ],
+)
+def test_an_error_of_the_file_in_the_validation_is_raised(case: Case, text: str, message: str) -> None:
+    with pytest.raises(BadModel, match=message):
+        case.validated(FILE + text)
+
+
+@pytest.mark.parametrize(
+    ("text", "phase", "message"),
+    [
+        (FILE.replace("torch.tanh(x @ w)", "torch.tanh(x.mul_(2) @ w)"), "forward", "'forward' .* changes its .* 'x'"),
+        (
+            FILE.replace("return torch", "w += 1\n    return torch"),
+            "backward_inputs",
+            "'forward' .* changes its .* 'w'",
+        ),
+        (FILE + BACKWARD.replace("cotangent *", "cotangent.mul_"), "both", "'backward' .* changes .* 'cotangent'"),
+        (
+            FILE + BACKWARD.replace("    found =", "    x.zero_()\n    found ="),
+            "both",
+            "'backward' .* changes its .* 'x'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_function_that_changes_its_arguments_is_an_error(
+    case: Case, text: str, phase: str, message: str, dtype: str
+) -> None:
+    with pytest.raises(BadModel, match=message + r".* in place; change a copy: \w+\.clone\(\)"):
+        case.computation(text, phase, dtype=dtype)
 
 
 def test_a_declared_tolerance_replaces_the_bound(case: Case) -> None:

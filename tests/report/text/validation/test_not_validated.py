@@ -1,0 +1,50 @@
+"""The sentence on cases that are not validated, from records: their number and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hpcbench.core.record import Record
+from hpcbench.core.typed_json import to_json
+from hpcbench.core.validation.result import NOT_VALIDATED, PASSED, Validation
+from hpcbench.report.load.results import results_of
+from hpcbench.report.text.ranking_notes import ranking_notes
+from hpcbench.report.text.validation.not_validated import MAX_REASONS, not_validated_notes
+
+MakeRecord = Callable[..., Record]
+GEMM = {"model": None, "task": "operator", "operator": "gemm", "phase": "forward", "validate": True}
+
+
+@pytest.fixture
+def results(make_record: MakeRecord) -> Callable[..., Any]:
+    """The results of cases with two runs each, given by the reason why they are not validated, or None."""
+
+    def of(*reasons: str | None) -> Any:
+        records = []
+        for case, reason in enumerate(reasons):
+            validation = Validation(NOT_VALIDATED, reason) if reason else Validation(PASSED)
+            facts = {"validation": to_json(validation)}
+            parameters = {**GEMM, "sizes": {"m": case + 1}}
+            records += [make_record(case, 2 * case + run, parameters=parameters, facts=facts) for run in range(2)]
+        return results_of(records)
+
+    return of
+
+
+def test_reasons_that_differ_in_numbers_are_one(results: Any) -> None:
+    found = results("it failed (KeyError: x)", "too large: 1.5e+02 GFLOP", None, "too large: 70 GFLOP")
+    note = "Not validated: 3 of 4 cases. too large: 1.5e+02 GFLOP (2 cases); it failed (KeyError: x) (1 case)."
+    assert list(not_validated_notes(found)) == [note]
+    assert note in ranking_notes(found)
+
+
+def test_of_many_reasons_some_are_shown(results: Any) -> None:
+    (note,) = not_validated_notes(results(*(f"reason {letter}" for letter in "abcde"[: MAX_REASONS + 2])))
+    assert note.endswith("reason a (1 case); reason b (1 case); reason c (1 case); 2 other reasons.")
+
+
+def test_without_such_cases_there_is_no_sentence(results: Any) -> None:
+    assert not list(not_validated_notes(results(None, None)))
