@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hpcbench.collect.energy import parts_of
 from hpcbench.core.energy import Energy
+from hpcbench.core.profiling.device_state import CLOCK_TOLERANCE
 from hpcbench.core.profiling.operator_row import NETWORK, OperatorRow
 from hpcbench.core.record import MonitorSummary, Record
 from hpcbench.core.record_field import described
@@ -17,7 +18,6 @@ from hpcbench.node.monitor import energy, throttle_reasons
 from hpcbench.node.monitor.timeline import Timeline
 
 WAITED = 1.1  # time of a call in the window of a GPU, relative to its hot time: above it, the GPU waited for launches
-MOVED = 0.02  # range of a clock, as a fraction of its mean, above which a row is marked
 _KINDS = {"cpu": ("cpu", "memory"), "gpu": ("gpu",)}  # by device; the first one must be measured
 _THROTTLED = {
     throttle_reasons.POWER_CAP: "power cap",
@@ -48,8 +48,8 @@ class WindowReadings:
         "mean clock of the CPUs of the run, in the same time as `clock_moved`", default=None
     )
     clock_moved: bool | None = described(
-        "whether the clock moved by more than 2 % in the power window; without one, during the measurement of the "
-        "whole step (row `network`)",
+        f"whether the clock moved by more than {100 * CLOCK_TOLERANCE:g} % in the power window; without one, during "
+        "the measurement of the whole step (row `network`)",
         default=None,
     )
     temperature_c: float | None = described("highest temperature of the GPU", default=None)
@@ -191,7 +191,7 @@ def _mean(values: Sequence[float], factor: float = 1.0) -> float | None:
 
 def _moved(clocks: Sequence[float]) -> bool | None:
     """Return whether a clock moved; None if fewer than two readings show it."""
-    return max(clocks) - min(clocks) > MOVED * fmean(clocks) if len(clocks) > 1 else None
+    return max(clocks) - min(clocks) > CLOCK_TOLERANCE * fmean(clocks) if len(clocks) > 1 else None
 
 
 def _throttled(bits: Sequence[float]) -> str:
