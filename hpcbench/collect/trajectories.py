@@ -27,6 +27,8 @@ def weights_of(paths: SweepPaths, trajectory: Trajectory) -> NDArray[np.float32]
         raise ValueError(trajectory.reason)
     if not _SHA256.match(trajectory.sha256 or ""):  # records are untrusted: no path outside
         raise ValueError("its record has no checksum of the weights")
+    if not trajectory.steps:
+        raise ValueError("its record has no steps with weights")
     path = paths.trajectories / file_of(str(trajectory.sha256))
     try:
         found = content(path)

@@ -12,7 +12,7 @@ from hpcbench.config.workload import external_model, operator_name, operator_par
 from hpcbench.config.workload.data_source import DataSource
 from hpcbench.config.workload.fields import FRAMEWORKS, MOST, Settings
 from hpcbench.config.workload.model_name import OF_LIBRARIES, ONNX_EXAMPLE, similar
-from hpcbench.config.workload.optimizer import Optimizer
+from hpcbench.config.workload.optimizer import Optimizer, check_epochs
 from hpcbench.config.workload.pipeline import PageCacheState
 from hpcbench.core import frameworks
 from hpcbench.core.frameworks import (
@@ -179,6 +179,7 @@ class Parameters(Settings):
         else:
             self._shipped(self.model)
         self._check_target()
+        check_epochs(self.optimizer, has_data=self.data is not None)
 
     def _check_single(self, strategies: Sequence[str]) -> None:
         """Raise ValueError for several tasks without a strategy, unless each of them has a model of its own.

@@ -1,4 +1,4 @@
-"""Learning rates over the steps of an optimizer: constant, in steps, or a cosine, each with an optional warm-up."""
+"""Learning rates over steps or epochs: constant, in steps, or a cosine, each with an optional warm-up."""
 
 import json
 import math
@@ -6,11 +6,14 @@ from typing import Any, Mapping, NamedTuple, Tuple, Union
 
 CONSTANT, STEPS, COSINE = "constant", "steps", "cosine"
 SCHEDULES = (CONSTANT, STEPS, COSINE)
+OF_STEPS, OF_EPOCHS = "steps", "epochs"
+UNITS = (OF_STEPS, OF_EPOCHS)
 
 
 class Schedule(NamedTuple):
     """A learning rate over optimizer steps, which are counted from 0.
 
+    With the unit `epochs`, all numbers of steps are numbers of epochs.
     `peak` is the rate after `warmup_steps` of linear warm-up. From there, `steps` sets the rates of `milestones`,
     (step, rate), and `cosine` reaches `final` at `total_steps` (Loshchilov and Hutter, 2017, "SGDR", without restarts).
     """
@@ -21,11 +24,23 @@ class Schedule(NamedTuple):
     milestones: Tuple[Tuple[int, float], ...] = ()
     total_steps: int = 0
     final: float = 0.0
+    unit: str = OF_STEPS
 
     @property
     def is_constant(self) -> bool:
         """Return whether the rate is the same in all steps."""
         return self.kind == CONSTANT and not self.warmup_steps
+
+    def in_steps(self, steps_per_epoch: int) -> "Schedule":
+        """Return the schedule over steps; itself if it is one already."""
+        if self.unit == OF_STEPS:
+            return self
+        return self._replace(
+            unit=OF_STEPS,
+            warmup_steps=self.warmup_steps * steps_per_epoch,
+            milestones=tuple((epoch * steps_per_epoch, rate) for epoch, rate in self.milestones),
+            total_steps=self.total_steps * steps_per_epoch,
+        )
 
     def rate(self, step: Any, arrays: Any) -> Any:
         """Return the learning rate of a step.
@@ -55,7 +70,8 @@ def simplest(given: Any) -> Any:
     if schedule_of(given).is_constant:
         return float(given["peak"])
     kind = given.get("schedule") or CONSTANT
-    fields = {name: value for name, value in given.items() if value and name != "schedule"}
+    left_out = ("schedule", kind), ("unit", OF_STEPS)
+    fields = {name: value for name, value in given.items() if value and (name, value) not in left_out}
     return fields if kind == CONSTANT else {"schedule": kind, **fields}
 
 
@@ -84,4 +100,5 @@ def schedule_of(given: Union[float, Mapping[str, Any]]) -> Schedule:
         milestones,
         given.get("total_steps") or 0,
         given.get("final") or 0.0,
+        given.get("unit") or OF_STEPS,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,12 @@ def test_other_content_with_a_right_checksum_is_an_error(
 def test_a_record_does_not_lead_outside_the_folder(paths: SweepPaths, sha256: Any) -> None:
     with pytest.raises(ValueError, match="no checksum"):
         weights_of(paths, Trajectory(sha256=sha256))
+
+
+def test_a_record_without_steps_has_no_weights(paths: SweepPaths, written: Any) -> None:
+    trajectory = replace(written(np.empty((0, 3), np.float32)), steps=[])
+    with pytest.raises(ValueError, match="no steps with weights"):
+        weights_of(paths, trajectory)
 
 
 def test_the_reason_of_a_trajectory_without_weights_is_the_error(paths: SweepPaths) -> None:

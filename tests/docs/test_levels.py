@@ -76,8 +76,10 @@ TESTS: dict[str, str | tuple[str, ...]] = {
         f"{REAL_DATA}::test_the_task_input_pipeline_brings_an_epoch_of_training_without_a_network",
     ),
     "`DatasetBias`": f"{VALIDATION}/test_data_check.py::test_other_shares_of_classes_on_one_rank_have_a_small_p_value",
-    "learning rate schedules by epoch or step": "tests/models/test_schedules.py::"
-    "test_milestones_set_the_rate_from_their_step_on",
+    "learning rate schedules by epoch or step": (
+        "tests/models/test_schedules.py::test_milestones_set_the_rate_from_their_step_on",
+        "tests/node/frameworks/pytorch/test_learning_rate.py::test_the_rate_changes_after_whole_epochs",
+    ),
     "`AccuracyAbort`": "tests/node/worker/tasks/test_time_to_accuracy.py::"
     "test_an_epoch_is_as_many_steps_as_there_are_batches_and_the_first_one_is_timed",
     "CSV files, plots of loss and times, progress bar": (

@@ -1,6 +1,6 @@
 """Run in an environment of JAX: what its compiled steps do with their arrays, as JSON for test_jax.py.
 
-PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK (state | synchronized | ranks | memory | loaders | names)
+PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK QUESTION, which is a function of this file
 """
 
 import os
@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import jax
@@ -144,6 +145,16 @@ def memory(adapter, parameters):
         ),
         "of_another_kind": adapter.is_out_of_memory(RuntimeError(str(exhausted))),
     }
+
+
+def free_memory(adapter, parameters):
+    """The free memory of a device that reports these statistics, by `gpu`; of any device, by `cpu`."""
+    found = []
+    for reported in ({"bytes_limit": 10, "bytes_in_use": 4}, {"bytes_in_use": 4}, None):
+        devices.own = lambda platform, reported=reported: SimpleNamespace(memory_stats=lambda: reported)
+        free = adapter.operator.free_device_bytes
+        found.append([free(SimpleNamespace(on_gpu=on_gpu)) for on_gpu in (True, False)])
+    return found
 
 
 def loaders(adapter, parameters):

@@ -7,6 +7,7 @@ import json
 import os
 import resource
 from pathlib import Path
+from types import SimpleNamespace
 
 import mxnet as mx
 import numpy
@@ -38,6 +39,14 @@ class MXNet(Probe):
         for _ in range(3):
             network.infer()
         return sum(calls)
+
+    def free_memory(self):
+        """The free memory of a case on the second of two GPUs, and on the CPU."""
+        mx.context.num_gpus = lambda: 2
+        mx.context.gpu_memory_info = lambda index: (index + 5, 80)
+        ranks = SimpleNamespace(local_rank=1)
+        cases = [SimpleNamespace(on_gpu=on_gpu, all_ranks=ranks) for on_gpu in (True, False)]
+        return [self.adapter.operator.free_device_bytes(case) for case in cases]
 
     def refusals(self):
         said = {}

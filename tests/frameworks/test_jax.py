@@ -105,6 +105,10 @@ def test_a_lack_of_memory_is_recognised(framework, found):
     assert found(framework, "memory") == [{"real": True, **others}]
 
 
+def test_the_free_memory_is_that_of_a_fake_gpu(framework, found):
+    assert found(framework, "free_memory") == [[[6, None], [None, None], [None, None]]]
+
+
 def test_a_machine_that_gloo_could_not_be_reached_at_is_told(framework, found):
     (said,) = found(framework, "names")
     assert said["one machine"] is None

@@ -51,6 +51,10 @@ def test_the_ways_of_execution_are_what_they_are_called(found, execution, calls)
     assert found("modes", execution) == calls
 
 
+def test_the_free_memory_is_that_of_the_fake_gpu_of_the_rank(found):
+    assert found("free_memory", "graph") == [6, None]
+
+
 def test_what_it_cannot_do_here_it_refuses_with_a_reason(found):
     said = found("refusals", "graph")
     assert said["float16"] == "this framework computes in float32 or bfloat16 here, not in float16"

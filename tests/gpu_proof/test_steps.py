@@ -79,7 +79,7 @@ def test_every_step_is_listed_and_the_names_are_unique() -> None:
     names = [step.name for step in STEPS]
     assert len(set(names)) == len(names)
     assert {"nvml", "tests", "energy", "throttling", "foreign", "eager", "compiled", "doctor", "page"} <= set(names)
-    assert {"strategies", "jax"} <= set(names)
+    assert {"strategies", "jax", "operators", "tf32", "profile", "clocks"} <= set(names)
     assert names[-1] == "page", "it shows all sweeps"
     assert STEPS[-1].reserve_s == 0
     assert BUDGET_S < 9 * 60

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.models.schedules import schedule_of, simplest
+from hpcbench.models.schedules import in_short, schedule_of, simplest
 
 
 def rates(given: Any, *steps: int) -> list[float]:
@@ -30,6 +30,24 @@ def test_a_warm_up_rises_linearly_to_the_peak() -> None:
 def test_milestones_set_the_rate_from_their_step_on() -> None:
     given = {"schedule": "steps", "peak": 1.0, "milestones": [[3, 0.1], [5, 0.01]], "warmup_steps": 2}
     assert rates(given, 0, 1, 2, 3, 4, 5, 100) == pytest.approx([0.5, 1.0, 1.0, 0.1, 0.1, 0.01, 0.01])
+
+
+def test_epochs_become_steps() -> None:
+    """Deep500's recipe `[[0, 0.1], [81, 0.01], [122, 0.001]]`."""
+    given = {"schedule": "steps", "unit": "epochs", "peak": 0.1, "milestones": [[81, 0.01], [122, 0.001]]}
+    schedule = schedule_of(given).in_steps(10)
+    assert [float(schedule.rate(step, np)) for step in (0, 809, 810, 1219, 1220)] == [0.1, 0.1, 0.01, 0.01, 0.001]
+    assert schedule.in_steps(10) == schedule
+    cosine = {"schedule": "cosine", "unit": "epochs", "peak": 1.0, "total_steps": 5, "warmup_steps": 2}
+    assert schedule_of(cosine).in_steps(10) == schedule_of(
+        {"schedule": "cosine", "peak": 1.0, "total_steps": 50, "warmup_steps": 20}
+    )
+
+
+def test_the_unit_is_part_of_a_schedule_over_epochs_alone() -> None:
+    given = {"schedule": "steps", "peak": 1.0, "milestones": [[3, 0.1]]}
+    assert simplest({**given, "unit": "steps"}) == simplest(given)
+    assert in_short({**given, "unit": "epochs"}) == 'steps(peak=1.0,milestones=[[3,0.1]],unit="epochs")'
 
 
 def test_a_cosine_goes_from_the_peak_to_the_final_rate_and_stays_there() -> None:

@@ -53,6 +53,7 @@ class Bench:
     log: Path
     device: str  # gpu; cpu in a rehearsal
     modules: frozenset[str]  # that this Python can import
+    may_change_clocks: bool = False
     sweeps: list[str] = field(default_factory=list)  # sweeps with records, in order
     compiling: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)  # by model
 
@@ -101,7 +102,9 @@ class Bench:
         own_folder_off = ["-P"] if sys.version_info >= (3, 11) else []  # names of its modules may hide others
         return [self.python, *own_folder_off, str(PROGRAMS / f"{name}.py"), *arguments]
 
-    def sweep(self, name: str, experiment: Mapping[str, Any], deadline_s: float) -> tuple[list[Record], Done]:
+    def sweep(
+        self, name: str, experiment: Mapping[str, Any], deadline_s: float, *options: str
+    ) -> tuple[list[Record], Done]:
         """Run a sweep on this machine; return its records at the deadline, and how the command ended."""
         cpus = 1 if self.is_rehearsal else min(MOST_CPUS, len(os.sched_getaffinity(0)))
         parameters = {"device": self.device, "cpus_per_task": cpus}
@@ -109,7 +112,7 @@ class Bench:
         whole["parameters"] = {"framework": "pytorch", **parameters, **experiment.get("parameters", {})}
         file = self.workspace / f"{name}.yaml"
         file.write_text(json.dumps(whole, indent=1))  # JSON is YAML
-        done = self.hpcbench("sweep", str(file), "--local", "--name", name, deadline_s=deadline_s - GRACE_S)
+        done = self.hpcbench("sweep", str(file), "--local", "--name", name, *options, deadline_s=deadline_s - GRACE_S)
         found = self.records(name)
         self.sweeps += [name] if found else []
         return found, done

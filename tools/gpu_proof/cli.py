@@ -11,19 +11,20 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import checkup, driver, energy, foreign, frameworks, gpu_tests, install, models, own, summary, wheels
+from . import checkup, driver, energy, foreign, frameworks, gpu_tests, install, models, operators, own, summary, wheels
 from .bench import Bench
 from .steps import FAILED, Ended, Step, run_steps
 
 DESCRIPTION = """\
 Test hpcbench on a machine with an NVIDIA GPU, Python 3.10 or newer and torch. No network is needed.
 Write summary.md, summary.json, log.txt, cases.csv, page.html and workspace.tar.gz (all records) into one folder.
-If a step fails or cannot run, the others still run. Clocks and power limits are not changed.
+If a step fails or cannot run, the others still run. Only --change-clocks changes clocks or power limits.
 
 If packages are missing: run `tools/gpu-proof wheels DIR` on a machine with a network, then use `--wheels DIR` here.
 """
 EPILOG = "Exit status: 0 no step failed; 1 a step failed; 2 usage error, or the machine lacks what every step needs."
 BUDGET_S = 520.0
+CLOCKS = "clocks"  # the only step that changes the state of the GPU
 
 
 # Steps that show most in little time, or that measure no time, come first; the page uses the results of all others.
@@ -34,10 +35,14 @@ STEPS: tuple[Step[Bench], ...] = (
     Step("cache", "compilations during the steps above, for the step compiled", 0, 45, models.finish_compiling),
     Step("own-model", "a model of the user, with accumulation and clipping", 20, 60, own.model),
     Step("own-loop", "a training loop of the user, by hpcbench_probe", 10, 40, own.loop),
+    Step("operators", "operators with validated results and gradients", 25, 60, operators.validated),
+    Step("tf32", "TF32 behind hpcbench's back is found by the validation", 15, 40, operators.with_tf32),
     Step("energy", "power and energy compared with the device's energy counter", 50, 80, energy.power_and_energy),
     Step("throttling", "throttle reasons compared with those of NVML", 0, 10, energy.throttle_reasons),
     Step("foreign", "another process on the GPU is detected", 35, 70, foreign.foreign_process),
     Step("doctor", "the checks of doctor, and peaks", 45, 100, checkup.doctor),
+    Step("profile", "the operators of a network, with power and energy", 40, 90, operators.profile),
+    Step(CLOCKS, "the same in other clock states, with --change-clocks", 90, 240, operators.clocks),
     Step("eager", "all models, training, eager, float32 and bfloat16", 40, 170, models.eager),
     Step("jax", "JAX and PyTorch with the same workload", 40, 90, frameworks.jax_and_pytorch),
     Step("memory", "a batch that does not fit is out_of_memory", 35, 50, models.out_of_memory),
@@ -62,6 +67,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--device", choices=["gpu", "cpu"], default="gpu", help="cpu: rehearse with a mock NVML [default: gpu]"
     )
+    parser.add_argument(
+        "--change-clocks", action="store_true", help=f"also run the step {CLOCKS}: it locks the clock, and restores it"
+    )
     given = parser.parse_args(arguments)
     end_s = time.monotonic() + given.budget
     try:
@@ -83,12 +91,17 @@ def _wheels(arguments: Sequence[str]) -> int:
     return wheels.collect(given.folder, given.python, installed, given.limit)
 
 
+def default_steps(change_clocks: bool) -> list[str]:
+    """Return the names of the steps that run if the user selects none."""
+    return [step.name for step in STEPS if step.name != CLOCKS or change_clocks]
+
+
 def _prove(given: argparse.Namespace, end_s: float) -> int:
     names = [step.name for step in STEPS]
     if given.list:
         print("\n".join(names))
         return 0
-    chosen = given.steps.split(",") if given.steps else names
+    chosen = given.steps.split(",") if given.steps else default_steps(given.change_clocks)
     unknown = [name for name in chosen if name not in names]
     if unknown:
         print(f"error: unknown step '{unknown[0]}'; steps: {', '.join(names)}", file=sys.stderr)
@@ -112,7 +125,7 @@ def _prove_in(scratch: Path, given: argparse.Namespace, chosen: Sequence[str], e
     environments = {name: {"python": python} for name in names}
     site = {"name": "gpu-proof", "scheduler": "local", "environments": environments}
     (workspace / "site.yaml").write_text(json.dumps(site))
-    bench = Bench(python, workspace, out / summary.LOG, given.device, modules)
+    bench = Bench(python, workspace, out / summary.LOG, given.device, modules, given.change_clocks)
     for name in (*summary.FILES, checkup.TABLE, checkup.PAGE):  # of an earlier call
         (out / name).unlink(missing_ok=True)
     bench.log.write_text("")

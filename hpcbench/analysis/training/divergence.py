@@ -11,9 +11,11 @@ steps. A larger one means that the updates differ.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, islice
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -74,10 +76,18 @@ class Divergence:
         return next((step for step, norm in pairs if not norm <= 2 * step * UNIT), None)
 
 
-def pairs_of(cases: pd.DataFrame, recorded: Mapping[Key, Sequence[Recorded]], identifying: Sequence[str]) -> list[Pair]:
-    """Return the pairs to compare: two runs of each case, then cases that differ only in columns of FREE.
+class Pairs(NamedTuple):
+    """The pairs of trajectories to compare, at most MOST_PAIRS, and the number of all pairs."""
 
-    `identifying` are the columns that identify cases.
+    compared: Sequence[Pair]
+    total: int
+
+
+def pairs_of(cases: pd.DataFrame, recorded: Mapping[Key, Sequence[Recorded]], identifying: Sequence[str]) -> Pairs:
+    """Return the pairs to compare: cases that differ only in columns of FREE, then two runs of each case.
+
+    `identifying` are the columns that identify cases. If there are too many pairs, up to half of them are two runs of a
+    case, since other pairs are judged by these.
     """
     names = [name for name in identifying if name in cases and name not in FREE]
     alike: dict[tuple[str, ...], list[Recorded]] = {}
@@ -87,7 +97,10 @@ def pairs_of(cases: pd.DataFrame, recorded: Mapping[Key, Sequence[Recorded]], id
         repeated += [(runs[0], other) for other in runs[1:]]
         if runs:
             alike.setdefault(tuple(str(case[name]) for name in names), []).append(runs[0])
-    return [*(pair for found in alike.values() for pair in combinations(found, 2)), *repeated]
+    total = len(repeated) + sum(math.comb(len(found), 2) for found in alike.values())
+    kept = repeated if total <= MOST_PAIRS else repeated[: MOST_PAIRS // 2]
+    others = chain.from_iterable(combinations(found, 2) for found in alike.values())
+    return Pairs([*islice(others, MOST_PAIRS - len(kept)), *kept], total)
 
 
 def divergence(first: Recorded, second: Recorded, one: NDArray[np.float32], other: NDArray[np.float32]) -> Divergence:

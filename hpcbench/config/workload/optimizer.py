@@ -17,14 +17,15 @@ from pydantic import (
 from hpcbench.config.yaml_document import Model
 from hpcbench.models import optimizers
 from hpcbench.models.optimizers import OPTIMIZERS
-from hpcbench.models.schedules import CONSTANT, COSINE, SCHEDULES, STEPS
+from hpcbench.models.schedules import CONSTANT, COSINE, OF_EPOCHS, OF_STEPS, SCHEDULES, STEPS, UNITS
 
 MAX_RATE, MAX_STEPS = 1000.0, 10**9
 if TYPE_CHECKING:
     Name: TypeAlias = str
     Kind: TypeAlias = str
+    Unit: TypeAlias = str
 else:
-    Name, Kind = Literal[tuple(OPTIMIZERS)], Literal[SCHEDULES]
+    Name, Kind, Unit = Literal[tuple(OPTIMIZERS)], Literal[SCHEDULES], Literal[UNITS]
 Rate = Annotated[float, Strict(), Field(gt=0, le=MAX_RATE)]
 Step = Annotated[int, Field(ge=1, le=MAX_STEPS)]
 Milestone = Annotated[tuple[Step, Rate], Strict(False)]  # a list in YAML
@@ -33,12 +34,17 @@ _OF_KINDS = {"milestones": STEPS, "total_steps": COSINE, "final": COSINE}
 
 
 class LearningRate(Model):
-    """A learning rate that changes over the steps of the optimizer."""
+    """A learning rate that changes over the steps of the optimizer, or over epochs."""
 
     schedule: Kind = Field(
         default=CONSTANT,
         description="`constant`: `peak`. `steps`: `peak`, then the rate of each milestone from its step on. "
         "`cosine`: cosine annealing from `peak` to `final`",
+    )
+    unit: Unit | None = Field(
+        default=None,
+        description="what `warmup_steps`, `milestones` and `total_steps` count: `steps` of the optimizer, or `epochs`, "
+        "which require `data`; unset: `steps`",
     )
     peak: Rate = Field(description="learning rate after the warm-up")
     warmup_steps: int = Field(
@@ -96,7 +102,7 @@ class Optimizer(Model):
 
     name: Name = Field(default=optimizers.DEFAULT, description="the update rule")
     learning_rate: Annotated[Rate | LearningRate, BeforeValidator(_number_or_schedule)] | None = Field(
-        default=None, description="learning rate: a number, or a schedule over the steps of the optimizer"
+        default=None, description="learning rate: a number, or a schedule over steps of the optimizer or epochs"
     )
     momentum: Fraction | None = Field(default=None, description="momentum of `momentum` and `nesterov`")
     betas: list[Fraction] | None = Field(
@@ -157,3 +163,10 @@ class Optimizer(Model):
         """Return what differs from the defaults; empty for the default optimizer."""
         changed = optimizers.differing(self.model_dump(mode="json"))
         return {key: value for key, value in changed.items() if (key, value) != ("name", optimizers.DEFAULT)}
+
+
+def check_epochs(optimizer: Optimizer, *, has_data: bool) -> None:
+    """Raise ValueError for a learning rate over epochs without data: synthetic input has no epochs."""
+    rate = optimizer.learning_rate
+    if isinstance(rate, LearningRate) and rate.unit == OF_EPOCHS and not has_data:
+        raise ValueError(f"a learning rate with unit: {OF_EPOCHS} requires data; use unit: {OF_STEPS}")

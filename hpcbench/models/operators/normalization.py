@@ -65,6 +65,10 @@ class BatchNorm(_Affine):
         weights = {name: Array((self.c,), WEIGHT) for name in ("scale", "offset")}
         return {"x": self.output(), **weights}
 
+    def read_by_gradient(self, role: str) -> Sequence[str]:
+        """Return the arrays that a gradient depends on: with running values, that of the input on the scale alone."""
+        return super().read_by_gradient(role) if self.training or role != INPUT else ["scale"]
+
     def output(self) -> Array:
         """Return (n, c, h, w)."""
         return Array((self.n, self.c, self.h, self.w), layout=IMAGE)

@@ -94,6 +94,8 @@ def _restored(path: str, root: str) -> str:
             os.close(handle)
     except (FileNotFoundError, BlockingIOError):  # it is restored, or will be restored by the guard or another task
         return ""
+    except PermissionError:  # it is the note of another user, who may be running a profile now
+        return "another user's profile may have changed a clock of this node (%s)" % path
     except Exception as error:  # a note may have any content, and must not end the task
         what = "an earlier profile has changed a clock that could not be restored: %s" % error
         return "%s; ask your administrator to restore it, then delete %s" % (what, path)

@@ -14,6 +14,7 @@ from ...models.operators.catalog import operator_of
 from ...models.operators.operator import Operator
 from ...models.operators.user_file import file_of
 from ...models.optimizers import Optimizer, optimizer_of
+from ...models.schedules import OF_STEPS
 from ...models.source import source_of
 from ..errors import BadModel
 from ..launch.ranks import Ranks
@@ -59,13 +60,21 @@ class Problem:
 
     @cached_property
     def optimizer(self) -> Optimizer:
-        """Return the optimizer of training."""
+        """Return the optimizer of training, with a learning rate over its steps."""
+        options = self._options_of_optimizer
+        # Without data, there are no epochs: the validation of a network computes gradients, but no update.
+        if self.parameters["data"] is None or options.learning_rate.unit == OF_STEPS:
+            return options
+        return options._replace(learning_rate=options.learning_rate.in_steps(self.steps_per_epoch))
+
+    @cached_property
+    def _options_of_optimizer(self) -> Optimizer:
         return optimizer_of(self.parameters["optimizer"])
 
     @property
     def batches_per_step(self) -> int:
         """Return the batches of one step: those whose gradients are averaged for one step of the optimizer."""
-        return self.optimizer.gradient_accumulation_steps if self.training else 1
+        return self._options_of_optimizer.gradient_accumulation_steps if self.training else 1
 
     @property
     def flops_per_item(self) -> int:

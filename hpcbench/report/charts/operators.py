@@ -121,13 +121,10 @@ def _of_roofline(named: Named, results: Results, peaks: Iterable[MachinePeaks]) 
     cases = [key in keys for key in zip(results.cases["sweep"], results.cases["case"], strict=True)]
     roofs = ceilings(results.cases[cases], peaks).head(MAX_ROOFS)
     caption = "Each point is an operator with counted FLOPs; larger points take a larger fraction of the step. "
-    caption += "Lines: peak performance, measured by hpcbench doctor."
-    caption = (
-        caption
+    caption += (
+        "Lines: peak performance, measured by hpcbench doctor."
         if len(roofs)
-        else caption.replace(
-            "Lines: peak performance, measured by hpcbench doctor.", "No peaks: hpcbench doctor has not measured them."
-        )
+        else "No peaks: hpcbench doctor has not measured them."
     )
     if len(named) > MAX_SERIES:
         caption += f" The figure shows the first {MAX_SERIES} of {len(named):,} profiles."

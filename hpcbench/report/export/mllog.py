@@ -118,8 +118,8 @@ def _optimizer(options: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "opt_name": _NAMES.get(optimizer.name, optimizer.name),
         "opt_base_learning_rate": rate.peak,
-        "opt_learning_rate_warmup_steps": rate.warmup_steps,
-        "opt_learning_rate_decay_boundary_steps": [step for step, _ in rate.milestones] or None,
+        f"opt_learning_rate_warmup_{rate.unit}": rate.warmup_steps,
+        f"opt_learning_rate_decay_boundary_{rate.unit}": [start for start, _ in rate.milestones] or None,
         "opt_weight_decay": optimizer.weight_decay,
         "sgd_opt_momentum": optimizer.momentum if "momentum" in has else None,
         "opt_betas": list(optimizer.betas) if "betas" in has else None,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcbench.analysis.results import Results
-from hpcbench.analysis.training.divergence import MOST_PAIRS, Divergence, Key, Recorded, divergence, pairs_of
+from hpcbench.analysis.training.divergence import Divergence, Key, Recorded, divergence, pairs_of
 from hpcbench.collect.table import identifying_columns
 from hpcbench.collect.trajectories import weights_of
 from hpcbench.core.record import Record
@@ -22,7 +22,7 @@ _CACHED = 8  # files with weights, of at most 32 MiB
 
 
 def with_divergences(results: Results, progresses: Sequence[Progress], records: Sequence[Record]) -> Results:
-    """Return the results with the divergences of trajectories, at most MOST_PAIRS; print a warning about others."""
+    """Return the results with the divergences of trajectories, print a warning if there are too many pairs."""
     paths = {progress.sweep.paths.name: progress.sweep.paths for progress in progresses}
     recorded: dict[Key, dict[int, Recorded]] = {}
     for record in sorted(records, key=lambda record: record.run):
@@ -33,8 +33,8 @@ def with_divergences(results: Results, progresses: Sequence[Progress], records: 
         return results
     first = {key: [*runs.values()][:RUNS] for key, runs in recorded.items()}
     pairs = pairs_of(results.cases, first, identifying_columns(results.cases))
-    if len(pairs) > MOST_PAIRS:
-        print_warning(f"the first {MOST_PAIRS} of {len(pairs):,} pairs of trainings are compared")
+    if pairs.total > len(pairs.compared):
+        print_warning(f"{len(pairs.compared)} of {pairs.total:,} pairs of trainings are compared")
 
     @lru_cache(maxsize=_CACHED)
     def weights(sweep: str, case: str, run: int) -> NDArray[np.float32]:
@@ -47,4 +47,4 @@ def with_divergences(results: Results, progresses: Sequence[Progress], records: 
             return Divergence(first, second, str(error))
         return divergence(first, second, one, other)
 
-    return replace(results, divergences=tuple(compared(*pair) for pair in pairs[:MOST_PAIRS]))
+    return replace(results, divergences=tuple(compared(*pair) for pair in pairs.compared))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcbench.analysis.training.divergence import UNIT, Divergence, Recorded, divergence, pairs_of
+from hpcbench.analysis.training.divergence import MOST_PAIRS, UNIT, Divergence, Recorded, divergence, pairs_of
 from hpcbench.core.training.trajectory import Trajectory, recorded_steps
 from tests.report.synthetic_results import case, results
 
@@ -75,12 +75,22 @@ def test_cases_are_compared_if_they_differ_in_framework_execution_threads_or_nod
     recorded = {("sweep", key): [run(key)] for key in found.cases["case"]}
     recorded["sweep", "case-1"].append(run("case-1", 2))
     known = found.cases.assign(sweep="sweep")
-    pairs = {(one.case, other.case, other.run) for one, other in pairs_of(known, recorded, names)}
+    pairs = {(one.case, other.case, other.run) for one, other in pairs_of(known, recorded, names).compared}
     assert pairs == {
         *(("case-0", "case-1", 1), ("case-0", "case-2", 1), ("case-1", "case-2", 1)),
         ("case-1", "case-1", 2),
     }
-    assert pairs_of(known, {}, names) == []
+    assert pairs_of(known, {}, names) == ([], 0)
+
+
+def test_if_there_are_too_many_pairs_two_runs_of_cases_are_kept() -> None:
+    found = results(*(case(0.1, intra_op_threads=threads) for threads in range(1, 31)))
+    recorded = {("sweep", key): [run(key), run(key, 2)] for key in found.cases["case"]}
+    names = ["framework", "intra_op_threads", "model"]
+    pairs = pairs_of(found.cases.assign(sweep="sweep"), recorded, names)
+    assert pairs.total == 30 * 29 // 2 + 30
+    assert len(pairs.compared) == MOST_PAIRS
+    assert sum(one.case == other.case for one, other in pairs.compared) == 30
 
 
 def test_weights_are_recorded_after_powers_of_two_and_the_last_step() -> None:

@@ -14,8 +14,8 @@ from hpcbench.plan.case import case_id
 DECAY = {"schedule": "steps", "peak": 0.1, "milestones": [[10, 0.01], [20, 0.001]]}
 
 
-def parameters(optimizer: Any = None) -> Parameters:
-    given = {} if optimizer is None else {"optimizer": optimizer}
+def parameters(optimizer: Any = None, **others: Any) -> Parameters:
+    given = others if optimizer is None else {"optimizer": optimizer, **others}
     return Parameters.model_validate({"framework": "pytorch", "model": "mlp", **given})
 
 
@@ -49,6 +49,7 @@ def test_the_plan_has_all_options_of_an_optimizer_and_reads_them_again(name: str
             {"learning_rate": {"schedule": "cosine", "peak": 1, "total_steps": 9}},
             {"learning_rate": {"schedule": "cosine", "peak": 1.0, "total_steps": 9, "final": 0, "warmup_steps": 0}},
         ),
+        ({"learning_rate": DECAY}, {"learning_rate": {**DECAY, "unit": "steps"}}),
         (None, {"momentum": 0.9}),
     ],
 )
@@ -115,6 +116,15 @@ def test_an_optimizer_that_does_not_fit_together_is_refused(optimizer: Any, mess
     with pytest.raises(ValidationError) as error:
         parameters(optimizer)
     assert message in str(error.value)
+
+
+def test_a_learning_rate_over_epochs_requires_data() -> None:
+    over_epochs = {"learning_rate": {**DECAY, "unit": "epochs"}}
+    with pytest.raises(ValidationError, match="a learning rate with unit: epochs requires data; use unit: steps"):
+        parameters(over_epochs)
+    with_data = parameters(over_epochs, data={"npz": "digits.npz"})
+    assert with_data.planned()["optimizer"]["learning_rate"]["unit"] == "epochs"
+    assert parameters({"learning_rate": {**DECAY, "unit": "steps"}}).planned()
 
 
 def test_a_command_has_no_optimizer() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, phases_of
+from hpcbench.models.operators.normalization import BatchNorm
 from hpcbench.models.operators.operator import BOTH, FORWARD, OF_INPUTS, OF_WEIGHTS, PHASES
 from tests.models.operators.small_sizes import CASES, IDS
 
@@ -160,3 +161,11 @@ def test_the_bus_bytes_of_an_all_reduce_are_those_of_a_ring(tasks: int, sent: in
     assert operator.bus_bytes(tasks, 4) == sent
     assert operator.bytes_moved("forward", 4) == 800
     assert operator_of("gemm", {}).bus_bytes(tasks, 4) is None
+
+
+def test_with_running_values_the_gradient_of_the_input_of_batch_norm_does_not_read_the_input() -> None:
+    sizes = {"n": 2, "c": 3, "h": 4, "w": 5}
+    image, scale = 2 * 3 * 4 * 5, 3
+    trained, running = (BatchNorm(**sizes, training=training) for training in (True, False))
+    assert trained.bytes_moved("backward_inputs", 4) == 4 * (3 * image + scale)
+    assert running.bytes_moved("backward_inputs", 4) == 4 * (2 * image + scale)

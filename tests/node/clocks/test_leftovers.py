@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -150,6 +151,17 @@ def test_a_link_in_place_of_a_note_is_not_followed(tmp_path: Path, note: Path) -
     (sentence,) = restore_left(tmp_path)
     assert "Too many levels of symbolic links" in sentence
     assert cpufreq_tree.limits(tmp_path, 0) == CHANGED
+
+
+def test_a_note_that_only_another_user_can_open_is_no_failure_with_a_fake_open(
+    tmp_path: Path, note: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refused)
+    (sentence,) = restore_left(tmp_path)
+    assert sentence == f"another user's profile may have changed a clock of this node ({note})"
 
 
 def test_a_note_of_another_user_is_not_followed(tmp_path: Path, note: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from hpcbench.core.frameworks import TRAINING_FRAMEWORKS
 from hpcbench.models import catalog
+from hpcbench.models.optimizers import optimizer_of
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.workload import problem
@@ -192,6 +193,17 @@ def test_each_rank_trains_a_model_of_its_own_on_all_data_and_from_its_own_seed(
         assert np.array_equal(one, other), "all models learn and are tested on the same items"
     one, other = (each.weights().of(each.layers[0], each.item_shape) for each in (alone, third))
     assert any(not np.array_equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize(("accumulated", "steps_per_epoch"), [(1, 4), (2, 2)])
+def test_a_learning_rate_over_epochs_is_one_over_the_steps_of_the_data(
+    state: State, digits: dict[str, Any], accumulated: int, steps_per_epoch: int
+) -> None:
+    rate = {"schedule": "steps", "unit": "epochs", "peak": 0.1, "warmup_steps": 2, "milestones": [[3, 0.01]]}
+    optimizer = {"name": "sgd", "learning_rate": rate, "gradient_accumulation_steps": accumulated}
+    found = state(**digits, optimizer=optimizer).optimizer
+    steps = {**rate, "unit": "steps", "warmup_steps": 2 * steps_per_epoch, "milestones": [[3 * steps_per_epoch, 0.01]]}
+    assert found == optimizer_of({**optimizer, "learning_rate": steps})
 
 
 def test_ranks_that_train_one_model_share_the_data_and_the_seed(state: State, digits: dict[str, Any]) -> None:

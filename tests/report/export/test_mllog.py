@@ -81,6 +81,18 @@ def test_a_log_has_the_settings_and_the_events_of_a_training_with_their_times(
     assert {key: values(lines, key) for key in known} == {key: [value] for key, value in known.items()}
 
 
+@pytest.mark.parametrize("unit", ["steps", "epochs"])
+def test_a_schedule_has_the_keys_of_its_unit(trained: MakeRecord, tmp_path: Path, unit: str) -> None:
+    rate = {"schedule": "steps", "unit": unit, "peak": 0.1, "warmup_steps": 5, "milestones": [[81, 0.01], [122, 0.001]]}
+    (path,) = mllog.write(
+        [trained(a_training(), optimizer={**PARAMETERS["optimizer"], "learning_rate": rate})], tmp_path
+    )
+    found = {line.key: line.value["value"] for line in parsed(path) if line.key.startswith("opt_learning_rate_")}
+    warmup, boundary = f"opt_learning_rate_warmup_{unit}", f"opt_learning_rate_decay_boundary_{unit}"
+    assert found == {warmup: 5, boundary: [81, 122]}
+    assert found.keys() <= {value for value in vars(constants).values() if isinstance(value, str)}
+
+
 def test_the_keys_are_those_of_mlperf(trained: MakeRecord, tmp_path: Path) -> None:
     (path,) = mllog.write([trained(a_training())], tmp_path)
     named = {value for value in vars(constants).values() if isinstance(value, str)}
