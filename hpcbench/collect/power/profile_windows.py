@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hpcbench.collect.energy import parts_of
 from hpcbench.core.energy import Energy
+from hpcbench.core.profiling.device_state import CLOCK_TOLERANCE
 from hpcbench.core.profiling.operator_row import NETWORK, NO_WINDOW, OperatorRow
 from hpcbench.core.record import MonitorSummary, Record
 from hpcbench.core.record_field import described
@@ -17,7 +18,6 @@ from hpcbench.node.monitor import energy, throttle_reasons
 from hpcbench.node.monitor.timeline import Timeline
 
 WAITED = 1.1  # time of a call in the window of a GPU, relative to its hot time: above it, the GPU waited for launches
-MOVED = 0.02  # range of a clock, as a fraction of its mean, above which a row is marked
 _KINDS = {"cpu": ("cpu", "memory"), "gpu": ("gpu",)}  # by device; the first one must be measured
 _THROTTLED = {
     throttle_reasons.POWER_CAP: "power cap",
@@ -43,7 +43,9 @@ class WindowReadings:
     sm_clock_mhz: float | None = described("mean clock of the multiprocessors of the GPU", default=None)
     memory_clock_mhz: float | None = described("mean clock of the memory of the GPU", default=None)
     cpu_clock_mhz: float | None = described("mean clock of the CPUs of the run", default=None)
-    clock_moved: bool | None = described("whether the clock moved by more than 2 % in the power window", default=None)
+    clock_moved: bool | None = described(
+        f"whether the clock moved by more than {100 * CLOCK_TOLERANCE:g} % in the power window", default=None
+    )
     temperature_c: float | None = described("highest temperature of the GPU", default=None)
     throttle_reasons: str | None = described(
         "reasons that throttled the GPU; empty text if there were none", default=None
@@ -162,7 +164,7 @@ def _mean(values: Sequence[float], factor: float = 1.0) -> float | None:
 
 
 def _moved(clocks: Sequence[float]) -> bool | None:
-    return max(clocks) - min(clocks) > MOVED * fmean(clocks) if clocks else None
+    return max(clocks) - min(clocks) > CLOCK_TOLERANCE * fmean(clocks) if clocks else None
 
 
 def _throttled(bits: Sequence[float]) -> str:

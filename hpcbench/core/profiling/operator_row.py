@@ -11,6 +11,7 @@ from typing import Any, Optional, Sequence, Tuple
 from ..record_field import described
 from .device_state import OPERATOR, STATE, DeviceState
 
+FOLDER = "operators"  # next to that of the records, with one file per file of records
 # The phase of an operator in a step.
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 # Rows that are not of one operator have one of these kinds.

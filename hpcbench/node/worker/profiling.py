@@ -63,7 +63,7 @@ def _check(planned: PlannedRun) -> None:
 
 def _request(planned: PlannedRun, facts: Dict[str, Any], power: Any, scratch: str) -> ProfileRequest:
     """Return what to profile. With `auto`, there are power windows only if the monitor has a power sensor."""
-    settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
+    settings = stopping_rules.settings_of(planned.measure)
     request = ProfileRequest(settings, facts["measurements"]["times_s"])
     if power == _OFF:
         return request
