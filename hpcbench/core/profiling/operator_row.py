@@ -71,6 +71,11 @@ class OperatorRow:
     in_network_calls: Optional[int] = described("calls that it is the mean of", default=None)
     reason: Optional[str] = described("why the operator was not timed alone", default=None)
 
+    measured_start_s: Optional[float] = described(
+        "row `network`: start of the measurement of the whole step, on the clock of `measurements.windows`",
+        default=None,
+    )
+    measured_end_s: Optional[float] = described("row `network`: end of this measurement", default=None)
     window_start_s: Optional[float] = described(
         "start of the power window, on the clock of `measurements.windows`", default=None
     )

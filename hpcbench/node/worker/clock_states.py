@@ -68,7 +68,9 @@ def _measured(computation: "Computation", request: ProfileRequest) -> ProfileReq
     """Return the request with measurements of the whole step in the present state."""
     step = _step(computation)
     samples = timing.measure(step, computation.synchronize, request.settings)
-    return request._replace(step_times_s=[time for time in samples.times_s if time is not None])
+    measured_s = (samples.windows[0].start_s, samples.windows[-1].end_s)
+    times_s = [time for time in samples.times_s if time is not None]
+    return request._replace(step_times_s=times_s, measured_s=measured_s)
 
 
 def _step(computation: "Computation") -> Callable[[], Any]:

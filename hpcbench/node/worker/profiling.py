@@ -64,7 +64,9 @@ def _check(planned: PlannedRun) -> None:
 def _request(planned: PlannedRun, facts: Dict[str, Any], power: Any, scratch: str) -> ProfileRequest:
     """Return what to profile. With `auto`, there are power windows only if the monitor has a power sensor."""
     settings = stopping_rules.settings_of(planned.measure)
-    request = ProfileRequest(settings, facts["measurements"]["times_s"])
+    windows = facts["measurements"]["windows"]
+    measured_s = (windows[0][0], windows[-1][1])
+    request = ProfileRequest(settings, facts["measurements"]["times_s"], measured_s)
     if power == _OFF:
         return request
     path = os.path.join(scratch, timeline.file_name(hostname.name(os.environ)))

@@ -26,7 +26,8 @@ _JOULES = Quantity("joules_per_step", "energy", "J", better="lower")
 _WATTS = Quantity("power_w", "power", "W", better="lower")
 _NAMED = 3  # states in a sentence
 MOVED = "*"
-CLOCK_MOVED = f"{MOVED}: the clock moved by more than {100 * CLOCK_TOLERANCE:g} % in the power window."
+_IN = "in the power window, or in the measurement of the step"
+CLOCK_MOVED = f"{MOVED}: the clock moved by more than {100 * CLOCK_TOLERANCE:g} % {_IN}."
 
 
 def columns_of(case: ClockStates) -> list[Column]:

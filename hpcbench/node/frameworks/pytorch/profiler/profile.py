@@ -41,7 +41,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
         profiled = in_network.profiled(step_of(profiled_network), timer.synchronize, budget_s)
     at_once = timer.runs_at_once and not is_compiled
     in_steps = streamed(step_of(observable(network)), step_of(network), request.settings) if at_once else {}
-    whole = rows.of_network(network, request.step_times_s, profiled, in_steps.get(WHOLE))
+    whole = rows.of_network(network, request.step_times_s, profiled, in_steps.get(WHOLE), request.measured_s)
     if is_compiled:
         measured = rows.of_kernels(compiled_kernels.kernels_of(profiled), profiled.steps)
     else:
