@@ -66,7 +66,10 @@ class OperatorRow:
         "median time of the host to launch one call; null on CPUs, where it is part of the call", default=None
     )
     measurements: Optional[int] = described("measurements of the hot time", default=None)
-    in_network_s: Optional[float] = described("mean time of one call inside the network (torch.profiler)", default=None)
+    in_network_s: Optional[float] = described(
+        "mean time of one call inside the network (torch.profiler), in the middle half of the profiled steps",
+        default=None,
+    )
     in_network_calls: Optional[int] = described("calls that it is the mean of", default=None)
     reason: Optional[str] = described("why the operator was not timed alone", default=None)
 
