@@ -36,12 +36,21 @@ OWN = {"python": sys.executable}  # the environment in which the tests run
 ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / "hpcbench" / "environments")
 
 
-# Tests of one worker: they share a cluster, what each framework solves once, a sweep, or figures that are made once.
+# Tests that ask a process of a framework, which answers all those of its framework.
+ASKING = re.compile(
+    r"tests/frameworks/test_"
+    r"(?:backward|communication|equal_work|external|horovod|jax|keras|operators|optimizers|real_data|trajectories"
+    r"|validation_of_networks|validation_of_zoo)\.py::\w+"
+    r"\[(tensorflow|keras-tensorflow|pytorch|keras-torch|jax|keras-jax|mxnet)[-\]]"
+)
+# Tests of one worker: they share a cluster, a process of a framework, a sweep, or figures that are made once.
 # They begin in this order, before all others: tests on a cluster take longest, and mostly wait.
 TOGETHER = (
     *(("tests/cluster/damaged/",), ("tests/cluster/",)),
-    *((f"tests/frameworks/test_{name}.py",) for name in ("equal_work", "real_data", "settings_in_effect")),
-    ("tests/frameworks/test_tensorflow.py",),
+    *((f"asking {name}",) for name in ("tensorflow", "keras-tensorflow", "pytorch", "keras-torch", "jax", "keras-jax")),
+    *(("asking mxnet",), tuple(f"tests/frameworks/test_{name}.py" for name in ("zoo", "validation_of_zoo"))),
+    *(("tests/frameworks/test_real_data.py",), ("tests/frameworks/test_settings_in_effect.py",)),
+    *((f"tests/frameworks/test_{name}.py",) for name in ("tensorflow", "mxnet", "onnxruntime")),
     tuple(f"tests/commands/inspect/test_{name}.py" for name in ("list", "logs", "open")),
     *(("tests/commands/setup/test_archive.py",), ("tests/commands/inspect/test_show.py",)),
     ("tests/commands/run/test_sweep_rerun.py",),
@@ -58,6 +67,13 @@ TOGETHER = (
 OTHERS = len(TOGETHER)
 
 
+def place_of(nodeid: str) -> int:
+    """The place in TOGETHER of a test, OTHERS if it is not one of them."""
+    asking = ASKING.match(nodeid)
+    name = f"asking {asking[1]}" if asking else nodeid
+    return next((place for place, group in enumerate(TOGETHER) if name.startswith(group)), OTHERS)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """By a hook, since pytest-xdist 3.8 does not see the groups of its own marker under pytest 9."""
@@ -65,7 +81,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return next((group[0] for group in TOGETHER if nodeid.startswith(group)), nodeid)
+            place = place_of(nodeid)
+            return nodeid if place == OTHERS else TOGETHER[place][0]
 
         def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
             given = self.assigned_work[node]  # it keeps all that has ended, and is counted after each test
@@ -108,9 +125,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.framework)
         if not PROCESSES.isdisjoint(fixtures):
             item.add_marker(pytest.mark.integration)
-    items.sort(
-        key=lambda item: next((at for at, group in enumerate(TOGETHER) if item.nodeid.startswith(group)), OTHERS)
-    )
+    items.sort(key=lambda item: (place_of(item.nodeid), _process_asked(item)))
+
+
+def _process_asked(item: pytest.Item) -> int:
+    """Sort the tests that ask a framework: one rank, several, in Horovod's environment; then those that do not ask."""
+    fixtures = getattr(item, "fixturenames", ())
+    if "asked" not in fixtures:
+        return 3
+    if "horovod" in item.nodeid:
+        return 2
+    return int("ask_ranks" in fixtures or "two_ranks" in item.nodeid or "test_communication" in item.nodeid)
 
 
 def pytest_collection_finish() -> None:

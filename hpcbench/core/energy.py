@@ -10,7 +10,7 @@ J_PER_KWH = 3.6e6
 # Each kind of component, the prefixes of its domains, and its sources by priority. The counters of a device come before
 # those of its blade, which are coarser and do not show which GPU belongs to which job.
 KIND_SOURCES = (
-    ("cpu", ("cpu",), ("rapl", "cray")),
+    ("cpu", ("cpu",), ("rapl", "grace", "cray")),
     ("memory", ("dram",), ("rapl", "cray")),
     ("gpu", ("gpu", "accelerator"), ("nvidia_energy", "amd_energy", "cray")),
     ("node", ("node",), ("cray",)),

@@ -6,7 +6,8 @@ INFERENCE, BACKWARD, TRAINING = "inference", "backward", "training"
 TIME_TO_ACCURACY, INPUT_PIPELINE, OPERATOR = "time_to_accuracy", "input_pipeline", "operator"
 LOCAL_SGD, NEIGHBORS, KVSTORE_ASYNC = "local_sgd", "neighbors", "kvstore_async"  # whose ranks have different weights
 DEVICES = ("cpu", "gpu")
-DTYPES = ("float32", "bfloat16", "float16")
+DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of one number
+DTYPES = tuple(DTYPE_BYTES)
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
 # Thread modes: framework defaults, one count for all layers, one count per layer group.
 NONE, FIXED, DYNAMIC = "none", "fixed", "dynamic"

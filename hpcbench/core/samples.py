@@ -6,6 +6,7 @@ from typing import List, NamedTuple, Optional, Sequence
 from .record_field import described
 
 PROBED = "probed_steps"  # column: the steps of a command that hpcbench_probe recorded; its times are of these steps
+Z_95 = 1.959964  # of the normal distribution, two-sided: a CI of 95 %, or a test at 5 %
 SAMPLES = "times_s"  # the field of Samples and of records, and the column of these arrays in tables
 
 

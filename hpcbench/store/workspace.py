@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcbench.core.profiling.operator_row import FOLDER as OPERATORS
 from hpcbench.core.run_spec import OUTPUT
 from hpcbench.core.training.trajectory import FOLDER as TRAJECTORIES
 from hpcbench.errors import UserError, nearest
@@ -15,7 +16,6 @@ from hpcbench.util.fast_json import decoded
 from hpcbench.util.package_data import shipped
 
 MAX_NAMED = 5
-OPERATORS = "operators"  # the folder of the profiles of operators, next to that of the records
 
 
 def log_name(index: int | str, array_id: str | None) -> str:

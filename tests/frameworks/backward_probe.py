@@ -1,16 +1,10 @@
 """Run in a framework's own environment: the gradients of the task backward, and those of a training step.
 
-PYTHONPATH=node.pyz python backward_probe.py FRAMEWORK EXECUTION [STRATEGY]
+A question to answering.py: backward_probe FRAMEWORK EXECUTION [STRATEGY]
 """
 
-import os
-import sys
-
 import numpy
-from hpcbench_carried.node import frameworks
-from hpcbench_carried.node.launch.ranks import from_environment
-from hpcbench_carried.node.launch.rendezvous import Group
-from probing import case, tell
+from probing import adapter_of, case, own_group
 
 MODELS = ("mlp", "lstm", "resnet50")
 COMPILED = ("mlp",)  # to compile one of the others takes a minute
@@ -49,6 +43,7 @@ def compared(adapter, group, model, **changes):
         ranks = group.gather([each.tolist() for each in moved])
         moved = [numpy.mean([numpy.array(each) for each in of_ranks], 0) for of_ranks in zip(*ranks, strict=True)]
     group.gather(None)
+    network.close()
     return {
         "gradients": distance(found[0], moved),
         "zeros": sum(not each.any() for each in found[0]),
@@ -59,16 +54,11 @@ def compared(adapter, group, model, **changes):
 
 
 def main(framework, execution, strategy="single"):
-    adapter, group = frameworks.load(framework), Group(from_environment(os.environ))
+    adapter, group = adapter_of(framework), own_group()
     asked = {"execution": execution, "strategy": strategy, "optimizer": PLAIN}
     models = MODELS if strategy == "single" and execution != "compiled" else COMPILED
     answers = {model: compared(adapter, group, model, **asked) for model in models}
     if strategy == "single":
         asked["optimizer"] = {**PLAIN, "gradient_accumulation_steps": 3}
         answers["accumulated"] = compared(adapter, group, "mlp", **asked)
-    tell(answers)
-    os._exit(0)  # as the node code does: other ranks may have gone already
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    return answers

@@ -1,18 +1,13 @@
 """Run as the ranks of a case, in a framework's own environment: the bytes of its steps, as the worker records them.
 
-PYTHONPATH=node.pyz python communication_probe.py FRAMEWORK STRATEGY MODEL CHANGES
+A question to answering.py: communication_probe FRAMEWORK STRATEGY MODEL CHANGES
 """
 
 import json
-import os
-import sys
 
 from hpcbench_carried.core.typed_json import to_json
-from hpcbench_carried.node import frameworks
-from hpcbench_carried.node.launch.ranks import from_environment
-from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.worker.communication import Meter
-from probing import case, tell
+from probing import adapter_of, case, own_group
 
 STEPS = 4
 LARGE = {  # 10.6 and 11.6 MB of gradients
@@ -29,9 +24,9 @@ LARGE = {  # 10.6 and 11.6 MB of gradients
     },
 }
 
-if __name__ == "__main__":
-    framework, strategy, model, changes = sys.argv[1:]
-    adapter, group = frameworks.load(framework), Group(from_environment(os.environ))
+
+def main(framework, strategy, model, changes):
+    adapter, group = adapter_of(framework), own_group()
     asked = {"strategy": strategy, "framework": framework, "model_options": LARGE[model], **json.loads(changes)}
     network = adapter.build(case(model, group, **asked))
     meter = Meter(network)
@@ -40,6 +35,7 @@ if __name__ == "__main__":
             meter.begin()
         network.train()
         network.synchronize()
-    tell({**to_json(meter.end(STEPS, STEPS)), "weight_bytes": 4 * network.parameter_count})
+    found = {**to_json(meter.end(STEPS, STEPS)), "weight_bytes": 4 * network.parameter_count}
     group.gather(None)
-    os._exit(0)
+    network.close()
+    return found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -15,9 +17,10 @@ from hpcbench.core.frameworks import SETTING_NAMES
 from hpcbench.core.variables.worker import for_worker
 from hpcbench.node.launch.preload import found
 from tests.conftest import ENVIRONMENTS
+from tests.frameworks.asking import TIMEOUT_S, Asked
 
 HERE = Path(__file__).parent
-TIMEOUT_S = 300
+Ranks = list[subprocess.Popen[str]]
 
 # Compiling is most of the work of many scripts; what was compiled is kept beside the environments.
 KEPT = ENVIRONMENTS.parent / "compiled"
@@ -37,42 +40,55 @@ def kept_by(environment: str) -> dict[str, str]:
     return COMPILED
 
 
-@pytest.fixture
-def start(zipapp: Path, environment_python: Callable[[str], Path]) -> Iterator[Callable[..., Any]]:
+@pytest.fixture(scope="session")
+def start_ranks(zipapp: Path, environment_python: Callable[[str], Path]) -> Callable[..., Ranks]:
     """Start a script in the environment of a framework, as `ranks` that the local launcher would have started."""
-    started: list[subprocess.Popen[str]] = []
 
-    def start(
+    def start_ranks(
         script: str,
         *words: object,
         framework: str,
         environment: str | None = None,
         ranks: int = 1,
         threads: tuple[int | None, int | None] = (1, None),
-        cpus: set[int] | None = None,
+        cpus: Sequence[int] = (),
         settings: dict[str, Any] | None = None,
+        stdin: int | None = None,
+        stderr: int | IO[str] = subprocess.PIPE,
         **variables: object,
-    ) -> list[subprocess.Popen[str]]:
+    ) -> Ranks:
         named = dict(zip(("intra_op_threads", "inter_op_threads"), threads, strict=True))
         asked = {"framework": framework, "device": "cpu", **dict.fromkeys(SETTING_NAMES), **named, **(settings or {})}
+        of_worker = for_worker(asked, os.environ, found(asked, os.environ))
+        started = []
         for rank in range(ranks):
             place = {"HPCBENCH_RANK": rank, "HPCBENCH_RANKS": ranks, "HPCBENCH_LAUNCHER": os.getpid()}
             own = {name: str(value) for name, value in {**place, "PYTHONPATH": zipapp, **variables}.items()}
             started.append(
                 subprocess.Popen(
                     [environment_python(environment or framework), HERE / script, *map(str, words)],
-                    env={
-                        **for_worker(asked, os.environ, found(asked, os.environ)),
-                        **kept_by(environment or framework),
-                        **own,
-                    },
+                    env={**of_worker, **kept_by(environment or framework), **own},
+                    stdin=stdin,
                     stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
+                    stderr=stderr,
                     text=True,
                     preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None,
                 )
             )
-        return started[-ranks:]
+        return started
+
+    return start_ranks
+
+
+@pytest.fixture
+def start(start_ranks: Callable[..., Ranks]) -> Iterator[Callable[..., Ranks]]:
+    """Start a script as `start_ranks` does; it ends with the test."""
+    started: Ranks = []
+
+    def start(*words: object, **settings: Any) -> Ranks:
+        ranks = start_ranks(*words, **settings)
+        started.extend(ranks)
+        return ranks
 
     yield start
     for process in started:
@@ -81,6 +97,54 @@ def start(zipapp: Path, environment_python: Callable[[str], Path]) -> Iterator[C
         for pipe in (process.stdout, process.stderr):
             if pipe:
                 pipe.close()
+
+
+@pytest.fixture(scope="session")
+def asked(start_ranks: Callable[..., Ranks]) -> Iterator[Asked]:
+    """Ask one process of a framework the questions of many tests."""
+    asked = Asked(start_ranks)
+    yield asked
+    asked.close()
+
+
+@pytest.fixture
+def ask(asked: Asked) -> Callable[..., Any]:
+    """What `main` of a script returns in a process of a framework that answers other tests, too."""
+    return lambda *words, **settings: asked.answers(*words, **settings)[0]
+
+
+@pytest.fixture
+def ask_ranks(asked: Asked) -> Callable[..., list[Any]]:
+    """What `main` of a script returns on two ranks of a framework that answer other tests, too."""
+    return lambda *words, **settings: asked.answers(*words, ranks=2, **settings)
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the process of a framework after the last test that asks it."""
+    asked = getattr(item, "funcargs", {}).get("asked")
+    if asked and "asked" not in getattr(nextitem, "fixturenames", ()):
+        asked.close()
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A folder that the first worker that wants it fills, for all workers."""
+    own = tmp_path_factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def made_once(name: str, fill: Callable[[Path], object]) -> Path:
+        folder = common / name
+        with (common / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                unfinished = common / f"{name}.unfinished"
+                shutil.rmtree(unfinished, ignore_errors=True)
+                unfinished.mkdir()
+                fill(unfinished)
+                unfinished.rename(folder)
+        return folder
+
+    return made_once
 
 
 @pytest.fixture

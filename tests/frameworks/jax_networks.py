@@ -1,31 +1,28 @@
 """Run in an environment of JAX: what its compiled steps do with their arrays, as JSON for test_jax.py.
 
-PYTHONPATH=node.pyz python jax_networks.py FRAMEWORK QUESTION, which is a function of this file
+A question to answering.py: jax_networks FRAMEWORK QUESTION [STRATEGY]; QUESTION is a function of this file.
 """
 
 import os
 import socket
-import sys
 import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
+from unittest import mock
 
 import jax
 import numpy
 from hpcbench_carried.models.layers import BatchNorm, Conv, Dense, Dropout, GlobalAvgPool, Relu
-from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.errors import Unsupported
 from hpcbench_carried.node.frameworks.jax import data, devices, strategies
-from hpcbench_carried.node.launch.ranks import from_environment
-from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.measurement import timing
 from hpcbench_carried.node.measurement.stopping_rules import Settings
 from hpcbench_carried.node.workload import problem
 from hpcbench_carried.node.workload.data import Items
-from probing import case, tell
+from probing import adapter_of, case, own_group
 
 RANKS, STEPS = 2, 3
 LAYERS = [Conv(8, (3, 3)), BatchNorm(), Relu(), GlobalAvgPool(), Dropout(0.5), Dense(3)]
@@ -117,9 +114,9 @@ class Late:
 
 def ranks(adapter, parameters):
     """The weights after a few steps: of `RANKS` processes together, or of one that has the batches of all of them."""
-    group = Group(from_environment(os.environ))
+    group = own_group()
     together = group.size > 1
-    asked = case(group=group, strategy="data_parallel" if together else "single", **parameters)
+    asked = case(group=group, **parameters)
     network = adapter.build(asked if together else AllBatches(**vars(asked)))
     for _ in range(STEPS):
         network.train()
@@ -151,15 +148,15 @@ def free_memory(adapter, parameters):
     """The free memory of a device that reports these statistics, by `gpu`; of any device, by `cpu`."""
     found = []
     for reported in ({"bytes_limit": 10, "bytes_in_use": 4}, {"bytes_in_use": 4}, None):
-        devices.own = lambda platform, reported=reported: SimpleNamespace(memory_stats=lambda: reported)
+        device = SimpleNamespace(memory_stats=lambda reported=reported: reported)
         free = adapter.operator.free_device_bytes
-        found.append([free(SimpleNamespace(on_gpu=on_gpu)) for on_gpu in (True, False)])
+        with mock.patch.object(devices, "own", return_value=device):
+            found.append([free(SimpleNamespace(on_gpu=on_gpu)) for on_gpu in (True, False)])
     return found
 
 
 def loaders(adapter, parameters):
     """Which CPUs decode images, and in how many threads, where XLA's threads have one."""
-    devices.restrict_cpus(1)
     seen = {}
 
     def decoded(path, size):
@@ -167,10 +164,10 @@ def loaders(adapter, parameters):
         time.sleep(0.01)  # or the first thread would have done it before the next one starts
         return numpy.zeros((3, size, size), numpy.float32)
 
-    data.images.decoded = decoded
     items = Items(["a.png"] * 64, numpy.zeros(64, numpy.int32))
     asked = replace(case(**parameters), item_shape=(3, 8, 8))
-    next(data.batches(asked, items, forever=True))
+    with mock.patch.object(data.images, "decoded", decoded):
+        next(data.batches(asked, items, forever=True))
     main = seen.pop(threading.get_ident(), sorted(os.sched_getaffinity(0)))
     return {"task": devices.cpus_of_task(), "main": main, "threads": list(seen.values())}
 
@@ -178,13 +175,13 @@ def loaders(adapter, parameters):
 def names(adapter, parameters):
     """What is said of ranks on this machine and another, by the address that the other's name has there."""
     own = Path("/proc/sys/kernel/random/boot_id").read_text()
-    socket.gethostbyname = lambda name: "10.0.0.1"  # this machine's; a second one cannot be had
-    return {
-        "one machine": refusal(own, "127.0.1.1"),
-        "two machines": refusal("another", "10.0.0.2"),
-        "loopback": refusal("another", "127.0.1.1"),
-        "unknown": refusal("another", "unknown"),
-    }
+    with mock.patch.object(socket, "gethostbyname", return_value="10.0.0.1"):  # a second machine cannot be had
+        return {
+            "one machine": refusal(own, "127.0.1.1"),
+            "two machines": refusal("another", "10.0.0.2"),
+            "loopback": refusal("another", "127.0.1.1"),
+            "unknown": refusal("another", "unknown"),
+        }
 
 
 def refusal(machine, address):
@@ -221,8 +218,6 @@ class Of:
     rank: int
 
 
-if __name__ == "__main__":
-    chosen = frameworks.load(sys.argv[1])
-    if sys.argv[2] != "loaders":
-        chosen.set_threads(1, None)
-    tell(globals()[sys.argv[2]](chosen, {"framework": sys.argv[1], "execution": "compiled", "batch_size": 4}))
+def main(framework, what, strategy="single"):
+    parameters = {"framework": framework, "execution": "compiled", "batch_size": 4, "strategy": strategy}
+    return globals()[what](adapter_of(framework), parameters)

@@ -1,14 +1,13 @@
 """Run in an environment of Keras: what its models are made of, as JSON for test_keras.py.
 
-PYTHONPATH=node.pyz python keras_probe.py FRAMEWORK PROBE
+A question to answering.py: keras_probe FRAMEWORK PROBE
 """
 
-import sys
+from unittest import mock
 
 import keras
-from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.frameworks.keras.layers import model_of
-from probing import TINY, case, tell
+from probing import TINY, adapter_of, case
 
 BOTH_WAYS = {"model_options": {**TINY["lstm"], "bidirectional": True}}
 
@@ -46,13 +45,19 @@ def optimizers(adapter):
 
     made = []
     create = torch.optim.Optimizer.__init__
-    torch.optim.Optimizer.__init__ = lambda self, *words: (made.append(self), create(self, *words))[1]
-    network = adapter.build(asked(task="training", execution="eager"))
-    losses = [float(network.train()) for _ in range(3)]
+
+    def counted(self, *words):
+        made.append(self)
+        create(self, *words)
+
+    with mock.patch.object(torch.optim.Optimizer, "__init__", counted):
+        network = adapter.build(asked(task="training", execution="eager"))
+        losses = [float(network.train()) for _ in range(3)]
     return {"made": len(made), "learned": losses[2] < losses[0]}
 
 
 PROBES = {"inputs": inputs, "cudnn": cudnn, "optimizers": optimizers}
 
-if __name__ == "__main__":
-    tell(PROBES[sys.argv[2]](frameworks.load(sys.argv[1])))
+
+def main(framework, probe):
+    return PROBES[probe](adapter_of(framework))

@@ -1,15 +1,14 @@
 """ONNX files in ONNX Runtime: what they compute, the threads of their session, or why they are refused.
 
-PYTHONPATH=node.pyz python onnx_probe.py CASES
+A question to answering.py: onnx_probe FOLDER CASES
 
-Run in the folder of the files; CASES are the parameters of cases, as JSON.
+The files of CASES, the parameters of cases as JSON, are in FOLDER or, with FOLDER_PER_RANK, in the rank's folder of it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,9 @@ import onnxruntime
 from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.errors import BadModel, Unsupported
 from hpcbench_carried.node.host import gpus
-from hpcbench_carried.node.launch.ranks import from_environment
-from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.workload import problem
+from probing import own_group
 
-GROUP = Group(from_environment(os.environ))
-if "FOLDER_PER_RANK" in os.environ:  # as on disks of the nodes
-    os.chdir(str(GROUP.rank))
 if "SYNTHESIZED_GPU" in os.environ:  # a GPU, and a build with CUDA whose libraries cannot be loaded
     gpus.count = lambda: 1
     onnxruntime.get_available_providers = lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"]
@@ -39,7 +34,7 @@ def described(parameters: dict[str, Any]) -> dict[str, Any]:
     adapter = type(frameworks.load("onnxruntime"))()
     try:
         adapter.set_threads(parameters["intra_op_threads"], parameters["inter_op_threads"])
-        network = adapter.build(problem.of_case(parameters, GROUP))
+        network = adapter.build(problem.of_case(parameters, own_group()))
         output = network.to_numpy(network.infer())
     except (BadModel, Unsupported) as error:
         cause = error.__cause__
@@ -62,4 +57,9 @@ def described(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-sys.stdout.write(json.dumps([described(each) for each in json.loads(sys.argv[1])]) + "\n")
+def main(folder: str, cases: str) -> list[dict[str, Any]]:
+    """Return what each file computes, or why it is refused."""
+    os.chdir(folder)
+    if "FOLDER_PER_RANK" in os.environ:  # as on disks of the nodes
+        os.chdir(str(own_group().rank))
+    return [described(each) for each in json.loads(cases)]

@@ -1,24 +1,21 @@
 """Run in a framework's own environment: the results of its operators, compared with the reference in float64.
 
-PYTHONPATH=node.pyz python operator_probe.py FRAMEWORK EXECUTION [DTYPE [OPERATOR...]]
+A question to answering.py: operator_probe FRAMEWORK EXECUTION [DTYPE [OPERATOR...]]
 
-Prints one JSON object: for each operator and phase, the largest ratio to the bound of rounding errors, or an error. The
+The answer has, for each operator and phase, the largest ratio to the bound of rounding errors, or an error. The
 last phase of each operator is validated as the worker does, with the gradient check, unless DTYPE is float64.
 """
 
-import json
-import os
-import sys
 import traceback
 
 from hpcbench_carried.models.operators.catalog import OPERATORS, operator_of
-from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.launch.ranks import Ranks
 from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.worker.validation.array_errors import array_error
 from hpcbench_carried.node.worker.validation.references import references_of
 from hpcbench_carried.node.worker.validation.validate import validate
 from hpcbench_carried.node.workload import problem
+from probing import adapter_of
 
 # Sizes small enough for seconds in all, and odd enough that exchanged dimensions show.
 SIZES = {
@@ -116,7 +113,7 @@ def in_float64(request):
 
 
 def main(framework, execution, dtype="float32", *names):
-    adapter = frameworks.load(framework)
+    adapter = adapter_of(framework)
     answers = {}
     for name in names or OPERATORS:
         for variant in [{}, *VARIANTS.get(name, [])]:
@@ -128,10 +125,4 @@ def main(framework, execution, dtype="float32", *names):
                 is_validated = phase == phases[-1] and not variant and dtype != "float64"
                 ask = validation if is_validated else ratios
                 answers[key] = ask(adapter, name, sizes, phase, execution, dtype)
-    sys.stdout.write(json.dumps(answers) + "\n")
-    sys.stdout.flush()
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return answers

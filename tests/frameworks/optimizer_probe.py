@@ -1,18 +1,13 @@
 """Run in a framework's own environment: what its optimizers make of a fixed sequence of gradients, and of batches.
 
-PYTHONPATH=node.pyz python optimizer_probe.py FRAMEWORK RESULT.npz EXECUTION [STRATEGY OPTIONS]
+A question to answering.py: optimizer_probe FRAMEWORK RESULT.npz EXECUTION [STRATEGY OPTIONS]
 """
 
 import json
-import os
-import sys
 
 import numpy
-from hpcbench_carried.node import frameworks
-from hpcbench_carried.node.launch.ranks import from_environment
-from hpcbench_carried.node.launch.rendezvous import Group
 from optimizer_cases import cases, gradients, start
-from probing import case
+from probing import adapter_of, case, own_group
 
 
 def pytorch(problem):
@@ -126,13 +121,14 @@ def trajectories(framework, arrays):
 
 def accumulated(adapter, execution, strategy, options, arrays):
     """Add the weights after steps on two batches for each rank, and after the same steps on one large batch."""
-    group = Group(from_environment(os.environ))
+    group = own_group()
     asked = {"execution": execution, "group": group}
     network = adapter.build(case(optimizer={**options, "gradient_accumulation_steps": 2}, strategy=strategy, **asked))
     numbers = numpy.random.RandomState(3)
     for name in ("small", "large"):
         if name == "large":
             group.gather(None)
+            network.close()
             network = adapter.build(case(optimizer=options, strategy="single", **asked))
         numbers.seed(3)
         for _ in range(3):
@@ -147,7 +143,7 @@ def accumulated(adapter, execution, strategy, options, arrays):
 
 
 def main(framework, result, execution, *strategy_and_options):
-    adapter = frameworks.load(framework)
+    adapter = adapter_of(framework)
     arrays = {}
     if strategy_and_options:
         strategy, options = strategy_and_options
@@ -155,11 +151,5 @@ def main(framework, result, execution, *strategy_and_options):
     else:
         trajectories(framework, arrays)
         accumulated(adapter, execution, "single", {"name": "adam", "clip_norm": 0.1}, arrays)
-    if os.environ["HPCBENCH_RANK"] == "0":
+    if own_group().rank == 0:
         numpy.savez(result, **arrays)
-    sys.stdout.flush()
-    os._exit(0)  # as the node code does: other ranks may have gone already
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,26 +1,24 @@
 """Run in a framework's own environment: what its input pipeline makes of real data.
 
-PYTHONPATH=node.pyz python pipelines.py FRAMEWORK EXECUTION PARAMETERS.json FOLDER
+A question to answering.py: pipelines FRAMEWORK EXECUTION PARAMETERS.json FOLDER
 
 PARAMETERS.json has the parameters of a case by name; FOLDER gets NAME.npz for each.
 """
 
 import json
-import sys
 from itertools import islice
 from pathlib import Path
 
 import numpy
-from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.launch.ranks import Ranks
 from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.worker.validation.data_check import check_data
 from hpcbench_carried.node.workload import problem
+from probing import adapter_of
 
 
 def main(framework, execution, given, folder):
-    adapter = frameworks.load(framework)
-    adapter.set_threads(1, None)
+    adapter = adapter_of(framework)
     for name, asked in json.loads(Path(given).read_text()).items():
         parameters = {**asked, "framework": framework, "execution": execution}
         network = adapter.build(problem.of_case(parameters, Group(Ranks(0, 1))))
@@ -60,7 +58,3 @@ def pixels(network, inputs):
     """Channels first, whatever the framework's own layout."""
     array = network.to_numpy(inputs)
     return array.transpose(0, 3, 1, 2) if array.ndim == 4 and array.shape[-1] == 3 else array
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,5 +1,6 @@
 """What the scripts that run in a framework's own environment share: tiny networks, and questions to any adapter."""
 
+import functools
 import json
 import os
 import sys
@@ -29,6 +30,20 @@ TINY = {
 }
 
 
+@functools.cache
+def own_group():
+    """The ranks of this process, connected once."""
+    return Group(from_environment(os.environ))
+
+
+@functools.cache
+def adapter_of(framework):
+    """The adapter of a framework with one thread, which is set before its first operation."""
+    adapter = frameworks.load(framework)
+    adapter.set_threads(1, None)
+    return adapter
+
+
 def case(model="mlp", group=None, **changes):
     """The problem of a case of a tiny network: alone, unless a group is given."""
     parameters = {
@@ -55,7 +70,7 @@ class Probe:
 
     def __init__(self, execution, strategy="single"):
         self.adapter = frameworks.load(self.framework)
-        self.group = Group(from_environment(os.environ))
+        self.group = own_group()
         self.execution, self.strategy = execution, strategy
 
     def build(self, model="mlp", **changes):

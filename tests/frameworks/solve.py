@@ -1,20 +1,19 @@
 """Run in a framework's own environment: what the framework makes of every network, as arrays for test_equal_work.py.
 
-PYTHONPATH=node.pyz python solve.py FRAMEWORK EXECUTION RESULT.npz [NETWORK...]
+A question to answering.py: solve FRAMEWORK EXECUTION RESULT.npz
 """
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy
 from hpcbench_carried.models.blocks import EncoderLayer
 from hpcbench_carried.models.layers import Dropout
-from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.launch.ranks import Ranks
 from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.workload import problem
+from probing import adapter_of
 
 # `parts` keeps these layers only. `steps` are those of training, none where so deep a network with batch norm amplifies
 # rounding: PyTorch's own float32 and float64 differ by a tenth then. A part of such a network does not.
@@ -22,12 +21,10 @@ NETWORKS = json.loads(Path(__file__).with_name("small_networks.json").read_text(
 STEPS = 3
 
 
-def main(framework, execution, result, names):
-    adapter = frameworks.load(framework)
-    adapter.set_threads(1, None)
+def main(framework, execution, result):
+    adapter = adapter_of(framework)
     arrays = {}
-    for name in names or NETWORKS:
-        asked = NETWORKS[name]
+    for name, asked in NETWORKS.items():
         network = build(adapter, framework, execution, asked, "inference")
         arrays[name + ".parameter_count"] = numpy.array(network.work.parameter_count)
         arrays[name + ".flops_per_item"] = numpy.array(network.work.flops_per_item)
@@ -67,7 +64,3 @@ def without_dropout(chain):
     """Training with dropout is random."""
     kept = [layer for layer in chain if not isinstance(layer, Dropout)]
     return [replace(layer, dropout=0.0) if isinstance(layer, EncoderLayer) else layer for layer in kept]
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])

@@ -7,6 +7,7 @@ import contextlib
 import os
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy
 import tensorflow as tf
@@ -33,13 +34,21 @@ class TensorFlow(Probe):
         }
 
     def modes(self):
-        """How often Python runs the model in three steps, and whether there is a program of XLA's."""
-        network = self.build(task="inference")
+        """By way of execution: how often Python runs the model in three steps, and whether XLA has a program."""
+        return {execution: self.mode(execution) for execution in ("eager", "graph", "compiled")}
+
+    def mode(self, execution):
+        network = self.build(task="inference", execution=execution)
         model, calls = network.model, []
         call = type(model).__call__
-        type(model).__call__ = lambda *arguments: (calls.append(1), call(*arguments))[1]
-        for _ in range(3):
-            network.infer()
+
+        def counted(*arguments):
+            calls.append(1)
+            return call(*arguments)
+
+        with mock.patch.object(type(model), "__call__", counted):
+            for _ in range(3):
+                network.infer()
         inputs = network.on_device(*network.problem.batch())[0]
         try:
             program = network._predict.experimental_get_compiler_ir(inputs)("hlo")

@@ -20,21 +20,19 @@ PARALLEL = [
 
 
 @pytest.mark.parametrize(("framework", "execution"), SINGLE)
-def test_gradients_are_those_of_a_training_step_and_the_weights_stay(
-    framework: str, execution: str, answers: Any
-) -> None:
-    (found,) = answers("backward_probe.py", framework, execution, framework=framework)
+def test_gradients_are_those_of_a_training_step_and_the_weights_stay(framework: str, execution: str, ask: Any) -> None:
+    found = ask("backward_probe", framework, execution, framework=framework)
     assert {"mlp", "accumulated"} <= set(found)
     for each in found.values():
         check(each)
 
 
 @pytest.mark.parametrize(("framework", "strategy"), PARALLEL)
-def test_two_ranks_exchange_gradients_in_the_backward_pass(framework: str, strategy: str, answers: Any) -> None:
+def test_two_ranks_exchange_gradients_in_the_backward_pass(framework: str, strategy: str, ask_ranks: Any) -> None:
     environment = f"horovod-{framework}" if strategy == "horovod" else None
     execution = FRAMEWORKS[framework].executions[0]
-    words = ("backward_probe.py", framework, execution, strategy)
-    for found in answers(*words, framework=framework, environment=environment, ranks=2):
+    words = ("backward_probe", framework, execution, strategy)
+    for found in ask_ranks(*words, framework=framework, environment=environment):
         check(found["mlp"])
 
 

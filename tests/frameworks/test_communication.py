@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS
+from tests.frameworks.asking import Asked
 
 FEW = [("pytorch", "ddp", "mlp"), ("pytorch", "fsdp", "transformer")]
 MANY = [
@@ -35,9 +36,9 @@ MANY = [
     ],
 )
 def test_ranks_exchange_the_bytes_of_their_strategy(
-    answers: Any, framework: str, strategy: str, model: str, ranks: int
+    asked: Asked, framework: str, strategy: str, model: str, ranks: int
 ) -> None:
-    found = of(answers, framework, strategy, model, ranks=ranks)
+    found = of(asked, framework, strategy, model, ranks=ranks)
     assert found["weight_bytes"] > 10e6
     assert 1.0 <= found["ratio"] < 1.1
     assert found["reason"] is None
@@ -45,23 +46,23 @@ def test_ranks_exchange_the_bytes_of_their_strategy(
 
 
 @pytest.mark.long
-def test_zero_exchanges_gradients_in_16_bits(answers: Any) -> None:
-    found = of(answers, "pytorch", "deepspeed", "transformer", ranks=2, dtype="bfloat16")
+def test_zero_exchanges_gradients_in_16_bits(asked: Asked) -> None:
+    found = of(asked, "pytorch", "deepspeed", "transformer", ranks=2, dtype="bfloat16")
     assert 1.0 <= found["ratio"] < 1.1
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
-def test_accumulated_batches_exchange_gradients_once(answers: Any, strategy: str) -> None:
+def test_accumulated_batches_exchange_gradients_once(asked: Asked, strategy: str) -> None:
     optimizer = {"name": "sgd", "gradient_accumulation_steps": 3}
-    found = of(answers, "pytorch", strategy, "transformer", ranks=2, optimizer=optimizer)
+    found = of(asked, "pytorch", strategy, "transformer", ranks=2, optimizer=optimizer)
     assert 1.0 <= found["ratio"] < 1.1
 
 
-def of(answers: Any, framework: str, strategy: str, model: str, ranks: int, **changes: Any) -> dict[str, Any]:
-    asked = json.dumps({"execution": FRAMEWORKS[framework].executions[0], "averaging_period": 2, **changes})
-    environment = f"horovod-{framework}" if strategy == "horovod" else framework
-    words = ("communication_probe.py", framework, strategy, model, asked)
-    every = answers(*words, framework=framework, environment=environment, ranks=ranks)
+def of(asked: Asked, framework: str, strategy: str, model: str, ranks: int, **changes: Any) -> dict[str, Any]:
+    case = json.dumps({"execution": FRAMEWORKS[framework].executions[0], "averaging_period": 2, **changes})
+    environment = f"horovod-{framework}" if strategy == "horovod" else None
+    words = ("communication_probe", framework, strategy, model, case)
+    every = asked.answers(*words, framework=framework, environment=environment, ranks=ranks)
     assert all(each == every[0] for each in every)
     return every[0]

@@ -7,20 +7,15 @@ Every framework solves the small networks of small_networks.json once, in its ow
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from hpcbench.core.frameworks import FRAMEWORKS, SETTING_NAMES, TRAINING_FRAMEWORKS
-from hpcbench.core.variables.worker import for_worker
+from hpcbench.core.frameworks import FRAMEWORKS, TRAINING_FRAMEWORKS
 from hpcbench.models import blocks, catalog
-from tests.frameworks.conftest import kept_by
 
 HERE = Path(__file__).parent
 NETWORKS = json.loads((HERE / "small_networks.json").read_text())
@@ -57,36 +52,23 @@ OTHERS = [each for each in ALL if each.values != (REFERENCE,)]
 Solution = dict[str, np.ndarray]
 
 
-@pytest.fixture(scope="session")
-def solution(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    zipapp: Path,
-    environment_python: Callable[[str], Path],
-) -> Iterator[Callable[[Solver], Solution]]:
-    """What a solver found. All that this session asks for are run once, as many at a time as there are CPUs."""
-    folder = tmp_path_factory.mktemp("equal-work")
-    parameters = [getattr(item, "callspec", None) for item in request.session.items]
-    asked = [found.params["solver"] for found in parameters if found and "solver" in found.params]
-    wanted = dict.fromkeys([REFERENCE, *asked])
+@pytest.fixture
+def solution(ask: Callable[..., Any], made_once: Callable[..., Path]) -> Callable[[Solver], Solution]:
+    """What a solver found, solved once for all workers."""
 
-    def solve(solver: Solver) -> Solution:
-        result = folder / f"{len(list(folder.iterdir()))}-{solver}.npz".replace(":", "-")
-        unset = dict.fromkeys(SETTING_NAMES)
-        given = {**unset, "framework": solver.framework, "device": "cpu", "intra_op_threads": 1}
-        words = [environment_python(solver.environment), HERE / "solve.py", solver.framework, solver.execution, result]
-        environment = {**for_worker(given, os.environ), **kept_by(solver.environment), "PYTHONPATH": str(zipapp)}
+    def solution(solver: Solver) -> Solution:
+        settings = {"framework": solver.framework, "environment": solver.environment}
         if solver == Solver("tensorflow", "tensorflow", "compiled"):  # to optimize takes half of the time
-            environment["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
-        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-        assert done.returncode == 0, f"{solver}:\n{done.stderr[-3000:]}"
-        with np.load(result) as arrays:
+            settings["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
+        words = ("solve", solver.framework, solver.execution)
+        folder = made_once(
+            f"solution-{solver}".replace(":", "-"),
+            lambda folder: ask(*words, folder / "found.npz", timeout_s=TIMEOUT_S, **settings),
+        )
+        with np.load(folder / "found.npz") as arrays:
             return dict(arrays)
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        futures: dict[Solver, Future[Solution]] = {solver: pool.submit(solve, solver) for solver in wanted}
-        yield lambda solver: futures[solver].result()
-        pool.shutdown(cancel_futures=True)
+    return solution
 
 
 @pytest.mark.timeout(2 * TIMEOUT_S)

@@ -13,15 +13,13 @@ pytestmark = pytest.mark.parametrize("framework", ["jax", pytest.param("keras-ja
 
 
 @pytest.fixture
-def found(answers):
-    """What the ranks of the script find in the environment of a framework."""
-    return lambda framework, what, **settings: answers(
-        "jax_networks.py", framework, what, framework=framework, **settings
-    )
+def found(ask):
+    """What the script finds in the environment of a framework."""
+    return lambda framework, what: ask("jax_networks", framework, what, framework=framework)
 
 
 def test_a_step_keeps_its_state_on_the_device_and_changes_all_of_it(framework, found):
-    (network,) = found(framework, "state")
+    network = found(framework, "state")
     assert network["old_weights_are_gone"], "a training step writes its weights where the old ones were"
     assert network["programs"] == 1, "the step is compiled once"
     assert len(set(network["losses"])) == 3, "dropout draws anew in each step"
@@ -31,17 +29,17 @@ def test_a_step_keeps_its_state_on_the_device_and_changes_all_of_it(framework, f
 
 
 def test_the_time_is_read_after_every_result_is_ready_with_mock_results(framework, found):
-    (timed,) = found(framework, "synchronized")
+    timed = found(framework, "synchronized")
     assert list(timed) == ["forward", "both", "inference", "training"]
     for what, of in timed.items():
         assert of["late"] == 0, what
         assert of["results"] > 3, what
 
 
-def test_two_ranks_take_the_step_that_one_takes_with_both_their_batches(framework, found, monkeypatch):
+def test_two_ranks_take_the_step_that_one_takes_with_both_their_batches(framework, found, ask_ranks, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # a site's, and the ranks meet past it
-    first, second = found(framework, "ranks", ranks=2)
-    (alone,) = found(framework, "ranks")
+    first, second = ask_ranks("jax_networks", framework, "ranks", "data_parallel", framework=framework)
+    alone = found(framework, "ranks")
     assert first["weights"] == second["weights"]
     for together, whole in zip(first["weights"], alone["weights"], strict=True):
         np.testing.assert_allclose(together, whole, rtol=1e-4, atol=1e-6)
@@ -61,7 +59,7 @@ def test_threads_are_cpus_and_are_counted_in_the_running_process(framework, with
 
 @pytest.mark.skipif(len(hardware.usable_cpus()) < 2, reason="needs two CPUs; not run: images decoded beside JAX")
 def test_images_are_decoded_on_the_cpus_of_the_task_by_all_but_one_of_them(framework, found):
-    (said,) = found(framework, "loaders")
+    said = found(framework, "loaders")
     assert said["task"] == hardware.usable_cpus()
     assert len(said["main"]) == 1
     assert said["threads"] == [said["task"]] * (len(said["task"]) - 1)
@@ -102,15 +100,15 @@ def test_bfloat16_that_xla_computes_in_float32_is_remarked(framework, with_envir
 
 def test_a_lack_of_memory_is_recognised(framework, found):
     others = dict.fromkeys(("another", "another_resource", "of_another_kind"), False)
-    assert found(framework, "memory") == [{"real": True, **others}]
+    assert found(framework, "memory") == {"real": True, **others}
 
 
 def test_the_free_memory_is_that_of_a_fake_gpu(framework, found):
-    assert found(framework, "free_memory") == [[[6, None], [None, None], [None, None]]]
+    assert found(framework, "free_memory") == [[6, None], [None, None], [None, None]]
 
 
 def test_a_machine_that_gloo_could_not_be_reached_at_is_told(framework, found):
-    (said,) = found(framework, "names")
+    said = found(framework, "names")
     assert said["one machine"] is None
     assert said["two machines"] is None
     assert "the node's name: n2 is 127.0.1.1 there" in said["loopback"]

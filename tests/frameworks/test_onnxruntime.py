@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from tests.frameworks.asking import Asked
 
 HERE = Path(__file__).parent
 Probe = Callable[..., list[dict[str, Any]]]
@@ -48,16 +49,14 @@ def files(environment_python: Callable[[str], Path], tmp_path_factory: pytest.Te
 
 
 @pytest.fixture
-def probe(answers: Callable[..., list[Any]], files: Path, monkeypatch: pytest.MonkeyPatch) -> Probe:
+def probe(asked: Asked, files: Path, monkeypatch: pytest.MonkeyPatch) -> Probe:
     """What ONNX Runtime finds for each of these cases, in one process, or in rank 0 of several."""
 
-    def probe(
-        *cases: dict[str, Any], cpus: set[int] | None = None, folder: Path = files, **settings: Any
-    ) -> list[dict[str, Any]]:
+    def probe(*cases: dict[str, Any], folder: Path = files, **settings: Any) -> list[dict[str, Any]]:
         monkeypatch.chdir(folder)
         base = {"framework": "onnxruntime", "batch_size": 2, "seed": 3, "cpus_per_task": 8}
         planned = [Parameters.model_validate({**base, **each}).planned() for each in cases]
-        found, *_ = answers("onnx_probe.py", json.dumps(planned), framework="onnxruntime", cpus=cpus, **settings)
+        found, *_ = asked.answers("onnx_probe", folder, json.dumps(planned), framework="onnxruntime", **settings)
         return list(found)
 
     return probe
@@ -132,7 +131,7 @@ def test_weights_in_another_file_are_found(probe: Probe) -> None:
 
 def test_threads_are_those_of_the_session(probe: Probe) -> None:
     threads = [{}, {"intra_op_threads": 2}, {"intra_op_threads": 1, "inter_op_threads": 3}]
-    found = probe(*(of("mlp", **each, oversubscribe=True) for each in threads), cpus={0})
+    found = probe(*(of("mlp", **each, oversubscribe=True) for each in threads), cpus=[0])
     counts = [(each["threads"]["intra_op"], each["threads"]["inter_op"]) for each in found]
     assert counts == [(1, 1), (2, 1), (1, 3)], "one core: unset is one thread"
     assert {tuple(each["settings"]["providers"]) for each in found} == {("CPUExecutionProvider",)}
@@ -141,7 +140,7 @@ def test_threads_are_those_of_the_session(probe: Probe) -> None:
 def test_threads_stay_on_the_cpus_of_their_process(probe: Probe) -> None:
     """By default, ONNX Runtime binds a thread to each core of the machine."""
     for cpu in sorted(os.sched_getaffinity(0)):
-        (found,) = probe(of("mlp"), cpus={cpu})
+        (found,) = probe(of("mlp"), cpus=[cpu])
         assert found["affinities"]
         assert all(each == [cpu] for each in found["affinities"])
 

@@ -45,9 +45,9 @@ CASES = [
     ids=["-".join([framework, execution, operators[0]]) for framework, execution, operators in CASES],
 )
 def test_all_phases_of_operators_are_within_the_bound_and_the_last_one_is_validated(
-    framework: str, execution: str, operators: tuple[str, ...], answers: Any
+    framework: str, execution: str, operators: tuple[str, ...], ask: Any
 ) -> None:
-    (found,) = answers("operator_probe.py", framework, execution, "float32", *operators, framework=framework)
+    found = ask("operator_probe", framework, execution, "float32", *operators, framework=framework)
     cases = {tuple(case.split()[:2]) for case in found}
     assert cases == {(operator, phase) for operator in operators for phase in phases_of(operator)}
     unsupported = {case for case, ratio in found.items() if str(ratio).startswith("Unsupported: ")}

@@ -38,20 +38,20 @@ _WITH_OTHERS = [("pytorch", "deepspeed"), ("keras-tensorflow", "multi_worker_mir
 LONG = [each for each in DISTRIBUTED if each[1] == "horovod" or (each[:2] in _WITH_OTHERS and each[2] == ADAMW)]
 
 
-@pytest.fixture
-def arrays(outputs: Any, tmp_path: Path) -> Callable[..., dict[str, np.ndarray]]:
-    def found(framework: str, *words: str, **settings: Any) -> dict[str, np.ndarray]:
-        result, execution = tmp_path / "weights.npz", FRAMEWORKS[framework].executions[0]
-        outputs("optimizer_probe.py", framework, result, execution, *words, framework=framework, **settings)
-        with np.load(result) as file:
-            return dict(file)
+Arrays = dict[str, np.ndarray]
 
-    return found
+
+def found_by(ask: Callable[..., Any], folder: Path, framework: str, *words: str, **settings: Any) -> Arrays:
+    """The arrays that a framework found, or the first of its ranks."""
+    result, execution = folder / "weights.npz", FRAMEWORKS[framework].executions[0]
+    ask("optimizer_probe", framework, result, execution, *words, framework=framework, **settings)
+    with np.load(result) as file:
+        return dict(file)
 
 
 @pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
-def test_all_optimizers_agree_with_the_reference(framework: str, arrays: Any) -> None:
-    found, wrong = arrays(framework), {}
+def test_all_optimizers_agree_with_the_reference(framework: str, ask: Any, tmp_path: Path) -> None:
+    found, wrong = found_by(ask, tmp_path, framework), {}
     for name, options in optimizer_cases.cases().items():
         for steps, expected in zip((1, optimizer_cases.STEPS), optimizer_cases.reference(options), strict=True):
             error = relative_error(of_case(found, f"{name}.{steps}"), expected)
@@ -67,19 +67,20 @@ def test_all_optimizers_agree_with_the_reference(framework: str, arrays: Any) ->
     ids=[f"{framework}-{strategy}-{options['name']}" for framework, strategy, options in DISTRIBUTED],
 )
 def test_two_ranks_that_accumulate_gradients_take_the_step_of_one_large_batch(
-    framework: str, strategy: str, options: dict[str, Any], arrays: Any
+    framework: str, strategy: str, options: dict[str, Any], ask_ranks: Any, tmp_path: Path
 ) -> None:
     environment = f"horovod-{framework}" if strategy == "horovod" else None
-    check_batches(arrays(framework, strategy, json.dumps(options), ranks=2, environment=environment))
+    words = (framework, strategy, json.dumps(options))
+    check_batches(found_by(ask_ranks, tmp_path, *words, environment=environment))
 
 
-def check_batches(found: dict[str, np.ndarray]) -> None:
+def check_batches(found: Arrays) -> None:
     small, large = of_case(found, "small"), of_case(found, "large")
     assert len(small) == len(large) >= 4
     assert relative_error(small, large) <= OF_BATCHES
 
 
-def of_case(found: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
+def of_case(found: Arrays, name: str) -> list[np.ndarray]:
     return [found[key] for key in sorted(found) if key.rpartition(".")[0] == name]
 
 

@@ -16,7 +16,6 @@ from sklearn.datasets import load_digits
 
 from hpcbench.core import frameworks
 
-SCRIPT = Path(__file__).with_name("pipelines.py")
 FRAMEWORKS = list(frameworks.TRAINING_FRAMEWORKS)
 # Keras' pipeline is the same over each backend.
 EACH = [
@@ -61,14 +60,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def known() -> dict[str, dict[str, dict[str, np.ndarray]]]:
-    """What was brought before, by framework: to start one takes seconds."""
-    return {}
-
-
 @pytest.fixture
-def brought(tmp_path, outputs, digits, pictures, known):
+def brought(ask, made_once, digits, pictures):
     """What the pipeline of a framework brings of the digits and of the pictures."""
     of_digits = {"data": {"npz": str(digits)}, "model": "mlp", "batch_size": 50}
     of_pictures = {"data": {"imagefolder": str(pictures)}, "model": "resnet50", "batch_size": 4}
@@ -78,13 +71,14 @@ def brought(tmp_path, outputs, digits, pictures, known):
     }
 
     def bring(framework: str) -> dict[str, dict[str, np.ndarray]]:
-        if framework not in known:
+        def fill(folder: Path) -> None:
             given = {name: {**PARAMETERS, **parameters} for name, parameters in asked.items()}
-            (tmp_path / "parameters.json").write_text(json.dumps(given))
+            (folder / "parameters.json").write_text(json.dumps(given))
             execution = frameworks.FRAMEWORKS[framework].executions[0]
-            outputs("pipelines.py", framework, execution, tmp_path / "parameters.json", tmp_path, framework=framework)
-            known[framework] = {name: dict(np.load(tmp_path / f"{name}.npz")) for name in asked}
-        return known[framework]
+            ask("pipelines", framework, execution, folder / "parameters.json", folder, framework=framework)
+
+        folder = made_once(f"brought-{framework}", fill)
+        return {name: dict(np.load(folder / f"{name}.npz")) for name in asked}
 
     return bring
 

@@ -22,26 +22,22 @@ ZERO_GRADIENT = "transformer adam"
 LARGEST = 1e-5  # relative L2 norm after STEPS steps; a wrong epsilon or learning rate gives more than 1e-3
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("trajectories")
-
-
 @pytest.fixture
-def recorded(answers: Callable[..., list[Any]], folder: Path) -> Callable[[str], dict[str, Any]]:
+def recorded(ask: Callable[..., Any], made_once: Callable[..., Path]) -> Callable[[str], dict[str, Any]]:
     """The trajectories and weights of a framework by network and optimizer, recorded once."""
 
-    def ask(framework: str) -> dict[str, Any]:
-        kept = folder / f"{framework}.json"
-        if not kept.exists():
-            words = ("trajectory_probe.py", framework, FRAMEWORKS[framework].executions[0], STEPS, folder)
-            kept.write_text(json.dumps(answers(*words, framework=framework)[0]))
+    def recorded(framework: str) -> dict[str, Any]:
+        def record(folder: Path) -> None:
+            words = ("trajectory_probe", framework, FRAMEWORKS[framework].executions[0], STEPS, folder)
+            (folder / "found.json").write_text(json.dumps(ask(*words, framework=framework)))
+
+        folder = made_once(f"trajectories-{framework}", record)
         return {
             key: (Recorded("s", framework, 1, from_json(Trajectory, found)), np.load(folder / name))
-            for key, (name, found) in json.loads(kept.read_text()).items()
+            for key, (name, found) in json.loads((folder / "found.json").read_text()).items()
         }
 
-    return ask
+    return recorded
 
 
 @pytest.mark.parametrize("framework", [name for name in TRAINING_FRAMEWORKS if name != "pytorch"])

@@ -14,10 +14,10 @@ INEXACT = {("mxnet", "backward")}  # the cross entropy, as in test_operators.py
 
 
 @pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
-def test_no_correct_network_is_a_false_alarm(framework: str, answers: Any) -> None:
+def test_no_correct_network_is_a_false_alarm(framework: str, ask: Any) -> None:
     models = "mlp,lstm,lstm_stack,transformer,gpt"
-    words = ("validation_probe.py", framework, FRAMEWORKS[framework].executions[0], models, SEEDS)
-    (found,) = answers(*words, framework=framework)
+    words = ("validation_probe", framework, FRAMEWORKS[framework].executions[0], models, SEEDS)
+    found = ask(*words, framework=framework)
     assert len(found) == 5 * 2 * SEEDS
     failed = [each for each in found if each[3] != PASSED]
     assert [each for each in failed if (framework, each[1]) not in INEXACT] == []
@@ -25,10 +25,10 @@ def test_no_correct_network_is_a_false_alarm(framework: str, answers: Any) -> No
 
 @pytest.mark.long
 @pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
-def test_convolutions_and_pooling_of_no_framework_are_a_false_alarm(framework: str, answers: Any) -> None:
+def test_convolutions_and_pooling_of_no_framework_are_a_false_alarm(framework: str, ask: Any) -> None:
     """In inference: in training, batches of this size have too large bounds."""
-    words = ("validation_probe.py", framework, FRAMEWORKS[framework].executions[0], "resnet50", 1)
-    (found,) = answers(*words, framework=framework)
+    words = ("validation_probe", framework, FRAMEWORKS[framework].executions[0], "resnet50", 1)
+    found = ask(*words, framework=framework)
     verdicts = {task: (verdict, reason) for _, task, _, verdict, reason, _ in found}
     assert verdicts["inference"] == (PASSED, None)
     assert verdicts["backward"][0] == NOT_VALIDATED
@@ -37,9 +37,9 @@ def test_convolutions_and_pooling_of_no_framework_are_a_false_alarm(framework: s
 
 @pytest.mark.long
 @pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
-def test_gradients_of_convolutions_of_no_framework_are_a_false_alarm(framework: str, answers: Any) -> None:
+def test_gradients_of_convolutions_of_no_framework_are_a_false_alarm(framework: str, ask: Any) -> None:
     """AlexNet has no batch normalization, so that its bounds are small enough in the backward pass."""
-    words = ("validation_probe.py", framework, FRAMEWORKS[framework].executions[0], "alexnet", 1)
-    (found,) = answers(*words, framework=framework)
+    words = ("validation_probe", framework, FRAMEWORKS[framework].executions[0], "alexnet", 1)
+    found = ask(*words, framework=framework)
     verdicts = {task: (verdict, reason) for _, task, _, verdict, reason, _ in found}
     assert verdicts == dict.fromkeys(("inference", "backward"), (PASSED, None))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hpcbench.config.parameters import Parameters
+from tests.frameworks.asking import Asked
 
 BERT = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
 T5 = {"num_layers": 1, "d_model": 32, "num_heads": 2, "d_ff": 32, "d_kv": 16}
@@ -31,7 +32,7 @@ def build():
 
 
 @pytest.fixture
-def probe(answers: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+def probe(asked: Asked) -> Callable[..., list[Any]]:
     """What models compute, or why they are refused, on each rank."""
 
     def probe(*cases: dict[str, Any], ranks: int = 1, environment: str = "pytorch-zoo") -> list[Any]:
@@ -39,9 +40,8 @@ def probe(answers: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
             {**Parameters.model_validate({"framework": "pytorch", **each}).planned(), "execution": "eager"}
             for each in cases
         ]
-        return answers(
-            "zoo_probe.py", json.dumps(planned), 2, framework="pytorch", environment=environment, ranks=ranks
-        )
+        words = ("zoo_probe", json.dumps(planned), 2)
+        return asked.answers(*words, framework="pytorch", environment=environment, ranks=ranks)
 
     return probe
 

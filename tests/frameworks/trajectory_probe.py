@@ -1,24 +1,21 @@
 """Run in a framework's own environment: the trajectories of small networks, with the weights in files of a folder.
 
-PYTHONPATH=node.pyz python trajectory_probe.py FRAMEWORK EXECUTION STEPS FOLDER
+A question to answering.py: trajectory_probe FRAMEWORK EXECUTION STEPS FOLDER
 """
 
-import os
-import sys
 from pathlib import Path
 
 from hpcbench_carried.core.run_spec import PlannedRun
 from hpcbench_carried.core.typed_json import to_json
-from hpcbench_carried.node import frameworks
 from hpcbench_carried.node.worker import trajectory
-from probing import case, tell
+from probing import adapter_of, case
 
 MODELS = ("mlp", "lstm", "transformer")
 OPTIMIZERS = ("momentum", "adam")
 
 
 def main(framework, execution, steps, folder):
-    adapter = frameworks.load(framework)
+    adapter = adapter_of(framework)
     answers = {}
     for model in MODELS:
         for optimizer in OPTIMIZERS:
@@ -29,9 +26,4 @@ def main(framework, execution, steps, folder):
             name = f"{framework}-{model}-{optimizer}.npy"
             found = trajectory.record(adapter, adapter.build(problem), planned, str(Path(folder) / name))
             answers[f"{model} {optimizer}"] = [name, to_json(found)]
-    tell(answers)
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    return answers

@@ -1,29 +1,29 @@
-"""One rank of models of libraries, or of functions of a user in external_nets.py: built, stepped, and described."""
+"""One rank of models of libraries, or of functions of a user in external_nets.py: built, stepped, and described.
+
+A question to answering.py: zoo_probe CASES STEPS; CASES are the parameters of cases, as JSON.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import sys
 from typing import Any
 
 from hpcbench_carried.node.errors import BadModel, Unsupported
-from hpcbench_carried.node.frameworks import load
-from hpcbench_carried.node.launch.ranks import from_environment
 from hpcbench_carried.node.launch.rendezvous import Group
 from hpcbench_carried.node.workload import problem
+from probing import adapter_of, own_group
 
 
 def described(parameters: dict[str, Any], group: Group, steps: int) -> dict[str, Any]:
     """Return what one model computes, or why it is refused."""
     try:
-        network = load(parameters["framework"]).build(problem.of_case(parameters, group))
+        network = adapter_of(parameters["framework"]).build(problem.of_case(parameters, group))
     except (BadModel, Unsupported) as error:
         return {"refused": type(error).__name__, "error": str(error)}
     step = network.train if parameters["task"] == "training" else network.infer
     values = [float(network.to_numpy(step()).ravel()[0]) for _ in range(steps)]
     work = network.work
-    return {
+    found = {
         "parameter_count": work.parameter_count,
         "flops_per_item": work.flops_per_item,
         "input_shapes": work.input_shapes,
@@ -32,11 +32,11 @@ def described(parameters: dict[str, Any], group: Group, steps: int) -> dict[str,
         "fingerprint": work.graph_fingerprint,
         "weights": sum(float(abs(weight).sum()) for weight in network.weights()) if steps else 0.0,
     }
+    group.gather(None)
+    network.close()
+    return found
 
 
-group = Group(from_environment(os.environ))
-cases, steps = json.loads(sys.argv[1]), int(sys.argv[2])
-sys.stdout.write(json.dumps([described(each, group, steps) for each in cases]) + "\n")
-sys.stdout.flush()
-group.gather(None)
-os._exit(0)  # as the node code does: other ranks may have gone already
+def main(cases: str, steps: str) -> list[dict[str, Any]]:
+    """Return what each case computes in so many steps, or why it is refused."""
+    return [described(each, own_group(), int(steps)) for each in json.loads(cases)]

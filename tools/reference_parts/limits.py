@@ -20,7 +20,7 @@ from hpcbench.environments import packages, wheel_cache
 from hpcbench.node.checks import peaks
 from hpcbench.node.launch import local_launcher, rendezvous, supervisor
 from hpcbench.node.measurement import stopping_rules, timing
-from hpcbench.node.monitor import monitor
+from hpcbench.node.monitor import monitor, timeline
 from hpcbench.node.thread_schedule import file as plan_file
 from hpcbench.plan import case, packing, plan
 from hpcbench.report.charts import encoding, parallel
@@ -97,7 +97,7 @@ def run_limits() -> list[str]:
         Limit("time from SIGTERM to SIGKILL for a rank", _seconds(supervisor.TERMINATE_GRACE_S), ends),
         Limit("the same for the supervisor of a local run", _seconds(local_launcher.KILL_AFTER_S), ends),
         Limit("time from Ctrl-C to SIGKILL for a local run", _seconds(local_executor.STOP_GRACE_S), ends),
-        Limit("interval of the monitor", _seconds(monitor.INTERVAL_S), "longer if a reading takes long"),
+        Limit("interval of the monitor", _seconds(timeline.INTERVAL_S), "longer if a reading takes long"),
         Limit("CPU time of the monitor per node", f"{_percent(monitor.MOST)} of a core", "longer interval"),
     )
 

@@ -45,7 +45,7 @@ class ClockState:
     requested: DeviceState
     runs: int
     clock_mhz: float | None  # measured: of the SMs of the GPU, or of the CPUs of the run
-    clock_moved: bool  # by more than 2 % in the power window
+    clock_moved: bool  # by more than CLOCK_TOLERANCE in the power window
     step_s: Value | None
     power_w: Value | None
     joules_per_step: Value | None

@@ -28,12 +28,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from hpcbench.core.frameworks import TASKS
+from hpcbench.core.frameworks import DTYPE_BYTES, TASKS
 from hpcbench.models import blocks, catalog, memory_traffic, optimizers
 from hpcbench.util.fast_json import decoded
 
-SIZES = {"float32": 4, "bfloat16": 2, "float16": 2}  # bytes per number
-_MASTER = SIZES["float32"]  # bytes per trained weight (master weights)
+_MASTER = DTYPE_BYTES["float32"]  # bytes per trained weight (master weights)
 _GRADIENT, _WEIGHT = 2, 2  # numbers moved per trained weight: each is read once and written once
 
 
@@ -63,7 +62,7 @@ def step_work(
 
     Raise ValueError if the model or the dtype is unknown.
     """
-    if model not in catalog.MODELS or dtype not in SIZES:
+    if model not in catalog.MODELS or dtype not in DTYPE_BYTES:
         raise ValueError(f"model {model} does not support {dtype}")
     given: dict[str, Any] = decoded(model_options)
     chain, shape = catalog.network(model, catalog.resolved_options(model, given))
@@ -72,8 +71,8 @@ def step_work(
     read = memory_traffic.total_weights_read(chain, shape, batch_size)
     flops = batch_size * catalog.flops_of(chain, shape, training)
     if not training:
-        return StepWork(flops, SIZES[dtype] * (moved + read))
+        return StepWork(flops, DTYPE_BYTES[dtype] * (moved + read))
     state = optimizers.STATE_TENSORS[optimizers.name_in(optimizer)]
     numbers = batches * _GRADIENT + _WEIGHT * (1 + state)
     update = _MASTER * numbers * blocks.parameter_count(chain, shape)
-    return StepWork(batches * flops, batches * SIZES[dtype] * (3 * moved + 2 * read) + update)
+    return StepWork(batches * flops, batches * DTYPE_BYTES[dtype] * (3 * moved + 2 * read) + update)

@@ -38,7 +38,6 @@ EQUAL_PER_RANK, EQUAL_GLOBAL = "per rank", "global"  # which batch size is that 
 MARGIN = 0.01  # accuracies that differ by less are regarded as equal
 EQUAL, HIGHER, LOWER, INCONCLUSIVE = "equal", "higher", "lower", "inconclusive"
 SEEDS, RUNS = "seeds", "runs"
-ACCURACY = Quantity("accuracy", "accuracy", more_is_better=True)
 DIFFERENCE = Quantity("difference", "difference", more_is_better=True)
 
 

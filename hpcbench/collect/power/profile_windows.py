@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from hpcbench.collect.energy import parts_of
 from hpcbench.core.energy import Energy
-from hpcbench.core.profiling.operator_row import NETWORK, NO_WINDOW, OperatorRow
+from hpcbench.core.profiling.device_state import CLOCK_TOLERANCE
+from hpcbench.core.profiling.operator_row import NETWORK, OperatorRow
 from hpcbench.core.record import MonitorSummary, Record
 from hpcbench.core.record_field import described
 from hpcbench.node.monitor import energy, throttle_reasons
 from hpcbench.node.monitor.timeline import Timeline
 
 WAITED = 1.1  # time of a call in the window of a GPU, relative to its hot time: above it, the GPU waited for launches
-MOVED = 0.02  # range of a clock, as a fraction of its mean, above which a row is marked
 _KINDS = {"cpu": ("cpu", "memory"), "gpu": ("gpu",)}  # by device; the first one must be measured
 _THROTTLED = {
     throttle_reasons.POWER_CAP: "power cap",
@@ -40,10 +40,18 @@ class WindowReadings:
     energy_per_call_j: float | None = described("energy of one call, including the idle power", default=None)
     energy_uncertainty_j: float | None = described("its expanded uncertainty (about 95 %)", default=None)
     power_reason: str | None = described("why the power is null", default=None)
-    sm_clock_mhz: float | None = described("mean clock of the multiprocessors of the GPU", default=None)
+    sm_clock_mhz: float | None = described(
+        "mean clock of the multiprocessors of the GPU, in the same time as `clock_moved`", default=None
+    )
     memory_clock_mhz: float | None = described("mean clock of the memory of the GPU", default=None)
-    cpu_clock_mhz: float | None = described("mean clock of the CPUs of the run", default=None)
-    clock_moved: bool | None = described("whether the clock moved by more than 2 % in the power window", default=None)
+    cpu_clock_mhz: float | None = described(
+        "mean clock of the CPUs of the run, in the same time as `clock_moved`", default=None
+    )
+    clock_moved: bool | None = described(
+        f"whether the clock moved by more than {100 * CLOCK_TOLERANCE:g} % in the power window; without one, during "
+        "the measurement of the whole step (row `network`)",
+        default=None,
+    )
     temperature_c: float | None = described("highest temperature of the GPU", default=None)
     throttle_reasons: str | None = described(
         "reasons that throttled the GPU; empty text if there were none", default=None
@@ -90,11 +98,19 @@ def _positive(value: object) -> float | None:
     return float(value) if 0 < value < math.inf else None
 
 
-def readings(record: Record, timeline: Timeline, row: OperatorRow) -> WindowReadings:
-    """Return the readings of the device of `row` in its power window, with the reason if its power is unknown."""
+def has_readings(row: OperatorRow) -> bool:
+    """Return whether a row has a stretch of time for which the timeline shows power or clocks."""
+    return row.window_start_s is not None or row.measured_start_s is not None
+
+
+def readings(record: Record, timeline: Timeline, row: OperatorRow, no_window: str) -> WindowReadings:
+    """Return the readings of the device of `row` in its power window, with the reason if its power is unknown.
+
+    Without a power window, `no_window` is the reason, and there are the clocks during the measurement of the row.
+    """
     start_s, end_s, calls = row.window_start_s, row.window_end_s, row.window_calls
     if start_s is None or end_s is None or not end_s > start_s:
-        return without_power(NO_WINDOW)
+        return replace(_clocks_of_measurement(timeline, row), power_reason=no_window)
     try:
         node = MonitorSummary(timeline.host, end_s - start_s, energy.of_window(timeline, start_s, end_s))
         parts = [parts_of(record, node, kind) for kind in _KINDS.get(row.device, ())]
@@ -118,6 +134,18 @@ def readings(record: Record, timeline: Timeline, row: OperatorRow) -> WindowRead
         energy_per_call_j=joules / calls if calls else None,
         energy_uncertainty_j=uncertainty_j / calls if calls else None,
     )
+
+
+def _clocks_of_measurement(timeline: Timeline, row: OperatorRow) -> WindowReadings:
+    """Return the clocks during the measurement of the whole step; nothing for other rows, and if they are unknown."""
+    start_s, end_s = row.measured_start_s, row.measured_end_s
+    if start_s is None or end_s is None:
+        return WindowReadings()
+    try:
+        seen = _clocks(timeline, row.device, start_s, end_s)
+    except (LookupError, TypeError, ValueError, AttributeError):  # the timeline may have any content
+        return WindowReadings()
+    return replace(seen, temperature_c=None, throttle_reasons=None)
 
 
 def _waited(row: OperatorRow, window_s: float) -> str | None:
@@ -162,7 +190,8 @@ def _mean(values: Sequence[float], factor: float = 1.0) -> float | None:
 
 
 def _moved(clocks: Sequence[float]) -> bool | None:
-    return max(clocks) - min(clocks) > MOVED * fmean(clocks) if clocks else None
+    """Return whether a clock moved; None if fewer than two readings show it."""
+    return max(clocks) - min(clocks) > CLOCK_TOLERANCE * fmean(clocks) if len(clocks) > 1 else None
 
 
 def _throttled(bits: Sequence[float]) -> str:

@@ -12,6 +12,7 @@ from hpcbench.collect.power.profile_windows import (
     GpuFacts,
     WindowReadings,
     gpu_facts,
+    has_readings,
     readings,
     reason_of_run,
     without_power,
@@ -20,7 +21,7 @@ from hpcbench.collect.power.timelines import timelines_of
 from hpcbench.collect.profiles.columns import columns
 from hpcbench.collect.profiles.lines import read_profiles
 from hpcbench.core.profiling.device_state import OPERATOR, STATE
-from hpcbench.core.profiling.operator_row import IDLE, OperatorLine
+from hpcbench.core.profiling.operator_row import IDLE, NO_WINDOW, OperatorLine
 from hpcbench.core.record import Record
 from hpcbench.core.typed_json import to_json
 from hpcbench.core.variables import performance
@@ -56,8 +57,8 @@ def operator_table(paths: SweepPaths, records: Sequence[Record]) -> OperatorTabl
     }
     for record, run in timelines_of(paths, profiled):
         own, timeline = lines[id(record)], run[record.ranks[0].host]
-        if any(line.row.window_start_s is not None for line in own):
-            windows = [readings(record, timeline, line.row) for line in own]
+        if any(has_readings(line.row) for line in own):
+            windows = [readings(record, timeline, line.row, _no_window(record, own, line)) for line in own]
             profiles[id(record)] = _Profile(record, own, windows, gpu_facts(timeline))
     return OperatorTable(_frame(row for profile in profiles.values() for row in _rows(profile)), found.damaged)
 
@@ -77,9 +78,18 @@ def _frame(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
 
 def _without_timeline(record: Record, lines: Sequence[OperatorLine]) -> list[WindowReadings]:
     """Return the readings of the operators of a run whose timeline is missing, or not needed."""
-    if any(line.row.window_start_s is not None for line in lines):
+    if _any_window(lines):
         return [without_power("the timeline of the monitor was not found")] * len(lines)
     return [without_power(reason_of_run(record, line.row.device)) for line in lines]
+
+
+def _any_window(lines: Sequence[OperatorLine]) -> bool:
+    return any(line.row.window_start_s is not None for line in lines)
+
+
+def _no_window(record: Record, lines: Sequence[OperatorLine], line: OperatorLine) -> str:
+    """Return the reason if an operator has no power window: it was not chosen, or the run has none."""
+    return NO_WINDOW if _any_window(lines) else reason_of_run(record, line.row.device)
 
 
 def _rows(profile: _Profile) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field, fields
 from typing import Optional, Tuple
 
+CLOCK_TOLERANCE = 0.02  # relative change of a clock, or difference from the requested one, that is reported
+
 
 @dataclass(frozen=True)
 class DeviceState:

@@ -11,6 +11,7 @@ from typing import Any, Optional, Sequence, Tuple
 from ..record_field import described
 from .device_state import OPERATOR, STATE, DeviceState
 
+FOLDER = "operators"  # next to that of the records, with one file per file of records
 # The phase of an operator in a step.
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 # Rows that are not of one operator have one of these kinds.
@@ -73,6 +74,11 @@ class OperatorRow:
     in_network_calls: Optional[int] = described("calls that it is the mean of", default=None)
     reason: Optional[str] = described("why the operator was not timed alone", default=None)
 
+    measured_start_s: Optional[float] = described(
+        "row `network`: start of the measurement of the whole step, on the clock of `measurements.windows`",
+        default=None,
+    )
+    measured_end_s: Optional[float] = described("row `network`: end of this measurement", default=None)
     window_start_s: Optional[float] = described(
         "start of the power window, on the clock of `measurements.windows`", default=None
     )

@@ -4,9 +4,8 @@ from typing import Dict, List, Optional
 
 from ...core import ranges
 from ...core.check_result import NOTE, OK, WARNING, CheckResult
-from ..host.sysfs import System
+from ..host.sysfs import CPUFREQ, System
 
-_CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"
 # With these drivers the processor chooses its frequency: `powersave` is the default, and is not slow.
 _OWN_CHOICE = ("intel_pstate", "amd-pstate-epp")
 _REMEDY = "Ask the administrators for `performance` (cpupower frequency-set -g performance), or use srun --cpu-freq."
@@ -22,7 +21,7 @@ def check(system: System) -> List[CheckResult]:
         parts = ["%s on CPU %s" % (name, ranges.compact(c for c in names if names[c] == name)) for name in governors]
         means = "The speed of a task depends on its CPUs."
         return [CheckResult("governor", WARNING, ", ".join(parts), means, _REMEDY)]
-    return [_judged(governors[0], _CPUFREQ % system.cpus[0], system), *_capped(system)]
+    return [_judged(governors[0], CPUFREQ % system.cpus[0], system), *_capped(system)]
 
 
 def chosen(system: System) -> List[str]:
@@ -31,7 +30,7 @@ def chosen(system: System) -> List[str]:
 
 
 def _governors(system: System) -> Dict[int, Optional[str]]:
-    return {cpu: system.text(_CPUFREQ % cpu + "scaling_governor") for cpu in system.cpus}
+    return {cpu: system.text(CPUFREQ % cpu + "scaling_governor") for cpu in system.cpus}
 
 
 def _judged(governor: str, folder: str, system: System) -> CheckResult:
@@ -56,7 +55,7 @@ def _capped(system: System) -> List[CheckResult]:
     """Return the CPUs with a limit below the maximum frequency of the processor."""
     low = []
     for cpu in system.cpus:
-        limit, most = (system.number(_CPUFREQ % cpu + name) for name in ("scaling_max_freq", "cpuinfo_max_freq"))
+        limit, most = (system.number(CPUFREQ % cpu + name) for name in ("scaling_max_freq", "cpuinfo_max_freq"))
         if limit and most and limit < most:
             low.append((limit, most, cpu))
     if not low:

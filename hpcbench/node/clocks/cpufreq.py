@@ -5,10 +5,9 @@ from typing import Any, ClassVar, Dict, List, Optional
 
 from ...core import ranges
 from ...core.profiling.device_state import DeviceState
-from ..host.sysfs import System
+from ..host.sysfs import CPUFREQ, System
 from .control import LOWEST_FRACTION, Control, NotPermitted
 
-_POLICY = "sys/devices/system/cpu/cpu%d/cpufreq/"
 _LIMITS = ("scaling_min_freq", "scaling_max_freq")
 
 
@@ -19,7 +18,7 @@ class FrequencyLimits(Control):
 
     def __init__(self, system: System) -> None:
         """Find the limits. Raise NotPermitted if they cannot be changed, or also apply to other CPUs."""
-        self._folders = [_POLICY % cpu for cpu in system.cpus]
+        self._folders = [CPUFREQ % cpu for cpu in system.cpus]
         self._system = system
         lowest = [system.number(folder + "cpuinfo_min_freq") for folder in self._folders]
         highest = [system.number(folder + "cpuinfo_max_freq") for folder in self._folders]
@@ -67,7 +66,7 @@ class FrequencyLimits(Control):
         system, limits = System([], saved["root"]), {}
         for cpu, limits_khz in saved["limits"].items():
             for name, khz in zip(_LIMITS, limits_khz):
-                limits[system.path(_POLICY % int(cpu) + name)] = "%d" % khz
+                limits[system.path(CPUFREQ % int(cpu) + name)] = "%d" % khz
         _write(limits)
 
     def clock_mhz(self) -> Optional[float]:

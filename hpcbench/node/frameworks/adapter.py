@@ -19,7 +19,7 @@ from typing import (
     Type,
 )
 
-from ...core.frameworks import LOCAL_SGD, TASKS
+from ...core.frameworks import DTYPE_BYTES, LOCAL_SGD, TASKS
 from ...core.profiling.operator_row import OperatorRow
 from ...core.record import Work
 from ...core.training.saved_activations import SavedActivations
@@ -31,7 +31,7 @@ from ..errors import Unsupported
 from ..workload.data import Items
 from ..workload.problem import Problem
 from .operator_call import OperatorCall, Request
-from .operator_memory import BYTES, check_memory
+from .operator_memory import check_memory
 from .profile_request import ProfileRequest
 from .supported_library import SupportedLibrary
 
@@ -244,8 +244,8 @@ class OperatorComputation(Computation):
         return Work(
             flops_per_item=operator.flops(phase) or None,
             items_per_step=1 if operator.is_collective else self.problem.group.size,
-            bytes_per_item=operator.bytes_moved(phase, BYTES[dtype]),
-            bus_bytes_per_item=operator.bus_bytes(self.problem.group.size, BYTES[dtype]),
+            bytes_per_item=operator.bytes_moved(phase, DTYPE_BYTES[dtype]),
+            bus_bytes_per_item=operator.bus_bytes(self.problem.group.size, DTYPE_BYTES[dtype]),
             input_shapes={name: array.shape for name, array in operator.arrays().items()},
             dtype=dtype,
             math_mode="float32" if dtype == "float32" else "pure",

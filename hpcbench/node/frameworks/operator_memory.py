@@ -2,12 +2,12 @@
 
 from typing import Optional
 
+from ...core.frameworks import DTYPE_BYTES
 from ...models.operators.operator import FORWARD, Operator
 from ..errors import Unsupported
 from ..host.memory import available_bytes
 from ..host.sysfs import this_system
 
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _AS_DRAWN = 4  # bytes of each number before it is converted to the data type of the case
 
 
@@ -20,7 +20,7 @@ def needed_device_bytes(operator: Operator, phase: str, dtype: str) -> int:
     """Return the memory of a device that the arrays and results of a phase need, without temporary memory."""
     arrays = operator.arrays()
     results = operator.output().size + sum(arrays[name].size for name in operator.gradients(phase))
-    return (_held(operator, phase) + results) * BYTES[dtype]
+    return (_held(operator, phase) + results) * DTYPE_BYTES[dtype]
 
 
 def check_memory(operator: Operator, phase: str, dtype: str, free_on_device: Optional[int]) -> None:

@@ -1,6 +1,6 @@
 """What a worker asks the operator profiler of a framework for."""
 
-from typing import NamedTuple, Sequence
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 from ..measurement.stopping_rules import Settings
 
@@ -10,5 +10,6 @@ class ProfileRequest(NamedTuple):
 
     settings: Settings  # of the measurement of the network
     step_times_s: Sequence[float]  # its measurements
+    measured_s: Tuple[Optional[float], Optional[float]] = (None, None)  # their start and end, on the monotonic clock
     windows: int = 0  # the number of operators that get a power window
     window_s: float = 0.0  # how long a power window lasts

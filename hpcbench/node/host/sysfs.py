@@ -6,6 +6,8 @@ from typing import List, NamedTuple, Optional
 
 from .hardware import usable_cpus
 
+CPUFREQ = "sys/devices/system/cpu/cpu%d/cpufreq/"  # the frequency of a CPU
+
 
 class System(NamedTuple):
     """The CPUs that this process may run on, and the root of /proc and /sys. Paths have no leading slash."""

@@ -2,7 +2,9 @@
 
 import math
 from statistics import median
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ...core.samples import Z_95
 
 PRECISION = "precision"  # the CI of the median is as narrow as requested
 SETTLED = "settled"  # the CI stops narrowing: more measurements would not average the remaining noise out
@@ -10,7 +12,6 @@ MAX_TIME = "max_time"
 MAX_SAMPLES = "max_measurements"
 
 MAX_SAMPLES_KEPT = 100_000  # the record has all of them
-_Z = 1.959964  # of the normal distribution: 95 %, two-sided
 _PARTS = 16  # of a series, for the variance of noise that lasts longer than a measurement
 _SHRUNK = 0.9  # the CI of independent measurements narrows to 0.71 of its width when their number doubles
 
@@ -23,6 +24,11 @@ class Settings(NamedTuple):
     min_time_s: float
     max_time_s: float
     max_warmup_s: float
+
+
+def settings_of(measure: Mapping[str, Any]) -> Settings:
+    """Return the settings that `measure` of an experiment has, by name."""
+    return Settings(*(measure[name] for name in Settings._fields))
 
 
 class Stopping:
@@ -67,7 +73,7 @@ def interval(times_s: Sequence[float]) -> Optional[Tuple[float, float]]:
     """
     ordered = sorted(times_s)
     count = len(ordered)
-    reach = _Z * math.sqrt(count * inflation(times_s, median(ordered))) / 2
+    reach = Z_95 * math.sqrt(count * inflation(times_s, median(ordered))) / 2
     low, high = math.ceil(count / 2 - reach), math.ceil(count / 2 + reach)  # ranks from 1
     return None if low < 1 or high > count else (ordered[low - 1], ordered[high - 1])
 

@@ -4,11 +4,10 @@ import math
 from statistics import median
 from typing import Sequence, Tuple
 
-from ...core.samples import medians_of_parts
+from ...core.samples import Z_95, medians_of_parts
 
 MIN_VALUES = 5  # values that can show a trend at 5 %: all ten pairs in order have p = 0.027
 MAX_PARTS = 32  # a longer series becomes medians of equal parts, which are robust; the cost of the test is quadratic
-_Z = 1.959964  # of the normal distribution, two-sided, at 5 %
 
 
 def is_steady(times_s: Sequence[float], tolerance: float) -> bool:
@@ -31,7 +30,7 @@ def has_trend(values: Sequence[float]) -> bool:
     for ties of Kendall (1975, "Rank Correlation Methods", chapter 4).
     """
     score, variance = mann_kendall(values)
-    return variance > 0 and (abs(score) - 1) / math.sqrt(variance) > _Z
+    return variance > 0 and (abs(score) - 1) / math.sqrt(variance) > Z_95
 
 
 def mann_kendall(values: Sequence[float]) -> Tuple[int, float]:

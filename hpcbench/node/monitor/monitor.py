@@ -17,9 +17,8 @@ from .processes import OwnProcesses
 from .protocol import BEGIN, BUSY, END, ENDED, FAILED, IDLE, QUIET, WATCHING, Command, Commands, reply
 from .sampling_budget import allowances
 from .sources.base import GAUGE, HostView, Source, Values
-from .timeline import Writer, file_name
+from .timeline import INTERVAL_S, Writer, file_name
 
-INTERVAL_S = 0.1
 FINEST = 1 / 5000  # interval of readings as a fraction of the monitored time
 SEARCH_SHARE = 0.0005  # of one core, for the search for new processes after the first are found
 SEARCH_S = 3.0  # maximum interval of searches, since processes may be moved; limit of the saved share

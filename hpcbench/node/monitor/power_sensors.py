@@ -10,6 +10,7 @@
 - AMD's accelerators and Cray's counters: McDaniel et al., "Fine-grained power and energy attribution on AMD
   GPU/APU-based exascale nodes" (ISC 2026; arXiv 2604.06056): counters every 1 ms and every 100 ms; the power of MI200
   is an average that takes seconds to follow. Cray's power was within 5 % on one system, 1 % on another.
+- Grace: the firmware averages over 50 ms or 1 s, as the meter reports it. The error is not published.
 """
 
 from typing import Dict, NamedTuple, Optional
@@ -54,9 +55,12 @@ _AVERAGED_S = 1.0
 _NVIDIA_ERROR = 0.05
 _UNKNOWN = "blackwell"  # newer architectures are treated as the newest known one
 
+GRACE_FAST, GRACE_SLOW = "grace 50 ms average power", "grace 1 s average power"
 SENSORS: Dict[str, Sensor] = {
     "rapl": Sensor(0.001, resolution_j=2**-14),
     "cray": Sensor(0.1, resolution_j=1.0, error=0.05),
+    GRACE_FAST: Sensor(0.05, window_s=0.05),
+    GRACE_SLOW: Sensor(1.0, window_s=1.0),
     "amd energy counter": Sensor(0.001, resolution_j=15.3e-6),
     "amd current power": Sensor(0.001),
     "amd average power": Sensor(0.001, window_s=5.0),

@@ -6,9 +6,8 @@ from ...core.energy import KIND_SOURCES
 from ...core.profiling.which_cases import SHORTEST_WINDOW_S
 from .energy import NEEDED
 from .power_sensors import SENSORS, Meter
-from .timeline import Timeline
+from .timeline import INTERVAL_S, Timeline
 
-_INTERVAL_S = 0.1  # of the monitor; a value lies up to one interval from each end of a window
 _CPU, _GPU = "cpu", "gpu"
 
 
@@ -28,4 +27,5 @@ def _needed_s(meter: Meter) -> Optional[float]:
     sensor = SENSORS.get(meter.counter_sensor if meter.counter else meter.power_sensor)
     if sensor is None:
         return None
-    return max(SHORTEST_WINDOW_S, NEEDED * (sensor.period_s + sensor.window_s + 2 * _INTERVAL_S))
+    # A value lies up to one interval of the monitor from each end of a window.
+    return max(SHORTEST_WINDOW_S, NEEDED * (sensor.period_s + sensor.window_s + 2 * INTERVAL_S))

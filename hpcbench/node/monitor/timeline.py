@@ -17,6 +17,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 from ...core.files import appending, no_link, write_all
 
 SCHEMA = 1
+INTERVAL_S = 0.1  # between two readings, if they do not take long
 PREFIX, SUFFIX = "monitor-", ".jsonl"
 # Maximum characters of a line, and of all lines: another user may have written the file. A monitor writes some 30 MB a
 # day.

@@ -6,13 +6,11 @@ import sys
 from typing import Any, Dict, Iterator, List
 
 from ...core.files import append_lines, no_link
-from ...core.profiling.operator_row import OperatorLine, OperatorRow
+from ...core.profiling.operator_row import FOLDER, OperatorLine, OperatorRow
 from ...core.record import Record
 from ...core.typed_json import from_json, to_json
 from ..launch.rank_files import OPERATORS
 from . import kept_output
-
-FOLDER = "operators"  # next to that of the records, with one file per file of records
 
 
 def beside(path: str) -> str:

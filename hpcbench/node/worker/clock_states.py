@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from ...core.profiling.device_state import DeviceState
+from ...core.profiling.device_state import CLOCK_TOLERANCE, DeviceState
 from ...core.profiling.operator_row import OperatorRow
 from ..clocks import choose, guard, leftovers
 from ..clocks.control import Control, NotPermitted
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Computation
 
 _READINGS = 5  # of the clock in a state
-_TOLERANCE = 0.02  # relative difference between requested and measured clock, beyond which there is a warning
 Keep = Callable[[OperatorRow], None]
 
 
@@ -69,7 +68,9 @@ def _measured(computation: "Computation", request: ProfileRequest) -> ProfileReq
     """Return the request with measurements of the whole step in the present state."""
     step = _step(computation)
     samples = timing.measure(step, computation.synchronize, request.settings)
-    return request._replace(step_times_s=[time for time in samples.times_s if time is not None])
+    measured_s = (samples.windows[0].start_s, samples.windows[-1].end_s)
+    times_s = [time for time in samples.times_s if time is not None]
+    return request._replace(step_times_s=times_s, measured_s=measured_s)
 
 
 def _step(computation: "Computation") -> Callable[[], Any]:
@@ -92,7 +93,7 @@ def _clock_mhz(computation: "Computation", control: Control) -> Optional[float]:
 def _unlike(state: DeviceState, clock_mhz: Optional[float]) -> List[str]:
     """Return a warning if the clock in a state is not the requested one."""
     wanted = state.requested_clock_mhz
-    if wanted is None or clock_mhz is None or abs(clock_mhz - wanted) <= _TOLERANCE * wanted:
+    if wanted is None or clock_mhz is None or abs(clock_mhz - wanted) <= CLOCK_TOLERANCE * wanted:
         return []
     return ["profile: %s was requested, but the clock was %.0f MHz" % (_in_words(state), clock_mhz)]
 

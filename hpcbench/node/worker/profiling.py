@@ -63,8 +63,10 @@ def _check(planned: PlannedRun) -> None:
 
 def _request(planned: PlannedRun, facts: Dict[str, Any], power: Any, scratch: str) -> ProfileRequest:
     """Return what to profile. With `auto`, there are power windows only if the monitor has a power sensor."""
-    settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
-    request = ProfileRequest(settings, facts["measurements"]["times_s"])
+    settings = stopping_rules.settings_of(planned.measure)
+    windows = facts["measurements"]["windows"]
+    measured_s = (windows[0][0], windows[-1][1])
+    request = ProfileRequest(settings, facts["measurements"]["times_s"], measured_s)
     if power == _OFF:
         return request
     path = os.path.join(scratch, timeline.file_name(hostname.name(os.environ)))

@@ -181,7 +181,7 @@ def _measure(
             later_parts.skip(planned, outlet.files, group.rank, facts, "the training missed its target accuracy")
             raise
     else:
-        settings = stopping_rules.Settings(*(planned.measure[name] for name in stopping_rules.Settings._fields))
+        settings = stopping_rules.settings_of(planned.measure)
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
         samples = _sampled(network, step, settings, group, facts)

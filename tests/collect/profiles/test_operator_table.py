@@ -169,6 +169,29 @@ def test_a_cpu_whose_clock_moved_by_more_than_2_percent_is_marked_with_a_mock_se
     assert pd.isna(row["sm_clock_mhz"])
 
 
+@pytest.mark.parametrize(("device", "column"), [("cpu", "cpu_clock_mhz"), ("gpu", "sm_clock_mhz")])
+def test_without_a_power_sensor_the_whole_step_has_its_clock_with_a_mock_timeline(
+    profiled: MakeRecord, table: Write, kept: Path, device: str, column: str
+) -> None:
+    gauges = {
+        "cpu.clock_mean_khz": lambda at: 3e6 * (1.0 if at < 15 else 0.5),
+        "gpu0.clock_sm_mhz": lambda at: 3e3 * (1.0 if at < 15 else 0.5),
+    }
+    mock_timeline.write(kept, {}, gauges)
+    stretches = [(5.0, 14.0), (20.0, 29.0), (10.0, 20.0), (10.01, 10.11), (100.0, 101.0)]
+    steps = [
+        an_operator("network", device=device, requested_clock_mhz=place, measured_start_s=start, measured_end_s=end)
+        for place, (start, end) in enumerate(stretches)
+    ]
+    record = profiled(parameters=ON_GPU) if device == "gpu" else profiled()
+    frame = table(record, *steps, an_operator(device=device))
+    assert frame[column].fillna(0).to_list() == pytest.approx([3000, 1500, 2250, 3000, 0, 0], rel=0.02)
+    moved = [None if pd.isna(value) else bool(value) for value in frame["clock_moved"]]
+    assert moved == [False, False, True, None, None, None], "one reading does not show whether a clock moved"
+    assert set(frame["power_reason"]) == {"the node was not monitored"}, "as before, for the record has no monitor"
+    assert frame["power_w"].isna().all()
+
+
 @pytest.mark.parametrize(
     ("window", "meters", "reason"),
     [

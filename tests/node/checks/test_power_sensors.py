@@ -52,6 +52,21 @@ def test_the_counters_of_a_cray_are_the_nodes(lay) -> None:
     assert finding.found == "cray: node; readable by everybody"
 
 
+@pytest.mark.parametrize("folder", ["hwmon3", "hwmon3/device"])
+def test_the_power_meters_of_grace_are_those_of_its_sockets(lay, folder: str) -> None:
+    meter = f"sys/class/hwmon/{folder}/power1_"
+    (finding,) = power_sensors.check(lay({f"{meter}oem_info": "Grace Power Socket 0\n", f"{meter}average": "9000000"}))
+    assert (finding.subject, finding.level) == ("CPU energy", OK)
+    assert finding.found == "grace: cpu0; readable by everybody"
+
+
+def test_the_power_meter_of_another_server_is_no_sensor(lay) -> None:
+    (finding,) = power_sensors.check(
+        lay({f"sys/class/hwmon/hwmon0/power1_{name}": text for name, text in (("oem_info", ""), ("average", "9"))})
+    )
+    assert "no sensor" in finding.found
+
+
 def test_a_machine_without_a_sensor_says_so(lay) -> None:
     (finding,) = power_sensors.check(lay({}))
     assert (finding.subject, finding.level) == ("CPU energy", NOTE)

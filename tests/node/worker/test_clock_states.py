@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,6 +88,9 @@ def test_three_states_are_three_sets_of_rows_and_the_clock_is_restored(profiled:
 def test_the_whole_step_is_measured_again_in_each_state(profiled: Profiled) -> None:
     run(profiled)
     assert all(0 < max(request.step_times_s) < 9.0 for request in profiled.requests)
+    measured_s = [request.measured_s for request in profiled.requests]
+    assert all(start_s < end_s for start_s, end_s in measured_s)
+    assert all(before[1] < after[0] for before, after in pairwise(measured_s))
     assert {(request.windows, request.window_s) for request in profiled.requests} == {(2, 0.01)}
 
 

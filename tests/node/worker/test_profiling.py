@@ -54,7 +54,10 @@ def profile(tmp_path: Path, make_planned: MakePlanned) -> Callable[..., list[str
     def run(adapter: Adapter, power: Any = "auto", **parameters: Any) -> list[str]:
         planned = make_planned(**parameters)
         planned = planned._replace(measure={**planned.measure, "profile": {"power": power}})
-        facts: dict[str, Any] = {"warnings": [], "measurements": {"times_s": [1.0, 2.0]}}
+        facts: dict[str, Any] = {
+            "warnings": [],
+            "measurements": {"times_s": [1.0, 2.0], "windows": [[5.0, 6.0, 1], [7.0, 9.0, 1]]},
+        }
         profiling.profile(adapter, None, planned, facts, str(tmp_path / "operators.jsonl"))
         found: list[str] = facts["warnings"]
         return found
@@ -73,6 +76,7 @@ def test_rows_are_lines(profile: Callable[..., list[str]], tmp_path: Path) -> No
     (line,) = (tmp_path / "operators.jsonl").read_text().splitlines()
     assert (json.loads(line)["hot_s"], json.loads(line)["kind"]) == (1e-3, "gemm")
     assert adapter.requests[0].step_times_s == [1.0, 2.0]
+    assert adapter.requests[0].measured_s == (5.0, 9.0)
 
 
 def test_an_error_is_a_warning_and_keeps_the_rows(profile: Callable[..., list[str]], tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ KERAS = SupportedLibrary("Keras", keras.__version__, "3", "4")
 # The native layout of each backend: with the other one, every convolution would transpose its input.
 CHANNELS_FIRST = keras.backend.backend() == "torch"
 keras.config.set_image_data_format("channels_first" if CHANNELS_FIRST else "channels_last")
-_CHANNELS = 1 if CHANNELS_FIRST else -1
+CHANNELS = 1 if CHANNELS_FIRST else -1
 
 
 def model_of(problem: Problem) -> keras.Model:
@@ -54,7 +54,7 @@ def _applied(layer: Layer, tensor: Tensor, shape: Shape, weights: InitialWeights
         return keras.layers.Add()([body, _chain(layer.shortcut, tensor, shape, weights)])
     if isinstance(layer, blocks.Branches):
         results = [_chain(body, tensor, shape, weights) for body in layer.bodies]
-        return keras.layers.Concatenate(axis=_CHANNELS)(results)
+        return keras.layers.Concatenate(axis=CHANNELS)(results)
     if isinstance(layer, blocks.EncoderLayer):
         return _chain(layer.parts, tensor, shape, weights)
     return _BUILDERS[type(layer)](layer, tensor, weights.of(layer, shape))
@@ -76,7 +76,7 @@ def _conv(layer: layers.Conv, tensor: Tensor, arrays: Arrays) -> Tensor:
 
 
 def _batch_norm(layer: layers.BatchNorm, tensor: Tensor, arrays: Arrays) -> Tensor:
-    norm = keras.layers.BatchNormalization(axis=_CHANNELS, momentum=0.9, epsilon=layer.epsilon)
+    norm = keras.layers.BatchNormalization(axis=CHANNELS, momentum=0.9, epsilon=layer.epsilon)
     scale = arrays["scale"]
     return _with([scale, arrays["offset"], numpy.zeros_like(scale), numpy.ones_like(scale)], norm, tensor)
 

@@ -13,13 +13,12 @@ from keras import ops
 from ....models.losses import MSE
 from ....models.operators import movement, normalization, pointwise, products, recurrent, reductions
 from ....models.operators.operator import Operator
-from .layers import CHANNELS_FIRST
+from .layers import CHANNELS, CHANNELS_FIRST
 from .losses import LOSSES, cross_entropy
 
 Tensor = Any
 Function = Callable[..., Tensor]
 State = Callable[[Any, int, Any], Dict[str, Tensor]]  # takes an operator, a seed and a dtype
-_CHANNELS = 1 if CHANNELS_FIRST else -1
 _SIDES = (2, 3) if CHANNELS_FIRST else (1, 2)
 
 
@@ -124,10 +123,10 @@ def _batch_norm(
     dtype = keras.backend.result_type(x.dtype, "float32")
     values, scale, offset = (ops.cast(each, dtype) for each in (x, scale, offset))
     if operator.training:
-        mean, variance = ops.moments(values, [axis for axis in range(4) if axis != _CHANNELS % 4])
+        mean, variance = ops.moments(values, [axis for axis in range(4) if axis != CHANNELS % 4])
     else:
         mean, variance = (ops.cast(running[name], dtype) for name in ("mean", "variance"))
-    normalized = ops.batch_normalization(values, mean, variance, _CHANNELS, offset, scale, normalization.EPSILON)
+    normalized = ops.batch_normalization(values, mean, variance, CHANNELS, offset, scale, normalization.EPSILON)
     return ops.cast(normalized, x.dtype)
 
 
@@ -205,7 +204,7 @@ FUNCTIONS: Dict[Type[Operator], Function] = {
     pointwise.Dropout: _dropout,
     movement.Embedding: _of(lambda indices, table: ops.take(table, indices, 0)),
     movement.Transpose: _transpose,
-    movement.Concat: _of(lambda a, b: ops.concatenate([a, b], _CHANNELS)),
+    movement.Concat: _of(lambda a, b: ops.concatenate([a, b], CHANNELS)),
     movement.Flatten: _flatten,
 }
 STATES: Dict[Type[Operator], State] = {

@@ -12,7 +12,7 @@ from ....models.initial_weights import InitialWeights
 from ....models.layers import Layer, Layers, Shape
 
 Arrays = Dict[str, numpy.ndarray]
-_MASKED = -30000.0  # added to scores before the softmax; representable in float16
+MASKED = -30000.0  # added to scores before the softmax; representable in float16
 
 Tensor = Any  # an NDArray, or a Symbol while a graph is built; F is the module of its functions
 
@@ -84,7 +84,7 @@ class Attention(gluon.HybridBlock):
             self.dropout = nn.Dropout(layer.dropout)
             self.result = nn.Dense(width, in_units=width, flatten=False)
             if layer.causal:
-                later = numpy.triu(numpy.full((shape[0], shape[0]), _MASKED, numpy.float32), 1)
+                later = numpy.triu(numpy.full((shape[0], shape[0]), MASKED, numpy.float32), 1)
                 self.mask = self.params.get_constant("mask", later[numpy.newaxis])
                 self.mask.initialize()
         _set_dense(self.projection, {part: self._by_head(arrays, part) for part in ("kernel", "bias")})

@@ -12,11 +12,11 @@ from mxnet import gluon
 
 from ....models.operators import movement, normalization, pointwise, products, recurrent, reductions
 from ....models.operators.operator import Operator
+from .layers import MASKED
 
 Tensor = Any  # an NDArray, or a Symbol while a graph is built; ops is the module of its functions
 Tensors = Dict[str, Tensor]
 Function = Callable[..., Tensor]  # of ops and the inputs
-_MASKED = -30000.0  # added to scores before the softmax; representable in float16
 
 
 class Built(NamedTuple):
@@ -65,7 +65,7 @@ def _conv2d(operator: products.Conv2d, tensors: Tensors) -> Built:
 def _attention(operator: products.Attention, tensors: Tensors) -> Built:
     """Return the attention of GluonNLP, without MXNet's fused functions: they take the three arrays as one."""
     query = tensors["query"]
-    later = numpy.triu(numpy.full((operator.time, operator.time), _MASKED), 1)
+    later = numpy.triu(numpy.full((operator.time, operator.time), MASKED), 1)
     mask = mx.nd.array(later, query.context, query.dtype).reshape((1, 1, *later.shape))
 
     def function(ops: Any, query: Tensor, key: Tensor, value: Tensor, *masks: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from .cpu import Cpu
 from .cray import Cray
 from .disk import Disk, OwnIo
 from .frequency import Frequency
+from .grace import Grace
 from .infiniband import InfiniBand
 from .lustre import Lustre
 from .memory import Memory
@@ -21,7 +22,7 @@ from .rapl import Rapl
 _NODE: Tuple[Type[Source], ...] = (Cpu, Own, Waiting, Switches, Quota, Pressure, Memory, Frequency)
 _TRANSFERS: Tuple[Type[Source], ...] = (Disk, OwnIo, Network, Lustre, InfiniBand)
 _GPUS: Tuple[Type[Source], ...] = (Nvidia, NvidiaEnergy, NvidiaProcesses, Amd, AmdEnergy, AmdProcesses)
-_ENERGY: Tuple[Type[Source], ...] = (Rapl, Cray)
+_ENERGY: Tuple[Type[Source], ...] = (Rapl, Grace, Cray)
 ALL = (*_NODE, *_TRANSFERS, *_GPUS, *_ENERGY)
 
 

@@ -97,8 +97,9 @@ class _Total:
 
 def sum_of_squares(array: "numpy.ndarray") -> float:
     """Return the sum of the squares of an array, in float64."""
-    numbers = array if array.flags.c_contiguous else array.T
-    return product_of(numbers, numbers)
+    numbers = array.ravel(order="K")  # in the order of memory, without a copy of transposed arrays
+    parts = (numbers[part].astype(numpy.float64, copy=False) for part in blocks(numbers.shape))
+    return float(sum(numpy.vdot(part, part) for part in parts))
 
 
 def product_of(first: "numpy.ndarray", second: "numpy.ndarray") -> float:

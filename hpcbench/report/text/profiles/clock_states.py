@@ -8,6 +8,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.profiles.clock_states import ClockState, ClockStates, Value
+from hpcbench.core.profiling.device_state import CLOCK_TOLERANCE
 from hpcbench.report.text.numbers import between, column_format, duration, figure
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
@@ -20,18 +21,19 @@ RULE = (
     "other."
 )
 _CLOCK, _POWER, _METHOD = 2, 3, 4  # values of Column.gives_way
-_TIME = Quantity("time_median_s", "time", "s", better="shorter")
+TIME = Quantity("time_median_s", "time", "s", better="shorter")
 _JOULES = Quantity("joules_per_step", "energy", "J", better="lower")
 _WATTS = Quantity("power_w", "power", "W", better="lower")
 _NAMED = 3  # states in a sentence
 MOVED = "*"
-CLOCK_MOVED = f"{MOVED}: the clock moved by more than 2 % in the power window."
+_IN = "in the power window, or in the measurement of the step"
+CLOCK_MOVED = f"{MOVED}: the clock moved by more than {100 * CLOCK_TOLERANCE:g} % {_IN}."
 
 
 def columns_of(case: ClockStates) -> list[Column]:
     """Return the columns of the table of states: clock, time, power and energy per step."""
     times = [each.step_s for each in case.states]
-    unit, written = _format(_TIME, times)
+    unit, written = _format(TIME, times)
     powers = [each.power_w for each in case.states]
     columns = [
         Column("state", tuple(each.state for each in case.states), is_text=True),

@@ -7,12 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.analysis.cases.quantities import Quantity
 from hpcbench.analysis.profiles.clock_states import ClockStates
 from hpcbench.analysis.profiles.step_profile import STREAM, StepProfile
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.numbers import column_format, duration, factor, figure
-from hpcbench.report.text.profiles.clock_states import CLOCK_MOVED, MOVED, SENSORS
+from hpcbench.report.text.profiles.clock_states import CLOCK_MOVED, MOVED, SENSORS, TIME
 from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.text import plural
@@ -40,7 +39,7 @@ def title_of(profile: StepProfile, results: Results) -> str:
 def kinds_of(profile: StepProfile) -> list[Column]:
     """Return the columns of the table of kinds of operators: calls, time and share of a step, energy if measured."""
     kinds = profile.kinds
-    unit, written = column_format(_TIME, kinds["step_s"])
+    unit, written = column_format(TIME, kinds["step_s"])
     columns = [
         Column("phase", tuple(kinds["phase"]), is_text=True),
         Column("kind", tuple(kinds["kind"]), is_text=True),
@@ -67,7 +66,7 @@ def longest_of(profile: StepProfile) -> list[Column]:
         Column("% of step", tuple(f"{100 * share:.1f}" for share in rows["share"])),
     ]
     named = {"time of a call": "call_s", "hot": "hot_s", "cold": "cold_s", "in network": "in_network_s"}
-    unit, written = column_format(_TIME, pd.concat([rows[column] for column in named.values()]))
+    unit, written = column_format(TIME, pd.concat([rows[column] for column in named.values()]))
     for name, column in named.items():
         if rows[column].notna().any():
             cells = tuple("-" if pd.isna(time) else written(time) for time in rows[column])
@@ -90,9 +89,6 @@ def _joules(rows: pd.DataFrame) -> Iterator[Column]:
     cells = tuple(f"{value}{mark}" for value, mark in zip(joules, marks, strict=True))
     yield Column("J per call", cells, _ENERGY)
     yield Column("+- (95 %)", tuple(uncertainties), is_interval=True)
-
-
-_TIME = Quantity("time_median_s", "time", "s", better="shorter")
 
 
 def sentences(profile: StepProfile) -> Iterator[str]:

@@ -123,6 +123,9 @@ def test_products_and_squares_are_added_up_in_float64() -> None:
     small = (1e-30 * numbers).astype(np.float32)
     assert sum_of_squares(small.T) == pytest.approx((small.astype(float) ** 2).sum(), rel=1e-12)
     assert sum_of_squares(small) > 0
+    images = numbers.reshape(4, 10, 50, 30).transpose(1, 0, 3, 2)
+    assert sum_of_squares(images) == pytest.approx((numbers**2).sum(), rel=1e-12)
+    assert sum_of_squares(images[:, ::2]) == pytest.approx((images[:, ::2] ** 2).sum(), rel=1e-12)
     signs = np.sign(numbers).astype(np.int8)
     assert product_of(numbers, signs) == pytest.approx(np.abs(numbers).sum(), rel=1e-12)
     assert product_of(numbers.T, signs.T) == pytest.approx(np.abs(numbers).sum(), rel=1e-12)

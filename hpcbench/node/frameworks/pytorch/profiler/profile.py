@@ -47,7 +47,7 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
         timer.synchronize()
     at_once = timer.runs_at_once and not is_compiled
     in_steps = streamed(step_of(observable(network)), step_of(network), request.settings) if at_once else {}
-    whole = rows.of_network(network, request.step_times_s, profiled, in_steps.get(WHOLE))
+    whole = rows.of_network(network, request.step_times_s, profiled, in_steps.get(WHOLE), request.measured_s)
     if is_compiled:
         measured = rows.of_kernels(compiled_kernels.kernels_of(profiled))
     else:

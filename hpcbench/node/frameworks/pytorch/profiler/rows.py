@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from statistics import median
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Iterator, Optional, Sequence, Tuple
 
 from .....core.profiling.operator_row import FORWARD, FUSED, IDLE, NETWORK, OperatorRow
 from ....measurement.stopping_rules import interval
@@ -20,9 +20,13 @@ GONE_REASON = "later steps did not call it with these arguments"
 
 
 def of_network(
-    network: PyTorchNetwork, step_times_s: Sequence[float], profiled: Profiled, in_turn: Optional[StreamTime] = None
+    network: PyTorchNetwork,
+    step_times_s: Sequence[float],
+    profiled: Profiled,
+    in_turn: Optional[StreamTime] = None,
+    measured_s: Tuple[Optional[float], Optional[float]] = (None, None),
 ) -> OperatorRow:
-    """Return the row of the whole step: its median time as the case has measured it.
+    """Return the row of the whole step: its median time as the case has measured it, from start to end `measured_s`.
 
     `in_turn` is its time in turn with steps whose operators were timed.
     """
@@ -42,6 +46,8 @@ def of_network(
         measurements=len(step_times_s),
         in_network_s=profiled.step_s,
         in_network_calls=len(profiled.kept),
+        measured_start_s=measured_s[0],
+        measured_end_s=measured_s[1],
         **(in_turn._asdict() if in_turn else {}),
     )
 

@@ -30,7 +30,7 @@ from hpcbench.node.frameworks.pytorch.profiler.in_network import Profiled  # noq
 
 Build = Callable[..., Any]
 SETTINGS = Settings(precision=0.01, min_measurements=7, min_time_s=0.01, max_time_s=0.1, max_warmup_s=0.01)
-REQUEST = ProfileRequest(SETTINGS, [2e-3, 1e-3, 3e-3, 2e-3, 2e-3, 2e-3, 2e-3])
+REQUEST = ProfileRequest(SETTINGS, [2e-3, 1e-3, 3e-3, 2e-3, 2e-3, 2e-3, 2e-3], (5.0, 9.0))
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +48,7 @@ def profiled(network: Any, request: ProfileRequest = REQUEST) -> list[OperatorRo
 def test_each_operator_has_times_or_a_reason(build: Build) -> None:
     whole, *operators = profiled(build("mlp", task="training"))
     assert (whole.kind, whole.hot_s, whole.measurements) == ("network", 2e-3, 7)
+    assert (whole.measured_start_s, whole.measured_end_s) == (5.0, 9.0)
     assert whole.stream_s  # measured again, in turn with the operators
     assert whole.flops == 3 * 2 * 2 * (8 * 16 + 16 * 16 + 16 * 3)
     assert {row.phase for row in operators} == {"forward", "backward", "optimizer"}

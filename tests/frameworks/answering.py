@@ -1,0 +1,33 @@
+"""Run in a framework's own environment: answer the questions of many tests in one process.
+
+PYTHONPATH=node.pyz python answering.py
+
+Each line of stdin is a JSON list: the name of a script of this folder, and words for its `main`. The answer is a line
+of JSON: what `main` returns. After an error the process ends, since other ranks may wait for this one.
+"""
+
+import importlib
+import json
+import os
+import sys
+import traceback
+
+
+def answer(answers):
+    """Answer one question after another."""
+    for line in sys.stdin:
+        script, *words = json.loads(line)
+        found = importlib.import_module(script).main(*words)
+        answers.write(json.dumps(found) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    own = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # frameworks print, too
+    try:
+        answer(own)
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.flush()
+    os._exit(1)  # as the node code does: other ranks may have gone already
