@@ -20,6 +20,7 @@ IDLE = "idle"  # the device without work; it has only a power window
 FUSED = "fused"  # a kernel that a compiler made of several operators
 OTHER = "other"  # an operator without a kind of its own
 NO_WINDOW = "no power window"  # the reason of a row that was not chosen for one
+SPAN = "profile_span_s"  # fact of a rank: start and end of its profile on the monotonic clock
 MOST_CLOCKS = 32  # at which a network is profiled, in addition to the clock that the device has
 
 
