@@ -9,8 +9,11 @@ import numpy
 
 from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
 from ....models.operators.operator import FORWARD
+from ....models.operators.reference_size import reference_bytes, reference_numbers
 from ....models.reference.variable import Variable
 from ...frameworks.adapter import OperatorComputation
+from ...host.memory import available_bytes
+from ...host.sysfs import this_system
 from ...workload.own_operator import OwnOperator
 from . import own_references, random_results
 from .array_errors import FACTOR, array_error
@@ -38,15 +41,9 @@ def validate(
     """
     start = time.monotonic()
     request = computation.request
-    flops = request.operator.flops(request.phase)
-    if flops > MOST_FLOPS:
-        values = (flops / 1e9, MOST_FLOPS / 1e9)
-        return Validation(NOT_VALIDATED, "too large for the reference: one call has %.3g GFLOP, more than %g" % values)
-    numbers = _numbers(computation)
-    if numbers > MOST_NUMBERS:
-        values = (numbers / 1e6, MOST_NUMBERS / 1e6)
-        what = "too large for the reference: the arrays have %.3g million numbers, more than %g million" % values
-        return Validation(NOT_VALIDATED, what)
+    reason = _too_large(computation)
+    if reason:
+        return Validation(NOT_VALIDATED, "too large for the reference: " + reason)
     results = computation.call.results()
     validation = _random(computation, results) if request.operator.is_random else _compared(computation, results)
     if not request.operator.is_random:
@@ -61,11 +58,21 @@ def validate(
     return replace(validation, duration_s=time.monotonic() - start)
 
 
-def _numbers(computation: OperatorComputation) -> int:
-    """Return how many numbers the reference has: of the arrays of an operator, on all ranks, and of its result."""
-    operator = computation.request.operator
-    ranks = computation.problem.group.size if operator.is_collective else 1
-    return ranks * sum(array.size for array in operator.arrays().values()) + operator.output().size
+def _too_large(computation: OperatorComputation) -> Optional[str]:
+    """Return why a reference would take too much time or memory; None if it does not."""
+    operator, phase = computation.request.operator, computation.request.phase
+    flops = operator.flops(phase)
+    if flops > MOST_FLOPS:
+        return "one call has %.3g GFLOP, more than %g" % (flops / 1e9, MOST_FLOPS / 1e9)
+    numbers = reference_numbers(operator, computation.problem.group.size if operator.is_collective else 1)
+    if numbers > MOST_NUMBERS:
+        return "it has %.3g million numbers, more than %g million" % (numbers / 1e6, MOST_NUMBERS / 1e6)
+    if operator.is_collective:  # whose ranks must all do the same, but may see other amounts of memory
+        return None
+    needed, available = reference_bytes(operator, phase), available_bytes(this_system())
+    if available is not None and needed > available:
+        return "it needs %.3g GB of memory, and %.3g GB are available" % (needed / 1e9, available / 1e9)
+    return None
 
 
 def _compared(computation: OperatorComputation, results: Arrays) -> Validation:

@@ -131,8 +131,18 @@ def test_a_case_with_too_many_numbers_is_not_validated(monkeypatch: pytest.Monke
     assert validated("linear", {**LINEAR, "rows": 41}).verdict == NOT_VALIDATED
     monkeypatch.setattr(module, "MOST_NUMBERS", 1e6)
     assert validated("tanh", {"size": 10**6}).reason == (
-        "too large for the reference: the arrays have 2 million numbers, more than 1 million"
+        "too large for the reference: it has 2 million numbers, more than 1 million"
     )
+
+
+def test_a_reference_that_does_not_fit_into_the_memory_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "available_bytes", lambda system: 50e3)
+    assert validated("linear", LINEAR, FORWARD).verdict == PASSED
+    assert validated("linear", LINEAR, BOTH).reason == (
+        "too large for the reference: it needs 7.26e-05 GB of memory, and 5e-05 GB are available"
+    )
+    monkeypatch.setattr(module, "available_bytes", lambda system: None)
+    assert validated("linear", LINEAR, BOTH).verdict == PASSED
 
 
 def test_the_error_map_shows_where_the_error_is() -> None:
