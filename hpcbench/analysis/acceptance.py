@@ -42,8 +42,8 @@ class Required:
 class Check:
     """A condition checked on a case: the verdict, with the estimate and its 95 % CI, which may be missing.
 
-    `runs` is the number of runs that the estimate is based on. `reason` is why it was not measured, if that is known, or
-    why a case is rejected that meets the condition: it did not complete.
+    `runs` is the number of runs that the estimate is based on. `reason` is why it was not measured, if that is known,
+    or why a case is rejected that meets the condition: it did not complete.
     """
 
     sweep: str

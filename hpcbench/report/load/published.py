@@ -1,7 +1,7 @@
 """Published times of operators, read from a CSV file in the format of DeepBench's results.
 
-The columns of that format are device, precision, op, phase, time_ms and the sizes of the operators in the file; cells of
-other sizes are empty.
+The columns of that format are device, precision, op, phase, time_ms and the sizes of the operators in the file; cells
+of other sizes are empty.
 """
 
 from __future__ import annotations
