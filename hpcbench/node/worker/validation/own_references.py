@@ -22,13 +22,16 @@ def references_of(request: Request, called_with: Callable[[Request], OperatorCal
     compares with central differences of `reference`. Without float64, they have no reference.
     """
     operator = own(request)
+    terms = {name: operator.terms(name) for name in request.wanted}  # whose errors count also without references
     arrays, cotangent = in_float64(request.arrays), request.cotangent.astype(numpy.float64)
     if request.phase == FORWARD:
-        return {OUTPUT: _bounded(operator, OUTPUT, operator.reference(arrays), request.dtype)}
+        return {OUTPUT: _bounded(operator, operator.reference(arrays), terms[OUTPUT], request.dtype)}
     found = operator.reference_gradients(arrays, cotangent, request.wanted)
     if found is None:
         found = _in_float64(request._replace(dtype="float64", arrays=arrays, cotangent=cotangent), called_with)
-    return {name: _bounded(operator, name, found[name], request.dtype) for name in request.wanted if name in found}
+    return {
+        name: _bounded(operator, found[name], terms[name], request.dtype) for name in request.wanted if name in found
+    }
 
 
 def own(request: Request) -> OwnOperator:
@@ -56,14 +59,14 @@ def _in_float64(request: Request, called_with: Callable[[Request], OperatorCall]
         return {}
 
 
-def _bounded(operator: OwnOperator, name: str, value: "numpy.ndarray", dtype: str) -> Variable:
+def _bounded(operator: OwnOperator, value: "numpy.ndarray", terms: int, dtype: str) -> Variable:
     """Return a reference with its bound: of some stored results and a sum of `terms`, or the tolerance of the file.
 
     The bound of a sum (models/reference/variable.py) depends on its terms, which are unknown. If they are independent,
     the sum of their squares is the mean square of all sums.
     """
     rounding = ROUNDINGS[dtype]
-    tolerance, terms = operator.tolerance(dtype), operator.terms(name)
+    tolerance = operator.tolerance(dtype)
     if tolerance is not None:
         bound = numpy.full(value.shape, tolerance * numpy.abs(value).max(initial=0) / FACTOR)
     else:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from hpcbench.analysis.results import Results
+from hpcbench.core.status import COMPLETED
 from hpcbench.core.validation.result import NOT_VALIDATED
 from hpcbench.util.text import plural
 
@@ -16,11 +17,17 @@ _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 def not_validated_notes(results: Results) -> Iterator[str]:
-    """Yield why cases are not validated: the most frequent reasons, each with the number of its cases."""
+    """Yield why cases are not validated: the most frequent reasons, each with the number of its cases.
+
+    Failed runs have other sentences.
+    """
     rows = results.repetitions
-    if "validation" not in rows or not (rows["validation"] == NOT_VALIDATED).any():
+    if "validation" not in rows:  # a table without runs
         return
+    rows = rows[rows["status"] == COMPLETED]
     missing = rows[rows["validation"] == NOT_VALIDATED]
+    if missing.empty:
+        return
     of = f"{missing['case'].nunique():,} of {plural(rows['case'][rows['validation'].notna()].nunique(), 'case')}"
     yield f"Not validated: {of}. {grouped_reasons(missing, 'validation_reason')}."
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hpcbench.core.record import Record
+from hpcbench.core.status import FAILED
 from hpcbench.core.training.trajectory import Trajectory
 from hpcbench.core.typed_json import to_json
 from hpcbench.core.validation.result import NOT_VALIDATED, PASSED, Validation
@@ -57,6 +59,13 @@ def test_trainings_without_a_trajectory_have_a_sentence_with_the_reasons(make_re
     note = "Trajectory not recorded: 2 of 3 cases. only the strategy single can record a trajectory (2 cases)."
     assert note in ranking_notes(results_of(records))
     assert not list(trajectory_notes(results_of(records[:1])))
+
+
+def test_failed_runs_are_left_out(make_record: MakeRecord) -> None:
+    facts = {"validation": to_json(Validation(NOT_VALIDATED, "the user's code failed in the validation"))}
+    completed = make_record(0, 0, parameters=GEMM, facts=facts)
+    assert list(not_validated_notes(results_of([completed])))
+    assert not list(not_validated_notes(results_of([replace(completed, status=FAILED)])))
 
 
 def test_without_such_cases_there_is_no_sentence(results: Any) -> None:
