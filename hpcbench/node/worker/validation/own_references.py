@@ -15,20 +15,26 @@ from .array_errors import FACTOR
 Arrays = Dict[str, "numpy.ndarray"]
 
 
-def references_of(request: Request, called_with: Callable[[Request], OperatorCall]) -> Dict[str, Variable]:
-    """Return the reference of each result by name.
+def references_of(
+    request: Request, called_with: Callable[[Request], OperatorCall], with_output: bool = False
+) -> Dict[str, Variable]:
+    """Return the reference of each result by name, and with gradients also of the output if asked for.
 
     Gradients without `reference_backward` are those of the operator itself in float64, which the gradient check
     compares with central differences of `reference`. Without float64, they have no reference.
     """
     operator = own(request)
     arrays, cotangent = in_float64(request.arrays), request.cotangent.astype(numpy.float64)
+    output = {}
+    if request.phase == FORWARD or with_output:
+        output = {OUTPUT: _bounded(operator, OUTPUT, operator.reference(arrays), request.dtype)}
     if request.phase == FORWARD:
-        return {OUTPUT: _bounded(operator, OUTPUT, operator.reference(arrays), request.dtype)}
+        return output
     found = operator.reference_gradients(arrays, cotangent, request.wanted)
     if found is None:
         found = _in_float64(request._replace(dtype="float64", arrays=arrays, cotangent=cotangent), called_with)
-    return {name: _bounded(operator, name, found[name], request.dtype) for name in request.wanted if name in found}
+    names = [name for name in request.wanted if name in found]
+    return {**output, **{name: _bounded(operator, name, found[name], request.dtype) for name in names}}
 
 
 def own(request: Request) -> OwnOperator:
@@ -43,10 +49,10 @@ def forward_of(request: Request) -> Optional[Callable[[Arrays], "numpy.ndarray"]
     return operator.reference if isinstance(operator, OwnOperator) else None
 
 
-def has_tolerance(request: Request) -> bool:
-    """Return whether the file of an operator of the user declares a tolerance, in place of a bound."""
+def tolerance_of(request: Request) -> Optional[float]:
+    """Return the tolerance that the file of an operator of the user declares, in place of a bound; None without one."""
     operator = request.operator
-    return isinstance(operator, OwnOperator) and operator.tolerance(request.dtype) is not None
+    return operator.tolerance(request.dtype) if isinstance(operator, OwnOperator) else None
 
 
 def _in_float64(request: Request, called_with: Callable[[Request], OperatorCall]) -> Arrays:
