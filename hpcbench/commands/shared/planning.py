@@ -53,6 +53,10 @@ def planned(
         points = count_points(experiment)
         check_size(min(points, asked.limit or points), most, document)
     plan = make_plan(experiment, document, site(), asked.limit)
+    if experiment.accept:
+        from hpcbench.report.load.acceptance import check_tasks
+
+        check_tasks(plan.cases, experiment, document)
     refuse_secrets([source.text, experiment.model_dump(mode="json")], document.name)
     for name, text in document.csv_files.items():
         refuse_secrets(text, name)

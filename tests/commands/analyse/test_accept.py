@@ -100,6 +100,27 @@ def test_names_and_units_are_checked_before_the_sweep(invoke: CommandLine) -> No
         assert f"accept.{next(iter(accept))}" in told
 
 
+@pytest.mark.parametrize("parameters", [{"task": "inference"}, {"task": "training"}])
+@pytest.mark.parametrize("name", ["accuracy", "best_accuracy", "models"])
+def test_a_quantity_that_no_task_has_is_an_error_before_the_sweep(
+    invoke: CommandLine, parameters: dict[str, Any], name: str
+) -> None:
+    experiment = invoke.experiment(accept={name: "> 0.9", "time": "< 1 s"}, parameters=parameters)
+    told = invoke("sweep", experiment, "--dry-run", expect=2).stderr
+    assert f"no case has the quantity '{name}': none has task: time_to_accuracy" in told
+    assert f"accept.{name}" in told
+    assert "accept.time" not in told
+
+
+def test_a_quantity_that_one_task_of_an_axis_has_is_planned(invoke: CommandLine) -> None:
+    include = [
+        {"task": "training"},
+        {"task": "time_to_accuracy", "target_accuracy": 0.9, "data": {"npz": "digits.npz"}},
+    ]
+    experiment = invoke.experiment(accept={"accuracy": "> 0.9"}, include=include)
+    invoke("sweep", experiment, "--dry-run")
+
+
 def test_a_gate_fails_if_a_case_is_rejected(invoke: CommandLine, swept: Swept) -> None:
     swept({"rate": "> 10"})
     arguments = ("gate", "trial", "trial.yaml", "--local", "--margin", "90%", "--on-inconclusive", "pass")

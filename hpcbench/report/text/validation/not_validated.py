@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hpcbench.analysis.results import Results
+from hpcbench.core.status import COMPLETED
 from hpcbench.core.validation.result import NOT_VALIDATED
 from hpcbench.util.text import plural
 
@@ -16,12 +17,15 @@ _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 def not_validated_notes(results: Results) -> Iterator[str]:
     """Yield why cases are not validated: the most frequent reasons, each with the number of its cases.
 
-    Reasons that differ only in their numbers are one, and the first of them is shown.
+    Reasons that differ only in their numbers are one, and the first of them is shown. Failed runs have other sentences.
     """
     rows = results.repetitions
-    if "validation" not in rows or not (rows["validation"] == NOT_VALIDATED).any():
+    if "validation" not in rows:  # a table without runs
         return
+    rows = rows[rows["status"] == COMPLETED]
     missing = rows[rows["validation"] == NOT_VALIDATED]
+    if missing.empty:
+        return
     groups: dict[str, tuple[str, set[object]]] = {}
     for case, reason in zip(missing["case"], missing["validation_reason"], strict=True):
         text = reason if isinstance(reason, str) and reason else "the record has no reason"
