@@ -32,7 +32,8 @@ class OperatorRow:
     operator: str = described("canonical name: `aten.convolution.default`, or that of a fused kernel")
     phase: str = described("`forward`, `backward` or `optimizer`")
     arguments: str = described(
-        "arguments as canonical JSON: tensors with shape, strides and dtype, and all other arguments by value"
+        "arguments as canonical JSON: tensors with shape, strides and dtype, lists of over 500 tensors with number and "
+        "total, and all other arguments by value"
     )
     members: Sequence[str] = described("the operators of a fused kernel; otherwise empty", default=())
     dtype: Optional[str] = described("dtype of the first output", default=None)

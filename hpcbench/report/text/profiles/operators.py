@@ -169,6 +169,9 @@ def _shapes(given: dict[str, Any]) -> Iterator[tuple[float, str]]:
     for name, value in given.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             yield float("inf"), f"{name}: {plural(len(value), 'tensor')}"
+        number = value.get("tensors") if isinstance(value, dict) else None  # of a list that is too long
+        if type(number) is int and 0 <= number < 2**63:
+            yield float("inf"), f"{name}: {plural(number, 'tensor')}"
         shape = value.get("shape") if isinstance(value, dict) else None
         if isinstance(shape, list) and all(type(size) is int and 0 <= size < 2**63 for size in shape):
             size = 1.0

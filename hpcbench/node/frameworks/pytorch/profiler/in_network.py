@@ -145,7 +145,7 @@ def _name(key: Key) -> str:
 
 def _shapes_of_key(key: Key) -> _Shapes:
     arguments = json.loads(key.arguments).values()
-    return _sorted(each["shape"] for each in arguments if isinstance(each, dict))
+    return _sorted(each["shape"] for each in arguments if isinstance(each, dict) and "shape" in each)
 
 
 def _sorted(shapes: Iterable[Any]) -> _Shapes:
