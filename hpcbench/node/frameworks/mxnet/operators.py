@@ -106,7 +106,8 @@ class MXNetOperator(OperatorCall):
             tensor.attach_grad()
         cotangent = self._on_device(self.request.operator.output(), self.request.cotangent)
         forward_once = not isinstance(self.request.operator, pointwise.Dropout)
-        recorded = self._output = _recorded(run) if forward_once else None
+        recorded: Tensor = _recorded(run) if forward_once else None
+        self._output = recorded
 
         def call() -> Sequence[Tensor]:
             output = recorded
