@@ -45,9 +45,10 @@ def figures_of_validation(found: Sequence[ValidationMaps]) -> Iterator[Figure]:
 
 def _about(each: ValidationMaps) -> str:
     verdict = "results are not validated" if each.verdict == NOT_VALIDATED else f"validation {each.verdict}"
+    verdict += f": {each.reason}" if each.reason else ""
     if math.isfinite(each.ratio):
         return f"The largest ratio of an error to its bound is {figure(each.ratio)}; the {verdict}."
-    return f"The {verdict}: {each.reason}."
+    return f"The {verdict}."
 
 
 def _cells(found: HeatMap) -> str:
