@@ -152,7 +152,10 @@ def test_a_narrow_terminal_drops_columns_and_many_profiles_are_counted() -> None
 def test_the_page_has_two_tables_for_each_profile() -> None:
     section = operators_of(profiled(NETWORK, CONV_ROW, RELU, of=2))
     assert section is not None
-    assert (section.name, len(section.tables)) == ("Operators", 4)
+    assert (section.title, section.name, len(section.tables)) == ("Time by operator", "Operators", 4)
+    measured = operators_of(profiled(NETWORK, {**CONV_ROW, "power_w": 125.0, "power_reason": None}))
+    assert measured is not None
+    assert measured.title == "Time and energy by operator"
     kinds, longest, *_ = section.tables
     assert kinds.title.startswith("Operators of ")
     assert kinds.places[0].cells[:2] == ("forward", "conv2d")

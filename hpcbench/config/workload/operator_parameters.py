@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hpcbench.config.workload import external_model
-from hpcbench.core.frameworks import COMPILED, EAGER, INPUT_PIPELINE, OPERATOR, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import COMPILED, EAGER, INPUT_PIPELINE, OPERATOR, TIME_TO_ACCURACY, trains_steps
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
 from hpcbench.models.operators.operator import FORWARD
 from hpcbench.models.operators.user_file import file_of
@@ -59,6 +59,17 @@ def _check_own(parameters: Parameters) -> None:
     for size, value in parameters.sizes.items():
         if not size.isidentifier() or not isinstance(value, bool | int | float | str):
             raise ValueError(f"the size '{size}' must be an argument of `inputs` with a number, text, true or false")
+
+
+def applies(name: str, parameters: Parameters) -> bool:
+    """Return whether a parameter has an effect on the task of these parameters."""
+    if parameters.task == OPERATOR:
+        return name not in NOT_OF_OPERATORS
+    if name in PARAMETERS:
+        return False
+    if name == "optimizer":
+        return trains_steps(parameters.task)
+    return parameters.task == TIME_TO_ACCURACY or name not in ("target_accuracy", "max_epochs", "held_out")
 
 
 def is_collective(operator: str | None) -> bool:
