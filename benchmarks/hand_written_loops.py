@@ -94,15 +94,15 @@ def of_tensorflow() -> dict[str, Loop]:
     import tensorflow as tf
 
     functions: dict[str, Any] = {
-        "add": tf.add,
-        "gemm": tf.matmul,
-        "softmax": tf.nn.softmax,
+        "add": lambda x, y: x + y,
+        "gemm": lambda a, b: tf.matmul(a, b),
+        "softmax": lambda x: tf.nn.softmax(x),
         "conv2d": lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"),
     }
 
     def loop(name: str, function: Any) -> Loop:
-        graph, given = tf.function(function), [tf.constant(array) for array in _channels_last(name)]
-        return Loop(lambda: graph(*given), lambda result: result.numpy())
+        graph, given = tf.function(function, autograph=False), [tf.constant(array) for array in _channels_last(name)]
+        return Loop(lambda: graph(*given), lambda result: None)  # on CPUs, a graph returns with its result
 
     return {name: loop(name, function) for name, function in functions.items()}
 
