@@ -167,7 +167,10 @@ class Results:
     def name_in_title(self, case: pd.Series[Any]) -> str:
         """Return the full label of a case without missing values; empty instead of its ID."""
         work = self._workload_of.get((case["sweep"], case["case"]))
-        label = labels.label_of_known(case, work.shown if work else list(self.shown))
+        shown = work.shown if work else list(self.shown)
+        if work is None or len(work.cases) == 1:  # cases of other tasks lack some of these columns
+            shown = [name for name in shown if self.cases[name].dropna().map(str).nunique() > 1]
+        label = labels.label_of_known(case, shown)
         return ": ".join(filter(None, (work.short_title if work and len(self.workloads) > 1 else "", label)))
 
     @cached_property

@@ -236,6 +236,15 @@ def test_a_title_names_a_case_by_its_known_values_and_never_by_its_id() -> None:
     assert results(case(0.1)).name_in_title(alone.cases.iloc[0]) == ""
 
 
+def test_a_title_has_no_parameter_that_cases_of_other_tasks_only_lack() -> None:
+    operator = case(0.1, task="operator", model=None, operator="gemm", sizes="{}", intra_op_threads=None, nodes=2)
+    found = results(operator, case(0.2, task="inference", intra_op_threads=8, nodes=1))
+    network = next(work for work in found.workloads if work.cases["task"].iat[0] == "inference")
+    assert "intra_op_threads" in network.shown
+    assert "intra_op_threads" not in found.name_in_title(network.cases.iloc[0])
+    assert "nodes=1" in found.name_in_title(network.cases.iloc[0])
+
+
 def test_a_single_case_is_not_told_apart_from_cases_of_other_tasks() -> None:
     inference = [case(0.1, task="inference", model=model, batch_size=size) for model, size in (("mlp", 8), ("lstm", 4))]
     found = results(*inference, case(0.2, task="training", strategy="ddp", batch_size=2, tasks_per_node=2))
