@@ -86,6 +86,12 @@ def test_a_quantity_that_no_case_has_is_an_error_after_the_report(invoke: Comman
     assert "no case of trial has the quantity 'accuracy'" in done.stderr
 
 
+def test_a_short_name_of_a_sweep_that_is_also_given_is_not_found(invoke: CommandLine, swept: Swept) -> None:
+    swept({})
+    assert "sweep 'tria' not found: it is short for 'trial'" in invoke("report", "tria", "trial", expect=2).stderr
+    assert "size" in invoke("report", "tria").stdout
+
+
 def test_without_conditions_nothing_is_said(invoke: CommandLine, swept: Swept) -> None:
     swept({})
     assert "accept" not in invoke("report").stdout

@@ -11,8 +11,8 @@ Storages = FrozenSet[int]
 _VARYING = "varies"  # a factor that the optimizer computes again in each step
 # Listed one by one. Fused optimizers have lists of all weights, and readers refuse lines over 1 MiB.
 _MOST_TENSORS = 500
-# Workspaces of libraries, of which only the library knows the content and the size: arguments by operator, and the
-# numbers of results. They are one-dimensional and of bytes.
+# Workspaces of libraries, of which only the library knows the content and the size: arguments by operator, and
+# operators that return some. They are one-dimensional and of bytes.
 _WORKSPACES = {
     "mkldnn_rnn_layer_backward": ("workspace",),
     "_cudnn_rnn": ("dropout_state",),
@@ -23,10 +23,9 @@ _WORKSPACES = {
     "_batch_norm_impl_index_backward": ("reservedSpace",),
     "batch_norm_backward": ("reserve",),
 }
-_WORKSPACE_RESULTS = {
-    **dict.fromkeys(("mkldnn_rnn_layer", "_cudnn_rnn", "miopen_rnn", "cudnn_batch_norm", "_batch_norm_with_update"), 3),
-    "_batch_norm_impl_index": 3,
-    "_cudnn_init_dropout_state": 0,
+_RETURN_WORKSPACES = {
+    *("mkldnn_rnn_layer", "_cudnn_rnn", "miopen_rnn", "_cudnn_init_dropout_state"),
+    *("cudnn_batch_norm", "_batch_norm_impl_index", "_batch_norm_with_update"),
 }
 
 
@@ -103,8 +102,7 @@ def workspaces(function: Any, arguments: Dict[str, Any], results: Sequence[Tenso
     """Return the IDs of the tensors of a call that are workspaces of a library, such as oneDNN's LSTM."""
     name = function._overloadpacket.__name__
     found = [arguments.get(each) for each in _WORKSPACES.get(name, ())]
-    place = _WORKSPACE_RESULTS.get(name)
-    found += results[place : place + 1] if place is not None else []
+    found += results if name in _RETURN_WORKSPACES else ()
     return frozenset(id(each) for each in tensors(found) if each.dtype is torch.uint8 and each.dim() == 1)
 
 

@@ -13,7 +13,7 @@ from hpcbench.collect.profiles.lines import MAX_LINE
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: all tests of the operator profiler")
 
-from hpcbench.node.frameworks.pytorch.profiler import in_network, listing, step  # noqa: E402 - they need torch
+from hpcbench.node.frameworks.pytorch.profiler import arguments, in_network, listing, step  # noqa: E402 - they need torch
 
 
 def rows_of(run: Callable[[], Any]) -> list[listing.Listed]:
@@ -38,6 +38,14 @@ def test_the_workspace_of_a_recurrent_layer_is_opaque(build: Callable[..., Any])
     assert json.loads(backward.key.arguments)["workspace"] == "opaque"
     state = 4 * 2 * 8  # bytes
     assert forward.output_bytes == 5 * state + 2 * state, "without the workspace"
+
+
+def test_results_of_a_fake_gru_of_cudnn_have_a_workspace() -> None:
+    """A GRU has no state of cells, so that the workspace is the third tensor."""
+    output, state, reserve, weights = torch.ones(5, 8), torch.ones(8), torch.ones(9, dtype=torch.uint8), torch.ones(4)
+    results = [output, state, reserve, weights]
+    assert arguments.workspaces(torch.ops.aten._cudnn_rnn.default, {}, results) == {id(reserve)}
+    assert not arguments.workspaces(torch.ops.aten.cat.default, {}, results)
 
 
 @pytest.mark.parametrize(("count", "short"), [(500, False), (501, True), (2500, True)])
