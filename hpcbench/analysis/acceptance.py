@@ -42,7 +42,8 @@ class Required:
 class Check:
     """A condition checked on a case: the verdict, with the estimate and its 95 % CI, which may be missing.
 
-    `runs` is the number of runs that the estimate is based on; `reason` is why it was not measured, if that is known.
+    `runs` is the number of runs that the estimate is based on. `reason` is why it was not measured, if that is known,
+    or why a case is rejected that meets the condition: it did not complete.
     """
 
     sweep: str
@@ -64,7 +65,8 @@ class Check:
 def checks(cases: pd.DataFrame, repetitions: pd.DataFrame, required: Iterable[Required]) -> list[Check]:
     """Return each condition checked on each case of its sweep, in the order of the cases.
 
-    The accuracy of a run that missed its target counts. Other quantities require a valid run (see case_table).
+    The accuracy of a run that missed its target counts. Other quantities require a valid run (see case_table). A case
+    that did not complete is not accepted.
     """
     valid, trained = valid_repetitions(repetitions), trained_repetitions(repetitions)
     runs = {each: _runs(cases, trained if each.quantity in ACCURACIES else valid, each.quantity) for each in required}
@@ -91,6 +93,8 @@ def _check(case: dict[Any, Any], required: Required, runs: int) -> Check:
     verdict, reason = NOT_MEASURED, required.problem
     if known:
         verdict = ACCEPTED if required.condition.holds(value, required.threshold) else REJECTED
+        if verdict == ACCEPTED and case["status"] != COMPLETED:
+            verdict, reason = REJECTED, _failure(case)
     elif not reason:
         reason = _reason(case, required.quantity)
     return Check(case["sweep"], case["case"], required, verdict, value, low, high, runs, reason)
@@ -108,8 +112,10 @@ def _reason(case: dict[Any, Any], quantity: Quantity) -> str:
     column = _REASONS.get(quantity.column.partition("_")[0], "")
     if not pd.isna(case.get(column)):
         return str(case[column])
-    if case["status"] == COMPLETED:
-        return ""
+    return "" if case["status"] == COMPLETED else _failure(case)
+
+
+def _failure(case: dict[Any, Any]) -> str:
     return str(case["status"]) if pd.isna(case.get("error")) else f"{case['status']}: {case['error']}"
 
 

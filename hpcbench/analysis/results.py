@@ -115,11 +115,13 @@ class Results:
         return sorted(found, key=lambda each: places.get((each.sweep, each.case), len(places)))
 
     def label_of_profile(self, profile: StepProfile | ClockStates) -> str:
-        """Return the label of the case of a profile."""
+        """Return the name of the case of a profile for a title; its workload if it has no label."""
         keys = zip(self.cases["sweep"], self.cases["case"], strict=True)
         place = next((place for place, key in enumerate(keys) if key == (profile.sweep, profile.case)), None)
-        label = profile.case if place is None else self.full_label(self.cases.iloc[place])
-        return label or profile.case
+        if place is None:
+            return profile.case
+        work = self._workload_of.get((profile.sweep, profile.case))
+        return self.name_in_title(self.cases.iloc[place]) or (work.title if work else profile.case)
 
     @property
     def planned_cases(self) -> pd.DataFrame:
@@ -161,6 +163,15 @@ class Results:
         if work is None or len(self.workloads) == 1:
             return self.label(case)
         return f"{work.short_title}: {self.label(case)}" if work.shown else work.short_title
+
+    def name_in_title(self, case: pd.Series[Any]) -> str:
+        """Return the full label of a case without missing values; empty instead of its ID."""
+        work = self._workload_of.get((case["sweep"], case["case"]))
+        shown = work.shown if work else list(self.shown)
+        if work is None or len(work.cases) == 1:  # cases of other tasks lack some of these columns
+            shown = [name for name in shown if self.cases[name].dropna().map(str).nunique() > 1]
+        label = labels.label_of_known(case, shown)
+        return ": ".join(filter(None, (work.short_title if work and len(self.workloads) > 1 else "", label)))
 
     @cached_property
     def _workload_of(self) -> dict[Key, Workload]:

@@ -231,7 +231,8 @@ class _CaseBuilder:
                     hint = reserved_hint(name) if values.get("framework") == COMMAND else ""
                     findings.add_details(details, Parameters, self._path(name, point)[:-1], hint)
                 else:
-                    path = self._path(named[0], point) if (named := _named(details["msg"], point)) else ("parameters",)
+                    named = self._quoted(details["msg"], point) or _named(details["msg"], point)
+                    path = self._path(named[0], point) if named else ("parameters",)
                     own = [each for each in NOT_OF_COMMANDS if f"'{each}' cannot be used" in details["msg"]]
                     hint = reserved_hint(own[0]) if own else _leave_out(details["msg"], point)
                     findings.add_details(details, Parameters, path, hint)
@@ -262,6 +263,12 @@ class _CaseBuilder:
         inner = [name for name in written if name.startswith(f"{location[0]}.")]
         inner.sort(key=lambda name: f"'{name.rpartition('.')[2]}'" not in details["msg"])
         return (inner[0], ()) if inner else (str(location[0]), location[1:])
+
+    def _quoted(self, what: str, point: Point) -> list[str]:
+        """Return the dotted names whose last key a message quotes: `sizes.q` for `no size 'q'`."""
+        quoted = re.findall(r"'(\w+)'", what)
+        written = [*point.values, *self.experiment.parameters]
+        return [name for name in written if "." in name and name.rpartition(".")[2] in quoted]
 
     def _path(self, name: str, point: Point) -> KeyPath:
         """Return the key path at which the value of a parameter is written."""

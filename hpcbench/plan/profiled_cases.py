@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hpcbench.config.workload.nested import shown_value
-from hpcbench.core.profiling.which_cases import AUTO_WINDOWS, FRAMEWORK, SHORTEST_WINDOW_S, refusal
+from hpcbench.core.frameworks import DYNAMIC
+from hpcbench.core.profiling.which_cases import AUTO_WINDOWS, FRAMEWORK, SHORTEST_WINDOW_S, TASKS, refusal
 from hpcbench.errors import UserError
 from hpcbench.util.text import plural
 
@@ -40,7 +41,7 @@ def profiled(
     named = f"case {first.id}{_values(first, experiment)}"
     hint = "exclude it, or skip such cases: --set measure.profile.unsupported=skip"
     if len(refused) == len(cases):
-        hint = f"use framework: {FRAMEWORK} with task: inference or training"
+        hint = f"use {' and '.join(_required(first.parameters))}"
     if profile.unsupported == "refuse":
         raise document.error(f"{named} cannot be profiled: {reasons[first.id]}", _PATH, hint)
     if len(refused) == len(cases):
@@ -65,6 +66,18 @@ def unsupported(parameters: Parameters) -> str:
     """Return why the operators of a case cannot be profiled; an empty text if they can."""
     p = parameters
     return refusal(p.framework, p.task, p.strategy, p.tasks * p.instances, p.threads)
+
+
+def _required(p: Parameters) -> Iterator[str]:
+    """Yield what a case requires for a profile and does not have."""
+    if p.framework != FRAMEWORK:
+        yield f"framework: {FRAMEWORK}"
+    if p.task not in TASKS:
+        yield f"task: {' or '.join(TASKS)}"
+    if p.strategy != "single" or p.tasks * p.instances > 1:
+        yield "strategy: single with one task and one instance"
+    if p.threads == DYNAMIC:
+        yield "other threads, e.g. threads: fixed"
 
 
 def _values(case: Case, experiment: Experiment) -> str:

@@ -1,11 +1,11 @@
-"""Which experiments can record trajectories: those with a case that trains."""
+"""Which experiments can record trajectories: those with a case that trains in one process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hpcbench.core.training.trajectory import TASKS
+from hpcbench.core.training.trajectory import TASKS, refusal
 
 if TYPE_CHECKING:
     from hpcbench.config.experiment import Experiment
@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
 
 def check_trajectory(cases: Sequence[Case], experiment: Experiment, document: Document) -> None:
-    """Raise UserError if `measure.trajectory` is set and no case trains."""
-    if experiment.measure.trajectory and not any(case.parameters.task in TASKS for case in cases):
-        what = f"no case records a trajectory: none has task: {' or '.join(TASKS)}"
-        raise document.error(what, ("measure", "trajectory"), "set such a task, or remove measure.trajectory")
+    """Raise UserError if `measure.trajectory` is set and no case records one.
+
+    Among others, cases without a trajectory are allowed; the report has the reason of those that train.
+    """
+    if not experiment.measure.trajectory:
+        return
+    reasons = [refusal(p.strategy, p.threads) for case in cases if (p := case.parameters).task in TASKS]
+    what, hint = f"none has task: {' or '.join(TASKS)}", "set such a task, or remove measure.trajectory"
+    if reasons:
+        what, hint = reasons[0], "change this parameter of a case, or remove measure.trajectory"
+    if all(reasons):
+        raise document.error(f"no case records a trajectory: {what}", ("measure", "trajectory"), hint)

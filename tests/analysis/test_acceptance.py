@@ -41,8 +41,9 @@ def test_a_missed_target_counts_with_its_last_and_its_best_accuracy(repetition) 
         *(repetition(0, run, accuracy=0.92, best_accuracy=0.93, **MISSED) for run in (1, 2)),
     ]
     last, best = checked(rows, required(">= 0.95"), required(">= 0.93", BEST_ACCURACY))
-    assert (last.verdict, last.value, last.runs) == (REJECTED, 0.92, 3)
-    assert (best.verdict, best.value) == (ACCEPTED, 0.93)
+    assert (last.verdict, last.value, last.runs, last.reason) == (REJECTED, 0.92, 3, "")
+    assert (best.verdict, best.value) == (REJECTED, 0.93)
+    assert best.reason == f"failed: {MISSED['error']}", "it meets the condition, but did not complete"
 
 
 def test_a_case_without_a_valid_run_is_not_measured_and_says_why(repetition) -> None:

@@ -46,6 +46,27 @@ def test_groups_included_points_and_settings_have_dotted_names(plan: MakePlan) -
     assert optimizers(plan("  optimizer: adam", "optimizer.eps=0.5")) == [{"name": "adam", "eps": 0.5}]
 
 
+def test_an_error_of_a_key_is_located_where_the_key_is_written(plan: MakePlan) -> None:
+    gemm = "  task: operator\n  operator: gemm\n  sizes.m: 4\n"
+    for setting, where in (("sizes.q=5", "--set sizes.q"), ("operator=lstm_cell", "study.yaml:")):
+        with pytest.raises(UserError, match="has no size") as caught:
+            plan(gemm, "model=null", setting)
+        assert caught.value.where.startswith(where)
+
+
+@pytest.mark.parametrize(
+    ("setting", "what"),
+    [
+        ("validate=maybe", "'maybe' is not valid: should be true or false"),
+        ("max_epochs=null", "null is not valid: should be a valid integer"),
+    ],
+)
+def test_errors_have_the_words_of_yaml(plan: MakePlan, setting: str, what: str) -> None:
+    with pytest.raises(UserError) as caught:
+        plan("", setting)
+    assert caught.value.what == what
+
+
 def test_the_options_of_a_model_are_axes(plan: MakePlan) -> None:
     made = plan("  model_options: {layers: 2}\nmatrix: {model_options.hidden_size: [8, 16]}")
     sizes = [case.parameters.model_options for case in made.cases]

@@ -13,6 +13,7 @@ from hpcbench.plan.profiled_cases import Estimate, estimate
 
 Planned = Callable[..., Plan]
 PROFILE = "measure: {profile: {}}\n"
+TASKS, SINGLE = "use task: inference or training", "use strategy: single with one task and one instance"
 SKIP = "measure: {profile: {unsupported: skip}}\n"
 
 
@@ -32,21 +33,30 @@ def test_the_setting_reaches_the_node_and_does_not_change_the_case(plan: Planned
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "reason", "hint"),
     [
-        ("  framework: jax\n", "framework: jax is not supported, only pytorch"),
-        ("  task: time_to_accuracy\n  target_accuracy: 0.9\n  data: {npz: d.npz}\n", "task: time_to_accuracy is not"),
-        ("  strategy: ddp\n  tasks_per_node: 2\n", "it runs in several processes"),
-        ("  strategy: ddp\n", "it runs in several processes"),
-        ("  instances: 2\n  cpus_per_task: 2\n", "it runs in several processes"),
-        ("  threads: dynamic\n  cpus_per_task: 2\n", "threads: dynamic is not supported"),
+        ("  framework: jax\n", "framework: jax is not supported, only pytorch", "use framework: pytorch"),
+        (
+            "  task: time_to_accuracy\n  target_accuracy: 0.9\n  data: {npz: d.npz}\n",
+            "task: time_to_accuracy is not",
+            TASKS,
+        ),
+        ("  strategy: ddp\n  tasks_per_node: 2\n", "it runs in several processes", SINGLE),
+        ("  strategy: ddp\n", "it runs in several processes", SINGLE),
+        ("  instances: 2\n  cpus_per_task: 2\n", "it runs in several processes", SINGLE),
+        (
+            "  threads: dynamic\n  cpus_per_task: 2\n",
+            "threads: dynamic is not supported",
+            "use other threads, e.g. threads: fixed",
+        ),
     ],
 )
-def test_a_case_that_cannot_be_profiled_is_refused_by_name(plan: Planned, text: str, reason: str) -> None:
+def test_a_case_that_cannot_be_profiled_is_refused_by_name(plan: Planned, text: str, reason: str, hint: str) -> None:
     with pytest.raises(UserError) as caught:
         plan(text.replace("  framework: jax\n", "matrix:\n  framework: [jax]\n") + PROFILE)
     assert "case c" in caught.value.what
     assert reason in caught.value.what
+    assert caught.value.hint == hint
     assert "measure.profile" in caught.value.where
 
 

@@ -23,5 +23,8 @@ def test_without_a_training_it_is_an_error(plan: Callable[..., Plan]) -> None:
     with pytest.raises(UserError, match="none has task: training or time_to_accuracy") as caught:
         plan("matrix:\n  task: [inference, backward]\n" + TRAJECTORY)
     assert "measure.trajectory" in caught.value.where
+    with pytest.raises(UserError, match=r"no case records a trajectory: only the strategy single"):
+        plan("matrix:\n  task: [inference, training]\n  strategy: [ddp]\n  tasks_per_node: [2]\n" + TRAJECTORY)
+    assert len(plan("matrix:\n  task: [training]\n  strategy: [ddp, single]\n" + TRAJECTORY).cases) == 2
     with pytest.raises(UserError, match="steps"):
         plan("matrix:\n  task: [training]\nmeasure: {trajectory: {steps: 0}}\n")

@@ -86,6 +86,7 @@ def test_the_terminal_shows_kinds_the_longest_operators_and_how_they_add_up() ->
     assert longest.split()[-1] == "2", "8 MFLOP in 4 ms are 2 GFLOP/s"
     assert "stream 0.700, hot 0.450 (without 1 operator), cold 0.750 (without 1 operator)." in text
     assert "Framework overhead: 30.0 % of the step is outside the operators." in text
+    assert "use the times in the network" not in text, "they were not measured"
     assert "Not timed alone: 1 operator (7 calls): view." in text
     assert "Energy by operator: not measured (no access to RAPL)." in text
 
@@ -109,6 +110,15 @@ def test_the_longest_operators_have_energy_with_uncertainty_and_a_mark_if_the_cl
     assert (operators[0]["power_w"], operators[0]["clock_moved"], operators[1]["clock_moved"]) == (125, True, False)
     assert operators[0]["joules_uncertainty"] == pytest.approx(0.06)
     assert "J per call" not in printed(profiled(NETWORK, CONV_ROW, RELU))
+
+
+@pytest.mark.parametrize(("step_s", "uses_network"), [(0.020, True), (0.013, False)])
+def test_if_the_stream_times_do_not_add_up_to_the_step_those_in_the_network_are_named(
+    step_s: float, uses_network: bool
+) -> None:
+    text = printed(profiled({**NETWORK, "hot_s": step_s}, {**CONV_ROW, "in_network_s": 0.006}))
+    expected = "The ratio of the stream times is not between 0.9 and 1.1: use the times in the network."
+    assert (expected in text) == uses_network
 
 
 def test_operators_that_take_longer_alone_are_no_negative_overhead() -> None:
@@ -142,7 +152,10 @@ def test_a_narrow_terminal_drops_columns_and_many_profiles_are_counted() -> None
 def test_the_page_has_two_tables_for_each_profile() -> None:
     section = operators_of(profiled(NETWORK, CONV_ROW, RELU, of=2))
     assert section is not None
-    assert (section.name, len(section.tables)) == ("Operators", 4)
+    assert (section.title, section.name, len(section.tables)) == ("Time by operator", "Operators", 4)
+    measured = operators_of(profiled(NETWORK, {**CONV_ROW, "power_w": 125.0, "power_reason": None}))
+    assert measured is not None
+    assert measured.title == "Time and energy by operator"
     kinds, longest, *_ = section.tables
     assert kinds.title.startswith("Operators of ")
     assert kinds.places[0].cells[:2] == ("forward", "conv2d")

@@ -19,13 +19,14 @@ IDENTITY = ("sweep", "case")
 MAX_NAMED = 6  # columns that a sentence names
 # Columns that distinguish workloads, with their units.
 _COUNTS = {
+    "sizes": "",
     "parameter_count": "parameters",
     "flops_per_item": "FLOPs per item",
     "held_out": "of the data held out",
     "model_options": "",
-    "sizes": "",
     "user_workload": "",
 }
+_MISSING, _SIZES = "-", "sizes"
 _OF_OPERATORS = ("operator", "phase")
 # Columns that are often determined by another column, and then are redundant in a label.
 _OFTEN_DERIVED = (
@@ -66,7 +67,17 @@ def _follows(cases: pd.DataFrame, derived: str, name: str) -> bool:
 
 def label(case: pd.Series[Any], shown: list[str]) -> str:
     """Return `nodes=2 batch_size=64` for a case."""
-    return " ".join(f"{plain(name)}={cell(case[name])}" for name in shown) or str(case["case"])
+    return " ".join(_valued(name, case[name]) for name in shown) or str(case["case"])
+
+
+def label_of_known(case: pd.Series[Any], shown: list[str]) -> str:
+    """Return the label of a case for a title: without missing values, and empty instead of its ID."""
+    return " ".join(_valued(name, case[name]) for name in shown if cell(case[name]) != _MISSING)
+
+
+def _valued(name: str, value: Any) -> str:
+    """Return `nodes=2`, and for sizes `m=512 n=64`."""
+    return sizes_in_words(value) if name == _SIZES and isinstance(value, str) else f"{plain(name)}={cell(value)}"
 
 
 def phrase(case: pd.Series[Any], shown: list[str]) -> str:
@@ -112,7 +123,7 @@ def short_titles(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, An
     """Return short titles that identify each workload, given its first case: `lstm inference`.
 
     If that is not unique, user parameters are added, `lstm with network=wide`, otherwise counts and model options,
-    `mlp with 1,000 parameters and 2,000 FLOPs per item`.
+    `mlp with 1,000 parameters and 2,000 FLOPs per item`, or sizes, `gemm with m=512 n=64`.
     """
     candidates = ["model", "task", "operator", "phase", "dtype", "data", "target_accuracy", "math_mode"]
     words = varying(pd.DataFrame(firsts), candidates)
@@ -126,15 +137,17 @@ def short_titles(works: Sequence[pd.DataFrame], firsts: Sequence[Mapping[Any, An
         names = tagged if len(set(tagged)) == len(names) else names
     for column, unit in _COUNTS.items():
         values = defaultdict(set)
-        texts = [_detail(first[column], unit) for first in firsts]
+        texts = [_detail(column, first[column], unit) for first in firsts]
         for name, text in zip(names, texts, strict=True):
             values[name].add(text)
         names = [(*name, text) if len(values[name]) > 1 else name for name, text in zip(names, texts, strict=True)]
     return [" with ".join(filter(None, (title, " and ".join(counts)))) for title, *counts in names]
 
 
-def _detail(value: Any, unit: str) -> str:
-    """Return `1,000 parameters` for a number, otherwise the value as text."""
+def _detail(column: str, value: Any, unit: str) -> str:
+    """Return `1,000 parameters` for a number, `m=512 n=64` for sizes, otherwise the value as text."""
+    if column == _SIZES and isinstance(value, str):
+        return sizes_in_words(value)
     return f"{value:,.12g} {unit}" if isinstance(value, (int, float, np.number)) else cell(value)
 
 
@@ -153,7 +166,8 @@ def _in_words(work: Mapping[Any, Any], words: list[str]) -> str:
     commands = work["framework"] == COMMAND
     if commands:
         return str(work["experiment"])
-    return " ".join(cell(work[name]) for name in words if name not in _OF_OPERATORS or work["task"] == OPERATOR)
+    named = [name for name in words if name not in _OF_OPERATORS or work["task"] == OPERATOR]
+    return " ".join(text for name in named if (text := cell(work[name])) != _MISSING)
 
 
 def plain(column: str) -> str:
@@ -174,7 +188,7 @@ def column_called(name: str, cases: pd.DataFrame) -> str:
 
 def cell(value: Any) -> str:
     """Return a value as text; `-` if it is missing."""
-    return "-" if value is None or value is pd.NA or value != value else str(value)
+    return _MISSING if value is None or value is pd.NA or value != value else str(value)
 
 
 def _short(text: str) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from hpcbench.analysis.cases.valid_samples import only_times
 from hpcbench.analysis.stats.intervals import median_of, percentiles
 from hpcbench.analysis.stats.quantiles import PERCENTILES
-from hpcbench.core.frameworks import FORWARD_TASKS, SHARDED, STEP_TASKS
+from hpcbench.core.frameworks import FORWARD_TASKS, OPERATOR, SHARDED, STEP_TASKS
 from hpcbench.core.samples import SAMPLES
 
 AVERAGED_OVER = "measurements_averaged_over"  # column with the reason for missing percentiles
@@ -32,6 +32,17 @@ def latency(repetitions: list[Row]) -> Row:
     pooled = np.concatenate([row[SAMPLES] for row in repetitions])
     found = zip(PERCENTILES, percentiles(pooled, PERCENTILES.values()), strict=True)
     return {**dict(found), AVERAGED_OVER: None}
+
+
+def larger_steps(cases: pd.DataFrame) -> str:
+    """Return what to increase so that steps are long enough to be timed, for those cases whose steps are not.
+
+    The columns are AVERAGED_OVER and `task`.
+    """
+    are_operators = cases.loc[cases[AVERAGED_OVER] == STEPS, "task"] == OPERATOR
+    if not are_operators.any():
+        return "batch_size"
+    return "the sizes of the operators" if are_operators.all() else "batch_size, or the sizes of operators,"
 
 
 def _averaged_over(repetition: Row) -> str | None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hpcbench.analysis.cases import confounders, labels
 from hpcbench.analysis.cases.confounders import WORK
-from hpcbench.analysis.cases.latency import AVERAGED_OVER, INSTANCES, STEPS, TASKS
+from hpcbench.analysis.cases.latency import AVERAGED_OVER, INSTANCES, STEPS, TASKS, larger_steps
 from hpcbench.analysis.cases.quantities import LATENCIES, MEMORY
 from hpcbench.analysis.stats.intervals import MIN_TO_RESAMPLE, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
@@ -220,7 +220,7 @@ def unknown_tails(evidence: Evidence) -> RuleViolation | None:
         lower = f"rank by a lower percentile: a case has at most {MOST_RUNS:,} runs"
         more = f"set measure.repetitions to {fewest}" if fewest <= MOST_RUNS else lower
     causes = {
-        STEPS: ("timed in blocks of steps", "increase batch_size until single steps can be timed"),
+        STEPS: ("timed in blocks of steps", f"increase {larger_steps(unknown)} until single steps can be timed"),
         TASKS: ("means over tasks", "use a single task"),
         INSTANCES: ("means over instances", "run a single instance"),
         _NOTHING: (f"with fewer than {fewest:,} measurements", more),

@@ -33,7 +33,14 @@ from hpcbench.commands.options.outputs import (
     write_outputs,
 )
 from hpcbench.commands.options.published_option import published_option
-from hpcbench.commands.shared.context import archives_of_anybody, not_empty, open_sweep, sweep_argument, workspace_of
+from hpcbench.commands.shared.context import (
+    archives_of_anybody,
+    is_archive,
+    not_empty,
+    open_sweep,
+    sweep_argument,
+    workspace_of,
+)
 from hpcbench.commands.shared.report_page import figures_of, has_results, results_of_sweeps
 from hpcbench.core.record import Record
 from hpcbench.core.samples import SAMPLES
@@ -204,12 +211,23 @@ def _progresses(context: click.Context, workspace: Workspace, sweeps: Sequence[s
 
     Raise UserError if two sweeps have the same name, e.g. one in an archive: tables identify them by name.
     """
-    found = [open_sweep(context, workspace, name) for name in dict.fromkeys(sweeps or ("latest",))]
+    asked = list(dict.fromkeys(sweeps or ("latest",)))
+    found = [open_sweep(context, workspace, name) for name in asked]
     names = [paths.name for paths in found]
+    _check_distinct(asked, names, workspace)
     if twice := [name for name in names if names.count(name) > 1]:
         hint = "report each separately, or compare them: hpcbench compare BASE NEW"
         raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
     return [surveyed(paths) for paths in found]
+
+
+def _check_distinct(asked: Sequence[str], names: Sequence[str], workspace: Workspace) -> None:
+    """Raise UserError if one of the asked names only stands for a sweep that is also asked for by its own name."""
+    for name, stands_for in zip(asked, names, strict=True):
+        is_alone = name == stands_for or stands_for not in asked or is_archive(workspace, name)
+        if not is_alone and name not in ("latest", *workspace.experiments().values()):
+            what = f"sweep '{name}' not found: it is short for '{stands_for}', which is also given"
+            raise UserError(what, hint="to list all: hpcbench list sweeps")
 
 
 def _print(

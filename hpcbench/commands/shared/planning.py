@@ -19,6 +19,7 @@ from hpcbench.errors import UserError
 from hpcbench.models.operators.user_file import file_of
 from hpcbench.models.source import ONNX
 from hpcbench.plan.matrix import count_points
+from hpcbench.plan.operator_files import mistakes
 from hpcbench.plan.plan import Plan, check_size, make_plan
 from hpcbench.slurm.client import NoAnswerError
 from hpcbench.slurm.cluster_config import config_of, query_config
@@ -53,6 +54,10 @@ def planned(
         points = count_points(experiment)
         check_size(min(points, asked.limit or points), most, document)
     plan = make_plan(experiment, document, site(), asked.limit)
+    if experiment.accept:
+        from hpcbench.report.load.acceptance import check_tasks
+
+        check_tasks(plan.cases, experiment, document)
     refuse_secrets([source.text, experiment.model_dump(mode="json")], document.name)
     for name, text in document.csv_files.items():
         refuse_secrets(text, name)
@@ -77,6 +82,7 @@ def placed(
         raise UserError(f"{what} '{path.name}' not found", where=str(path), hint=_RELATIVE)
     warnings = [*plan.warnings, *(each.warning for each in environments.values())]
     warnings += [f"{what} '{path}' not found; {_RELATIVE}" for what, path in missing]
+    warnings += mistakes(_read_here(plan), workspace.root)
     submissions = (
         Submission(case.parameters.planned(), plan.site.environment(case.environment), case.slurm)
         for case in plan.cases
@@ -86,13 +92,13 @@ def placed(
 
 def _missing_files(plan: Plan, workspace: Workspace) -> list[tuple[str, Path]]:
     """Return kind and path of each file or directory of a case that is missing, unless a container may contain it."""
-    found = [
-        (what, workspace.root / path)
-        for case in plan.cases
-        if not plan.site.environment(case.environment).container
-        for what, path in _files(case.parameters)
-    ]
+    found = [(what, workspace.root / path) for each in _read_here(plan) for what, path in _files(each)]
     return [(what, path) for what, path in dict.fromkeys(found) if not _IS_THERE.get(what, Path.is_file)(path)]
+
+
+def _read_here(plan: Plan) -> list[Parameters]:
+    """Return the parameters of all cases whose files are those of this machine, not of a container."""
+    return [case.parameters for case in plan.cases if not plan.site.environment(case.environment).container]
 
 
 def _files(parameters: Parameters) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from hpcbench.core import status
+from hpcbench.core.profiling.device_state import CLOCK_KEPT
 from hpcbench.core.record import Record
 from hpcbench.core.start_rules import failure_limit
 from hpcbench.errors import Finding
@@ -21,7 +22,7 @@ from hpcbench.store.records import has_interference, interference_causes
 from hpcbench.store.sweep import Sweep
 from hpcbench.submit.local_executor import LocalExecutor
 from hpcbench.util.causes import cause
-from hpcbench.util.console import err, print_error
+from hpcbench.util.console import err, print_error, print_warnings
 from hpcbench.util.locking.lease import Lease
 from hpcbench.util.signals import ended_like_ctrl_c
 from hpcbench.util.text import plural
@@ -52,7 +53,7 @@ def run_here(
     progress = Progress(*columns, console=err, refresh_per_second=1, disable=not err.is_terminal)
     if any(run.planned.measure["idle_node"] == "wait" for run in ordered):
         err.print("each run waits until this machine is idle, for up to half of its time limit", soft_wrap=True)
-    with_interference = lacking = 0
+    with_interference, lacking, warned = 0, 0, dict[str, None]()
     printed: set[str] = set()  # causes of metrics not found
     stopped: str | None = None
     with ended_like_ctrl_c(), progress as bar, LocalExecutor(sweep.paths, lease.fileno()) as executor:
@@ -68,6 +69,7 @@ def run_here(
             failed = done - counts[status.COMPLETED]
             bar.update(task, advance=1, failed=f"[red]{failed} failed[/red]" if failed else "")
             lacking += bool(record.metrics_not_found)
+            warned |= dict.fromkeys(each for each in record.warnings if each.startswith(CLOCK_KEPT))
             stopped = failure_limit.reached(str(sweep.paths.results))
             words = _words(record, printed)
             is_new = bool(record.metrics_not_found) and words == record.in_words
@@ -78,6 +80,7 @@ def run_here(
     left = len(ordered) - sum(counts.values())
     if stopped and left:
         _print_stopped(sweep, stopped, left)
+    print_warnings(warned)
     _print_counts(sweep.paths.name, with_interference, lacking)
     return int(counts[status.COMPLETED] != len(ordered) or lacking > 0)
 

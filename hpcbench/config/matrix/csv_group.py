@@ -6,7 +6,7 @@ the texts of the files, which a sweep stores, and the line of each row, which er
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,14 @@ from hpcbench.config.parameters import NAMES
 from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.validation.common_mistakes import canonical
 from hpcbench.config.validation.findings import Findings
-from hpcbench.config.workload.nested import DOTTED, is_known
+from hpcbench.config.workload.nested import DOTTED, NESTED, is_known
 from hpcbench.config.yaml_document import Document, Model, dotted
+from hpcbench.core.frameworks import OPERATOR
 from hpcbench.errors import UserError, is_misspelt
+from hpcbench.models.operators.catalog import OPERATORS, sizes_of
 from hpcbench.util.text import in_list
 
+_SIZES = frozenset(size for operator in OPERATORS for size in sizes_of(operator))
 Locate = Callable[[str], Path]  # the path of a file, by its path in the experiment
 
 
@@ -96,6 +99,7 @@ class _Reader:
         self.found: list[CsvRows] = []
         self._own = _own_names(document.data)
         self._set = _names_set(document)
+        self._has_operators = _has_operators(document.data)
         self._files: dict[str, CsvFile] = {}
 
     def axes(self, index: int) -> dict[str, list[Any]]:
@@ -122,13 +126,14 @@ class _Reader:
         names = [name for name in table.columns if self._is_axis(name)]
         used = columns_used(group.where, table.columns) if group.where is not None else set()
         unused = [name for name in table.columns if name not in {*names, *used}]
+        self._check_misspelt(table, unused)
         if not names:
             hints = [hint for name in unused if (hint := self._similar(name))]
             own = "to use a column of your own, list it in user_parameters"
             file, line = next(iter(table.headers.values()))
             raise CsvError("no column is a parameter", line, "\n".join([*hints, own]), file=file)
         rows = matching_rows(table, group.where) if group.where is not None else list(range(len(table.lines)))
-        warnings = (self._warning(group.files, unused),) if unused else ()
+        warnings = tuple(self._warnings(files, unused))
         texts = {name: file.text for name, file in files.items()}
         self.found.append(CsvRows(index, texts, [_place(table.lines[row]) for row in rows], warnings))
         free = [name for name in names if not self._is_set(name)]
@@ -159,12 +164,33 @@ class _Reader:
         self.places.update({(*path, name): place for name, place in columns.items()})
 
     def _similar(self, column: str) -> str:
+        if self._has_operators and column in _SIZES:
+            return f"did you mean 'sizes.{column}'?"
         known = {*NAMES, *DOTTED, *self._own}
         meant = next((name for name in (canonical(column), *sorted(known)) if _is_near(column, name, known)), None)
         return f"did you mean '{meant}'?" if meant else ""
 
+    @staticmethod
+    def _check_misspelt(table: CsvTable, unused: Sequence[str]) -> None:
+        """Raise CsvError for a dotted name whose first part is misspelt: no other column has such a name by chance."""
+        for name in unused:
+            root, dot, key = name.partition(".")
+            meant = next((each for each in NESTED if dot and is_misspelt(root, each)), None)
+            if meant:
+                file, line = table.headers[name]
+                hint = f"did you mean '{meant}.{key}'?"
+                raise CsvError(f"column '{name}' is not a parameter", line, hint, name, file)
+
+    def _warnings(self, files: Mapping[str, CsvFile], unused: Sequence[str]) -> Iterator[str]:
+        """Yield a warning about the columns without effect that the same files have."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for column in unused:
+            found.setdefault(tuple(name for name, file in files.items() if column in file.columns), []).append(column)
+        for names, columns in found.items():
+            yield self._warning(names, columns)
+
     def _warning(self, files: Sequence[str], unused: Sequence[str]) -> str:
-        """Return a warning about columns that have no effect."""
+        """Return a warning about columns of files that have no effect."""
         shown = [f"'{name}'" + (f" ({hint})" if (hint := self._similar(name)) else "") for name in unused]
         where = in_list(files)
         if len(unused) == 1:
@@ -196,6 +222,13 @@ def _own_names(data: Mapping[str, Any]) -> set[str]:
         elif isinstance(value, list):
             waiting += value
     return names
+
+
+def _has_operators(data: Mapping[str, Any]) -> bool:
+    """Return whether an experiment measures operators."""
+    sections = (data.get("parameters"), data.get("matrix"))
+    tasks = [section["task"] for section in sections if isinstance(section, dict) and "task" in section]
+    return any(task == OPERATOR or (isinstance(task, list) and OPERATOR in task) for task in tasks)
 
 
 def _names_set(document: Document) -> set[str]:

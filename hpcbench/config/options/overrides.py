@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -12,6 +13,8 @@ from hpcbench.config.matrix.csv_group import is_csv_group
 from hpcbench.config.workload.nested import NESTED
 from hpcbench.config.yaml_document import Document, parse_value
 from hpcbench.errors import UserError
+
+_SPECIAL = tuple(">|&*%@`!")  # characters that have a meaning in YAML at the start of a value
 
 
 def apply_overrides(document: Document, settings: list[str]) -> Document:
@@ -27,7 +30,7 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
         where = f"--set {key}"
         if not equals or not key:
             raise UserError(f"'{setting}' is not KEY=VALUE", where="--set", hint="write it as in --set batch_size=64")
-        value = parse_value(text, where)
+        value = _value(key, text, where)
         path = _path(key)
         if path[0] in ("parameters", "matrix") and path[1:2] and path[1] in NESTED:
             path = (path[0], ".".join(path[1:]))
@@ -41,6 +44,17 @@ def apply_overrides(document: Document, settings: list[str]) -> Document:
         places = {place: name for place, name in places.items() if place[: len(path)] != path}
         places[path] = where
     return replace(document, data=data, places=places)
+
+
+def _value(key: str, text: str, where: str) -> Any:
+    """Return the value of a setting. Raise UserError if it is not YAML, with a hint on text that must be quoted."""
+    try:
+        return parse_value(text, where)
+    except UserError as error:
+        if not text.startswith(_SPECIAL) or '"' in text:
+            raise
+        setting = shlex.quote(f'{key}="{text}"')
+        raise UserError(error.what, where=where, hint=f"quote the value: --set {setting}") from error
 
 
 def check_order(settings: Sequence[str]) -> None:

@@ -109,6 +109,8 @@ def message_of(details: ErrorDetails) -> str:
     """Return the message of an error of pydantic without its prefixes, in the words of YAML."""
     if details["type"] in ("dict_type", "model_type"):
         return "should be a mapping of keys to values"
+    if details["type"] in ("bool_type", "bool_parsing"):
+        return "should be true or false"
     if details["type"] == "too_short":
         return f"requires at least {plural(details['ctx']['min_length'], 'value')}"
     if details["type"] == "too_long":
@@ -139,5 +141,5 @@ def _similar(details: ErrorDetails) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = "null" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hpcbench.config.workload import external_model
-from hpcbench.core.frameworks import INPUT_PIPELINE, OPERATOR, TIME_TO_ACCURACY
+from hpcbench.core.frameworks import COMPILED, EAGER, INPUT_PIPELINE, OPERATOR, TIME_TO_ACCURACY, trains_steps
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
 from hpcbench.models.operators.operator import FORWARD
 from hpcbench.models.operators.user_file import file_of
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 PARAMETERS = ("operator", "phase", "sizes")
 _WITH_OWN = ("pytorch",)  # the frameworks that run operators of the user
+_WITH_COLLECTIVE = ("pytorch",)  # the frameworks whose collective operators hpcbench runs
 # Parameters of networks, which an operator does not have; null in its plans and records.
 NOT_OF_OPERATORS = (
     *("model", "model_options", *external_model.PARAMETERS, "batch_size"),
@@ -35,10 +36,20 @@ def check(parameters: Parameters) -> None:
         raise ValueError(f"strategy: {parameters.strategy} cannot be used with task: {OPERATOR}")
     if file_of(name) is None:
         operator_of(name, parameters.sizes).check_phase(parameters.phase)
-        if is_collective(name) and parameters.tasks < 2:
-            raise ValueError(f"the operator {name} requires several tasks; set tasks_per_node or nodes")
+        if is_collective(name):
+            _check_collective(name, parameters)
     else:
         _check_own(parameters)
+
+
+def _check_collective(name: str, parameters: Parameters) -> None:
+    """Raise ValueError for a collective operator that cannot run."""
+    if parameters.framework not in _WITH_COLLECTIVE:
+        raise ValueError(f"the operator {name} requires framework: {_WITH_COLLECTIVE[0]}, not {parameters.framework}")
+    if parameters.execution == COMPILED:
+        raise ValueError(f"the operator {name} is not compiled; use execution: {EAGER}")
+    if parameters.tasks < 2:
+        raise ValueError(f"the operator {name} requires several tasks; set tasks_per_node or nodes")
 
 
 def _check_own(parameters: Parameters) -> None:
@@ -48,6 +59,17 @@ def _check_own(parameters: Parameters) -> None:
     for size, value in parameters.sizes.items():
         if not size.isidentifier() or not isinstance(value, bool | int | float | str):
             raise ValueError(f"the size '{size}' must be an argument of `inputs` with a number, text, true or false")
+
+
+def applies(name: str, parameters: Parameters) -> bool:
+    """Return whether a parameter has an effect on the task of these parameters."""
+    if parameters.task == OPERATOR:
+        return name not in NOT_OF_OPERATORS
+    if name in PARAMETERS:
+        return False
+    if name == "optimizer":
+        return trains_steps(parameters.task)
+    return parameters.task == TIME_TO_ACCURACY or name not in ("target_accuracy", "max_epochs", "held_out")
 
 
 def is_collective(operator: str | None) -> bool:

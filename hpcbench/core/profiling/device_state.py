@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields
 from typing import Optional, Tuple
 
 CLOCK_TOLERANCE = 0.02  # relative change of a clock, or difference from the requested one, that is reported
+CLOCK_KEPT = "profile: the clock cannot be changed"  # the beginning of a warning in records
 
 
 @dataclass(frozen=True)

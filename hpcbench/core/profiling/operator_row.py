@@ -20,6 +20,7 @@ IDLE = "idle"  # the device without work; it has only a power window
 FUSED = "fused"  # a kernel that a compiler made of several operators
 OTHER = "other"  # an operator without a kind of its own
 NO_WINDOW = "no power window"  # the reason of a row that was not chosen for one
+SPAN = "profile_span_s"  # fact of a rank: start and end of its profile on the monotonic clock
 MOST_CLOCKS = 32  # at which a network is profiled, in addition to the clock that the device has
 
 
@@ -31,7 +32,8 @@ class OperatorRow:
     operator: str = described("canonical name: `aten.convolution.default`, or that of a fused kernel")
     phase: str = described("`forward`, `backward` or `optimizer`")
     arguments: str = described(
-        "arguments as canonical JSON: tensors with shape, strides and dtype, and all other arguments by value"
+        "arguments as canonical JSON: tensors with shape, strides and dtype, lists of over 500 tensors with number and "
+        "total, and all other arguments by value"
     )
     members: Sequence[str] = described("the operators of a fused kernel; otherwise empty", default=())
     dtype: Optional[str] = described("dtype of the first output", default=None)
@@ -67,7 +69,10 @@ class OperatorRow:
         "median time of the host to launch one call; null on CPUs, where it is part of the call", default=None
     )
     measurements: Optional[int] = described("measurements of the hot time", default=None)
-    in_network_s: Optional[float] = described("mean time of one call inside the network (torch.profiler)", default=None)
+    in_network_s: Optional[float] = described(
+        "mean time of one call inside the network (torch.profiler), in the middle half of the profiled steps",
+        default=None,
+    )
     in_network_calls: Optional[int] = described("calls that it is the mean of", default=None)
     reason: Optional[str] = described("why the operator was not timed alone", default=None)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import List, Optional, Sequence
 
-from ..frameworks import TIME_TO_ACCURACY, TRAINING
+from ..frameworks import DYNAMIC, TIME_TO_ACCURACY, TRAINING
 from ..record_field import described
 
 FOLDER = "trajectories"  # next to that of the records
@@ -34,6 +34,15 @@ class Trajectory:
     )
     sha256: Optional[str] = described("SHA-256 of the file, which is its name", default=None)
     duration_s: Optional[float] = described("time of the second training", "trajectory_s", "s", default=None)
+
+
+def refusal(strategy: Optional[str], threads: Optional[str]) -> str:
+    """Return why the trajectory of a training is not recorded; an empty text if it is, as far as a plan knows."""
+    if strategy != "single":
+        return "only the strategy single can record a trajectory"
+    if threads == DYNAMIC:
+        return "a case with a per-layer thread plan cannot record a trajectory"
+    return ""
 
 
 def recorded_steps(steps: int) -> List[int]:

@@ -3,17 +3,23 @@
 import os
 import sys
 from statistics import median
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
+from ...core.profiling.operator_row import SPAN
 from ...core.record import Interference, MonitorSummary
+from ...core.samples import INTERFERENCE, UNMONITORED
+from ..measurement.timing import WINDOW_S
 from ..monitor import energy, interference, timeline, window_summary
 from ..monitor.interference import Window
 from ..monitor.timeline import Timeline
 
 NO_MONITOR = "no timeline of a monitor found on %s"
-CUT_OFF = "the monitor on %s ended before the measurement did"
+CUT_OFF = "the monitor on %s ended before the run did"
 UNSEEN = "the monitor on %s has too few readings of the processes"
 BROKEN = "the timeline of the monitor on %s cannot be evaluated: %s"
+PROFILE_WITH = "profile: interference while operators were timed (%s): their times and energy may be too high"
+PROFILE_UNKNOWN = "profile: whether there was interference while operators were timed is unknown (%s)"
+_MOST_WINDOWS = 1000  # of a profile, which may take an hour
 
 
 class Monitored(NamedTuple):
@@ -21,6 +27,7 @@ class Monitored(NamedTuple):
 
     interference: Optional[Interference] = None
     nodes: Sequence[MonitorSummary] = ()
+    warnings: Sequence[str] = ()  # on interference during the profile of operators
 
 
 class _Node(NamedTuple):
@@ -44,10 +51,36 @@ def of_run(ranks: List[Dict[str, Any]], scratch: str, on_gpus: bool) -> Monitore
         windows=[None if evidence is None else interference.sizes(evidence) for evidence in found],
         unseen=sorted({what for node in nodes for what in node.unseen}),
     )
-    return Monitored(verdict, [node.summary for node in nodes if node.summary])
+    warnings = _of_profiles(ranks, scratch, on_gpus, verdict.verdict)
+    return Monitored(verdict, [node.summary for node in nodes if node.summary], list(warnings))
 
 
-def _node(host: str, stretch: List[Window], scratch: str, on_gpus: bool) -> _Node:
+def _of_profiles(ranks: List[Dict[str, Any]], scratch: str, on_gpus: bool, measured: str) -> Iterator[str]:
+    """Yield a warning if there was interference during the profile of a rank, by the rules for measurements.
+
+    If it is unknown, there is a warning unless the verdict on the measurements, `measured`, has the reason.
+    """
+    for rank in ranks:
+        span = (rank["facts"] or {}).get(SPAN)
+        if not span:
+            continue
+        node = _node(rank["host"], _equal_windows(*span), scratch, on_gpus, summarized=False)
+        verdict = interference.verdict(node.found)
+        if verdict == INTERFERENCE:
+            kinds = {cause for each in interference.summary(node.found) for cause in each.causes}
+            yield PROFILE_WITH % ", ".join(sorted(kinds))
+        elif verdict == UNMONITORED != measured:
+            yield PROFILE_UNKNOWN % node.reason
+
+
+def _equal_windows(start_s: float, end_s: float) -> List[Window]:
+    """Return windows of about the length of those of measurements, which together make up a time span."""
+    count = max(1, min(_MOST_WINDOWS, int((end_s - start_s) / WINDOW_S)))
+    bounds = [start_s + (end_s - start_s) * number / count for number in range(count + 1)]
+    return [Window(before_s, after_s, None) for before_s, after_s in zip(bounds, bounds[1:])]
+
+
+def _node(host: str, stretch: List[Window], scratch: str, on_gpus: bool, summarized: bool = True) -> _Node:
     """Return the results of one node: only one timeline is in memory at a time."""
     nothing: List[interference.Found] = [None] * len(stretch)
     try:
@@ -57,7 +90,8 @@ def _node(host: str, stretch: List[Window], scratch: str, on_gpus: bool) -> _Nod
             return _Node(nothing, NO_MONITOR % host)
         found = interference.judge(seen, stretch, on_gpus)
         why = None if None not in found else (UNSEEN if seen.ended else CUT_OFF) % host
-        return _Node(found, why, interference.unseen(seen, on_gpus), _summary(seen, stretch) if stretch else None)
+        summary = _summary(seen, stretch) if stretch and summarized else None
+        return _Node(found, why, interference.unseen(seen, on_gpus), summary)
     except Exception as error:  # a damaged timeline must not cost the run its record
         return _Node(nothing, BROKEN % (host, error))
 

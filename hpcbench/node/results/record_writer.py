@@ -138,6 +138,7 @@ def _assembled(
             {
                 *_warnings(facts, planned, measured),
                 *outcome.warnings,
+                *monitored.warnings,
                 *(warning for rank in ranks for warning in rank.get("warnings", ())),
                 *([performance.warning(outside)] if outside else []),
             }

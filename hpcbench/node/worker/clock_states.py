@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from ...core.profiling.device_state import CLOCK_TOLERANCE, DeviceState
+from ...core.profiling.device_state import CLOCK_KEPT, CLOCK_TOLERANCE, DeviceState
 from ...core.profiling.operator_row import OperatorRow
 from ..clocks import choose, guard, leftovers
 from ..clocks.control import Control, NotPermitted
@@ -49,7 +49,7 @@ def profile(
                     found = adapter.profile(computation, measured, _with_state(state, keep))
                     warnings += [warning for warning in found if warning not in warnings]
     except NotPermitted as error:
-        warnings.append("profile: the clock cannot be changed; only the default state was profiled (%s)" % error)
+        warnings.append("%s; only the default state was profiled (%s)" % (CLOCK_KEPT, error))
     else:
         again = _measured(computation, request)
         warnings += clock_order.changed(request.step_times_s, again.step_times_s)

@@ -6,12 +6,13 @@ far are kept.
 
 import json
 import os
+import time
 import traceback
 from typing import TYPE_CHECKING, Any, Dict
 
 from ...core.files import no_link
 from ...core.profiling import which_cases
-from ...core.profiling.operator_row import OperatorRow
+from ...core.profiling.operator_row import SPAN, OperatorRow
 from ...core.run_spec import PlannedRun
 from ...core.typed_json import to_json
 from ..errors import Unsupported
@@ -30,7 +31,11 @@ _AUTO, _OFF = "auto", "off"  # values of `measure.profile.power`, which may also
 def profile(
     adapter: "Adapter", computation: "Computation", planned: PlannedRun, facts: Dict[str, Any], path: str
 ) -> None:
-    """Profile a network, and write the rows to `path`. Add warnings to `facts`."""
+    """Profile a network, and write the rows to `path`. Add warnings to `facts`.
+
+    Also add the times of its start and its last row, between which the driver of the job judges interference.
+    """
+    start_s = time.monotonic()
     try:
         _check(planned)
         with open(path, "w", encoding="utf-8", opener=no_link) as file:
@@ -38,6 +43,7 @@ def profile(
             def keep(row: OperatorRow) -> None:
                 file.write(json.dumps(to_json(row), separators=(",", ":")) + "\n")
                 file.flush()
+                facts[SPAN] = [start_s, time.monotonic()]
 
             request = _request(planned, facts, planned.measure["profile"]["power"], os.path.dirname(path))
             facts["warnings"] += adapter.profile(computation, request, keep)

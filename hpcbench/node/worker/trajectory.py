@@ -17,9 +17,8 @@ from typing import Any, Iterator, List, Optional
 import numpy
 
 from ...core.files import write_whole
-from ...core.frameworks import DYNAMIC
 from ...core.run_spec import PlannedRun
-from ...core.training.trajectory import MOST_STORED, OF_LAYERS, RUNS, TASKS, Trajectory, recorded_steps
+from ...core.training.trajectory import MOST_STORED, OF_LAYERS, RUNS, TASKS, Trajectory, recorded_steps, refusal
 from ...models.initial_weights import Numbers
 from ...models.network_reference import without_dropout
 from ..errors import Unsupported
@@ -55,10 +54,9 @@ def record(adapter: Adapter, network: Network, planned: PlannedRun, path: str) -
 
 def _check(problem: Problem) -> None:
     """Raise Unsupported if the case cannot train twice, or has no batches that are equal in all frameworks."""
-    if problem.parallel:
-        raise Unsupported("only the strategy single can record a trajectory")
-    if problem.parameters["threads"] == DYNAMIC:
-        raise Unsupported("a case with a per-layer thread plan cannot record a trajectory")
+    reason = refusal(problem.parameters["strategy"], problem.parameters["threads"])
+    if reason:
+        raise Unsupported(reason)
     if problem.split and problem.split.training.are_files:
         raise Unsupported("frameworks decode image files differently; use an npz file")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hpcbench.analysis.acceptance import NOT_MEASURED, WORST_FIRST, Check
 from hpcbench.analysis.results import Results
 from hpcbench.report.html import page_model
-from hpcbench.report.text.acceptance import CLOSE, RULE, interval_of, labels, reason_of, summary, value_of
+from hpcbench.report.text.acceptance import RULE, interval_of, labels, note_of, reason_of, summary, value_of
 from hpcbench.util.text import plural
 
 MAX_CHECKS = 200
@@ -33,5 +33,5 @@ def _cells(check: Check) -> tuple[str, ...]:
     quantity, condition = check.required.quantity, str(check.required.condition)
     if check.verdict == NOT_MEASURED:
         return (check.verdict, quantity.title, "-", "", str(check.runs), condition, reason_of(check))
-    note = CLOSE if check.is_close else ""
-    return (check.verdict, quantity.title, value_of(check), interval_of(check), str(check.runs), condition, note)
+    value, limits, note = value_of(check), interval_of(check), note_of(check)
+    return (check.verdict, quantity.title, value, limits, str(check.runs), condition, note)

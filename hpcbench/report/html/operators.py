@@ -36,7 +36,10 @@ def operators_of(results: Results) -> page_model.Aggregates | None:
         about += f" The first {MAX_PROFILES} of {plural(len(profiles), 'profile')}."
     if len(cases) > MAX_PROFILES:
         about += f" The first {MAX_PROFILES} of {plural(len(cases), 'case')} with clock states."
-    return page_model.Aggregates("Time and energy by operator", about, (*states, *operators), "Operators")
+    has_energy = any(each.joules_per_step is not None for each in profiles)
+    has_energy = has_energy or any(state.joules_per_step is not None for case in cases for state in case.states)
+    title = "Time and energy by operator" if has_energy else "Time by operator"
+    return page_model.Aggregates(title, about, (*states, *operators), "Operators")
 
 
 def _states(case: ClockStates, results: Results) -> page_model.Ranking:

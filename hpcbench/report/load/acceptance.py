@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from hpcbench.analysis.acceptance import REASON, VERDICT, Required, checks, unmeasurable, worst
-from hpcbench.analysis.cases.quantities import PRICE, QUANTITIES, THROUGHPUT, Quantity, as_reported, price_of
+from hpcbench.analysis.cases.quantities import (
+    OF_TRAININGS,
+    PRICE,
+    QUANTITIES,
+    THROUGHPUT,
+    Quantity,
+    as_reported,
+    price_of,
+)
 from hpcbench.analysis.results import Results
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.validation.acceptance import Condition
 from hpcbench.config.validation.findings import Findings
 from hpcbench.config.yaml_document import Document
+from hpcbench.core.frameworks import TIME_TO_ACCURACY
 from hpcbench.core.record import Record
 from hpcbench.core.status import COMPLETED
 from hpcbench.errors import Finding, UserError
@@ -21,6 +31,9 @@ from hpcbench.report.load.found_metrics import with_found_metric
 from hpcbench.report.load.metrics import named
 from hpcbench.report.text.acceptance import absence, by_case, reasons
 from hpcbench.store.sweep import Sweep
+
+if TYPE_CHECKING:
+    from hpcbench.plan.case import Case
 
 WHERE = "accept"
 
@@ -111,7 +124,7 @@ def check_planned(experiment: Experiment, document: Document) -> None:
     for name, texts in experiment.accept.items():
         path = (WHERE, name)
         try:
-            quantity = None if name in experiment.metrics else named(name, QUANTITIES, {})
+            quantity = _planned_quantity(name, experiment)
         except UserError as error:
             if not experiment.runs_command:
                 findings.add(error.what, path, error.hint)
@@ -121,4 +134,24 @@ def check_planned(experiment: Experiment, document: Document) -> None:
         for text in texts:
             if misfit := _misfit(quantity, text):
                 findings.add(misfit, path)
+    findings.checked(experiment)
+
+
+def _planned_quantity(name: str, experiment: Experiment) -> Quantity | None:
+    """Return the quantity with a name; None for a metric of the experiment. Raise UserError if the name is unknown."""
+    return None if name in experiment.metrics else named(name, QUANTITIES, {})
+
+
+def check_tasks(cases: Sequence[Case], experiment: Experiment, document: Document) -> None:
+    """Raise UserError if `accept` has a quantity of a training to an accuracy, and no case is one.
+
+    Names of `accept` are known (check_planned). If the experiment runs commands, the quantity may be in their output.
+    """
+    if experiment.runs_command or any(case.parameters.task == TIME_TO_ACCURACY for case in cases):
+        return
+    findings = Findings(document)
+    for name in experiment.accept:
+        if _planned_quantity(name, experiment) in OF_TRAININGS:
+            what = f"no case has the quantity '{name}': none has task: {TIME_TO_ACCURACY}"
+            findings.add(what, (WHERE, name), f"set such a task, or remove {WHERE}.{name}")
     findings.checked(experiment)

@@ -43,7 +43,7 @@ def observe(workspace: Workspace, progresses: Iterable[Progress], results: Resul
     first = {label(each, work.shown): _measured(sweeps, each)[:1] for _, each in best.iterrows()}
     records = _measured(sweeps, case)
     return Observations(
-        label(case, work.shown),
+        results.name_in_title(case),
         samples_over_time(records),
         interference_windows(records),
         power_over_time(sweeps[case["sweep"]].sweep.paths, records),

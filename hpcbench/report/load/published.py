@@ -1,13 +1,14 @@
 """Published times of operators, read from a CSV file in the format of DeepBench's results.
 
-The columns of that format are device, precision, op, phase, time_ms and the sizes; cells of other sizes are empty.
+The columns of that format are device, precision, op, phase, time_ms and the sizes of the operators in the file; cells
+of other sizes are empty.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -22,7 +23,8 @@ from hpcbench.models.operators.operator import BOTH, FORWARD, OF_INPUTS, OF_WEIG
 
 _GUIDE = "see docs/guides/operators.md#deepbench for the columns"
 _NAMES = ("device", "precision", "op", "phase", "time_ms")
-_PHASES = {phase: phase for phase in (FORWARD, OF_INPUTS, OF_WEIGHTS)} | {"backward": BOTH, "all_reduce": FORWARD}
+_ALL_REDUCE = "all_reduce"  # its operator and its phase
+_PHASES = {phase: phase for phase in (FORWARD, OF_INPUTS, OF_WEIGHTS)} | {"backward": BOTH, _ALL_REDUCE: FORWARD}
 _TRANSPOSED = {"N": False, "T": True}
 
 
@@ -47,7 +49,7 @@ _OPERATORS = {
     "rnn_vanilla": _cell("rnn_cell"),
     "lstm": _cell("lstm_cell"),
     "gru": _cell("gru_cell"),
-    "all_reduce": _named("all_reduce", "floats"),
+    _ALL_REDUCE: _named("all_reduce", "floats"),
 }
 _RANKS = "ranks"  # the column of the number of tasks
 
@@ -92,10 +94,22 @@ def with_published(results: Results, published: Published | None) -> Results:
 
 def _check_columns(table: CsvTable) -> None:
     file, line = next(iter(table.headers.values()))
-    sizes = (column for operator in _OPERATORS.values() for column in operator.sizes.values())
-    for name in (*_NAMES, *sizes, _RANKS):
+    for name in _NAMES:
         if name not in table.columns:
             raise UserError(f"column '{name}' not found", where=f"{file}:{line}", hint=_GUIDE)
+    for op in dict.fromkeys(table.columns["op"]):
+        for name in _sizes(op):
+            if name not in table.columns:
+                what = f"column '{name}' not found, a size of op '{op}'"
+                raise UserError(what, where=f"{file}:{line}", hint=_GUIDE)
+
+
+def _sizes(op: Any) -> Iterable[str]:
+    """Return the columns of the sizes of an operator of the format; none if it is unknown, which its row reports."""
+    operator = _OPERATORS.get(op)
+    if operator is None:
+        return ()
+    return (*operator.sizes.values(), _RANKS) if op == _ALL_REDUCE else operator.sizes.values()
 
 
 def _column(row: Mapping[str, Any]) -> str:

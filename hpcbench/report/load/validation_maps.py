@@ -23,7 +23,7 @@ def validation_maps(progresses: Iterable[Progress], results: Results) -> list[Va
                 worst[key] = found
     maps = [
         ValidationMaps(
-            results.full_label(case) or case["case"],
+            results.name_in_title(case),
             _ratio(found),
             found.verdict,
             found.reason,

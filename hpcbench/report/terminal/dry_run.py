@@ -16,6 +16,8 @@ from hpcbench.config.parameters import Parameters
 from hpcbench.config.pricing import Price, has_prices
 from hpcbench.config.site import Cost, Site
 from hpcbench.config.workload.nested import keys_in, shown_value
+from hpcbench.config.workload.operator_parameters import applies
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.environments.resolve import Resolved
 from hpcbench.plan.case import Case
 from hpcbench.plan.packing import Job
@@ -146,17 +148,25 @@ def _cases(plan: Plan) -> Table:
         table.add_column(name, justify="right" if name != "case" else "left")
     for case in plan.cases[:MAX_ROWS]:
         values = {**case.parameters.model_dump(mode="json"), **case.user_parameters}
-        table.add_row(case.id, *(escape(or_unset(shown_value(values, name, *keys_in(names, name)))) for name in names))
+        cells = (
+            escape(or_unset(shown_value(values, name, *keys_in(names, name)))) if _applies(name, case) else ""
+            for name in names
+        )
+        table.add_row(case.id, *cells)
     if len(plan.cases) > MAX_ROWS:
         table.caption = f"... and {len(plan.cases) - MAX_ROWS} more"
     return table
 
 
+def _applies(name: str, case: Case) -> bool:
+    return case.parameters.framework == COMMAND or applies(name.partition(".")[0], case.parameters)
+
+
 def _derived(cases: tuple[Case, ...]) -> list[str]:
-    """Return the parameters that differ between the cases."""
+    """Return the parameters that differ between the cases to which they apply."""
 
     def values(name: str) -> set[Any]:
-        return {str(getattr(case.parameters, name)) for case in cases}
+        return {str(getattr(case.parameters, name)) for case in cases if _applies(name, case)}
 
     return [name for name in Parameters.model_fields if len(values(name)) > 1]
 

@@ -12,7 +12,10 @@ from hpcbench.report.text.numbers import SCALED, between, formatter, value_in_wo
 from hpcbench.util.text import plural
 
 CLOSE = "the CI contains the threshold"
-RULE = "A case is accepted if the median over its runs meets each condition. The CI does not change the verdict."
+RULE = (
+    "A case is accepted if it completed, and the median over its runs meets each condition. The CI does not change the "
+    "verdict."
+)
 ABSENT = "no run has this quantity"
 
 
@@ -23,8 +26,14 @@ def sentence(check: Check) -> str:
         return f"{quantity.title} not measured ({reason_of(check)}): {required}"
     limits = interval_of(check)
     basis = f"95 % CI {limits}, n = {check.runs}" if limits else f"n = {check.runs}"
-    note = f"; {CLOSE}" if check.is_close else ""
-    return f"{quantity.title} {value_of(check)} ({basis}): {required}{note}"
+    note = note_of(check)
+    return f"{quantity.title} {value_of(check)} ({basis}): {required}{note and '; '}{note}"
+
+
+def note_of(check: Check) -> str:
+    """Return what else there is to say on a measured value: the case did not complete, or the value is close."""
+    incomplete = f"the case did not complete ({check.reason})" if check.reason else ""
+    return "; ".join(filter(None, (incomplete, CLOSE if check.is_close else "")))
 
 
 def reason_of(check: Check) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.analysis.cases.quantities import Quantity
+from hpcbench.analysis.cases.quantities import THROUGHPUT, Quantity
 from hpcbench.analysis.stats.ratio_text import UNKNOWN, says_nothing, times
 
 _SCALES = {
@@ -94,6 +94,14 @@ def column_format(quantity: Quantity, values: pd.Series[float]) -> tuple[str, Ca
     if known.max() > _WIDE * known.min() or decimals > _MOST_DECIMALS:
         return unit, lambda value: _significant(value / factor)
     return unit, lambda value: "-" if pd.isna(value) else f"{value / factor:,.{decimals}f}"
+
+
+def rate_format(rates: pd.Series[float]) -> Callable[[float], str]:
+    """Return the formatter of rates: one decimal, or significant digits if the smallest rate is below 1."""
+    known = rates.dropna().astype(float)
+    if known[known > 0].min() < 1:
+        return column_format(THROUGHPUT, known)[1]
+    return lambda rate: "-" if pd.isna(rate) else f"{rate:,.1f}"
 
 
 def _significant(value: float) -> str:

@@ -18,7 +18,4 @@ def published_notes(results: Results) -> Iterator[str]:
         yield f"No case has a published time in {file}. Operator, sizes and phase must match."
         return
     matched = int(results.cases[columns].notna().any(axis="columns").sum())
-    yield (
-        f"Published times of {matched:,} of {plural(len(results.cases), 'case')} are from {file}. DeepBench measured "
-        "its lists with vendor libraries (cuDNN 5 to 7, MKL 2017, MIOpen 1.3) from 2016 to 2019, not with frameworks."
-    )
+    yield f"Published times of {matched:,} of {plural(len(results.cases), 'case')} are from {file}."

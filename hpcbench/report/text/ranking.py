@@ -27,7 +27,7 @@ from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import FORWARD_TASKS, OPERATOR, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import INTERFERENCE, PROBED
-from hpcbench.report.text.numbers import SCALED, between, column_format, memory
+from hpcbench.report.text.numbers import SCALED, between, column_format, memory, rate_format
 from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, apart, header_of
 
@@ -120,7 +120,7 @@ def _published(cases: pd.DataFrame) -> list[Column]:
 
 def _rate(cases: pd.DataFrame) -> Column:
     rate = as_reported(THROUGHPUT, cases)
-    return Column(rate.unit, _cells(cases[rate.column], "{:,.1f}".format), _ITEMS)
+    return Column(rate.unit, _cells(cases[rate.column], rate_format(cases[rate.column])), _ITEMS)
 
 
 def _of_commands(cases: pd.DataFrame, metrics: Mapping[str, Quantity]) -> list[Column]:

@@ -9,6 +9,7 @@ from hpcbench.analysis.cases.user_workload import differing_user_parameters
 from hpcbench.analysis.cases.workloads import differing_work
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.published import published_notes
+from hpcbench.report.text.training.trajectories import trajectory_notes
 from hpcbench.report.text.validation.bitwise import bitwise_notes
 from hpcbench.report.text.validation.not_validated import not_validated_notes
 
@@ -16,7 +17,8 @@ from hpcbench.report.text.validation.not_validated import not_validated_notes
 def ranking_notes(results: Results) -> Iterator[str]:
     """Yield the differences between workloads, then the metrics that rank no case as their direction is unknown.
 
-    The last sentences are on published times, cases that are not validated, and bitwise equal results.
+    The last sentences are on published times, cases that are not validated or have no trajectory, and bitwise equal
+    results.
     """
     if len(results.workloads) > 1:
         differing = differing_work(results.cases)
@@ -38,4 +40,5 @@ def ranking_notes(results: Results) -> Iterator[str]:
         )
     yield from published_notes(results)
     yield from not_validated_notes(results)
+    yield from trajectory_notes(results)
     yield from bitwise_notes(results)

@@ -8,7 +8,17 @@ import pandas as pd
 import pytest
 
 from hpcbench.analysis.cases import labels
-from hpcbench.analysis.cases.labels import LONGEST, MAX_NAMED, cell, label, phrase, plain, telling_apart, varying
+from hpcbench.analysis.cases.labels import (
+    LONGEST,
+    MAX_NAMED,
+    cell,
+    label,
+    label_of_known,
+    phrase,
+    plain,
+    telling_apart,
+    varying,
+)
 from tests.report.synthetic_results import case, results
 from tests.workload_columns import WORKLOAD
 
@@ -209,6 +219,30 @@ def test_work_of_one_name_is_told_apart_by_its_counts() -> None:
         cases({"model": model, "held_out": part}) for model, part in (("mlp", 0.2), ("mlp", 0.5), ("lstm", 0.2))
     ]
     assert short_titles(learning) == ["mlp with 0.2 of the data held out", "mlp with 0.5 of the data held out", "lstm"]
+
+
+def test_operators_are_told_apart_by_their_sizes_and_missing_values_are_left_out() -> None:
+    gemm = {"model": None, "task": "operator", "operator": "gemm", "phase": "forward"}
+    sizes = [{**gemm, "flops_per_item": n, "sizes": f'{{"k": 512, "n": {n}}}'} for n in (16, 32)]
+    assert short_titles([cases(each) for each in sizes]) == ["k=512 n=16", "k=512 n=32"]
+    assert short_titles([cases(gemm), cases({})]) == ["operator gemm forward", "lstm training"]
+
+
+def test_a_title_names_a_case_by_its_known_values_and_never_by_its_id() -> None:
+    row = cases({"nodes": 2, "sizes": '{"k": 512}', "model": None}).iloc[0]
+    assert label_of_known(row, ["nodes", "sizes", "model", "intra_op_threads"]) == "nodes=2 k=512"
+    assert label_of_known(row, ["model"]) == ""
+    (alone,) = results(case(0.1)).workloads
+    assert results(case(0.1)).name_in_title(alone.cases.iloc[0]) == ""
+
+
+def test_a_title_has_no_parameter_that_cases_of_other_tasks_only_lack() -> None:
+    operator = case(0.1, task="operator", model=None, operator="gemm", sizes="{}", intra_op_threads=None, nodes=2)
+    found = results(operator, case(0.2, task="inference", intra_op_threads=8, nodes=1))
+    network = next(work for work in found.workloads if work.cases["task"].iat[0] == "inference")
+    assert "intra_op_threads" in network.shown
+    assert "intra_op_threads" not in found.name_in_title(network.cases.iloc[0])
+    assert "nodes=1" in found.name_in_title(network.cases.iloc[0])
 
 
 def test_a_single_case_is_not_told_apart_from_cases_of_other_tasks() -> None:

@@ -236,6 +236,22 @@ def test_rule_8_tails_of_inference_that_are_not_known_are_told_with_the_reason(c
     assert judged(known) == []
 
 
+@pytest.mark.parametrize(
+    ("tasks", "larger"),
+    [
+        (["operator", "operator"], "the sizes of the operators"),
+        (["operator", "inference"], "batch_size, or the sizes of operators,"),
+        (["train", "inference"], "batch_size"),
+    ],
+)
+def test_rule_8_short_calls_of_operators_need_larger_sizes(
+    tasks: list[str], larger: str, case: Case, judged: Judged
+) -> None:
+    rows = [row for number, task in enumerate(tasks) for row in case(number, task=task, steps_per_measurement=10)]
+    (found,) = [each for each in judged(rows, "time_p99_s") if each.rule == 8]
+    assert found.remedy == f"increase {larger} until single steps can be timed"
+
+
 def test_rule_8_the_tail_of_training_matters_where_somebody_asks_for_it(case: Case, judged: Judged) -> None:
     found = judged([*case(0), *case(1)], "time_p999_s")
     assert "p99.9 is unknown for 2 of 2 cases (2 with fewer than 2,995 measurements)" in [

@@ -86,6 +86,12 @@ def test_a_quantity_that_no_case_has_is_an_error_after_the_report(invoke: Comman
     assert "no case of trial has the quantity 'accuracy'" in done.stderr
 
 
+def test_a_short_name_of_a_sweep_that_is_also_given_is_not_found(invoke: CommandLine, swept: Swept) -> None:
+    swept({})
+    assert "sweep 'tria' not found: it is short for 'trial'" in invoke("report", "tria", "trial", expect=2).stderr
+    assert "size" in invoke("report", "tria").stdout
+
+
 def test_without_conditions_nothing_is_said(invoke: CommandLine, swept: Swept) -> None:
     swept({})
     assert "accept" not in invoke("report").stdout
@@ -98,6 +104,27 @@ def test_names_and_units_are_checked_before_the_sweep(invoke: CommandLine) -> No
         told = invoke("sweep", invoke.experiment(accept=accept), "--dry-run", expect=2).stderr
         assert said in told
         assert f"accept.{next(iter(accept))}" in told
+
+
+@pytest.mark.parametrize("parameters", [{"task": "inference"}, {"task": "training"}])
+@pytest.mark.parametrize("name", ["accuracy", "best_accuracy", "models"])
+def test_a_quantity_that_no_task_has_is_an_error_before_the_sweep(
+    invoke: CommandLine, parameters: dict[str, Any], name: str
+) -> None:
+    experiment = invoke.experiment(accept={name: "> 0.9", "time": "< 1 s"}, parameters=parameters)
+    told = invoke("sweep", experiment, "--dry-run", expect=2).stderr
+    assert f"no case has the quantity '{name}': none has task: time_to_accuracy" in told
+    assert f"accept.{name}" in told
+    assert "accept.time" not in told
+
+
+def test_a_quantity_that_one_task_of_an_axis_has_is_planned(invoke: CommandLine) -> None:
+    include = [
+        {"task": "training"},
+        {"task": "time_to_accuracy", "target_accuracy": 0.9, "data": {"npz": "digits.npz"}},
+    ]
+    experiment = invoke.experiment(accept={"accuracy": "> 0.9"}, include=include)
+    invoke("sweep", experiment, "--dry-run")
 
 
 def test_a_gate_fails_if_a_case_is_rejected(invoke: CommandLine, swept: Swept) -> None:

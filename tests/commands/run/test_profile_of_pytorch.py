@@ -28,6 +28,7 @@ def profiled(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     assert "2 cases cannot be profiled and are left out" in done.stderr
     assert f"to {command_line.workspace / 'results' / 'p' / 'operators.parquet'}" in done.stderr
     assert "next: hpcbench report p" in done.stderr
+    assert "warning: profile: the clock cannot be changed; only the default state was profiled (" in done.stderr
     return command_line
 
 

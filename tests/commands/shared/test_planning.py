@@ -90,7 +90,7 @@ def test_a_workspace_whose_path_no_script_can_hold_is_refused(source: Document, 
     [
         ("framework: onnxruntime, model: {onnx: here/net.onnx}", "model file"),
         ("framework: pytorch, model: mlp, data: {npz: here/net.onnx}", "data file"),
-        ("framework: pytorch, task: operator, operator: {python: here/net.onnx}", "operator file"),
+        ("framework: pytorch, task: operator, operator: {python: here/net.py}", "operator file"),
         ("framework: pytorch, model: resnet50, data: {imagefolder: here/net.onnx}", "data directory"),
         ("framework: pytorch, model: timm/resnet10t, weights: here/net.onnx", "weights"),
     ],
@@ -100,11 +100,13 @@ def test_files_that_a_case_reads_must_exist(
 ) -> None:
     monkeypatch.setattr(planning, "resolved", lambda *_, **__: {})
     plan, _ = planned(parse_yaml(f"{{name: a, parameters: {{{parameters}}}}}", "a.yaml"), SweepOptions(), here, Path)
-    path = tmp_path / "here" / "net.onnx"
+    path = tmp_path / "here" / ("net.py" if what == "operator file" else "net.onnx")
     with pytest.raises(UserError) as caught:
         placed(plan, Workspace(tmp_path), None, only_shown=False)
-    assert str(caught.value) == f"{path}: {what} 'net.onnx' not found\n  give its path relative to the workspace"
+    assert str(caught.value) == f"{path}: {what} '{path.name}' not found\n  give its path relative to the workspace"
     *_, shown = placed(plan, Workspace(tmp_path), None, only_shown=True)
     assert shown == [f"{what} '{path}' not found; give its path relative to the workspace"]
     path.mkdir(parents=True) if what == "data directory" else (path.parent.mkdir(), path.touch())
-    assert not placed(plan, Workspace(tmp_path), None, only_shown=False)[-1]
+    found = placed(plan, Workspace(tmp_path), None, only_shown=False)[-1]
+    missing = ("inputs", "forward", "reference") if what == "operator file" else ()
+    assert found == [f"here/net.py: function '{name}' not found" for name in missing]

@@ -181,7 +181,7 @@ def test_the_rows_of_a_list_of_files_follow_one_another(read: Read, tmp_path: Pa
     ]
     assert list(document.data["zip"][0]) == ["batch_size", "model_options.hidden_size", "seed"]
     assert document.csv_files == {"shapes.csv": SHAPES, "more.csv": "gflop,seed,batch_size\n1,7,8\n9,9,9\n"}
-    assert "shapes.csv and more.csv: column 'set' is ignored" in warnings(document)[0]
+    assert warnings(document)[0].startswith("shapes.csv: column 'set' is ignored: ")
 
 
 def test_a_column_that_a_file_lacks_is_none_in_a_condition(read: Read, tmp_path: Path) -> None:
@@ -220,6 +220,39 @@ def test_a_mistake_in_a_list_of_files_is_located(more: str, what: str, where: st
         loaded(read("zip: [{file: [shapes.csv, more.csv]}]\nmatrix: {seed: [1]}"))
     assert what in caught.value.what
     assert caught.value.where == where
+
+
+def test_the_warning_names_only_the_files_that_have_the_column(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("seed,note\n1,a\n")
+    found = warnings(read("zip: [{file: [shapes.csv, more.csv]}]\nmatrix: {batch_size: [1]}"))
+    assert [warning.partition(":")[0] for warning in found] == ["shapes.csv", "more.csv"]
+    assert "columns 'set' and 'gflop' are ignored" in found[0]
+    assert "column 'note' is ignored" in found[1]
+    (tmp_path / "more.csv").write_text("seed,set\n1,a\n")
+    found = warnings(read("zip: [{file: [shapes.csv, more.csv]}]\nmatrix: {batch_size: [1]}"))
+    assert found[0].startswith("shapes.csv and more.csv: column 'set' is ignored")
+
+
+def test_a_dotted_column_with_a_misspelt_parameter_is_an_error(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("\nseed,size.k,time.ms\n1,2,3\n")
+    with pytest.raises(UserError) as caught:
+        read("zip: [{file: more.csv}]")
+    assert caught.value.what == "column 'size.k' is not a parameter"
+    assert caught.value.hint == "did you mean 'sizes.k'?"
+    assert caught.value.where == "more.csv:2: zip[0].size.k"
+    found = warnings(read("zip: [{file: more.csv, where: {size.k: 2}}]"))
+    assert ["column 'time.ms' is ignored" in each for each in found] == [True]
+
+
+@pytest.mark.parametrize("section", ["  task: operator", "matrix: {task: [train, operator]}"])
+def test_the_size_of_an_operator_without_its_prefix_has_a_hint(read: Read, tmp_path: Path, section: str) -> None:
+    (tmp_path / "more.csv").write_text("m,k\n1,2\n")
+    with pytest.raises(UserError, match="no column is a parameter") as caught:
+        read(f"{section}\nzip: [{{file: more.csv}}]")
+    assert "did you mean 'sizes.m'?\ndid you mean 'sizes.k'?" in (caught.value.hint or "")
+    with pytest.raises(UserError, match="no column is a parameter") as caught:
+        read("zip: [{file: more.csv}]")
+    assert "sizes" not in (caught.value.hint or "")
 
 
 def test_a_file_of_two_groups_is_read_once(tmp_path: Path) -> None:

@@ -16,6 +16,14 @@ AXES = (
 )
 
 
+def test_a_value_that_begins_with_a_character_of_yaml_is_to_be_quoted(load: Load) -> None:
+    with pytest.raises(UserError, match="not valid YAML") as caught:
+        load("", "accept.accuracy=>= 0.9")
+    assert caught.value.where == "--set accept.accuracy"
+    assert caught.value.hint == "quote the value: --set 'accept.accuracy=\">= 0.9\"'"
+    assert load("", 'accept.accuracy=">= 0.9"').accept["accuracy"]
+
+
 @pytest.mark.parametrize(
     ("setting", "part", "value"),
     [

@@ -90,6 +90,14 @@ def test_a_network_has_no_parameters_of_operators() -> None:
         ),
         ({"phase": "backward"}, "'forward', 'backward_inputs', 'backward_weights' or 'both'"),
         ({"operator": "all_reduce"}, "the operator all_reduce requires several tasks; set tasks_per_node or nodes"),
+        (
+            {"operator": "all_reduce", "tasks_per_node": 2, "framework": "jax"},
+            "the operator all_reduce requires framework: pytorch, not jax",
+        ),
+        (
+            {"operator": "all_reduce", "tasks_per_node": 2, "execution": "compiled"},
+            "the operator all_reduce is not compiled; use execution: eager",
+        ),
         ({"tasks_per_node": 2}, "the strategy single allows one task, not 2"),
         ({"batch_size": 32}, "'batch_size' cannot be used with task: operator; use sizes"),
         ({"model": "mlp"}, "'model' cannot be used with task: operator"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hpcbench.core.profiling.operator_row import SPAN
 from hpcbench.core.record import Interference
 from hpcbench.node.monitor.interference import Window
 from hpcbench.node.results import monitor_summary
@@ -65,7 +66,7 @@ def test_without_a_timeline_of_its_node_nothing_is_known(
 @pytest.mark.parametrize(
     ("ended", "reason"),
     [
-        (False, "the monitor on n1 ended before the measurement did"),
+        (False, "the monitor on n1 ended before the run did"),
         (True, "the monitor on n1 has too few readings of the processes"),
     ],
 )
@@ -83,7 +84,7 @@ def test_a_monitor_that_was_killed_near_the_end_has_seen_enough(
     put_timeline(tmp_path, end=6.0, ended=False)
     found = verdict(tmp_path, measured(0, "n1", (5.0, 5.5), (5.5, 6.0), (6.0, 6.5)))
     assert (found.verdict, found.windows) == ("clean", [{}, {}, None])
-    assert found.reason == "the monitor on n1 ended before the measurement did"
+    assert found.reason == "the monitor on n1 ended before the run did"
 
 
 def test_each_node_is_judged_by_its_own_timeline_and_clock(
@@ -126,7 +127,7 @@ def test_where_nothing_was_sampled_there_is_nothing_to_judge(
 ) -> None:
     put_timeline(tmp_path)
     for ranks in ([make_rank(facts=facts)], []):
-        assert monitor_summary.of_run(ranks, str(tmp_path), on_gpus=False) == (None, ())
+        assert monitor_summary.of_run(ranks, str(tmp_path), on_gpus=False) == (None, (), ())
 
 
 def test_samples_are_shared_out_to_their_windows() -> None:
@@ -184,3 +185,46 @@ def test_a_repetition_keeps_its_record_whatever_is_wrong_with_what_was_seen(
     found = verdict(tmp_path, measured(0, "n1"))
     reason = "the timeline of the monitor on n1 cannot be evaluated: nobody foresaw this"
     assert (found.verdict, found.reason, found.windows) == ("unmonitored", reason, [None, None])
+
+
+def with_profile(rank: Rank, start_s: float, end_s: float) -> Rank:
+    return {**rank, "facts": {**rank["facts"], SPAN: [start_s, end_s]}}
+
+
+@pytest.mark.parametrize(
+    ("throttled", "warnings"),
+    [
+        (0.0, []),
+        (
+            0.25,
+            ["profile: interference while operators were timed (throttling): their times and energy may be too high"],
+        ),
+    ],
+)
+def test_interference_during_the_profile_is_a_warning(
+    tmp_path: Path, put_timeline: Put, measured: Callable[..., Rank], throttled: float, warnings: list[str]
+) -> None:
+    put_timeline(tmp_path, end=20.0, throttled=throttled)
+    rank = with_profile(measured(), 7.0, 19.0)
+    assert monitor_summary.of_run([rank], str(tmp_path), on_gpus=False).warnings == warnings
+
+
+def test_a_monitor_that_ended_before_the_profile_leaves_its_interference_unknown(
+    tmp_path: Path, put_timeline: Put, measured: Callable[..., Rank]
+) -> None:
+    put_timeline(tmp_path, ended=False)
+    found = monitor_summary.of_run([with_profile(measured(), 7.0, 19.0)], str(tmp_path), on_gpus=False)
+    assert found.interference
+    assert found.interference.verdict == "clean"
+    (warning,) = found.warnings
+    unknown = "profile: whether there was interference while operators were timed is unknown"
+    assert warning == f"{unknown} (the monitor on n1 ended before the run did)"
+    unmonitored = monitor_summary.of_run([with_profile(measured(0, "n2"), 7.0, 19.0)], str(tmp_path), on_gpus=False)
+    assert not unmonitored.warnings, "the verdict on the measurements has the reason"
+
+
+def test_a_long_profile_has_windows_of_its_whole_span() -> None:
+    for length_s, count in ((0.2, 1), (12.0, 24), (7200.0, 1000)):
+        windows = monitor_summary._equal_windows(5.0, 5.0 + length_s)
+        assert len(windows) == count
+        assert (windows[0].start_s, windows[-1].end_s) == (5.0, 5.0 + length_s)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hpcbench.core.profiling.operator_row import OperatorRow
+from hpcbench.core.profiling.operator_row import SPAN, OperatorRow
 from hpcbench.core.record import RecordKey
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import COMPLETED, FAILED
@@ -327,8 +327,11 @@ def test_a_record_has_the_verdict_on_its_samples_and_what_its_node_did(
     tmp_path: Path, write: Write, make_rank: MakeRank, put_timeline: PutTimeline
 ) -> None:
     put_timeline(tmp_path / "scratch", throttled=0.25)
-    write([make_rank(0)])
+    rank = make_rank(0)
+    rank["facts"][SPAN] = [5.0, 7.0]
+    write([rank])
     (line,) = lines(tmp_path)
+    assert any("interference while operators were timed (throttling)" in warning for warning in line["warnings"])
     found = line["interference"]
     assert (found["verdict"], found["reason"], found["windows"]) == ("interference", None, [{"throttling": 0.25}])
     assert found["found"][0]["causes"] == ["throttling"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hpcbench.core.profiling.operator_row import OperatorRow
+from hpcbench.core.profiling.operator_row import SPAN, OperatorRow
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.node.frameworks.adapter import Adapter
 from hpcbench.node.frameworks.profile_request import ProfileRequest
@@ -58,8 +59,14 @@ def profile(tmp_path: Path, make_planned: MakePlanned) -> Callable[..., list[str
             "warnings": [],
             "measurements": {"times_s": [1.0, 2.0], "windows": [[5.0, 6.0, 1], [7.0, 9.0, 1]]},
         }
+        before_s = time.monotonic()
         profiling.profile(adapter, None, planned, facts, str(tmp_path / "operators.jsonl"))
         found: list[str] = facts["warnings"]
+        rows = (tmp_path / "operators.jsonl").read_text() if (tmp_path / "operators.jsonl").exists() else ""
+        assert (SPAN in facts) == bool(rows), "a span only if operators were timed"
+        if rows:
+            start_s, end_s = facts[SPAN]
+            assert before_s <= start_s <= end_s <= time.monotonic()
         return found
 
     return run

@@ -91,7 +91,7 @@ def test_times_of_all_reduce_are_those_of_the_same_number_of_tasks() -> None:
 
 def test_the_report_has_a_column_per_device_and_precision_and_their_source(with_times: MakeResults) -> None:
     found = with_times(("gemm", "forward", GEMM), ("gemm", "backward_inputs", GEMM), ("gemm", "both", GEMM))
-    note = "Published times of 2 of 3 cases are from times.csv. DeepBench measured its lists with vendor libraries"
+    note = "Published times of 2 of 3 cases are from times.csv."
     text = printed(found, 300)
     assert "published NV 1 Float (ms)  published B 16 bit (ms)" in text
     assert "1,234.500" in text

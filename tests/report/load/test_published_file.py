@@ -47,6 +47,13 @@ def test_each_device_and_precision_is_a_column(tmp_path: Path) -> None:
     }
 
 
+def test_a_file_has_only_the_columns_of_its_operators(tmp_path: Path) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text("device,precision,op,phase,m,n,k,a_trans,b_trans,time_ms\nA,Float,gemm,forward,8,4,2,N,T,0.5\n")
+    problem = (operator_of("gemm", {"m": 8, "n": 4, "k": 2, "b_trans": True}), "forward", 1)
+    assert read_published(str(file)).times == {"published_ms_A_Float": {problem: 0.5}}
+
+
 def test_several_times_of_a_problem_become_their_median(tmp_path: Path) -> None:
     found = times_of(GEMM + GEMM.replace("0.5", "1") + GEMM.replace("0.5", "9"), tmp_path)
     assert list(found["published_ms_A_1_Float"].values()) == [1.0]
@@ -56,7 +63,9 @@ def test_several_times_of_a_problem_become_their_median(tmp_path: Path) -> None:
     ("text", "what", "line"),
     [
         ("framework,time\npytorch,1\n", "column 'device' not found", 1),
-        (HEADER.replace(",k,", ",kk,") + GEMM, "column 'k' not found", 1),
+        (HEADER.replace(",k,", ",kk,") + GEMM, "column 'k' not found, a size of op 'gemm'", 1),
+        (HEADER.replace(",ranks,", ",tasks,") + ALL_REDUCE, "column 'ranks' not found, a size of op 'all_reduce'", 1),
+        ("device,precision,op,phase,time_ms\nA,B,gem,forward,1\n", "unknown op 'gem'; did you mean 'gemm'?", 2),
         (HEADER + GEMM.replace("gemm", "gem"), "unknown op 'gem'; did you mean 'gemm'?", 2),
         (HEADER + GEMM.replace("forward", "forwards"), "unknown phase 'forwards'; did you mean 'forward'?", 2),
         (HEADER + CONV + GEMM.replace(",N,", ",X,"), "the size 'a_trans' of gemm must be true or false, not 'X'", 3),

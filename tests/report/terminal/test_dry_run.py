@@ -57,6 +57,17 @@ def test_an_option_that_is_an_axis_of_its_own_is_in_one_column(shown) -> None:
     assert re.search(r'c\w{12} +\{"layers": 3\} +16\n', said)
 
 
+def test_parameters_that_do_not_apply_to_a_task_are_left_out(shown) -> None:
+    operator = "{task: operator, operator: gemm, phase: [forward, both]}"
+    networks = "{task: [inference, training], model: mlp, batch_size: [8, 16], optimizer: adam}"
+    lines = shown(f"parameters: {{framework: pytorch}}\ninclude: [{operator}, {networks}]\n").splitlines()
+    (header,) = (line.split() for line in lines if line.startswith("case "))
+    rows = [line.split()[1:] for line in lines if re.match(r"c\w{12} ", line)]
+    assert "max_epochs" not in header
+    assert ["operator", "gemm", "both"] in rows
+    assert any(row[0] == "inference" and "adam" not in row and "forward" not in row for row in rows)
+
+
 def test_ones_own_follow_on_is_shown_where_it_may_be_submitted(shown, tmp_path: Path) -> None:
     experiment = "parameters: {framework: command, command: 'true'}\n"
     (tmp_path / "templates").mkdir()

@@ -39,7 +39,7 @@ class MXNetOperator(OperatorCall):
         tensors = {name: self._on_device(arrays[name], array) for name, array in request.arrays.items()}
         function, inputs, sources = BUILDERS[type(request.operator)](request.operator, tensors)
         run = partial(self._compiled(function), *inputs)
-        self._output: Optional[Tensor] = None  # of the last forward pass of dropout in a backward pass
+        self._output: Optional[Tensor] = None  # of the last forward pass before a backward pass
         self._call = self._forward(run) if request.phase == FORWARD else self._backward(run, sources)
 
     @classmethod
@@ -107,6 +107,7 @@ class MXNetOperator(OperatorCall):
         cotangent = self._on_device(self.request.operator.output(), self.request.cotangent)
         forward_once = not isinstance(self.request.operator, pointwise.Dropout)
         recorded: Tensor = _recorded(run) if forward_once else None
+        self._output = recorded
 
         def call() -> Sequence[Tensor]:
             output = recorded

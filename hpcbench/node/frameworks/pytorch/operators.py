@@ -116,6 +116,8 @@ class PyTorchOperator(OperatorCall):
         output = self._output = function(**tensors)
         sources = [tensors[name] for name in self.request.wanted]
         cotangent = self._on_device(operator.output(), self.request.cotangent)
+        if isinstance(operator, OwnOperator):
+            own_operator.check_output(operator, output)
         if isinstance(operator, OwnOperator) and own_operator.has_backward(operator):
             return own_operator.backward(operator, self.request, output, tensors, cotangent)
         return lambda: torch.autograd.grad(output, sources, cotangent, retain_graph=True)

@@ -54,6 +54,17 @@ def has_backward(operator: Any) -> bool:
     return isinstance(operator, OwnOperator) and operator.file.value("backward") is not None
 
 
+def check_output(operator: OwnOperator, output: Any) -> None:
+    """Raise BadModel if a backward pass cannot start from the result of the forward pass."""
+    title = operator.file.title("forward")
+    _check_shape(title, OUTPUT, output, operator.output().shape)
+    if not has_backward(operator) and not output.requires_grad:
+        raise BadModel(
+            "operator: the result of %s does not depend on its inputs for autograd (detached?); use operations that "
+            "PyTorch differentiates, or add the function `backward`" % title
+        )
+
+
 def checked(request: Request, tensors: Tensors, build: Callable[[], Callable[[], Any]]) -> Callable[[], Any]:
     """Return the call that `build` makes. An operator of the user is called once.
 

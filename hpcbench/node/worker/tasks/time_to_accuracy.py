@@ -104,8 +104,8 @@ def learn(network: Network) -> Dict[str, Any]:
         if accuracy >= parameters["target_accuracy"]:
             return summary(elapsed)
     best = max(point["accuracy"] for point in curve)
-    missed = (best, len(curve), parameters["target_accuracy"])
-    raise Missed("the best accuracy was %.4f after %d epochs, and the target is %g" % missed, summary(None))
+    missed = (best, len(curve), "" if len(curve) == 1 else "s", parameters["target_accuracy"])
+    raise Missed("the best accuracy was %.4f after %d epoch%s, and the target is %g" % missed, summary(None))
 
 
 def _sample(split: Split, batch_size: int) -> Items:

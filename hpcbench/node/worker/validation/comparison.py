@@ -44,11 +44,12 @@ def error_map(name: str, found: "numpy.ndarray", reference: Variable) -> Optiona
     return heat_map(name, numpy.abs(difference, out=difference if difference.ndim else None))
 
 
-def wrong_gradients(check: GradientCheck) -> str:
-    """Return what is wrong with gradients that failed their check."""
+def wrong_gradients(check: GradientCheck, worst: Optional[str] = None) -> str:
+    """Return what is wrong with gradients that failed their check; `worst` is the array whose gradient differs most."""
     if check.error is None:
         return "the gradients, or the central differences, are not finite in %s" % check.dtype
-    return "the gradients differ from central differences by %.2g of their norm" % check.error
+    which = "%s differs" % array_title(worst) if worst else "the gradients differ"
+    return "%s from central differences by %.2g times the L2 norm of the gradients" % (which, check.error)
 
 
 def too_loose(references: Dict[str, Variable], loose: float) -> Optional[str]:

@@ -19,7 +19,6 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy
 
-from ....core.frameworks import BACKWARD
 from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, ArrayError, GradientCheck, Validation, array_title
 from ....models.reference.variable import ROUNDINGS, Variable
 from ...errors import Unsupported
@@ -29,13 +28,12 @@ from ...frameworks.external.network import NO_REFERENCE
 from ...frameworks.operator_call import OUTPUT
 from .array_errors import array_error, finite
 from .comparison import error_map, wrong_gradients, wrong_shape
+from .network_limits import LOOSE, of_one_batch, why_not_alone, why_too_large
 from .repeatability import LIMIT_S, checksum, repeated
 
 NOISE = 2.0**-19  # 32 units of rounding of float32
 CHANGES = 4  # random changes of the data
 MOST_FLOPS = 40e9  # of a step, of which about 20 are computed in float64: minutes on one core
-MOST_WEIGHTS = 30e6  # of a model whose reference is computed: some GB
-LOOSE = 0.1  # tolerances over references, as L2 norms, above which only gross errors would be found
 DIRECTIONS = 5
 STEP = 1e-7
 GRADIENT_TOLERANCE = 1e-5  # of the norm of the gradients: differences have errors of about 1e-8
@@ -54,7 +52,7 @@ def validate_external(
     start = time.monotonic()
     try:
         _check(network)
-        validated: Any = adapter.build(_problem(network))
+        validated: Any = adapter.build(of_one_batch(network.problem))
         batch = validated.on_device(*validated.synthetic_batch(validated.problem))
         exact: Exact = validated.exact(batch)
         references, others = exact.results(), exact.results(seed=1)
@@ -85,29 +83,16 @@ def _check(network: Network) -> None:
     problem = network.problem
     if not getattr(network, "has_reference", False):
         raise Unsupported(NO_REFERENCE)
-    if problem.parallel:
-        raise Unsupported("only the strategy single is validated")
-    if problem.parameters["dtype"] != "float32":
-        raise Unsupported("networks are validated in float32 only")
+    reason = why_not_alone(problem)
+    if reason:
+        raise Unsupported(reason)
     if problem.parameters["step"] is not None:
         raise Unsupported("cases with `step` are not validated, because your function also updates the weights")
     if network.work.flops_per_item is None:
         raise Unsupported("the FLOPs of the model are unknown, so the reference could take hours")
-    flops = network.work.flops_per_item * problem.parameters["batch_size"]
-    if flops > MOST_FLOPS:
-        values = (flops / 1e9, MOST_FLOPS / 1e9)
-        raise Unsupported("too large for the reference: a batch has %.3g GFLOP, more than %g" % values)
-    if network.parameter_count > MOST_WEIGHTS:
-        most = MOST_WEIGHTS / 1e6
-        raise Unsupported("too large for the reference: the model has more than %d million parameters" % most)
-
-
-def _problem(network: Network) -> Any:
-    """Return the problem of one batch of synthetic input."""
-    problem = network.problem
-    task = BACKWARD if problem.training else problem.parameters["task"]
-    optimizer = {**(problem.parameters["optimizer"] or {}), "gradient_accumulation_steps": 1}
-    return replace(problem, parameters={**problem.parameters, "task": task, "data": None, "optimizer": optimizer})
+    reason = why_too_large(network, network.work.flops_per_item, MOST_FLOPS)
+    if reason:
+        raise Unsupported(reason)
 
 
 def _tolerances(exact: Exact, references: Arrays) -> Dict[str, float]:

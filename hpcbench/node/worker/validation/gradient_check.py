@@ -6,6 +6,7 @@ with few inputs are checked along each of them, which is the whole Jacobian for 
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy
@@ -27,10 +28,11 @@ Forward = Callable[[Arrays], "numpy.ndarray"]
 
 
 class Checked(NamedTuple):
-    """A gradient check, and whether it passed."""
+    """A gradient check, whether it passed, and otherwise the array whose gradient differs most."""
 
     check: GradientCheck
     passed: bool
+    worst: Optional[str] = None
 
 
 def check_gradients(
@@ -39,11 +41,12 @@ def check_gradients(
     gradients: Arrays,
     references: Dict[str, Variable],
     forward: Optional[Forward] = None,
+    least_tolerance: float = 0.0,
 ) -> Checked:
     """Compare the gradients of the framework in float64 with differences of its forward pass, or of `forward`.
 
     Without float64 in the framework, compare those of the case, `gradients`, with the slopes of `forward`, or with the
-    references along the directions.
+    references along the directions. `least_tolerance` is relative to the norm of the gradients.
     """
     exact = request._replace(
         dtype="float64",
@@ -54,18 +57,18 @@ def check_gradients(
     try:
         call = called_with(exact)
         found, execution = call.results(), call.execution
-        slopes = _slopes(exact, forward or _of_framework(exact, called_with), directions)
-        checked = _checked("float64", found, slopes, directions, _norm(found), TOLERANCE)
+        slopes = partial(_slopes, exact, forward or _of_framework(exact, called_with))
+        checked = _checked("float64", found, slopes, directions, _norm(found), max(TOLERANCE, least_tolerance))
         differs = execution != call.problem.parameters["execution"]
         return checked._replace(check=replace(checked.check, execution=execution)) if differs else checked
     except Unsupported as error:
         reason = str(error)
-    tolerance = 1e-4 if request.dtype == "float32" else TOLERANCE_16
+    tolerance = max(1e-4 if request.dtype == "float32" else TOLERANCE_16, least_tolerance)
     if forward is not None:
-        slopes = _slopes(exact, forward, directions)
+        slopes = partial(_slopes, exact, forward)
         return _checked(request.dtype, gradients, slopes, directions, _norm(gradients), tolerance, reason)
     expected = {name: reference.value for name, reference in references.items()}
-    slopes = [_product(expected, each) for each in directions]
+    slopes = partial(_products, expected)
     return _checked(request.dtype, gradients, slopes, directions, _norm(expected), tolerance, reason)
 
 
@@ -88,15 +91,27 @@ def _slopes(exact: Request, forward: Forward, directions: List[Arrays]) -> List[
 def _checked(
     dtype: str,
     found: Arrays,
-    slopes: List[float],
+    slopes: Callable[[List[Arrays]], List[float]],
     directions: List[Arrays],
     norm: float,
     tolerance: float,
     reason: Optional[str] = None,
 ) -> Checked:
-    differences = [abs(_product(found, each) - slope) for each, slope in zip(directions, slopes)]
-    error = float(numpy.max(differences) / norm)  # which is not a number if one is not
-    return Checked(GradientCheck(dtype, len(directions), finite(error), reason), error <= tolerance)
+    """Compare gradients with the slopes along the directions, which `slopes` returns."""
+
+    def error_along(directions: List[Arrays]) -> float:
+        differences = numpy.subtract(_products(found, directions), slopes(directions))
+        return float(numpy.abs(differences).max() / norm)  # which is not a number if one is not
+
+    error = error_along(directions)
+    check = GradientCheck(dtype, len(directions), finite(error), reason)
+    if error <= tolerance:
+        return Checked(check, passed=True)
+    names = list(directions[0])
+    # Directions of a single array tell which of the gradients is wrong.
+    of_each = [[{name: each[name]} for each in directions if each[name].any()] for name in names]
+    errors = [error_along(each) for each in of_each] if len(names) > 1 else [error]
+    return Checked(check, passed=False, worst=names[int(numpy.argmax(errors))])
 
 
 def _directions(request: Request) -> List[Arrays]:
@@ -123,8 +138,9 @@ def _in_float64(array: "numpy.ndarray") -> "numpy.ndarray":
     return array.astype(numpy.float64) if array.dtype == numpy.float32 else array
 
 
-def _product(first: Arrays, second: Arrays) -> float:
-    return sum(product_of(first[name], array) for name, array in second.items())
+def _products(first: Arrays, others: List[Arrays]) -> List[float]:
+    """Return the inner product of the arrays with each of the others, which may be some of them only."""
+    return [sum(product_of(first[name], array) for name, array in each.items()) for each in others]
 
 
 def _norm(arrays: Arrays) -> float:

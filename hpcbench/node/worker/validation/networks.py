@@ -10,7 +10,6 @@ from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence
 
 import numpy
 
-from ....core.frameworks import BACKWARD
 from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
 from ....models import catalog
 from ....models.initial_weights import InitialWeights
@@ -22,12 +21,11 @@ from ...frameworks.operator_call import OUTPUT
 from ...workload.problem import Problem
 from .array_errors import array_error
 from .comparison import LOSS, error_map, too_loose, wrong_numbers, wrong_shape
+from .network_limits import LOOSE, of_one_batch, why_not_alone, why_too_large
 from .numbered import NotFoundError, copied, in_order, places_in_network
 from .repeatability import LIMIT_S, checksum, repeated
 
 MOST_FLOPS = 10e9  # of a step whose reference is computed: a minute on one core
-MOST_WEIGHTS = 30e6  # of a model whose reference is computed: some GB
-LOOSE = 0.1  # bounds over references, as L2 norms, above which only gross errors would be found
 _SPREAD = 0.5  # of weights that are initially constant
 Arrays = Dict[str, "numpy.ndarray"]
 
@@ -78,25 +76,16 @@ def validate_network(
 def _why_not(network: Network) -> Optional[str]:
     """Return why a network cannot be validated; None if it can be."""
     problem = network.problem
-    if problem.parallel:
-        return "only the strategy single is validated"
-    if problem.parameters["dtype"] != "float32":
-        return "networks are validated in float32 only"
-    flops = catalog.flops_of(problem.layers, problem.item_shape, problem.training) * problem.parameters["batch_size"]
-    if flops > MOST_FLOPS:
-        return "too large for the reference: a batch has %.3g GFLOP, more than %g" % (flops / 1e9, MOST_FLOPS / 1e9)
-    if network.parameter_count > MOST_WEIGHTS:
-        return "too large for the reference: the model has more than %d million parameters" % (MOST_WEIGHTS / 1e6)
-    return None
+    reason = why_not_alone(problem)
+    if reason:
+        return reason
+    flops = catalog.flops_of(problem.layers, problem.item_shape, problem.training)
+    return why_too_large(network, flops, MOST_FLOPS)
 
 
 def _validated(problem: Problem) -> Problem:
     """Return the problem of one batch with varied weights and without dropout."""
-    task = BACKWARD if problem.training else problem.parameters["task"]
-    optimizer = {**(problem.parameters["optimizer"] or {}), "gradient_accumulation_steps": 1}
-    parameters = {**problem.parameters, "task": task, "data": None, "optimizer": optimizer}
-    layers = without_dropout(problem.layers)
-    return replace(problem, parameters=parameters, layers=layers, initial_weights=_Varied)
+    return replace(of_one_batch(problem), layers=without_dropout(problem.layers), initial_weights=_Varied)
 
 
 def _results(adapter: Adapter, problem: Problem) -> Results:

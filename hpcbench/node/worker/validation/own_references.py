@@ -15,20 +15,24 @@ from .array_errors import FACTOR
 Arrays = Dict[str, "numpy.ndarray"]
 
 
-def references_of(request: Request, called_with: Callable[[Request], OperatorCall]) -> Dict[str, Variable]:
-    """Return the reference of each result by name.
+def references_of(
+    request: Request, called_with: Callable[[Request], OperatorCall], with_output: bool = False
+) -> Dict[str, Variable]:
+    """Return the reference of each result by name, and with gradients also of the output if asked for.
 
     Gradients without `reference_backward` are those of the operator itself in float64, which the gradient check
     compares with central differences of `reference`. Without float64, they have no reference.
     """
-    operator = own(request)
+    operator, is_forward = own(request), request.phase == FORWARD
+    names = [OUTPUT] if is_forward else [*([OUTPUT] if with_output else []), *request.wanted]
+    terms = {name: operator.terms(name) for name in names}  # whose errors count also without references
     arrays, cotangent = in_float64(request.arrays), request.cotangent.astype(numpy.float64)
-    if request.phase == FORWARD:
-        return {OUTPUT: _bounded(operator, OUTPUT, operator.reference(arrays), request.dtype)}
-    found = operator.reference_gradients(arrays, cotangent, request.wanted)
+    found = {} if is_forward else operator.reference_gradients(arrays, cotangent, request.wanted)
     if found is None:
         found = _in_float64(request._replace(dtype="float64", arrays=arrays, cotangent=cotangent), called_with)
-    return {name: _bounded(operator, name, found[name], request.dtype) for name in request.wanted if name in found}
+    if OUTPUT in names:
+        found = {**found, OUTPUT: operator.reference(arrays)}
+    return {name: _bounded(operator, found[name], terms[name], request.dtype) for name in names if name in found}
 
 
 def own(request: Request) -> OwnOperator:
@@ -43,10 +47,10 @@ def forward_of(request: Request) -> Optional[Callable[[Arrays], "numpy.ndarray"]
     return operator.reference if isinstance(operator, OwnOperator) else None
 
 
-def has_tolerance(request: Request) -> bool:
-    """Return whether the file of an operator of the user declares a tolerance, in place of a bound."""
+def tolerance_of(request: Request) -> Optional[float]:
+    """Return the tolerance that the file of an operator of the user declares, in place of a bound; None without one."""
     operator = request.operator
-    return isinstance(operator, OwnOperator) and operator.tolerance(request.dtype) is not None
+    return operator.tolerance(request.dtype) if isinstance(operator, OwnOperator) else None
 
 
 def _in_float64(request: Request, called_with: Callable[[Request], OperatorCall]) -> Arrays:
@@ -56,14 +60,14 @@ def _in_float64(request: Request, called_with: Callable[[Request], OperatorCall]
         return {}
 
 
-def _bounded(operator: OwnOperator, name: str, value: "numpy.ndarray", dtype: str) -> Variable:
+def _bounded(operator: OwnOperator, value: "numpy.ndarray", terms: int, dtype: str) -> Variable:
     """Return a reference with its bound: of some stored results and a sum of `terms`, or the tolerance of the file.
 
     The bound of a sum (models/reference/variable.py) depends on its terms, which are unknown. If they are independent,
     the sum of their squares is the mean square of all sums.
     """
     rounding = ROUNDINGS[dtype]
-    tolerance, terms = operator.tolerance(dtype), operator.terms(name)
+    tolerance = operator.tolerance(dtype)
     if tolerance is not None:
         bound = numpy.full(value.shape, tolerance * numpy.abs(value).max(initial=0) / FACTOR)
     else:

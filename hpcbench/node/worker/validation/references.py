@@ -10,8 +10,8 @@ from ....models.reference.variable import ROUNDINGS, Variable, gradients
 from ...frameworks.operator_call import OUTPUT, Arrays, Request
 
 
-def references_of(request: Request, of_others: Sequence[Arrays] = ()) -> Dict[str, Variable]:
-    """Return the reference of each result of a request, by name.
+def references_of(request: Request, of_others: Sequence[Arrays] = (), with_output: bool = False) -> Dict[str, Variable]:
+    """Return the reference of each result of a request, by name, and with gradients also of the output if asked for.
 
     `of_others` are the arrays of the other ranks, for a collective operator. Raise NotImplementedError for an operator
     whose result is random.
@@ -32,4 +32,4 @@ def references_of(request: Request, of_others: Sequence[Arrays] = ()) -> Dict[st
         return {OUTPUT: result}
     cotangent = Variable(numpy.asarray(request.cotangent, numpy.float64), rounding)
     found = gradients(result, cotangent, [arrays[name] for name in request.wanted])
-    return dict(zip(request.wanted, found))
+    return {**({OUTPUT: result} if with_output else {}), **dict(zip(request.wanted, found))}

@@ -12,6 +12,7 @@ from ....models.operators.operator import FORWARD
 from ....models.operators.reference_size import reference_bytes, reference_numbers
 from ....models.reference.variable import Variable
 from ...frameworks.adapter import OperatorComputation
+from ...frameworks.operator_call import OUTPUT
 from ...host.memory import available_bytes
 from ...host.sysfs import this_system
 from ...workload.own_operator import OwnOperator
@@ -77,25 +78,29 @@ def _too_large(computation: OperatorComputation) -> Optional[str]:
 
 def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
     """Return the errors of the results against the references, and the gradient check."""
-    request = computation.request
-    references = _references(computation)
+    request, gradients = computation.request, results
+    output = _output_of_gradients(computation)
+    references = _references(computation, with_output=bool(output))
+    asked = {name: references[name] for name in request.wanted if name in references}
+    results, tolerance = {**output, **gradients}, own_references.tolerance_of(request)
     reason, checked = wrong_shape(results, references), None
     compared = [name for name in results if name in references]
     errors = {name: array_error(name, results[name], references[name], request.dtype) for name in compared}
     worst = max(errors.values(), key=lambda error: error.ratio, default=None)
     if request.phase != FORWARD and not reason:
+        forward = own_references.forward_of(request)
         checked = check_gradients(
-            request, computation.called_with, results, references, own_references.forward_of(request)
+            request, computation.called_with, gradients, asked, forward, least_tolerance=tolerance or 0.0
         )
     reason = reason or (wrong_numbers(worst, results[worst.array]) if worst else None)
     if not reason and checked and not checked.passed:
-        reason = wrong_gradients(checked.check)
+        reason = wrong_gradients(checked.check, checked.worst)
     verdict = FAILED if reason else PASSED
-    if not reason and not compared:
+    if not reason and not asked:
         reason, verdict = NO_REFERENCE, NOT_VALIDATED
-    has_values = any(reference.value.any() for reference in references.values())  # zeros have no relative bound
-    if not reason and has_values and not own_references.has_tolerance(request):
-        reason = too_loose(references, LOOSE)
+    has_values = any(reference.value.any() for reference in asked.values())  # zeros have no relative bound
+    if not reason and has_values and tolerance is None:
+        reason = too_loose(asked, LOOSE)
         verdict = NOT_VALIDATED if reason else PASSED
     return Validation(
         verdict=verdict,
@@ -107,13 +112,20 @@ def _compared(computation: OperatorComputation, results: Arrays) -> Validation:
     )
 
 
-def _references(computation: OperatorComputation) -> Dict[str, Variable]:
+def _output_of_gradients(computation: OperatorComputation) -> Arrays:
+    """Return the output by its name, if the results are gradients and the framework kept their forward pass."""
+    request, call = computation.request, computation.call
+    found = None if request.phase == FORWARD else call.forward_result()
+    return {} if found is None else {OUTPUT: call.restored(request.described(OUTPUT), found)}
+
+
+def _references(computation: OperatorComputation, with_output: bool) -> Dict[str, Variable]:
     request = computation.request
     if isinstance(request.operator, OwnOperator):
-        return own_references.references_of(request, computation.called_with)
+        return own_references.references_of(request, computation.called_with, with_output)
     group = computation.problem.group
     others = range(group.size) if request.operator.is_collective else ()
-    return references_of(request, [computation.arrays_of(rank) for rank in others if rank != group.rank])
+    return references_of(request, [computation.arrays_of(rank) for rank in others if rank != group.rank], with_output)
 
 
 def _random(computation: OperatorComputation, results: Arrays) -> Validation:

@@ -30,25 +30,25 @@ def figures_of_validation(found: Sequence[ValidationMaps]) -> Iterator[Figure]:
     `found` has the largest ratio to the bound of rounding errors first.
     """
     for number, each in enumerate(found[:MAX_CASES], 1):
-        caption = f"{_about(each)} {_cells(each.error)}"
+        caption, of = f"{_about(each)} {_cells(each.error)}", f": {each.case}" if each.case else ""
         if number == 1 and len(found) > MAX_CASES:
             caption += (
                 f" Of {plural(len(found), 'case')}, those with the {MAX_CASES} largest ratios have such a figure."
             )
-        yield _figure(
-            f"error-map-{number}", f"Error of {array_title(each.error.array)}: {each.case}", caption, each.error, _ERROR
-        )
+        title = f"Error of {array_title(each.error.array)}{of}"
+        yield _figure(f"error-map-{number}", title, caption, each.error, _ERROR)
         if each.variance:
-            title = f"Variance of {array_title(each.variance.array)} over calls: {each.case}"
+            title = f"Variance of {array_title(each.variance.array)} over calls{of}"
             caption = f"Calls with the same input return different bits. {_cells(each.variance)}"
             yield _figure(f"variance-map-{number}", title, caption, each.variance, _VARIANCE)
 
 
 def _about(each: ValidationMaps) -> str:
     verdict = "results are not validated" if each.verdict == NOT_VALIDATED else f"validation {each.verdict}"
+    verdict += f": {each.reason}" if each.reason else ""
     if math.isfinite(each.ratio):
         return f"The largest ratio of an error to its bound is {figure(each.ratio)}; the {verdict}."
-    return f"The {verdict}: {each.reason}."
+    return f"The {verdict}."
 
 
 def _cells(found: HeatMap) -> str:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import pandas as pd
+
 from hpcbench.analysis.cases.latency import AVERAGED_OVER
 from hpcbench.analysis.cases.quantities import items_of
 from hpcbench.analysis.stats.intervals import Interval, minimum_samples
@@ -14,13 +16,13 @@ from hpcbench.analysis.stats.ratio_text import in_brackets
 from hpcbench.collect.class_bias import COLUMN
 from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import KINDS
-from hpcbench.core.frameworks import NONE, SETTINGS, THREAD_COUNTS
+from hpcbench.core.frameworks import NONE, OPERATOR, SETTINGS, THREAD_COUNTS
 from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.training.communication import PORTS
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.validation import validation_line
 from hpcbench.report.terminal.case.view import CaseView, Row
-from hpcbench.report.text.numbers import duration, figure, memory
+from hpcbench.report.text.numbers import duration, figure, memory, rate_format
 from hpcbench.util.text import plural
 
 _BEFORE = {
@@ -43,7 +45,7 @@ def result(view: CaseView) -> Facts:
     facts: list[Fact] = [
         ("median", f"{duration(row['time_median_s'])}{_interval(row, 'time_ci_low_s', 'time_ci_high_s', duration)}"),
         ("", _of(row)),
-        (f"{items_of(view.row['model'])}/s", _rate(row)),
+        ("calls/s" if row["task"] == OPERATOR else f"{items_of(row['model'])}/s", _rate(row)),
         ("percentiles", _percentiles(row)),
         *_metrics(view),
         ("learning", _learning(row)),
@@ -85,8 +87,10 @@ def _rate(row: Row) -> str:
     if row["throughput_items_per_s"] is None:
         return ""
     items, low, high = row["items_per_step"], row["time_ci_low_s"], row["time_ci_high_s"]
-    interval = f" (95 % CI {items / high:,.1f} - {items / low:,.1f})" if low is not None and low > 0 else ""
-    return f"{row['throughput_items_per_s']:,.1f}{interval}"
+    limits = [items / high, items / low] if low is not None and low > 0 else []
+    written = rate_format(pd.Series([row["throughput_items_per_s"], *limits]))
+    interval = f" (95 % CI {written(limits[0])} - {written(limits[1])})" if limits else ""
+    return f"{written(row['throughput_items_per_s'])}{interval}"
 
 
 def _percentiles(row: Row) -> str:
@@ -119,7 +123,8 @@ def _learning(row: Row) -> str:
     several = row["models"] > 1
     reached = f"; {row['models_trained']:g} of {row['models']} models reached the target" if several else ""
     rate = f", {row['models_per_minute']:.3g} models per minute" if several else ""
-    return f"accuracy {row['accuracy']:.4f} after {row['epochs']:g} epochs{reached}{rate}"
+    epochs = f"{row['epochs']:g} epoch{'' if row['epochs'] == 1 else 's'}"
+    return f"accuracy {row['accuracy']:.4f} after {epochs}{reached}{rate}"
 
 
 def _data(row: Row) -> str:

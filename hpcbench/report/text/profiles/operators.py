@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.profiles.clock_states import ClockStates
-from hpcbench.analysis.profiles.step_profile import STREAM, StepProfile
+from hpcbench.analysis.profiles.step_profile import IN_NETWORK, STREAM, StepProfile
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.numbers import column_format, duration, factor, figure
 from hpcbench.report.text.profiles.clock_states import CLOCK_MOVED, MOVED, SENSORS, TIME
@@ -17,6 +17,7 @@ from hpcbench.util.fast_json import decoded
 from hpcbench.util.text import plural
 
 MAX_OPERATORS = 10  # of a profile
+_LEAST, _MOST = 0.9, 1.1  # ratio of the sum of all operators to the step, if their times account for it
 _MAX_TENSORS = 3  # of an operator
 _MAX_TEXT = 60  # characters of its arguments
 _LARGEST = 2**16  # characters of arguments that are parsed
@@ -96,6 +97,7 @@ def sentences(profile: StepProfile) -> Iterator[str]:
     if profile.network_s and profile.sums:
         ratios = ", ".join(f"{name} {factor(each.ratio or 0)}{_lacking(each.lacking)}" for name, each in _sums(profile))
         yield f"Sum of all operators over the time of the whole step: {ratios}."
+        yield from _which_times(profile)
     if profile.overhead is not None:
         yield _overhead(profile.overhead)
     if len(profile.not_alone):
@@ -108,6 +110,16 @@ def sentences(profile: StepProfile) -> Iterator[str]:
 def _sums(profile: StepProfile) -> list[tuple[str, Any]]:
     """Return the sums, that in the stream first."""
     return sorted(profile.sums.items(), key=lambda item: item[0] != STREAM)
+
+
+def _which_times(profile: StepProfile) -> Iterator[str]:
+    """Yield which times account for the step, if those in the stream do not."""
+    ratio = profile.sums[STREAM].ratio if STREAM in profile.sums else None
+    if ratio is not None and not _LEAST <= ratio <= _MOST and IN_NETWORK in profile.sums:
+        yield (
+            f"The ratio of the stream times is not between {_LEAST} and {_MOST}: use the times in the network. The "
+            "framework overhead below is that of the stream times."
+        )
 
 
 def _lacking(count: int) -> str:
@@ -169,6 +181,9 @@ def _shapes(given: dict[str, Any]) -> Iterator[tuple[float, str]]:
     for name, value in given.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             yield float("inf"), f"{name}: {plural(len(value), 'tensor')}"
+        number = value.get("tensors") if isinstance(value, dict) else None  # of a list that is too long
+        if type(number) is int and 0 <= number < 2**63:
+            yield float("inf"), f"{name}: {plural(number, 'tensor')}"
         shape = value.get("shape") if isinstance(value, dict) else None
         if isinstance(shape, list) and all(type(size) is int and 0 <= size < 2**63 for size in shape):
             size = 1.0

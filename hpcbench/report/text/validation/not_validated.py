@@ -1,11 +1,14 @@
-"""A sentence on the cases that were to be validated, but are not: the reasons, grouped."""
+"""A sentence on the cases that were to be validated, but are not: the reasons, grouped; also for other reasons."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+import pandas as pd
+
 from hpcbench.analysis.results import Results
+from hpcbench.core.status import COMPLETED
 from hpcbench.core.validation.result import NOT_VALIDATED
 from hpcbench.util.text import plural
 
@@ -16,18 +19,29 @@ _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 def not_validated_notes(results: Results) -> Iterator[str]:
     """Yield why cases are not validated: the most frequent reasons, each with the number of its cases.
 
-    Reasons that differ only in their numbers are one, and the first of them is shown.
+    Failed runs have other sentences.
     """
     rows = results.repetitions
-    if "validation" not in rows or not (rows["validation"] == NOT_VALIDATED).any():
+    if "validation" not in rows:  # a table without runs
         return
+    rows = rows[rows["status"] == COMPLETED]
     missing = rows[rows["validation"] == NOT_VALIDATED]
+    if missing.empty:
+        return
+    of = f"{missing['case'].nunique():,} of {plural(rows['case'][rows['validation'].notna()].nunique(), 'case')}"
+    yield f"Not validated: {of}. {grouped_reasons(missing, 'validation_reason')}."
+
+
+def grouped_reasons(rows: pd.DataFrame, column: str) -> str:
+    """Return the most frequent reasons in a column of runs, each with the number of its cases.
+
+    Reasons that differ only in their numbers are one, and the first of them is shown.
+    """
     groups: dict[str, tuple[str, set[object]]] = {}
-    for case, reason in zip(missing["case"], missing["validation_reason"], strict=True):
+    for case, reason in zip(rows["case"], rows[column], strict=True):
         text = reason if isinstance(reason, str) and reason else "the record has no reason"
         groups.setdefault(_NUMBER.sub("#", text), (text, set()))[1].add(case)
     ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
-    of = f"{missing['case'].nunique():,} of {plural(rows['case'][rows['validation'].notna()].nunique(), 'case')}"
     shown = "; ".join(f"{text} ({plural(len(cases), 'case')})" for text, cases in ordered[:MAX_REASONS])
     more = len(ordered) - MAX_REASONS
-    yield f"Not validated: {of}. {shown}" + (f"; {plural(more, 'other reason')}." if more > 0 else ".")
+    return f"{shown}; {plural(more, 'other reason')}" if more > 0 else shown

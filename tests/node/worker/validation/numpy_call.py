@@ -56,6 +56,12 @@ class NumPyOperator(OperatorCall):
         changed = self.after({name: results[name] for name in request.wanted})
         return [changed[name] for name in request.wanted if name in changed]
 
+    def forward_result(self) -> Any:
+        request = self.request
+        if request.phase == FORWARD or request.operator.is_random:
+            return None
+        return plain_numpy.forward(request.operator, request.arrays, **self.options)
+
     def to_numpy(self, result: Any) -> np.ndarray:
         return np.asarray(result)
 

@@ -24,7 +24,7 @@ from hpcbench.node.frameworks import load  # noqa: E402 - they need torch
 from hpcbench.node.frameworks.external.exact import Slope  # noqa: E402
 from hpcbench.node.frameworks.external.network import ExternalNetwork  # noqa: E402
 from hpcbench.node.frameworks.pytorch.network import PyTorchNetwork  # noqa: E402
-from hpcbench.node.worker.validation import external_networks  # noqa: E402
+from hpcbench.node.worker.validation import external_networks, network_limits  # noqa: E402
 from hpcbench.node.worker.validation.external_networks import validate_external  # noqa: E402
 
 NETS = """
@@ -280,7 +280,7 @@ def test_a_model_whose_flops_are_unknown_is_not_validated(validated: Any, monkey
 def test_large_or_badly_conditioned_models_have_a_reason(
     validated: Any, monkeypatch: pytest.MonkeyPatch, name: str, value: float, reason: str
 ) -> None:
-    monkeypatch.setattr(external_networks, name, value)
+    monkeypatch.setattr(network_limits if name == "MOST_WEIGHTS" else external_networks, name, value)
     found = validated("dense")
     assert found.verdict == NOT_VALIDATED
     assert found.reason.startswith(reason)

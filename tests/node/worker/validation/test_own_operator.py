@@ -98,8 +98,8 @@ def case(tmp_path: Path) -> Case:
 def test_a_right_operator_passes(case: Case, text: str, phase: str, dtype: str) -> None:
     found = case.validated(text, phase, dtype=dtype)
     assert (found.verdict, found.reason) == (PASSED, None)
-    names = {"forward": ["output"], "backward_inputs": ["x"], "backward_weights": ["w"], "both": ["x", "w"]}
-    assert list(found.arrays) == names[phase]
+    gradients = {"forward": [], "backward_inputs": ["x"], "backward_weights": ["w"], "both": ["x", "w"]}
+    assert list(found.arrays) == ["output", *gradients[phase]]
     assert found.worst is not None
     assert 0 < found.worst.bound_ratio < 1
     assert (found.gradient_check is None) == (phase == "forward")
@@ -112,8 +112,14 @@ def test_a_right_operator_passes(case: Case, text: str, phase: str, dtype: str) 
         (FILE.replace("torch.tanh(x @ w)", "torch.tanh(x @ w) * 1.0001"), "forward", "times the bound"),
         (FILE.replace("torch.tanh(x @ w)", "torch.tanh(x[:, :-1] @ w[:-1])"), "forward", "times the bound"),
         (FILE.replace("torch.tanh(x @ w)", "torch.tanh(x.bfloat16() @ w.bfloat16()).float()"), "forward", "times the"),
-        (FILE + BACKWARD.replace("x.T @", "1.001 * x.T @"), "both", "the gradients differ from central differences"),
-        (FILE + BACKWARD.replace("1 - output", "1.001 - output"), "both", "the gradients differ from central differ"),
+        (FILE + BACKWARD.replace("x.T @", "1.001 * x.T @"), "both", "the gradient of w differs from central dif"),
+        (
+            FILE + BACKWARD.replace("1 - output", "1.001 - output"),
+            "both",
+            "the gradient of w differs from central diff",
+        ),
+        (FILE.replace("torch.tanh(x @ w)", "torch.tanh(x @ w) + 0.5"), "both", "the error of the output is"),
+        (FILE.replace("torch.tanh(x @ w)", "torch.tanh(x @ w) + 0.5"), "backward_weights", "the error of the output"),
         (FILE + BACKWARD.replace("x.T @", "1.001 * x.T @") + REFERENCE, "both", "the error of the gradient of w is"),
         (FILE + REFERENCE.replace("x.T @", "1.001 * x.T @"), "both", "the error of the gradient of w is"),
     ],
@@ -129,16 +135,16 @@ ONLY_32 = FILE.replace("return torch", "assert x.dtype == torch.float32, 'only f
 
 def test_without_float64_gradients_are_checked_in_the_data_type_of_the_case(case: Case) -> None:
     found = case.validated(ONLY_32)
-    assert (found.verdict, found.reason, dict(found.arrays)) == (NOT_VALIDATED, NO_REFERENCE, {})
+    assert (found.verdict, found.reason, list(found.arrays)) == (NOT_VALIDATED, NO_REFERENCE, ["output"])
     assert found.gradient_check is not None
     assert found.gradient_check.dtype == "float32"
     assert "float64 is not available: " in (found.gradient_check.reason or "")
     assert "only float32" in (found.gradient_check.reason or "")
     with_reference = case.validated(ONLY_32 + REFERENCE)
-    assert (with_reference.verdict, list(with_reference.arrays)) == (PASSED, ["x", "w"])
+    assert (with_reference.verdict, list(with_reference.arrays)) == (PASSED, ["output", "x", "w"])
     wrong = case.validated(ONLY_32 + BACKWARD.replace("x.T @", "1.01 * x.T @"))
     assert wrong.verdict == FAILED
-    assert "the gradients differ from central differences" in (wrong.reason or "")
+    assert "the gradient of w differs from central differences by " in (wrong.reason or "")
 
 
 def test_gradients_in_16_bits_without_a_reference_are_not_validated(case: Case) -> None:
@@ -166,6 +172,8 @@ def test_gradients_in_16_bits_without_a_reference_are_not_validated(case: Case) 
 def test_an_error_of_the_file_in_the_validation_is_raised(case: Case, text: str, message: str) -> None:
     with pytest.raises(BadModel, match=message):
         case.validated(FILE + text)
+    with pytest.raises(BadModel, match=message.replace("20", "21")):  # an operator without a reference of its own
+        case.validated(ONLY_32 + text)
 
 
 @pytest.mark.parametrize(
@@ -199,6 +207,16 @@ def test_a_declared_tolerance_replaces_the_bound(case: Case) -> None:
     assert case.validated(text % 0.5e-4, "forward").verdict == FAILED
 
 
+def test_the_gradient_check_is_as_loose_as_a_declared_tolerance(case: Case) -> None:
+    text = FILE.replace("torch.tanh(x @ w)", "torch.tanh(1.001 * (x @ w))") + "TOLERANCE = {'float32': %g}\n"
+    found = case.validated(text % 0.01)
+    assert (found.verdict, found.reason) == (PASSED, None)
+    assert found.gradient_check is not None
+    assert found.gradient_check.error > 1e-5
+    wrong = case.validated(text % 0.01 + BACKWARD.replace("x.T @", "1.05 * x.T @"))
+    assert (wrong.verdict, (wrong.reason or "")[:31]) == (FAILED, "the gradient of w differs from ")
+
+
 def test_own_gradients_are_those_that_are_asked_for_and_take_the_saved_output(case: Case) -> None:
     text = FILE + BACKWARD + "ASKED = []\n"
     text = text.replace("    found = {}", "    ASKED.append(wanted)\n    found = {}")
@@ -218,7 +236,26 @@ def test_own_gradients_are_those_that_are_asked_for_and_take_the_saved_output(ca
             "'forward'",
         ),
         (FILE.replace("torch.tanh(x @ w)", "(x @ w)[:3]"), "forward", r"returned shape \(3, 5\) for the output, not a"),
-        (FILE.replace("torch.tanh(x @ w)", "(x @ w).detach()"), "both", "does not require grad"),
+        (
+            FILE.replace("torch.tanh(x @ w)", "(x @ w).detach()"),
+            "both",
+            "'forward' .* does not depend on its inputs for autog",
+        ),
+        (
+            FILE.replace("torch.tanh(x @ w)", "torch.tanh(x @ w)[:3]"),
+            "both",
+            r"op\.py:10\) returned shape \(3, 5\) for th",
+        ),
+        (
+            FILE.replace("return torch", "return x, torch"),
+            "both",
+            r"op\.py:10\) returned an object of type tuple for the",
+        ),
+        (
+            FILE.replace("x @ w)", "x @ w)[:3]", 1) + BACKWARD,
+            "both",
+            r"'forward' \(.*\) returned shape \(3, 5\) for the o",
+        ),
         (
             FILE.replace("forward(x, w)", "forward(x)"),
             "forward",

@@ -114,6 +114,13 @@ class Stale(NumPyOperator):
         return self.kept[0]
 
 
+class Shifted(NumPyOperator):
+    """An operator whose output is shifted by a constant in backward passes, which gradients do not show."""
+
+    def forward_result(self) -> Any:
+        return super().forward_result() + np.float32(0.5)
+
+
 FAULTS = {
     "two weights are swapped": Fault("gemm", SQUARE, reading(swapped)),
     "a tap of a kernel is dropped": Fault("conv2d", CONV, with_options(dropped=(1, 1))),
@@ -202,8 +209,13 @@ FAULTS = {
         r"the shape of the gradient of weight is \(9, 6\) instead",
         OF_WEIGHTS,
     ),
+    "the output is shifted in a phase that returns gradients": Fault("gemm", SQUARE, Shifted, OUTPUT_WRONG, OF_INPUTS),
     "the forward pass returns a stale result": Fault(
-        "gemm", SQUARE, Stale, r"^the gradients differ from central differences by \d.* of their norm$", BOTH
+        "gemm",
+        SQUARE,
+        Stale,
+        r"^the gradient of [ab] differs from central differences by \d.* times the L2 norm of",
+        BOTH,
     ),
 }
 

@@ -22,7 +22,7 @@ Arrays = dict[str, Any]
 def test_a_right_operator_passes_with_its_evidence() -> None:
     found = validated("linear", LINEAR, BOTH)
     assert (found.verdict, found.reason) == (PASSED, None)
-    assert list(found.arrays) == ["x", "weight", "bias"]
+    assert list(found.arrays) == ["output", "x", "weight", "bias"]
     assert found.worst in found.arrays.values()
     assert found.worst is not None
     assert 0 < found.worst.bound_ratio == max(error.bound_ratio for error in found.arrays.values()) < 1

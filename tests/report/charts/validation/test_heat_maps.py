@@ -50,6 +50,15 @@ def test_a_case_without_a_verdict_has_not_passed() -> None:
     )
 
 
+def test_a_failure_within_the_bound_has_its_reason() -> None:
+    failed = replace(maps(ratio=0.04), verdict="failed", reason="the gradient of x differs from central differences")
+    (figure,) = figures_of_validation([failed])
+    assert figure.caption.startswith(
+        "The largest ratio of an error to its bound is 0.04; the validation failed: the gradient of x differs from "
+        "central differences. Each"
+    )
+
+
 def test_calls_that_differ_have_a_figure_of_their_variance() -> None:
     _, figure = figures_of_validation([maps(variance=LARGE)])
     assert figure.id == "variance-map-1"

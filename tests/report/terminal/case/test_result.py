@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpcbench.report.terminal.case.result import _communication, _data
+from hpcbench.report.terminal.case.result import _communication, _data, _learning, _rate
 
 ROW: dict[str, Any] = {
     "communication_algorithm": "ring all-reduce of the gradients",
@@ -33,6 +33,18 @@ def test_without_a_measurement_the_reason_is_shown() -> None:
 
 def test_a_case_of_one_task_has_no_such_line() -> None:
     assert not _communication(dict.fromkeys(ROW))
+
+
+def test_a_small_rate_has_significant_digits_and_a_large_one_a_decimal() -> None:
+    row = {"throughput_items_per_s": 1 / 15.1, "items_per_step": 1, "time_ci_low_s": 15.0, "time_ci_high_s": 16.0}
+    assert _rate(row) == "0.0662 (95 % CI 0.0625 - 0.0667)"
+    assert _rate({**row, "throughput_items_per_s": 1234.56, "time_ci_low_s": None}) == "1,234.6"
+
+
+def test_one_epoch_is_singular() -> None:
+    row = {"accuracy": 0.5, "epochs": 1.0, "models": 1}
+    assert _learning(row) == "accuracy 0.5000 after 1 epoch"
+    assert _learning({**row, "epochs": 2.0}) == "accuracy 0.5000 after 2 epochs"
 
 
 def test_checked_data_have_their_counts_and_the_bias_of_classes() -> None:

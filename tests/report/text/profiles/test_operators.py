@@ -15,6 +15,8 @@ CONV = '{"input":{"dtype":"float32","shape":[8,3,32,32],"strides":[]},"weight":{
         (CONV, "input 8x3x32x32, weight 64x3x3x3"),
         ('{"self":[{"shape":[2]},{"shape":[3]}],"lr":0.1}', "self: 2 tensors"),
         ('{"self":{"shape":[]}}', "self scalar"),
+        ('{"self":{"tensors":2500,"elements":9000,"dtypes":["float32"]},"lr":0.1}', "self: 2,500 tensors"),
+        ('{"self":{"tensors":"x"}}', '{"self":{"tensors":"x"}}'),
         ('{"size":[1,2]}', '{"size":[1,2]}'),
         ("no JSON " * 20, ("no JSON " * 20)[:57] + "..."),
     ],

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hpcbench.core.record import Record
+from hpcbench.core.status import FAILED
+from hpcbench.core.training.trajectory import Trajectory
 from hpcbench.core.typed_json import to_json
 from hpcbench.core.validation.result import NOT_VALIDATED, PASSED, Validation
 from hpcbench.report.load.results import results_of
 from hpcbench.report.text.ranking_notes import ranking_notes
+from hpcbench.report.text.training.trajectories import trajectory_notes
 from hpcbench.report.text.validation.not_validated import MAX_REASONS, not_validated_notes
 
 MakeRecord = Callable[..., Record]
@@ -44,6 +48,24 @@ def test_reasons_that_differ_in_numbers_are_one(results: Any) -> None:
 def test_of_many_reasons_some_are_shown(results: Any) -> None:
     (note,) = not_validated_notes(results(*(f"reason {letter}" for letter in "abcde"[: MAX_REASONS + 2])))
     assert note.endswith("reason a (1 case); reason b (1 case); reason c (1 case); 2 other reasons.")
+
+
+def test_trainings_without_a_trajectory_have_a_sentence_with_the_reasons(make_record: MakeRecord) -> None:
+    single, ddp = Trajectory(losses=[0.5]), Trajectory(reason="only the strategy single can record a trajectory")
+    records = [
+        make_record(case, parameters={"batch_size": 2**case}, facts={"trajectory": to_json(found)})
+        for case, found in enumerate((single, ddp, ddp))
+    ]
+    note = "Trajectory not recorded: 2 of 3 cases. only the strategy single can record a trajectory (2 cases)."
+    assert note in ranking_notes(results_of(records))
+    assert not list(trajectory_notes(results_of(records[:1])))
+
+
+def test_failed_runs_are_left_out(make_record: MakeRecord) -> None:
+    facts = {"validation": to_json(Validation(NOT_VALIDATED, "the user's code failed in the validation"))}
+    completed = make_record(0, 0, parameters=GEMM, facts=facts)
+    assert list(not_validated_notes(results_of([completed])))
+    assert not list(not_validated_notes(results_of([replace(completed, status=FAILED)])))
 
 
 def test_without_such_cases_there_is_no_sentence(results: Any) -> None:

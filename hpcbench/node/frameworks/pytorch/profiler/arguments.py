@@ -9,6 +9,24 @@ from torch.utils import _pytree as pytree
 
 Storages = FrozenSet[int]
 _VARYING = "varies"  # a factor that the optimizer computes again in each step
+# Listed one by one. Fused optimizers have lists of all weights, and readers refuse lines over 1 MiB.
+_MOST_TENSORS = 500
+# Workspaces of libraries, of which only the library knows the content and the size: arguments by operator, and
+# operators that return some. They are one-dimensional and of bytes.
+_WORKSPACES = {
+    "mkldnn_rnn_layer_backward": ("workspace",),
+    "_cudnn_rnn": ("dropout_state",),
+    "_cudnn_rnn_backward": ("dropout_state", "reserve"),
+    "miopen_rnn": ("dropout_state",),
+    "miopen_rnn_backward": ("dropout_state", "reserve"),
+    "cudnn_batch_norm_backward": ("reserveSpace",),
+    "_batch_norm_impl_index_backward": ("reservedSpace",),
+    "batch_norm_backward": ("reserve",),
+}
+_RETURN_WORKSPACES = {
+    *("mkldnn_rnn_layer", "_cudnn_rnn", "miopen_rnn", "_cudnn_init_dropout_state"),
+    *("cudnn_batch_norm", "_batch_norm_impl_index", "_batch_norm_with_update"),
+}
 
 
 def by_name(function: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[str, Any]:
@@ -17,19 +35,25 @@ def by_name(function: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[
     return {**dict(zip(names, args)), **kwargs}
 
 
-def described(arguments: Dict[str, Any], weights: Storages, varying: bool) -> str:
-    """Return arguments as canonical JSON: tensors by shape, strides and dtype, everything else by value.
+def described(function: Any, arguments: Dict[str, Any], weights: Storages, varying: bool) -> str:
+    """Return the arguments of an operator as canonical JSON: tensors by shape, strides and dtype, all else by value.
 
-    Tensors that are weights are marked. With `varying`, the values of floats are left out.
+    Tensors that are weights are marked, and workspaces of libraries are `opaque`. Lists of over 500 tensors are
+    described by their number, their elements in total and their dtypes. With `varying`, values of floats are left out.
     """
+    opaque = workspaces(function, arguments)
 
     def shown(value: Any) -> Any:
         if isinstance(value, Tensor):
-            if is_opaque(value):
+            if id(value) in opaque:
                 return "opaque"
             found = {"shape": list(value.shape), "strides": strides(value), "dtype": dtype_name(value.dtype)}
             return {**found, "weight": True} if is_weight(value, weights) else found
         if isinstance(value, (list, tuple)):
+            several = [each for each in value if isinstance(each, Tensor)]
+            if len(several) > _MOST_TENSORS:
+                dtypes = sorted({dtype_name(each.dtype) for each in several})
+                return {"tensors": len(several), "elements": sum(map(Tensor.numel, several)), "dtypes": dtypes}
             return [shown(each) for each in value]
         if isinstance(value, float):
             return _VARYING if varying else (value if abs(value) < float("inf") else str(value))
@@ -74,14 +98,17 @@ def is_weight(tensor: Tensor, weights: Storages) -> bool:
     return storage(tensor) in weights
 
 
-def is_opaque(tensor: Tensor) -> bool:
-    """Return whether a tensor is the workspace of a library, such as oneDNN's LSTM: only the library knows its size."""
-    return tensor.dtype is torch.uint8 and tensor.dim() == 1
+def workspaces(function: Any, arguments: Dict[str, Any], results: Sequence[Tensor] = ()) -> FrozenSet[int]:
+    """Return the IDs of the tensors of a call that are workspaces of a library, such as oneDNN's LSTM."""
+    name = function._overloadpacket.__name__
+    found = [arguments.get(each) for each in _WORKSPACES.get(name, ())]
+    found += results if name in _RETURN_WORKSPACES else ()
+    return frozenset(id(each) for each in tensors(found) if each.dtype is torch.uint8 and each.dim() == 1)
 
 
 def bytes_of(tensor: Tensor) -> int:
-    """Return the bytes of the elements of a tensor; elements that share memory count once, and opaque ones not."""
-    return 0 if is_opaque(tensor) else min(tensor.numel(), extent(tensor)) * tensor.element_size()
+    """Return the bytes of the elements of a tensor; elements that share memory count once."""
+    return min(tensor.numel(), extent(tensor)) * tensor.element_size()
 
 
 def extent(tensor: Tensor) -> int:

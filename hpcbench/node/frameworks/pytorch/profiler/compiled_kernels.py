@@ -15,7 +15,7 @@ import torch
 from torch._C._autograd import DeviceType
 
 from .....core.profiling.operator_row import BACKWARD, FORWARD, OPTIMIZER
-from .in_network import InNetwork, Profiled, parents, seconds
+from .in_network import InNetwork, Profiled, in_network, parents, seconds
 from .listing import COMPOSITE, VIEWS
 
 _FUSED = re.compile(r"(graph_\d+_)?((?:cpp|triton_[a-z]+)_fused_(\w+?)(?:_\d+)?)\Z")
@@ -30,30 +30,36 @@ class Kernel(NamedTuple):
     phase: str
     members: Sequence[str]  # the operators of a fused kernel; none for a call of a library
     shapes: Sequence[Any]  # of the arguments, for a call of a library
-    in_network: InNetwork
+    inside: InNetwork
 
 
 @contextmanager
 def visible_kernels(is_compiled: bool) -> Iterator[None]:
-    """Compile within the context so that torch.profiler shows the kernels of the CPU, named after their operators."""
+    """Compile within the context so that torch.profiler shows the kernels of the CPU, named after their operators.
+
+    Such kernels are slower. Other networks with the same modules would use them, so that on leaving, all are discarded.
+    """
     if not is_compiled:
         yield
         return
     from torch._inductor import config
 
     torch._dynamo.reset()
-    with config.patch({"cpp.enable_kernel_profile": True, "cpp.descriptive_names": "original_aten"}):
-        yield
+    try:
+        with config.patch({"cpp.enable_kernel_profile": True, "cpp.descriptive_names": "original_aten"}):
+            yield
+    finally:
+        torch._dynamo.reset()
 
 
 def kernels_of(profile: Profiled) -> List[Kernel]:
-    """Return the kernels of compiled steps with their mean times, in the order of their first calls."""
+    """Return the kernels of compiled steps with their times, in the order of their first calls."""
     times: Dict[_Place, List[float]] = {}
     graphs: Dict[str, int] = {}
     for event in _on_host(profile.events):
         if _is_kernel(event) and not any(map(_is_kernel, parents(event))):
             times.setdefault(_place(event, graphs), []).append(seconds(event))
-    return [_kernel(place, InNetwork(sum(each) / len(each), len(each))) for place, each in times.items()]
+    return [_kernel(place, in_network(each, profile)) for place, each in times.items()]
 
 
 class _Place(NamedTuple):
@@ -116,9 +122,9 @@ def _overloads() -> Dict[str, List[str]]:
     return found
 
 
-def _kernel(place: _Place, in_network: InNetwork) -> Kernel:
+def _kernel(place: _Place, inside: InNetwork) -> Kernel:
     members = members_of(place.members) if place.members else ()
-    return Kernel(place.name, place.phase, members, json.loads(place.shapes), in_network)
+    return Kernel(place.name, place.phase, members, json.loads(place.shapes), inside)
 
 
 def _phase(event: Any) -> str:

@@ -1,9 +1,13 @@
-"""The time of each operator inside the network, from torch.profiler."""
+"""The time of each operator inside the network, from torch.profiler.
+
+A time is the mean over the middle half of the steps, in the order of the times of whole steps. An interrupted step does
+not count, and the times of operators add up to those of the same steps.
+"""
 
 import json
 import time
 from collections import defaultdict
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.profiler import ProfilerActivity
@@ -11,25 +15,42 @@ from torch.profiler import ProfilerActivity
 from .listing import Key, Listed, Step
 
 # Steps under torch.profiler. It keeps each event in memory, about 1 kB, and a step has up to ten thousand; ten steps
-# suffice for a mean.
+# suffice for a mean of those in the middle.
 _MAX_STEPS = 10
 _WARMUP_STEPS = 2  # steps before: after the first, memory is allocated, and the second shows how long a step takes
 _Shapes = Tuple[Tuple[int, ...], ...]
 
 
 class Profiled(NamedTuple):
-    """The events of some steps."""
+    """The events of some steps, with the time of each step under the profiler."""
 
     events: Sequence[Any]
-    steps: int
-    step_s: float  # mean time of a step under the profiler
+    times_s: Sequence[float]
+
+    @property
+    def kept(self) -> FrozenSet[int]:
+        """Return the numbers of the steps that count: without the quarters with the lowest and the highest times.
+
+        Of three steps, it is the one with the median time.
+        """
+        count = len(self.times_s)
+        order = sorted(range(count), key=lambda number: self.times_s[number])
+        cut = max(count // 4, int(count > 2))
+        return frozenset(order[cut : count - cut])
+
+    @property
+    def step_s(self) -> float:
+        """Return the mean time of the steps that count."""
+        kept = self.kept
+        return sum(self.times_s[number] for number in kept) / len(kept)
 
 
 class InNetwork(NamedTuple):
-    """The calls of an operator in a profile."""
+    """The calls of an operator in the steps of a profile that count."""
 
     mean_s: float
     calls: int
+    calls_per_step: int  # in all steps, on average
 
 
 def profiled(step: Step, synchronize: Any, budget_s: float) -> Profiled:
@@ -41,18 +62,25 @@ def profiled(step: Step, synchronize: Any, budget_s: float) -> Profiled:
         step.run()  # the first step under the profiler allocates its buffers
         synchronize()
     with torch.profiler.profile(activities=activities, record_shapes=True) as profile:
-        start_s = time.monotonic()
-        for _ in range(steps):
-            step.run()
-        synchronize()
-        elapsed_s = time.monotonic() - start_s
-    return Profiled(profile.events(), steps, elapsed_s / steps)
+        times_s = [_timed(step, synchronize) for _ in range(steps)]
+    return Profiled(profile.events(), times_s)
+
+
+def in_network(times_s: Sequence[float], profile: Profiled) -> InNetwork:
+    """Return the mean time of the calls of an operator, of which `times_s` has all in their order.
+
+    Each step has the same number of them. If a step had fewer, calls near the ends of steps count for their neighbours.
+    """
+    steps, count, kept = len(profile.times_s), len(times_s), profile.kept
+    counted_s = [each_s for place, each_s in enumerate(times_s) if place * steps // count in kept]
+    counted_s = counted_s or list(times_s)  # fewer calls than steps
+    return InNetwork(sum(counted_s) / len(counted_s), len(counted_s), max(1, round(count / steps)))
 
 
 def of_operators(profile: Profiled, operators: Sequence[Listed]) -> Dict[Key, InNetwork]:
-    """Return the mean time of the calls of each operator, joined by name and shapes.
+    """Return the time of the calls of each operator, joined by name and shapes.
 
-    Operators that differ only in strides, in lists of tensors or in arguments that are not tensors have a common mean.
+    Operators that differ only in strides, in lists of tensors or in arguments that are not tensors have a common time.
     Calls inside others are part of these.
     """
     keys: Dict[Tuple[str, _Shapes], List[Key]] = defaultdict(list)
@@ -74,8 +102,7 @@ def of_operators(profile: Profiled, operators: Sequence[Listed]) -> Dict[Key, In
 
     found: Dict[Key, InNetwork] = {}
     for place, times_s in _outermost(profile.events, known).items():
-        mean = InNetwork(sum(times_s) / len(times_s), len(times_s))
-        found.update(dict.fromkeys(keys[place], mean))
+        found.update(dict.fromkeys(keys[place], in_network(times_s, profile)))
     return found
 
 
@@ -118,7 +145,7 @@ def _name(key: Key) -> str:
 
 def _shapes_of_key(key: Key) -> _Shapes:
     arguments = json.loads(key.arguments).values()
-    return _sorted(each["shape"] for each in arguments if isinstance(each, dict))
+    return _sorted(each["shape"] for each in arguments if isinstance(each, dict) and "shape" in each)
 
 
 def _sorted(shapes: Iterable[Any]) -> _Shapes:

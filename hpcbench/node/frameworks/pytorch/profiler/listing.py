@@ -14,7 +14,18 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .....core.profiling.operator_row import BACKWARD, FORWARD, OPTIMIZER
-from .arguments import Storages, by_name, bytes_of, described, dtype_name, is_weight, storages, tensors, written
+from .arguments import (
+    Storages,
+    by_name,
+    bytes_of,
+    described,
+    dtype_name,
+    is_weight,
+    storages,
+    tensors,
+    workspaces,
+    written,
+)
 from .flops import Flops
 from .kinds import VIEW, kind_of
 
@@ -105,7 +116,7 @@ class Calls(AtenCalls):
     def call(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Run an operator between `seen` and `ran`."""
         phase = self._phase()
-        arguments = described(by_name(function, args, kwargs), self.weights, varying=phase == OPTIMIZER)
+        arguments = described(function, by_name(function, args, kwargs), self.weights, varying=phase == OPTIMIZER)
         key = Key(str(function), phase, arguments)
         self.seen(key, function, args, kwargs)
         output = function(*args, **kwargs)
@@ -137,11 +148,13 @@ class _Listing(Calls):
     def _listed(self, key: Key, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], output: Any) -> Listed:
         name = function._overloadpacket.__name__
         inputs, outputs = list(tensors((args, kwargs))), list(tensors(output))
-        output_bytes = sum(map(bytes_of, outputs))
-        sizes = {id(tensor): bytes_of(tensor) for tensor in inputs}
+        named = by_name(function, args, kwargs)
+        opaque = workspaces(function, named, outputs)
+        known = [tensor for tensor in outputs if id(tensor) not in opaque]
+        output_bytes = sum(map(bytes_of, known))
+        sizes = {id(tensor): bytes_of(tensor) for tensor in inputs if id(tensor) not in opaque}
         if name in _LOOKUPS:
             sizes[id(inputs[0])] = output_bytes
-        named = by_name(function, args, kwargs)
         is_view = function.is_view or name in VIEWS
         own = {id(tensor) for tensor in inputs if is_weight(tensor, self.weights)}
         return Listed(
@@ -150,7 +163,7 @@ class _Listing(Calls):
             calls=1,
             dtype=dtype_name(outputs[0].dtype) if outputs else None,
             flops=self._flops.of_call(function, args, kwargs, output),
-            bytes_moved=_bytes_moved(function, named, sizes, outputs),
+            bytes_moved=_bytes_moved(function, named, sizes, known),
             weight_bytes=sum(size for place, size in sizes.items() if place in own),
             output_bytes=output_bytes,
             is_view=is_view,

@@ -22,6 +22,8 @@ from .timing import Pace, pace, times
 _UNDER_TORCH_PROFILER = 0.2
 # A step under torch.profiler, relative to the measured one: from here, the profiler takes over a third of the step.
 _UNLIKE = 1.5
+# Untimed steps after the kernels of the profiler: the first one compiles, and with CUDA graphs, the next ones record.
+_STEPS_TO_COMPILE = 3
 
 Keep = Callable[[OperatorRow], None]
 
@@ -39,11 +41,15 @@ def profile(network: PyTorchNetwork, request: ProfileRequest, keep: Keep) -> Lis
         profiled_network = compiled_again(network) if is_compiled else network
         budget_s = _UNDER_TORCH_PROFILER * request.settings.max_time_s
         profiled = in_network.profiled(step_of(profiled_network), timer.synchronize, budget_s)
+    if is_compiled:  # for the power windows, and for what is timed after the profile
+        for _ in range(_STEPS_TO_COMPILE):
+            step_of(network).run()
+        timer.synchronize()
     at_once = timer.runs_at_once and not is_compiled
     in_steps = streamed(step_of(observable(network)), step_of(network), request.settings) if at_once else {}
     whole = rows.of_network(network, request.step_times_s, profiled, in_steps.get(WHOLE), request.measured_s)
     if is_compiled:
-        measured = rows.of_kernels(compiled_kernels.kernels_of(profiled), profiled.steps)
+        measured = rows.of_kernels(compiled_kernels.kernels_of(profiled))
     else:
         measured = _measured(network, operators(network, warnings), timer, profiled, request, in_steps)
     found = (row for each in ([whole], measured) for row in each)

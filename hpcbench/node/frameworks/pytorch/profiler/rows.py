@@ -45,7 +45,7 @@ def of_network(
         hot_high_s=high_s,
         measurements=len(step_times_s),
         in_network_s=profiled.step_s,
-        in_network_calls=profiled.steps,
+        in_network_calls=len(profiled.kept),
         measured_start_s=measured_s[0],
         measured_end_s=measured_s[1],
         **(in_turn._asdict() if in_turn else {}),
@@ -75,8 +75,8 @@ def of_operator(listed: Listed, inside: Optional[InNetwork], **fields: Any) -> O
     )
 
 
-def of_kernels(kernels: Sequence[Kernel], steps: int) -> Iterator[OperatorRow]:
-    """Yield a row for each kernel of a compiled step, which was profiled for a number of steps."""
+def of_kernels(kernels: Sequence[Kernel]) -> Iterator[OperatorRow]:
+    """Yield a row for each kernel of a compiled step."""
     for kernel in kernels:
         library, _, name = kernel.name.partition("::")
         dimensions = max(map(len, kernel.shapes), default=2) - 2
@@ -87,9 +87,9 @@ def of_kernels(kernels: Sequence[Kernel], steps: int) -> Iterator[OperatorRow]:
             phase=kernel.phase,
             arguments=_json({"shapes": list(kernel.shapes)}),
             members=kernel.members,
-            calls_per_step=max(1, round(kernel.in_network.calls / steps)),
-            in_network_s=kernel.in_network.mean_s,
-            in_network_calls=kernel.in_network.calls,
+            calls_per_step=kernel.inside.calls_per_step,
+            in_network_s=kernel.inside.mean_s,
+            in_network_calls=kernel.inside.calls,
             reason=VIEW_REASON if view else KERNEL_REASON,
         )
 
